@@ -1,0 +1,73 @@
+//! Every way in which the core can say no.
+
+use std::fmt;
+
+/// A place in grammar text: 1-based line and column (columns count code points).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Position {
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column, in code points.
+    pub column: u32,
+}
+
+/// What went wrong. Each kind is a named exception in Python.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The grammar text is not in the language.
+    Syntax {
+        /// What is wrong, what was expected and what to do.
+        message: String,
+        /// Where.
+        position: Position,
+    },
+    /// The grammar is well-formed but holds something that cannot be handled exactly.
+    Unsupported {
+        /// The construct, by its name in grammar text.
+        construct: String,
+        /// Why, and what to do instead.
+        message: String,
+        /// Where.
+        position: Position,
+    },
+    /// A bound of [`crate::limits::Limits`] was reached.
+    Limit {
+        /// The field of `Limits`.
+        limit: &'static str,
+        /// The bound in force.
+        value: u64,
+        /// What reached it, and what to do.
+        message: String,
+    },
+    /// The vocabulary cannot be used.
+    Vocabulary(String),
+    /// A saved artefact is damaged, of another version, or made for something else.
+    Artifact(String),
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+/// The result of whatever may say no.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Syntax { message, position } => {
+                write!(f, "line {}, column {}: {message}", position.line, position.column)
+            }
+            Error::Unsupported { construct, message, position } => write!(
+                f,
+                "line {}, column {}: {construct}: {message}",
+                position.line, position.column
+            ),
+            Error::Limit { limit, value, message } => {
+                write!(f, "limit {limit} = {value} reached: {message}")
+            }
+            Error::Vocabulary(message) | Error::Artifact(message) => f.write_str(message),
+            Error::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

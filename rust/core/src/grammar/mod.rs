@@ -1,0 +1,179 @@
+//! The grammar: named rules over an arena of expressions.
+//!
+//! Invariants, kept by [`GrammarBuilder`]:
+//! - a child stands before its parent in the arena, so every pass is a loop over ids, never a
+//!   recursion, and no nesting of the input can overflow the stack;
+//! - every [`RuleId`] in an expression names a rule that is defined;
+//! - `root` is defined.
+
+mod charset;
+
+pub use charset::CharSet;
+
+use crate::error::Position;
+use crate::ids::{ExprId, RuleId};
+
+/// The right-hand side of a rule, or a part of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// The empty string.
+    Empty,
+    /// Bytes, never empty.
+    Literal(Box<[u8]>),
+    /// One code point out of a set (UTF-8 encoded; surrogates included where the set has them).
+    Class(CharSet),
+    /// A rule.
+    Rule(RuleId),
+    /// One after the other, at least two.
+    Sequence(Box<[ExprId]>),
+    /// One of these, at least two.
+    Choice(Box<[ExprId]>),
+    /// `body{min,max}`; `max` of `None` is unbounded.
+    Repeat {
+        /// What is repeated.
+        body: ExprId,
+        /// The least number of times.
+        min: u32,
+        /// The greatest number of times.
+        max: Option<u32>,
+    },
+    /// A construct of XGrammar's that is not a plain context-free expression.
+    Macro(Macro),
+}
+
+/// XGrammar's macros, as written. `name` and `arguments` print back to the same text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Macro {
+    /// `TagDispatch`, `Token`, ...
+    pub name: String,
+    /// Positional arguments.
+    pub positional: Vec<MacroArgument>,
+    /// Named arguments, in the order written.
+    pub named: Vec<(String, MacroArgument)>,
+}
+
+/// One argument of a macro.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MacroArgument {
+    /// A quoted string, as bytes.
+    Text(Box<[u8]>),
+    /// A number.
+    Integer(i64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A rule.
+    Rule(RuleId),
+    /// A parenthesised list.
+    Tuple(Vec<MacroArgument>),
+}
+
+/// What stands in brackets after a rule's name. None of it changes which strings the rule has,
+/// except `lazy`.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct RuleOptions {
+    /// At most so many tokens may be spent in the rule.
+    pub max_tokens: Option<u32>,
+    /// At most so many characters.
+    pub max_chars: Option<u32>,
+    /// Name under which the matched text is reported.
+    pub capture: Option<String>,
+    /// Commit to the earliest completion.
+    pub lazy: bool,
+    /// Sampling temperature inside the rule, as written.
+    pub temperature: Option<f64>,
+    /// Options that we read and print but do not know, as written: name and argument.
+    pub other: Vec<(String, MacroArgument)>,
+}
+
+/// A named right-hand side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The name, unique in its grammar.
+    pub name: String,
+    /// Options in brackets after the name.
+    pub options: RuleOptions,
+    /// The right-hand side.
+    pub body: ExprId,
+    /// `(= ...)` at the end of the rule.
+    pub lookahead: Option<ExprId>,
+    /// Where the rule's name stands.
+    pub position: Position,
+}
+
+/// A whole grammar.
+#[derive(Clone, Debug)]
+pub struct Grammar {
+    rules: Vec<Rule>,
+    exprs: Vec<Expr>,
+    positions: Vec<Position>,
+    root: RuleId,
+}
+
+impl Grammar {
+    /// The rules, in the order written.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+    /// One rule.
+    pub fn rule(&self, id: RuleId) -> &Rule {
+        &self.rules[id.index()]
+    }
+    /// The start rule.
+    pub fn root(&self) -> RuleId {
+        self.root
+    }
+    /// One expression.
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.index()]
+    }
+    /// All expressions, children before parents.
+    pub fn exprs(&self) -> &[Expr] {
+        &self.exprs
+    }
+    /// Where an expression stands in the text.
+    pub fn position(&self, id: ExprId) -> Position {
+        self.positions[id.index()]
+    }
+    /// The rule of a name.
+    pub fn rule_named(&self, name: &str) -> Option<RuleId> {
+        self.rules.iter().position(|r| r.name == name).map(RuleId::new)
+    }
+}
+
+/// Builds a [`Grammar`] bottom-up.
+#[derive(Debug, Default)]
+pub struct GrammarBuilder {
+    exprs: Vec<Expr>,
+    positions: Vec<Position>,
+}
+
+impl GrammarBuilder {
+    /// An empty arena.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an expression whose children were added before.
+    pub fn add(&mut self, expr: Expr, position: Position) -> ExprId {
+        let id = ExprId::new(self.exprs.len());
+        debug_assert!(match &expr {
+            Expr::Sequence(xs) | Expr::Choice(xs) => xs.len() >= 2 && xs.iter().all(|x| *x < id),
+            Expr::Repeat { body, .. } => *body < id,
+            _ => true,
+        });
+        self.exprs.push(expr);
+        self.positions.push(position);
+        id
+    }
+
+    /// The expression added under `id`.
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.index()]
+    }
+
+    /// Closes the arena. `rules[i]` is the rule that `RuleId(i)` names; `root` is one of them.
+    pub fn finish(self, rules: Vec<Rule>, root: RuleId) -> Grammar {
+        assert!(root.index() < rules.len(), "the root is a rule of the grammar");
+        Grammar { rules, exprs: self.exprs, positions: self.positions, root }
+    }
+}

@@ -1,0 +1,39 @@
+//! Bounds on what one compilation may use. Each is a typed error when it is reached.
+
+/// Bounds on grammar size and on the work of a compilation.
+///
+/// The defaults take every real grammar we know with a wide margin; raise a field to take more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of grammar text.
+    pub max_grammar_bytes: usize,
+    /// Rules of a grammar, before any is derived.
+    pub max_rules: usize,
+    /// Levels of nested groups in one rule.
+    pub max_nesting: usize,
+    /// States of the network at any stage of its construction.
+    pub max_network_states: usize,
+    /// Edges of the network at any stage of its construction.
+    pub max_network_edges: usize,
+    /// Work units (see `classes`) that one token may cost before it becomes a class of its own.
+    pub max_token_work: u64,
+    /// Work units after which every token that still needs work becomes a class of its own.
+    pub max_total_work: u64,
+    /// Bytes held by the displacement automaton.
+    pub max_automaton_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_grammar_bytes: 64 << 20,
+            max_rules: 1 << 20,
+            max_nesting: 1_000,
+            max_network_states: 4 << 20,
+            max_network_edges: 16 << 20,
+            max_token_work: 4 << 20,
+            max_total_work: 1 << 34,
+            max_automaton_bytes: 1 << 30,
+        }
+    }
+}

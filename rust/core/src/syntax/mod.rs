@@ -1,0 +1,1 @@
+//! Grammar text (XGrammar's EBNF, GBNF) to [`crate::grammar::Grammar`] and back.
