@@ -1,0 +1,1 @@
+"""Grammar-constrained decoding, exact and nearly free."""

@@ -1,0 +1,28 @@
+"""Optional dependencies, imported where they are used."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from tokfold.errors import MissingExtraError
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """Import ``module``, or raise :class:`MissingExtraError` naming the extra that brings it.
+
+    Args:
+        module: dotted name of the module.
+        extra: extra of the ``tokfold`` distribution.
+        purpose: what the caller needs it for, to complete "... needs".
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+            raise  # installed, but broken inside: the true cause must stay visible
+        raise MissingExtraError(
+            f"{purpose} needs the package {error.name!r}, which is not installed: "
+            f'pip install "tokfold[{extra}]"',
+            name=error.name,
+        ) from error

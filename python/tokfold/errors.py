@@ -1,0 +1,96 @@
+"""Every exception and warning that tokfold raises on purpose.
+
+All derive from :class:`TokfoldError`. Misuse raises; a token that the grammar refuses is no
+misuse and returns ``False``.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArtifactError",
+    "FallbackWarning",
+    "GrammarSyntaxError",
+    "LimitExceededError",
+    "MatcherStateError",
+    "MissingExtraError",
+    "TokfoldError",
+    "UnsupportedGrammarError",
+    "VocabularyError",
+]
+
+
+class TokfoldError(Exception):
+    """Base of all errors of tokfold."""
+
+
+class GrammarSyntaxError(TokfoldError, ValueError):
+    """The grammar text is not in the language.
+
+    Attributes:
+        line: 1-based line.
+        column: 1-based column, in code points.
+    """
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.line, self.column)
+
+
+class UnsupportedGrammarError(TokfoldError, ValueError):
+    """The grammar is well-formed but holds something that cannot be handled exactly.
+
+    Attributes:
+        construct: the construct, as grammar text names it (``"TagDispatch"``, ``"lazy"``).
+        line: 1-based line.
+        column: 1-based column, in code points.
+    """
+
+    def __init__(self, message: str, construct: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.construct = construct
+        self.line = line
+        self.column = column
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.construct, self.line, self.column)
+
+
+class VocabularyError(TokfoldError, ValueError):
+    """The vocabulary cannot be read or used."""
+
+
+class LimitExceededError(TokfoldError):
+    """A bound was reached before the work was done; nothing was half-done.
+
+    Attributes:
+        limit: name of the bound, a field of :class:`tokfold.Limits`.
+        value: the bound in force.
+    """
+
+    def __init__(self, message: str, limit: str, value: int) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.value = value
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.limit, self.value)
+
+
+class MatcherStateError(TokfoldError, RuntimeError):
+    """A matcher was asked for something that its state does not allow."""
+
+
+class ArtifactError(TokfoldError):
+    """A saved artefact is damaged, of another version, or made for something else."""
+
+
+class MissingExtraError(TokfoldError, ImportError):
+    """An optional dependency is missing; the message names the extra that brings it."""
+
+
+class FallbackWarning(UserWarning):
+    """Something could not be compressed exactly; the full vocabulary is used instead."""
