@@ -1,1 +1,47 @@
-"""Grammar-constrained decoding, exact and nearly free."""
+"""Grammar-constrained decoding, exact and nearly free.
+
+Under one grammar most tokens of a vocabulary are interchangeable. :func:`compile_classes` folds
+the vocabulary into classes of tokens that the grammar cannot tell apart; an engine then looks at
+one representative per class (:mod:`tokfold.xgrammar`), and its answer is unfolded by a gather.
+"""
+
+from tokfold.bitmask import Unfolder, allocate_bitmask
+from tokfold.classes import TokenClasses, compile_classes
+from tokfold.errors import (
+    ArtifactError,
+    FallbackWarning,
+    GrammarSyntaxError,
+    LimitExceededError,
+    MatcherStateError,
+    MissingExtraError,
+    TokfoldError,
+    UnsupportedGrammarError,
+    VocabularyError,
+)
+from tokfold.grammar import Grammar
+from tokfold.limits import Limits
+from tokfold.recognition import Recognition, recognize
+from tokfold.vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArtifactError",
+    "FallbackWarning",
+    "Grammar",
+    "GrammarSyntaxError",
+    "LimitExceededError",
+    "Limits",
+    "MatcherStateError",
+    "MissingExtraError",
+    "Recognition",
+    "TokenClasses",
+    "TokfoldError",
+    "Unfolder",
+    "UnsupportedGrammarError",
+    "Vocabulary",
+    "VocabularyError",
+    "allocate_bitmask",
+    "compile_classes",
+    "recognize",
+]

@@ -5,8 +5,15 @@
 //! `ids`, `limits` and `error` stand below everything.
 #![forbid(unsafe_code)]
 
+pub mod automata;
+pub mod classes;
 pub mod error;
 pub mod grammar;
 pub mod ids;
 pub mod limits;
+pub mod mask;
+pub mod network;
+pub mod recognizer;
+mod stacks;
 pub mod syntax;
+pub mod vocabulary;

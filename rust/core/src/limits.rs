@@ -31,8 +31,8 @@ impl Default for Limits {
             max_nesting: 1_000,
             max_network_states: 4 << 20,
             max_network_edges: 16 << 20,
-            max_token_work: 4 << 20,
-            max_total_work: 1 << 34,
+            max_token_work: 200_000,
+            max_total_work: 40_000_000,
             max_automaton_bytes: 1 << 30,
         }
     }

@@ -1,6 +1,25 @@
-//! The extension module `tokfold._core`.
+//! The extension module `tokfold._core`: thin. Meaning and documentation stand in the Python
+//! package, which is the only caller.
+
+mod boundary;
+mod classes;
+mod grammar;
+mod mask;
+mod recognizer;
+mod vocabulary;
 
 use pyo3::prelude::*;
 
 #[pymodule]
-mod _core {}
+mod _core {
+    #[pymodule_export]
+    use super::classes::compile_classes;
+    #[pymodule_export]
+    use super::grammar::Grammar;
+    #[pymodule_export]
+    use super::mask::Unfolder;
+    #[pymodule_export]
+    use super::recognizer::recognize;
+    #[pymodule_export]
+    use super::vocabulary::Vocabulary;
+}

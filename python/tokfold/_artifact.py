@@ -1,0 +1,454 @@
+"""The file format of everything that tokfold saves: a JSON header and numpy arrays.
+
+One file holds one artefact of one *kind* (``"token-classes"``, a mask store, ...). All numbers
+are little-endian, on every platform::
+
+    offset  bytes
+         0      8  magic, b"\\x93tokfold"
+         8      4  format version
+        12      4  H, length of the JSON header
+        16      8  length of the whole file
+        24      H  canonical JSON (ASCII, sorted keys, no white space):
+                   {"arrays": [{"dtype", "name", "nbytes", "offset", "shape"}, ...],
+                    "header": {...}, "kind": "..."}
+         B      -  the arrays, C order, each at the next multiple of 64; B itself is the first
+                   multiple of 64 after the header, and offsets count from B
+    last 32        BLAKE2b-256 of everything before it
+
+Magic and version keep their place in all versions. Arrays stand in the order of their names, and
+nothing depends on time, machine or Python version: equal content, equal bytes.
+
+**Trust.** Reading is safe on a file from a stranger: nothing is executed, and every length is
+checked against the true size of the file before it is used. The checksum finds damage; it is no
+signature, so whether the content is *right* is for the caller to decide. A memory-mapped file
+must be replaced, never edited or cut short in place: on most systems, touching a page that is
+gone kills the process. :func:`write` replaces. Where others edit in place, use ``mmap=False``.
+
+**Cost.** The checksum reads the whole file on every load, at about 1 GB/s. BLAKE2b is that fast
+without help from the processor; SHA-256 is at best as fast where the processor has instructions
+for it, and two to three times slower where it has none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import math
+import mmap as memory_map
+import os
+import re
+import secrets
+import stat
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold.errors import ArtifactError, LimitExceededError
+
+__all__ = ["FORMAT_VERSION", "JSON", "Artifact", "Encoded", "encode", "read", "write"]
+
+JSON: TypeAlias = None | bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"]
+
+FORMAT_VERSION = 1
+MAX_HEADER_BYTES = 1 << 20
+MAX_HEADER_DEPTH = 64
+ASIDE_NAME = re.compile(r"\.tokfold-[0-9a-f]{32}\.part")  # what an interrupted write leaves
+
+_MAGIC = b"\x93tokfold"
+_PREFIX = struct.Struct("<8sIIQ")
+_VERSION_END = 12
+_DIGEST_BYTES = 32
+_ALIGNMENT = 64
+_CHUNK = 1 << 22
+_MAX_ARRAY_DIMENSIONS = 32
+_MAX_ARRAY_BYTES = (1 << 62) - 1
+# No bool: bytes other than 0 and 1 in a bool array are undefined behaviour in numpy.
+_DTYPES = frozenset({"|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"})
+_KIND = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_ADVICE = {
+    errno.ENOSPC: "free some space or choose another folder",
+    errno.EFBIG: "free some space or choose another folder",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder that you may write to",
+    errno.ENOENT: "create the folder first",
+}
+
+AnyArray: TypeAlias = npt.NDArray[Any]
+
+
+class _FlawError(Exception):
+    """What is wrong with a file, without its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What a file holds.
+
+    Attributes:
+        header: the caller's own entries.
+        arrays: read-only arrays by name, little-endian.
+    """
+
+    header: dict[str, Any]
+    arrays: dict[str, AnyArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An artefact laid out for writing; made by :func:`encode`.
+
+    Attributes:
+        artifact: what :func:`read` would return after :meth:`write`, without a copy of the arrays.
+        total_bytes: size of the file.
+    """
+
+    artifact: Artifact
+    total_bytes: int
+    _head: bytes
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, all of it or nothing: see :func:`write`."""
+        destination = os.fspath(path)
+        folder = os.path.dirname(destination) or os.curdir
+        aside = os.path.join(folder, f".tokfold-{secrets.token_hex(16)}.part")
+        try:
+            self._write_aside(aside)
+            os.replace(aside, destination)
+        except BaseException as error:  # KeyboardInterrupt too must leave nothing behind
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            if not isinstance(error, OSError):
+                raise
+            advice = _ADVICE.get(error.errno or 0, "choose another folder")
+            raise ArtifactError(
+                f"{destination}: cannot be written: {error.strerror or error}. What stood there "
+                f"before is untouched; {advice}, and save again"
+            ) from error
+        _sync_folder(folder)
+
+    def _write_aside(self, aside: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(aside, flags, 0o666)
+        try:
+            digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+            for chunk in self._chunks():
+                digest.update(chunk)
+                _write_all(descriptor, chunk)
+            _write_all(descriptor, memoryview(digest.digest()))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _chunks(self) -> Iterator[memoryview]:
+        yield memoryview(self._head)
+        position = 0
+        for array in self.artifact.arrays.values():
+            yield memoryview(bytes(-position % _ALIGNMENT))
+            raw = array.reshape(-1).view(np.uint8)
+            for start in range(0, raw.size, _CHUNK):
+                yield raw[start : start + _CHUNK].data
+            position = _aligned(position) + raw.size
+
+
+def encode(kind: str, header: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> Encoded:
+    """Check and lay out an artefact; parameters and errors as in :func:`write`."""
+    _check_kind(kind)
+    plain_header = _plain(header, MAX_HEADER_DEPTH)
+    if not isinstance(plain_header, dict):
+        raise TypeError(f"the header must be a mapping, not {type(header).__name__}")
+    stored = {name: _storable(name, arrays[name]) for name in sorted(arrays)}
+    entries = []
+    position = 0
+    for name, array in stored.items():
+        position = _aligned(position)
+        entries.append(_entry(name, array.dtype.str, list(array.shape), position))
+        position += array.nbytes
+    text = _canonical({"arrays": entries, "header": plain_header, "kind": kind})
+    if len(text) > MAX_HEADER_BYTES:
+        raise LimitExceededError(
+            f"the header of a {kind!r} artefact takes {len(text)} bytes as JSON, "
+            f"{MAX_HEADER_BYTES} are allowed; large content belongs in an array",
+            "artifact_header_bytes",
+            MAX_HEADER_BYTES,
+        )
+    begin = _aligned(_PREFIX.size + len(text))
+    total = begin + position + _DIGEST_BYTES
+    head = _PREFIX.pack(_MAGIC, FORMAT_VERSION, len(text), total) + text
+    return Encoded(Artifact(plain_header, stored), total, head.ljust(begin, b"\0"))
+
+
+def write(
+    path: str | os.PathLike[str],
+    kind: str,
+    header: Mapping[str, JSON],
+    arrays: Mapping[str, AnyArray],
+) -> None:
+    """Write an artefact, all of it or nothing.
+
+    The bytes go to a new file beside ``path``, reach the disk, and only then take the place of
+    what stood at ``path``; whoever has the old file open or mapped keeps it. A crash leaves at
+    most a file whose name matches :data:`ASIDE_NAME`.
+
+    Args:
+        path: the file; its folder must exist. A symbolic link is replaced, not followed.
+        kind: what the artefact is: lower-case letters, digits and hyphens.
+        header: JSON values, at most 64 levels and 1 MiB of text. Tuples come back as lists.
+        arrays: arrays of integers or floats of fixed width; anything else is refused.
+
+    Raises:
+        ArtifactError: the file cannot be written; its cause is the ``OSError``.
+        LimitExceededError: the header is too large.
+        TypeError: a header entry or an array is of a type that the format does not hold.
+        ValueError: ``kind`` is malformed, or the header is too deep or holds NaN or infinity.
+
+    """
+    encode(kind, header, arrays).write(path)
+
+
+def read(
+    path: str | os.PathLike[str], kind: str, *, mmap: bool = True, follow_symlinks: bool = True
+) -> Artifact:
+    """Read an artefact, after checking all of it.
+
+    Args:
+        path: the file.
+        kind: the kind that it must be of.
+        mmap: map the file into memory, so that processes share its pages and nothing is copied.
+            A file system that cannot map is read instead.
+        follow_symlinks: whether ``path`` itself may be a symbolic link.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ArtifactError: the file cannot be read, is no artefact, is damaged, or is of another
+            format version or kind.
+
+    """
+    _check_kind(kind)
+    name = os.fspath(path)
+    try:
+        contents, header_bytes = _contents(name, mmap, follow_symlinks)
+        _check_digest(contents)
+        return _parsed(contents, header_bytes, kind)
+    except FileNotFoundError:
+        raise
+    except _FlawError as flaw:
+        raise ArtifactError(
+            f"{name}: {flaw}. Compile it again and replace the file"
+        ) from flaw.__cause__
+    except OSError as error:
+        raise ArtifactError(
+            f"{name}: cannot be read: {error.strerror or error}. Check the path and its "
+            "permissions, or compile it again and save it elsewhere"
+        ) from error
+
+
+def _check_kind(kind: str) -> None:
+    if not _KIND.fullmatch(kind):
+        raise ValueError(f"kind must match {_KIND.pattern}, not {kind!r}")
+
+
+def _aligned(position: int) -> int:
+    return position + -position % _ALIGNMENT
+
+
+def _canonical(document: object) -> bytes:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii")
+
+
+def _plain(value: object, depth: int) -> Any:  # noqa: ANN401 - JSON
+    """Copy a JSON value into dicts and lists, so that writing and reading give equal headers."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if depth == 0:
+        raise ValueError(f"the header is nested more than {MAX_HEADER_DEPTH} levels deep")
+    if isinstance(value, Mapping):
+        # json.dumps would turn 1 and "1" into the same key.
+        if odd := [key for key in value if not isinstance(key, str)]:
+            raise TypeError(f"header keys must be str, not {type(odd[0]).__name__}")
+        return {key: _plain(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, depth - 1) for item in value]
+    raise TypeError(f"{type(value).__name__} is no JSON value and cannot stand in a header")
+
+
+def _storable(name: object, array: object) -> AnyArray:
+    """Give the array as it is stored: little-endian, C order, read-only; a copy only if needed."""
+    if not isinstance(name, str):
+        raise TypeError(f"names of arrays must be str, not {type(name).__name__}")
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"array {name!r} must be a numpy array, not {type(array).__name__}")
+    dtype = array.dtype.newbyteorder("<")
+    if dtype.str not in _DTYPES:
+        raise TypeError(
+            f"array {name!r} has dtype {array.dtype}; an artefact holds integers of 8 to 64 bits "
+            "and floats of 32 and 64 (store bool as uint8)"
+        )
+    stored = np.asarray(array, dtype=dtype, order="C").view()
+    stored.flags.writeable = False
+    return stored
+
+
+def _entry(name: str, dtype: str, shape: list[int], offset: int) -> dict[str, JSON]:
+    nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+    return {"dtype": dtype, "name": name, "nbytes": nbytes, "offset": offset, "shape": shape}
+
+
+def _write_all(descriptor: int, data: memoryview) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _sync_folder(folder: str) -> None:
+    """Bring the new name to the disk, where the system can; the content is there already."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _contents(name: str, use_mmap: bool, follow_symlinks: bool) -> tuple[memoryview, int]:
+    """Return the whole file, its prefix checked against its true size, and the header's length."""
+    if not follow_symlinks and os.path.islink(name):
+        raise _FlawError("a symbolic link, which is not followed here")
+
+    def opener(path: str, flags: int) -> int:
+        # Without O_NONBLOCK a FIFO in place of the file would block for ever.
+        flags |= getattr(os, "O_NONBLOCK", 0)
+        return os.open(path, flags | (0 if follow_symlinks else getattr(os, "O_NOFOLLOW", 0)))
+
+    with open(name, "rb", buffering=0, opener=opener) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise _FlawError("not a tokfold artefact: not a regular file")
+        header_bytes = _check_prefix(file.read(_PREFIX.size), status.st_size)
+        if use_mmap:
+            # ValueError: the file has just been cut short; reading it below says so.
+            with contextlib.suppress(OSError, ValueError):
+                mapped = memory_map.mmap(
+                    file.fileno(), status.st_size, access=memory_map.ACCESS_READ
+                )
+                return memoryview(mapped), header_bytes
+        file.seek(0)
+        return _copied(file.readinto, status.st_size), header_bytes
+
+
+def _copied(readinto: Any, size: int) -> memoryview:  # noqa: ANN401 - FileIO.readinto
+    # Over-allocated by one alignment, so that arrays are aligned in memory as in a mapped file.
+    buffer = np.empty(size + _ALIGNMENT, dtype=np.uint8)
+    start = -buffer.ctypes.data % _ALIGNMENT
+    view = buffer[start : start + size].data
+    position = 0
+    while position < size:
+        count = readinto(view[position : position + _CHUNK])
+        if not count:
+            raise _FlawError("damaged: it was cut short while it was read")
+        position += count
+    return view.toreadonly()
+
+
+def _check_prefix(prefix: bytes, size: int) -> int:
+    if not prefix:
+        raise _FlawError("not a tokfold artefact: the file is empty")
+    if prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:
+        raise _FlawError("not a tokfold artefact: it begins otherwise")
+    if len(prefix) >= _VERSION_END:
+        version = int.from_bytes(prefix[len(_MAGIC) : _VERSION_END], "little")
+        if version != FORMAT_VERSION:
+            raise _FlawError(
+                f"in format version {version}; this tokfold reads version {FORMAT_VERSION}"
+            )
+    if len(prefix) < _PREFIX.size:
+        raise _FlawError(f"damaged: cut short after {size} bytes")
+    _, _, header_bytes, total = _PREFIX.unpack(prefix)
+    if total != size:
+        raise _FlawError(f"damaged: it has {size} bytes and should have {total}")
+    if header_bytes > MAX_HEADER_BYTES or _PREFIX.size + header_bytes + _DIGEST_BYTES > size:
+        raise _FlawError(f"damaged: a header of {header_bytes} bytes is not possible")
+    return int(header_bytes)
+
+
+def _check_digest(contents: memoryview) -> None:
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    end = len(contents) - _DIGEST_BYTES
+    for start in range(0, end, _CHUNK):  # in pieces, so that Ctrl-C is answered
+        digest.update(contents[start : min(start + _CHUNK, end)])
+    if digest.digest() != contents[end:]:
+        raise _FlawError("damaged: the checksum does not match")
+
+
+def _parsed(contents: memoryview, header_bytes: int, kind: str) -> Artifact:
+    text = bytes(contents[_PREFIX.size : _PREFIX.size + header_bytes])
+    try:
+        document = json.loads(text.decode("ascii"))
+        # This refuses all that JSON leaves open: repeated keys, NaN, numbers out of range.
+        canonical = _canonical(document) == text
+        header = _plain(document.get("header"), MAX_HEADER_DEPTH) if canonical else None
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise _FlawError(f"damaged: its header cannot be parsed ({error})") from error
+    if not isinstance(header, dict) or document.keys() != {"arrays", "header", "kind"}:
+        raise _FlawError("damaged: its header is not as tokfold writes it")
+    if document["kind"] != kind:
+        raise _FlawError(f"of the wrong kind: {str(document['kind'])[:64]!r}, not {kind!r}")
+    if not isinstance(document["arrays"], list):
+        raise _FlawError("damaged: its header does not list the arrays")
+    begin = _aligned(_PREFIX.size + header_bytes)
+    arrays = _mapped_arrays(contents, begin, document["arrays"])
+    return Artifact(header, arrays)
+
+
+def _mapped_arrays(contents: memoryview, begin: int, entries: list[Any]) -> dict[str, AnyArray]:
+    """Lay arrays over the file. Only the one layout that :func:`encode` gives is accepted.
+
+    So no two arrays overlap, no name comes twice, and the last one ends where the checksum begins.
+    """
+    arrays: dict[str, AnyArray] = {}
+    position = 0
+    previous = None
+    end = len(contents) - _DIGEST_BYTES - begin
+    for entry in entries:
+        position = _aligned(position)
+        name, dtype, shape = _checked_entry(entry, position)
+        if previous is not None and name <= previous:
+            raise _FlawError(f"damaged: array {name[:64]!r} is repeated or out of order")
+        if position + entry["nbytes"] > end:
+            raise _FlawError(f"damaged: array {name[:64]!r} does not lie inside the file")
+        arrays[name] = np.ndarray(shape, dtype, buffer=contents, offset=begin + position)
+        position += entry["nbytes"]
+        previous = name
+    if position != end:
+        raise _FlawError("damaged: the arrays do not fill the file")
+    return arrays
+
+
+def _checked_entry(entry: object, offset: int) -> tuple[str, str, tuple[int, ...]]:
+    if not isinstance(entry, dict):
+        raise _FlawError("damaged: an array is not described by an object")
+    name, dtype, shape = entry.get("name"), entry.get("dtype"), entry.get("shape")
+    if not isinstance(name, str):
+        raise _FlawError("damaged: an array has no name")
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise _FlawError(f"damaged: array {name[:64]!r} has a dtype that is not allowed")
+    if not isinstance(shape, list) or len(shape) > _MAX_ARRAY_DIMENSIONS:
+        raise _FlawError(f"damaged: array {name[:64]!r} has no proper shape")
+    # An empty dimension does not excuse the others: numpy cannot make (0, 2**62) either.
+    if (
+        not all(type(size) is int and size >= 0 for size in shape)
+        or math.prod(max(size, 1) for size in shape) * 8 > _MAX_ARRAY_BYTES
+    ):
+        raise _FlawError(f"damaged: array {name[:64]!r} has a shape that is not possible")
+    # Through JSON, as True and 1.0 are equal to 1.
+    if _canonical(entry) != _canonical(_entry(name, dtype, shape, offset)):
+        raise _FlawError(f"damaged: array {name[:64]!r} is not where it should be")
+    return name, dtype, tuple(shape)

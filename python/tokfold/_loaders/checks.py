@@ -1,0 +1,64 @@
+"""Checks of what callers pass."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import SupportsIndex, cast
+
+import numpy as np
+
+from tokfold._loaders.parts import check_size
+from tokfold.errors import VocabularyError
+
+
+def checked_tokens(token_bytes: Sequence[bytes | None]) -> list[bytes]:
+    if isinstance(token_bytes, (bytes, bytearray, memoryview, str, Mapping)):
+        raise VocabularyError(
+            f"token_bytes: expected a sequence of bytes, found {type(token_bytes).__name__}"
+        )
+    try:
+        tokens = [token or b"" for token in token_bytes]
+    except TypeError as error:
+        raise VocabularyError(
+            f"token_bytes: expected a sequence of bytes, found {type(token_bytes).__name__}"
+        ) from error
+    for token_id, token in enumerate(tokens):
+        if type(token) is not bytes:
+            raise VocabularyError(
+                f"token {token_id}: expected bytes, found {type(token).__name__}"
+                + ("; encode it, or read the tokenizer's file" if isinstance(token, str) else "")
+            )
+    check_size(len(tokens), "token_bytes")
+    return tokens
+
+
+def integer(value: object, what: str) -> int:
+    """Return an integer, numpy's included; no bool, and no float that happens to be whole."""
+    if not isinstance(value, (bool, np.bool_)):
+        try:
+            return operator.index(cast("SupportsIndex", value))
+        except TypeError:
+            pass
+    raise VocabularyError(f"{what}: expected an integer, found {value!r}")
+
+
+def checked_size(size: object) -> int:
+    return check_size(integer(size, "size"), f"size {size}")
+
+
+def checked_ids(ids: Iterable[int], size: int, what: str) -> tuple[int, ...]:
+    """Sorted ids, each an integer in ``[0, size)`` that comes once."""
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise VocabularyError(f"{what}: expected a list of token ids, found {ids!r}")
+    checked = [integer(value, what) for value in ids]
+    for token_id in checked:
+        if not 0 <= token_id < size:
+            raise VocabularyError(
+                f"{what}: id {token_id} is outside [0, {size}); leave it out, or pass a size "
+                "that covers it"
+            )
+    if len(set(checked)) < len(checked):
+        twice = next(token_id for token_id in checked if checked.count(token_id) > 1)
+        raise VocabularyError(f"{what}: id {twice} comes twice")
+    return tuple(sorted(checked))

@@ -1,0 +1,186 @@
+"""Context-free grammars."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from tokfold import _core
+from tokfold._extras import require
+from tokfold.errors import GrammarSyntaxError
+from tokfold.limits import Limits
+
+__all__ = ["Grammar"]
+
+Lookahead = Literal["exact", "implied"]
+
+
+class Grammar:
+    """A context-free grammar, read from XGrammar's EBNF or llama.cpp's GBNF.
+
+    Make one with :meth:`from_ebnf` or another ``from_`` method. Immutable; ``str(grammar)`` is
+    text that reads back as the same grammar.
+
+    Attributes:
+        lookahead: what ``(= ...)`` at the end of a rule means. ``"exact"``: it narrows masks, so
+            what cannot honour it refuses the grammar. ``"implied"``: it says only what the rules
+            imply anyway, as in text printed by XGrammar's converters, and is ignored.
+    """
+
+    __slots__ = ("_core", "_text", "lookahead")
+
+    _core: _core.Grammar
+    _text: str | None
+    lookahead: Lookahead
+
+    def __init__(self) -> None:
+        raise TypeError("make a Grammar with Grammar.from_ebnf(text) or another from_ method")
+
+    @classmethod
+    def from_ebnf(
+        cls,
+        text: str,
+        root: str = "root",
+        *,
+        lookahead: Lookahead = "exact",
+        limits: Limits | None = None,
+    ) -> Grammar:
+        """Read grammar text.
+
+        Args:
+            text: XGrammar EBNF or GBNF.
+            root: name of the start rule; it may occur in bodies.
+            lookahead: see :attr:`lookahead`.
+            limits: bounds on size and nesting.
+
+        Raises:
+            GrammarSyntaxError: the text is not in the language; says where and what to do.
+            LimitExceededError: the text is larger than ``limits`` allow.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"grammar text must be a str, not {type(text).__name__}")
+        if lookahead not in ("exact", "implied"):
+            raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
+        fields = None if limits is None else limits.as_fields()
+        self = object.__new__(cls)
+        try:
+            self._core = _core.Grammar(text, root, fields)
+        except UnicodeEncodeError as error:
+            line = text.count("\n", 0, error.start) + 1
+            column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
+            raise GrammarSyntaxError(
+                f"line {line}, column {column}: a lone surrogate is no character; "
+                "decode the text as UTF-8",
+                line,
+                column,
+            ) from error
+        self._text = None
+        self.lookahead = lookahead
+        return self
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        root: str = "root",
+        *,
+        limits: Limits | None = None,
+    ) -> Grammar:
+        """Read a file of grammar text in UTF-8.
+
+        Raises:
+            GrammarSyntaxError: as :meth:`from_ebnf`; also for bytes that are not UTF-8.
+            FileNotFoundError: there is no such file.
+        """
+        data = Path(path).read_bytes()
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = data[: error.start].decode("utf-8", "replace")
+            line = before.count("\n") + 1
+            column = len(before) - (before.rfind("\n") + 1) + 1
+            raise GrammarSyntaxError(
+                f"{path}: line {line}, column {column}: byte 0x{data[error.start]:02x} is not "
+                "UTF-8; a grammar is a text file",
+                line,
+                column,
+            ) from error
+        return cls.from_ebnf(text, root, limits=limits)
+
+    @classmethod
+    def from_json_schema(cls, schema: str | dict[str, Any] | bool, **options: Any) -> Grammar:
+        """The grammar of the JSON texts that a schema allows, by XGrammar's own converter.
+
+        Args:
+            schema: a JSON Schema, as text or as a value.
+            options: those of ``xgrammar.Grammar.from_json_schema``.
+        """
+        xgr = require("xgrammar", "xgrammar", "Grammar.from_json_schema")
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        return cls._converted(xgr.Grammar.from_json_schema(text, **options))
+
+    @classmethod
+    def from_regex(cls, pattern: str) -> Grammar:
+        """The grammar of a regular expression, by XGrammar's own converter."""
+        xgr = require("xgrammar", "xgrammar", "Grammar.from_regex")
+        return cls._converted(xgr.Grammar.from_regex(pattern))
+
+    @classmethod
+    def from_lark(cls, text: str, **options: Any) -> Grammar:
+        """The grammar of a Lark file, by XGrammar's own converter."""
+        xgr = require("xgrammar", "xgrammar", "Grammar.from_lark")
+        return cls._converted(xgr.Grammar.from_lark(text, **options))
+
+    @classmethod
+    def from_structural_tag(cls, tag: Any, **options: Any) -> Grammar:
+        """The grammar of a structural tag, by XGrammar's own converter."""
+        xgr = require("xgrammar", "xgrammar", "Grammar.from_structural_tag")
+        return cls._converted(xgr.Grammar.from_structural_tag(tag, **options))
+
+    @classmethod
+    def _converted(cls, grammar: Any) -> Grammar:
+        # The converters add lookahead that the rules imply: it never changes a verdict.
+        return cls.from_ebnf(str(grammar), lookahead="implied")
+
+    @property
+    def root(self) -> str:
+        """Name of the start rule."""
+        return self._core.root()
+
+    @property
+    def rule_names(self) -> list[str]:
+        """Names of the rules, in the order written."""
+        return self._core.rule_names()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of what the grammar says, in hexadecimal."""
+        content = f"{self.lookahead}\n{self.root}\n{self}"
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def __str__(self) -> str:
+        if self._text is None:
+            self._text = self._core.text()
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Grammar(root={self.root!r}, rules={len(self.rule_names)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        same = self.root == other.root and self.lookahead == other.lookahead
+        return same and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash((self.root, self.lookahead, str(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_back, (str(self), self.root, self.lookahead)
+
+
+def _read_back(text: str, root: str, lookahead: Lookahead) -> Grammar:
+    return Grammar.from_ebnf(text, root, lookahead=lookahead)

@@ -1,0 +1,45 @@
+"""Bounds on what one compilation may use."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on a grammar and on the work of compiling it.
+
+    A bound that is reached raises :class:`tokfold.LimitExceededError`, which names the field here,
+    except the two work bounds: past them tokens become classes of their own, which is exact but
+    folds less. Work is counted, not timed, so results are the same on every machine.
+    """
+
+    max_grammar_bytes: int = 64 << 20
+    """Bytes of grammar text."""
+    max_rules: int = 1 << 20
+    """Rules of a grammar."""
+    max_nesting: int = 1_000
+    """Levels of nested groups in one rule."""
+    max_network_states: int = 4 << 20
+    """States of the network, at any stage of its construction."""
+    max_network_edges: int = 16 << 20
+    """Edges of the network, and pairs of its stack adjacency."""
+    max_token_work: int = 200_000
+    """Work units for each new token; past them the token is a class of its own."""
+    max_total_work: int = 40_000_000
+    """Work units after which every token that needs more work is a class of its own."""
+    max_automaton_bytes: int = 1 << 30
+    """Bytes of the displacement automaton."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+            if not 0 < value < 1 << 63:
+                raise ValueError(f"{name} must be between 1 and 2**63 - 1, not {value}")
+
+    def as_fields(self) -> dict[str, int]:
+        """Field names and values, as the core takes them."""
+        return asdict(self)

@@ -1,0 +1,54 @@
+"""Is this text in the language, and if not, where does it leave it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tokfold import _core
+from tokfold.grammar import Grammar
+from tokfold.limits import Limits
+
+__all__ = ["Recognition", "recognize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """What a grammar says of a text."""
+
+    accepted: bool
+    """The text is a string of the grammar."""
+    read: int
+    """How many bytes of the text are the beginning of some string of the grammar."""
+    complete: bool
+    """Whether the bytes read, alone, are a string of the grammar."""
+    line: int
+    """1-based line of the first byte that cannot be (or of the end)."""
+    column: int
+    """1-based column there, in code points."""
+    expected: bytes
+    """The bytes that may come there, ascending."""
+
+
+def recognize(grammar: Grammar, text: str | bytes, limits: Limits | None = None) -> Recognition:
+    """Recognize a text, byte by byte, for any context-free grammar.
+
+    Raises:
+        UnsupportedGrammarError: the grammar holds something that is not context-free.
+        LimitExceededError: the text is nested deeper than the stacks may grow.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    read, complete, expected = _core.recognize(
+        grammar._core,
+        data,
+        skip_lookahead=grammar.lookahead == "implied",
+        limits=(limits or Limits()).as_fields(),
+    )
+    before = data[:read].decode("utf-8", "replace")
+    return Recognition(
+        accepted=complete and read == len(data),
+        read=read,
+        complete=complete,
+        line=before.count("\n") + 1,
+        column=len(before) - (before.rfind("\n") + 1) + 1,
+        expected=expected,
+    )

@@ -1,0 +1,71 @@
+//! Byte classes: intervals of bytes that no edge tells apart.
+
+/// Collects the ends of all byte ranges in use.
+#[derive(Clone, Debug)]
+pub struct AlphabetBuilder {
+    /// `starts[b]`: some range starts at `b` or ends at `b - 1`.
+    starts: [bool; 257],
+}
+
+impl Default for AlphabetBuilder {
+    fn default() -> Self {
+        let mut starts = [false; 257];
+        starts[0] = true;
+        Self { starts }
+    }
+}
+
+impl AlphabetBuilder {
+    /// Takes note of an inclusive range of bytes.
+    pub fn add(&mut self, first: u8, last: u8) {
+        self.starts[first as usize] = true;
+        self.starts[last as usize + 1] = true;
+    }
+
+    /// The coarsest partition into intervals of which every added range is a union.
+    pub fn finish(&self) -> Alphabet {
+        let mut class_of = [0u8; 256];
+        let mut class = 0u8;
+        for b in 1..256 {
+            class += u8::from(self.starts[b]);
+            class_of[b] = class;
+        }
+        Alphabet { class_of, len: class as usize + 1 }
+    }
+}
+
+/// A partition of the bytes into classes, numbered from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alphabet {
+    class_of: [u8; 256],
+    len: usize,
+}
+
+impl Alphabet {
+    /// The class of a byte.
+    #[inline]
+    pub fn class(&self, byte: u8) -> u8 {
+        self.class_of[byte as usize]
+    }
+
+    /// How many classes there are: 1 to 256.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: there is at least one class.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The classes of an added range.
+    pub fn classes(&self, first: u8, last: u8) -> std::ops::RangeInclusive<u8> {
+        self.class(first)..=self.class(last)
+    }
+
+    /// The partition in which the old class `c` is class `map[c]`.
+    pub fn merged(&self, map: &[u8]) -> Alphabet {
+        let class_of = self.class_of.map(|c| map[c as usize]);
+        Alphabet { class_of, len: map.iter().max().map_or(1, |&m| m as usize + 1) }
+    }
+}

@@ -1,0 +1,263 @@
+//! Minimization of deterministic automata whose transitions are partial.
+//!
+//! Valmari and Lehtinen's refinement of two partitions, of states ("blocks") and of transitions
+//! ("cords"), in O(m log m) for m transitions whatever the size of the alphabet: calls make it
+//! large, and each state has few. A missing edge differs from every edge, so nothing is merged
+//! that differs in which prefixes it takes; states that reach no final state are kept apart from
+//! missing edges, which is what unpruned grammars need.
+
+use super::Automaton;
+
+/// Merges the equivalent states of a deterministic automaton, in place.
+pub fn minimize(automaton: &mut Automaton) {
+    debug_assert!(automaton.deterministic);
+    let num_states = automaton.len();
+    let mut transitions: Vec<(u32, u32, u32)> = Vec::with_capacity(automaton.num_edges());
+    for (p, edges) in automaton.edges.iter().enumerate() {
+        transitions.extend(edges.iter().map(|&(letter, q)| (letter, p as u32, q)));
+    }
+    transitions.sort_unstable();
+
+    let mut blocks = Partition::new(num_states);
+    for (q, &is_final) in automaton.finals.iter().enumerate() {
+        if is_final {
+            blocks.mark(q as u32);
+        }
+    }
+    blocks.split();
+
+    let mut cords = Partition::by_runs(transitions.iter().map(|t| t.0));
+    let incoming = Incoming::new(num_states, &transitions);
+
+    let mut next_block = 1;
+    let mut next_cord = 0;
+    while next_cord < cords.len() {
+        for i in cords.range(next_cord) {
+            blocks.mark(transitions[cords.elements[i] as usize].1);
+        }
+        blocks.split();
+        next_cord += 1;
+        while next_block < blocks.len() {
+            for i in blocks.range(next_block) {
+                for &t in incoming.of(blocks.elements[i]) {
+                    cords.mark(t);
+                }
+            }
+            cords.split();
+            next_block += 1;
+        }
+    }
+    if blocks.len() == num_states {
+        return;
+    }
+
+    // Block of the start first; the caller renumbers the rest.
+    let start_block = blocks.set_of[0];
+    let new_of = |q: u32| {
+        let block = blocks.set_of[q as usize];
+        if block == start_block { 0 } else if block == 0 { start_block } else { block }
+    };
+    let mut out = Automaton {
+        edges: vec![Vec::new(); blocks.len()],
+        finals: vec![false; blocks.len()],
+        deterministic: true,
+    };
+    let mut done = vec![false; blocks.len()];
+    for q in 0..num_states {
+        let id = new_of(q as u32) as usize;
+        if !std::mem::replace(&mut done[id], true) {
+            out.finals[id] = automaton.finals[q];
+            out.edges[id] = std::mem::take(&mut automaton.edges[q]);
+            for edge in &mut out.edges[id] {
+                edge.1 = new_of(edge.1);
+            }
+        }
+    }
+    *automaton = out;
+}
+
+/// Transitions by the state they lead to.
+struct Incoming {
+    starts: Vec<u32>,
+    transitions: Vec<u32>,
+}
+
+impl Incoming {
+    fn new(num_states: usize, transitions: &[(u32, u32, u32)]) -> Self {
+        let mut starts = vec![0u32; num_states + 1];
+        for &(_, _, q) in transitions {
+            starts[q as usize + 1] += 1;
+        }
+        for q in 0..num_states {
+            starts[q + 1] += starts[q];
+        }
+        let mut fill = starts.clone();
+        let mut sorted = vec![0u32; transitions.len()];
+        for (t, &(_, _, q)) in transitions.iter().enumerate() {
+            sorted[fill[q as usize] as usize] = t as u32;
+            fill[q as usize] += 1;
+        }
+        Self { starts, transitions: sorted }
+    }
+
+    fn of(&self, q: u32) -> &[u32] {
+        &self.transitions[self.starts[q as usize] as usize..self.starts[q as usize + 1] as usize]
+    }
+}
+
+/// A refinable partition of `0..n`: mark elements, then split every set by its marks.
+struct Partition {
+    /// The elements, set by set, the marked ones of a set first.
+    elements: Vec<u32>,
+    location: Vec<u32>,
+    set_of: Vec<u32>,
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    marked: Vec<u32>,
+    touched: Vec<u32>,
+}
+
+impl Partition {
+    fn new(n: usize) -> Self {
+        Self::by_runs(std::iter::repeat_n((), n))
+    }
+
+    /// One set for each run of equal keys.
+    fn by_runs<K: PartialEq>(keys: impl Iterator<Item = K>) -> Self {
+        let mut set_of = Vec::new();
+        let mut starts: Vec<u32> = Vec::new();
+        let mut previous = None;
+        for (i, key) in keys.enumerate() {
+            if previous.as_ref() != Some(&key) {
+                starts.push(i as u32);
+                previous = Some(key);
+            }
+            set_of.push(starts.len() as u32 - 1);
+        }
+        let n = set_of.len() as u32;
+        let ends = starts.iter().skip(1).copied().chain((n > 0).then_some(n)).collect();
+        Self {
+            elements: (0..n).collect(),
+            location: (0..n).collect(),
+            set_of,
+            marked: vec![0; starts.len()],
+            starts,
+            ends,
+            touched: Vec::new(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn range(&self, set: usize) -> std::ops::Range<usize> {
+        self.starts[set] as usize..self.ends[set] as usize
+    }
+
+    fn mark(&mut self, element: u32) {
+        let set = self.set_of[element as usize] as usize;
+        let from = self.location[element as usize];
+        let to = self.starts[set] + self.marked[set];
+        if from < to {
+            return; // marked already
+        }
+        self.elements.swap(from as usize, to as usize);
+        self.location[self.elements[from as usize] as usize] = from;
+        self.location[element as usize] = to;
+        if self.marked[set] == 0 {
+            self.touched.push(set as u32);
+        }
+        self.marked[set] += 1;
+    }
+
+    /// Splits every set with marks in two, unless all or none are marked; the smaller part gets
+    /// the new number, which is what bounds the total work.
+    fn split(&mut self) {
+        for set in std::mem::take(&mut self.touched) {
+            let set = set as usize;
+            let middle = self.starts[set] + std::mem::take(&mut self.marked[set]);
+            if middle == self.ends[set] {
+                continue;
+            }
+            let new = self.starts.len() as u32;
+            let (start, end) = (self.starts[set], self.ends[set]);
+            if middle - start <= end - middle {
+                self.starts.push(start);
+                self.ends.push(middle);
+                self.starts[set] = middle;
+            } else {
+                self.starts.push(middle);
+                self.ends.push(end);
+                self.ends[set] = middle;
+            }
+            self.marked.push(0);
+            for i in self.range(new as usize) {
+                self.set_of[self.elements[i] as usize] = new;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Moore's refinement: the obvious oracle. Number of classes of states.
+    fn moore(a: &Automaton) -> Vec<usize> {
+        let mut class: Vec<usize> = a.finals.iter().map(|&f| usize::from(f)).collect();
+        loop {
+            let keys: Vec<_> = (0..a.len())
+                .map(|q| {
+                    let edges: Vec<_> =
+                        a.edges[q].iter().map(|&(l, t)| (l, class[t as usize])).collect();
+                    (class[q], edges)
+                })
+                .collect();
+            let mut distinct: Vec<_> = keys.clone();
+            distinct.sort();
+            distinct.dedup();
+            let next: Vec<usize> =
+                keys.iter().map(|k| distinct.binary_search(k).expect("present")).collect();
+            let count = |v: &[usize]| v.iter().max().map_or(0, |m| m + 1);
+            let old: std::collections::BTreeSet<_> = class.iter().collect();
+            if count(&next) == old.len() {
+                return next;
+            }
+            class = next;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_moore(
+            n in 1usize..12,
+            raw in proptest::collection::vec((0u32..12, 0u32..3, 0u32..12), 0..40),
+            finals in proptest::collection::vec(any::<bool>(), 12),
+        ) {
+            let mut a = Automaton {
+                edges: vec![Vec::new(); n],
+                finals: finals[..n].to_vec(),
+                deterministic: true,
+            };
+            a.finals[0] = false;
+            for (p, l, q) in raw {
+                let (p, q) = (p as usize % n, q % n as u32);
+                if a.edges[p].iter().all(|e| e.0 != l) {
+                    a.edges[p].push((l, q));
+                }
+            }
+            a.tidy();
+            a.renumber();
+            let classes = moore(&a);
+            let mut b = a.clone();
+            minimize(&mut b);
+            let distinct: std::collections::BTreeSet<_> = classes.iter().collect();
+            prop_assert_eq!(b.len(), distinct.len());
+            let again = moore(&b);
+            let all: std::collections::BTreeSet<_> = again.iter().collect();
+            prop_assert_eq!(all.len(), b.len());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Finite automata over letters: the right-hand side of one rule.
+//!
+//! A *letter* is a `u32`: below [`FIRST_CALL`] a byte class, from there on a call of a rule.
+//! Nothing here knows what a letter means; the network gives it its meaning.
+//!
+//! - [`utf8`]: sets of code points as sequences of byte ranges
+//! - [`alphabet`]: byte classes
+//! - [`nfa`]: automata with epsilon edges, determinization, epsilon removal
+//! - [`automaton`]: automata without epsilon edges, trimming, canonical form
+//! - [`minimize`]: minimization of deterministic automata with partial transitions
+
+pub mod alphabet;
+pub mod automaton;
+pub mod minimize;
+pub mod nfa;
+pub mod utf8;
+
+pub use automaton::Automaton;
+pub use nfa::Nfa;
+
+/// What an edge reads: a byte class, or a call.
+pub type Letter = u32;
+
+/// The first letter that is a call: `FIRST_CALL + rule`.
+pub const FIRST_CALL: Letter = 256;
+
+/// The rule that a letter calls, if it is a call.
+#[inline]
+pub fn callee(letter: Letter) -> Option<usize> {
+    (letter >= FIRST_CALL).then(|| (letter - FIRST_CALL) as usize)
+}
+
+/// The letter that calls a rule.
+#[inline]
+pub fn call(rule: usize) -> Letter {
+    FIRST_CALL + u32::try_from(rule).expect("rules are bounded far below 2^32")
+}

@@ -1,0 +1,298 @@
+//! The displacement automaton: one deterministic automaton for all tokens (DESIGN.md).
+//!
+//! A state says what the bytes read so far do to a stack nobody knows. For each frame that may
+//! have been on top:
+//! - *alive*: the set of stacks that now stand in place of the frame, above the unknown rest;
+//! - *popped*: the frame was popped somewhere on the way; what the bytes since then do to the
+//!   stack beneath is a displacement state again, restricted to the frames that can stand beneath.
+//!
+//! Frames with the same alive set, and frames with the same continuation beneath, are kept
+//! together. States are hash-consed and transitions made when first needed; two tokens are in one
+//! class when they lead to the same state.
+//!
+//! Cost is counted, not timed ("work": entries of stack sets and of states written), so that a
+//! bound on it gives the same result on every machine.
+
+use super::frames::{FrameSetId, FrameSets};
+use crate::stacks::{Entry, NONE, OverBudget, REST, Stepper, hash_of};
+use crate::network::{Adjacency, BOTTOM, Network};
+use hashbrown::HashTable;
+
+/// A displacement state.
+pub(crate) type DisplacementId = u32;
+
+/// No stack survives: the token is never valid.
+pub(crate) const DEAD: DisplacementId = 0;
+
+const UNKNOWN: u32 = u32::MAX;
+const OVER: u32 = u32::MAX - 1;
+/// Pops nested deeper than this are over budget: a transition recurses along them.
+const MAX_NESTING: u32 = 500;
+
+/// The automaton, as far as it has been needed.
+pub(crate) struct DisplacementAutomaton<'a> {
+    network: &'a Network,
+    stepper: Stepper<'a>,
+    frames: FrameSets,
+    num_classes: usize,
+    /// For each frame the number of its adjacency set.
+    beneath_of: Vec<u32>,
+    /// For each adjacency set the displacement of the empty string on its frames.
+    beneath: Vec<DisplacementId>,
+    /// States: alive entries, then popped entries, flat.
+    pairs: Vec<(u32, FrameSetId)>,
+    bounds: Vec<(u32, u32, u32)>,
+    nesting: Vec<u32>,
+    table: HashTable<DisplacementId>,
+    transitions: Vec<DisplacementId>,
+    max_bytes: usize,
+    start: DisplacementId,
+}
+
+/// Sizes of the automaton, for reports and tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AutomatonSize {
+    /// Displacement states made.
+    pub states: usize,
+    /// Stack sets made.
+    pub stack_sets: usize,
+    /// Bytes held.
+    pub bytes: usize,
+    /// Work units spent.
+    pub work: u64,
+}
+
+impl<'a> DisplacementAutomaton<'a> {
+    /// The automaton before the first byte, all frames unknown.
+    pub(crate) fn new(
+        network: &'a Network,
+        adjacency: &Adjacency,
+        max_bytes: usize,
+    ) -> Result<Self, OverBudget> {
+        let mut out = Self {
+            network,
+            stepper: Stepper::new(network),
+            frames: FrameSets::new(),
+            num_classes: network.alphabet().len(),
+            beneath_of: (0..network.len() as u32)
+                .map(|q| adjacency.set_of_rule(network.rule_of(q)))
+                .collect(),
+            beneath: Vec::new(),
+            pairs: Vec::new(),
+            bounds: Vec::new(),
+            nesting: Vec::new(),
+            table: HashTable::new(),
+            transitions: Vec::new(),
+            max_bytes,
+            start: DEAD,
+        };
+        out.intern(&[], &[]);
+        for set in adjacency.sets() {
+            let alive = out.identity(set.iter().copied())?;
+            let id = out.intern(&alive, &[]);
+            out.beneath.push(id);
+        }
+        out.start = out.initial()?;
+        Ok(out)
+    }
+
+    /// The displacement of the empty string.
+    pub(crate) fn start(&self) -> DisplacementId {
+        self.start
+    }
+
+    /// Work so far.
+    pub(crate) fn work(&self) -> u64 {
+        self.stepper.sets.work
+    }
+
+    /// From here on work may reach `allowance` and no more.
+    pub(crate) fn allow(&mut self, allowance: u64) {
+        self.stepper.sets.allowance = allowance;
+    }
+
+    /// How large it has become.
+    pub(crate) fn size(&self) -> AutomatonSize {
+        AutomatonSize {
+            states: self.bounds.len(),
+            stack_sets: self.stepper.sets.len(),
+            bytes: self.stepper.bytes()
+                + self.frames.bytes()
+                + self.pairs.capacity() * 8
+                + self.bounds.capacity() * 16
+                + self.table.capacity() * 5
+                + self.transitions.capacity() * 4,
+            work: self.stepper.sets.work,
+        }
+    }
+
+    /// Frames whose alive set is themselves, grouped as states group them.
+    fn identity(
+        &mut self,
+        frames: impl Iterator<Item = u32>,
+    ) -> Result<Vec<(u32, FrameSetId)>, OverBudget> {
+        let mut alive = Vec::new();
+        for frame in frames {
+            let set = if frame == BOTTOM { REST } else { self.stepper.sets.add(&[(frame, REST)])? };
+            alive.push((set, self.frames.add(&[frame])));
+        }
+        alive.sort_unstable();
+        Ok(alive)
+    }
+
+    /// The start: frames that can be on top after a byte was read, and the start of the text.
+    ///
+    /// A frame that is uncovered by a pop only ever stands beside the frame that was popped, so
+    /// it is reached through that frame's continuation and needs no entry here.
+    fn initial(&mut self) -> Result<DisplacementId, OverBudget> {
+        let network = self.network;
+        let n = network.len() as u32;
+        let mut is_top = vec![false; network.len()];
+        is_top[network.start() as usize] = true;
+        for &(_, q) in (0..n).flat_map(|q| network.edges(q)) {
+            is_top[q as usize] = true;
+        }
+        let tops = (0..n).filter(|&q| is_top[q as usize] && network.has_edges(q));
+        let alive = self.identity(tops)?;
+        let finals: Vec<u32> = (0..n)
+            .filter(|&q| {
+                is_top[q as usize]
+                    && (network.is_final(q) || (q == network.start() && network.accepts_empty()))
+            })
+            .collect();
+        let popped = self.popped_now(&finals);
+        Ok(self.intern(&alive, &popped))
+    }
+
+    /// Entries for frames popped with nothing read since: sorted by continuation.
+    fn popped_now(&mut self, frames: &[u32]) -> Vec<(DisplacementId, FrameSetId)> {
+        let mut by_set: Vec<(u32, u32)> =
+            frames.iter().map(|&f| (self.beneath_of[f as usize], f)).collect();
+        by_set.sort_unstable();
+        let mut out: Vec<(DisplacementId, FrameSetId)> = by_set
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|group| {
+                let members: Vec<u32> = group.iter().map(|g| g.1).collect();
+                (self.beneath[group[0].0 as usize], self.frames.add(&members))
+            })
+            .filter(|entry| entry.0 != DEAD)
+            .collect();
+        out.sort_unstable();
+        out
+    }
+
+    /// The state with these entries, each list sorted by its first part, which is distinct.
+    fn intern(
+        &mut self,
+        alive: &[(u32, FrameSetId)],
+        popped: &[(DisplacementId, FrameSetId)],
+    ) -> DisplacementId {
+        let hash = hash_of(&(alive, popped));
+        let found = self.table.find(hash, |&id| {
+            let (a, b, c) = self.bounds[id as usize];
+            self.pairs[a as usize..b as usize] == *alive
+                && self.pairs[b as usize..c as usize] == *popped
+        });
+        if let Some(&id) = found {
+            return id;
+        }
+        let id = self.bounds.len() as DisplacementId;
+        let a = self.pairs.len() as u32;
+        self.pairs.extend_from_slice(alive);
+        let b = self.pairs.len() as u32;
+        self.pairs.extend_from_slice(popped);
+        self.bounds.push((a, b, self.pairs.len() as u32));
+        let nesting = popped.iter().map(|e| self.nesting[e.0 as usize] + 1).max().unwrap_or(0);
+        self.nesting.push(nesting);
+        self.transitions.resize(self.transitions.len() + self.num_classes, UNKNOWN);
+        let (bounds, pairs) = (&self.bounds, &self.pairs);
+        self.table.insert_unique(hash, id, |&id| {
+            let (a, b, c) = bounds[id as usize];
+            hash_of(&(&pairs[a as usize..b as usize], &pairs[b as usize..c as usize]))
+        });
+        id
+    }
+
+    /// The state after one more byte.
+    ///
+    /// # Errors
+    /// [`OverBudget`] when it would take more work than is allowed; the answer is remembered, so
+    /// that every token that passes here gets the same.
+    #[inline]
+    pub(crate) fn next(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
+        let slot = state as usize * self.num_classes + class as usize;
+        match self.transitions[slot] {
+            UNKNOWN => {
+                let result = self.make(state, class);
+                self.transitions[slot] = *result.as_ref().unwrap_or(&OVER);
+                result
+            }
+            OVER => Err(OverBudget),
+            known => Ok(known),
+        }
+    }
+
+    fn make(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
+        if self.nesting[state as usize] > MAX_NESTING || self.is_full() {
+            return Err(OverBudget);
+        }
+        let (a, b, c) = self.bounds[state as usize];
+        self.stepper.sets.work += u64::from(c - a);
+        let mut alive: Vec<(u32, FrameSetId)> = Vec::new();
+        let mut done: Vec<u32> = Vec::new();
+        for i in a..b {
+            let (set, frames) = self.pairs[i as usize];
+            let after = self.stepper.step(set, class)?;
+            if after == NONE {
+                continue;
+            }
+            if self.stepper.sets.has_rest(after) {
+                done.extend_from_slice(self.frames.frames(frames));
+                let entries = self.stepper.sets.entries(after);
+                let without: Vec<Entry> = entries[..entries.len() - 1].to_vec();
+                let rest = self.stepper.sets.add(&without)?;
+                if rest != NONE {
+                    alive.push((rest, frames));
+                }
+            } else {
+                alive.push((after, frames));
+            }
+        }
+        let mut popped = if done.is_empty() { Vec::new() } else { self.popped_now(&done) };
+        for i in b..c {
+            let (beneath, frames) = self.pairs[i as usize];
+            let after = self.next(beneath, class)?;
+            if after != DEAD {
+                popped.push((after, frames));
+            }
+        }
+        self.group(&mut alive);
+        self.group(&mut popped);
+        if self.stepper.sets.work > self.stepper.sets.allowance {
+            return Err(OverBudget);
+        }
+        Ok(self.intern(&alive, &popped))
+    }
+
+    fn is_full(&self) -> bool {
+        // Checked once a transition: the parts that grow are the large ones.
+        self.pairs.len() * 8 + self.transitions.len() * 4 + self.stepper.bytes() > self.max_bytes
+    }
+
+    /// Unites the frames of entries with the same first part; sorts.
+    fn group(&mut self, entries: &mut Vec<(u32, FrameSetId)>) {
+        entries.sort_unstable();
+        if entries.windows(2).all(|w| w[0].0 != w[1].0) {
+            return;
+        }
+        let mut out = Vec::with_capacity(entries.len());
+        let mut sets = Vec::new();
+        for group in entries.chunk_by(|x, y| x.0 == y.0) {
+            sets.clear();
+            sets.extend(group.iter().map(|e| e.1));
+            sets.dedup();
+            out.push((group[0].0, self.frames.union(&sets, &mut self.stepper.sets.work)));
+        }
+        *entries = out;
+    }
+}

@@ -1,0 +1,246 @@
+//! Token classes: the vocabulary folded under one grammar.
+//!
+//! Two tokens are in one class when their *displacements* are equal (CFGzip, section 3.2): what
+//! they do to a stack nobody knows. Then no prefix and no continuation tells them apart, so an
+//! engine may look at one of them in place of the other (theorems 1 and 2 there; the proof for
+//! the network stands in DESIGN.md).
+
+mod displacement;
+mod frames;
+
+pub use displacement::AutomatonSize;
+
+use crate::error::{Error, Result};
+use crate::grammar::Grammar;
+use crate::limits::Limits;
+use crate::network::{Adjacency, Network, NetworkOptions};
+use crate::vocabulary::Vocabulary;
+use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
+use rustc_hash::FxHashMap;
+use std::time::{Duration, Instant};
+
+/// How classes are made.
+#[derive(Clone, Debug)]
+pub struct ClassOptions {
+    /// Drop branches that cannot be completed. XGrammar does not, so classes made for it are
+    /// made without.
+    pub prune: bool,
+    /// Ignore `(= ...)`: for grammars whose lookahead is implied by the rules.
+    pub skip_lookahead: bool,
+    /// Growth in states that inlining one rule may cause.
+    pub inline_budget: usize,
+    /// Bounds on size and work.
+    pub limits: Limits,
+}
+
+impl Default for ClassOptions {
+    fn default() -> Self {
+        let network = NetworkOptions::default();
+        Self {
+            prune: true,
+            skip_lookahead: false,
+            inline_budget: network.inline_budget,
+            limits: network.limits,
+        }
+    }
+}
+
+/// How far a compilation is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Tokens done.
+    pub done: usize,
+    /// Tokens to do.
+    pub total: usize,
+}
+
+/// What a compilation took. Times are for people; nothing depends on them.
+#[derive(Clone, Debug, Default)]
+pub struct ClassStats {
+    /// Rules of the network.
+    pub rules: usize,
+    /// States of the network.
+    pub network_states: usize,
+    /// Byte classes.
+    pub byte_classes: usize,
+    /// The displacement automaton.
+    pub automaton: AutomatonSize,
+    /// Tokens that the grammar can never take.
+    pub dead_tokens: usize,
+    /// Tokens that became classes of their own because their work budget was spent.
+    pub over_budget_tokens: usize,
+    /// Time for the network.
+    pub network_time: Duration,
+    /// Time for the walk over the vocabulary.
+    pub walk_time: Duration,
+}
+
+/// The vocabulary, folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenClasses {
+    /// For each token id its class; -1 where the token is never valid.
+    pub class_of: Vec<i32>,
+    /// For each class the id of its representative: the shortest member, lowest id on ties.
+    pub representatives: Vec<u32>,
+    /// The last so many classes are those of the stop tokens, one each, in the order of their ids.
+    pub num_stop_classes: usize,
+}
+
+/// Tokens between two reports of progress.
+const REPORT_EVERY: usize = 4_096;
+
+/// Folds a vocabulary under a grammar. `report` is called now and then and ends the work by
+/// returning false.
+///
+/// Classes are numbered by their lowest token id, then come the stop tokens.
+///
+/// # Errors
+/// [`Error::Unsupported`] and [`Error::Limit`] as for [`Network::new`]; [`Error::Cancelled`].
+pub fn compile(
+    grammar: &Grammar,
+    vocabulary: &Vocabulary,
+    options: &ClassOptions,
+    report: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(TokenClasses, ClassStats)> {
+    let began = Instant::now();
+    let network = Network::new(
+        grammar,
+        &NetworkOptions {
+            prune: options.prune,
+            skip_lookahead: options.skip_lookahead,
+            // One more than a token can read, so that the far side of a bound is seen as well.
+            repeat_window: Some(vocabulary.longest() as u32 + 1),
+            inline_budget: options.inline_budget,
+            limits: options.limits.clone(),
+        },
+    )?;
+    let adjacency = Adjacency::new(&network, options.limits.max_network_edges)?;
+    let network_time = began.elapsed();
+    let total = vocabulary.order().len();
+    if !report(Progress { done: 0, total }) {
+        return Err(Error::Cancelled);
+    }
+    let began = Instant::now();
+    let mut automaton =
+        DisplacementAutomaton::new(&network, &adjacency, options.limits.max_automaton_bytes)
+            .map_err(|_| too_large(&options.limits))?;
+    let ends = walk(&network, &mut automaton, vocabulary, &options.limits, report)?;
+    let mut stats = ClassStats {
+        rules: network.num_rules(),
+        network_states: network.len(),
+        byte_classes: network.alphabet().len(),
+        automaton: automaton.size(),
+        network_time,
+        ..ClassStats::default()
+    };
+    let classes = number(vocabulary, &ends, &mut stats);
+    stats.walk_time = began.elapsed();
+    Ok((classes, stats))
+}
+
+fn too_large(limits: &Limits) -> Error {
+    Error::Limit {
+        limit: "max_automaton_bytes",
+        value: limits.max_automaton_bytes as u64,
+        message: "the grammar's frames alone take more; simplify the grammar or raise the limit".into(),
+    }
+}
+
+/// Where a token's bytes lead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    State(DisplacementId),
+    /// Its budget was spent at the node of the trie that this token was the first to reach.
+    OverBudget,
+}
+
+/// One depth-first walk of the vocabulary's trie.
+fn walk(
+    network: &Network,
+    automaton: &mut DisplacementAutomaton<'_>,
+    vocabulary: &Vocabulary,
+    limits: &Limits,
+    report: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Vec<End>> {
+    let alphabet = network.alphabet();
+    let order = vocabulary.order();
+    let mut ends = Vec::with_capacity(order.len());
+    // path[d]: the state after the first d bytes of the current token, as far as it is alive.
+    let mut path: Vec<End> = vec![End::State(automaton.start())];
+    for (i, (&id, &shared)) in order.iter().zip(vocabulary.shared()).enumerate() {
+        if i % REPORT_EVERY == 0 && !report(Progress { done: i, total: order.len() }) {
+            return Err(Error::Cancelled);
+        }
+        path.truncate(shared as usize + 1);
+        let bytes = vocabulary.bytes(id);
+        let allowance = automaton.work().saturating_add(limits.max_token_work);
+        automaton.allow(allowance.min(limits.max_total_work));
+        while path.len() <= bytes.len() {
+            let End::State(state) = path[path.len() - 1] else { break };
+            if state == DEAD {
+                break;
+            }
+            let next = automaton.next(state, alphabet.class(bytes[path.len() - 1]));
+            path.push(next.map_or(End::OverBudget, End::State));
+        }
+        ends.push(path[path.len() - 1]);
+    }
+    report(Progress { done: order.len(), total: order.len() });
+    Ok(ends)
+}
+
+/// Numbers the classes and picks representatives.
+fn number(vocabulary: &Vocabulary, ends: &[End], stats: &mut ClassStats) -> TokenClasses {
+    const NO_END: u32 = u32::MAX;
+    let mut group_of_token = vec![NO_END; vocabulary.len()];
+    let mut groups: FxHashMap<DisplacementId, u32> = FxHashMap::default();
+    let mut num_groups = 0;
+    let mut fresh = || {
+        num_groups += 1;
+        num_groups - 1
+    };
+    let mut previous: Option<(u32, u32)> = None;
+    for (&id, end) in vocabulary.order().iter().zip(ends) {
+        let group = match *end {
+            End::State(DEAD) => {
+                stats.dead_tokens += 1;
+                continue;
+            }
+            End::State(state) => *groups.entry(state).or_insert_with(&mut fresh),
+            End::OverBudget => {
+                stats.over_budget_tokens += 1;
+                // Ids with the same bytes stand side by side and stay together.
+                match previous {
+                    Some((other, group)) if vocabulary.bytes(other) == vocabulary.bytes(id) => group,
+                    _ => fresh(),
+                }
+            }
+        };
+        previous = Some((id, group));
+        group_of_token[id as usize] = group;
+    }
+    let mut class_of_group = vec![-1; num_groups as usize];
+    let mut representatives: Vec<u32> = Vec::new();
+    let mut class_of = vec![-1; vocabulary.len()];
+    for id in 0..vocabulary.len() as u32 {
+        let group = group_of_token[id as usize];
+        if group == NO_END {
+            continue;
+        }
+        let class = &mut class_of_group[group as usize];
+        if *class < 0 {
+            *class = representatives.len() as i32;
+            representatives.push(id);
+        }
+        let best = &mut representatives[*class as usize];
+        if vocabulary.bytes(id).len() < vocabulary.bytes(*best).len() {
+            *best = id;
+        }
+        class_of[id as usize] = *class;
+    }
+    for &id in vocabulary.stop_ids() {
+        class_of[id as usize] = representatives.len() as i32;
+        representatives.push(id);
+    }
+    TokenClasses { class_of, representatives, num_stop_classes: vocabulary.stop_ids().len() }
+}

@@ -1,0 +1,172 @@
+//! Class masks to token masks.
+//!
+//! A bitmask is a row of int32 words, as XGrammar lays them out; bit `j` of word `i` is id `32 i + j`, 1 is allowed.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// Classes of at least so many tokens have their bits ready as a whole row: writing them out one
+/// by one is half of the cost of a mask.
+const LARGE_CLASS: usize = 512;
+
+/// Unfolds class masks to rows of token bits, and remembers the rows it made.
+///
+/// Masks recur, so most calls are a copy. Two generations of remembered rows bound the memory:
+/// when the young one is full it becomes the old one, and what was not asked for since is
+/// forgotten.
+#[derive(Debug)]
+pub struct Unfolder {
+    num_tokens: usize,
+    num_classes: usize,
+    members: Vec<Members>,
+    young: HashMap<Box<[i32]>, Box<[i32]>, FxBuildHasher>,
+    old: HashMap<Box<[i32]>, Box<[i32]>, FxBuildHasher>,
+    max_rows: usize,
+}
+
+#[derive(Debug)]
+enum Members {
+    Ids(Box<[u32]>),
+    Row(Box<[i32]>),
+}
+
+/// The number of 32-bit words for so many bits.
+pub fn words(bits: usize) -> usize {
+    bits.div_ceil(32)
+}
+
+impl Unfolder {
+    /// For a vocabulary whose token `t` is in class `class_of[t]`; -1 is never allowed.
+    /// At most `max_bytes` of rows are remembered.
+    ///
+    /// # Errors
+    /// A message when a class is not below `num_classes`.
+    pub fn new(class_of: &[i32], num_classes: usize, max_bytes: usize) -> Result<Self, String> {
+        let mut ids: Vec<Vec<u32>> = vec![Vec::new(); num_classes];
+        for (token, &class) in class_of.iter().enumerate() {
+            match usize::try_from(class) {
+                Ok(class) if class < num_classes => ids[class].push(token as u32),
+                Err(_) if class == -1 => {}
+                _ => return Err(format!("token {token} has class {class}; there are {num_classes} classes")),
+            }
+        }
+        let row_words = words(class_of.len());
+        let members = ids
+            .into_iter()
+            .map(|ids| {
+                if ids.len() < LARGE_CLASS {
+                    return Members::Ids(ids.into());
+                }
+                let mut row = vec![0; row_words];
+                set_bits(&mut row, &ids);
+                Members::Row(row.into())
+            })
+            .collect();
+        let row_bytes = 4 * (row_words + words(num_classes)) + 64;
+        Ok(Self {
+            num_tokens: class_of.len(),
+            num_classes,
+            members,
+            young: HashMap::default(),
+            old: HashMap::default(),
+            max_rows: (max_bytes / 2 / row_bytes).max(1),
+        })
+    }
+
+    /// Words of a class mask.
+    pub fn class_words(&self) -> usize {
+        words(self.num_classes)
+    }
+
+    /// Words of a token mask.
+    pub fn token_words(&self) -> usize {
+        words(self.num_tokens)
+    }
+
+    /// Writes the token mask of a class mask. Bits past the last token are 0; bits past the last
+    /// class are ignored.
+    ///
+    /// # Panics
+    /// If a slice does not have the number of words that [`Self::class_words`] and
+    /// [`Self::token_words`] say.
+    pub fn unfold(&mut self, class_mask: &[i32], row: &mut [i32]) {
+        assert_eq!(class_mask.len(), self.class_words(), "words of the class mask");
+        assert_eq!(row.len(), self.token_words(), "words of the token mask");
+        if let Some(known) = self.young.get(class_mask) {
+            row.copy_from_slice(known);
+            return;
+        }
+        let made = match self.old.remove(class_mask) {
+            Some(known) => known,
+            None => self.make(class_mask),
+        };
+        row.copy_from_slice(&made);
+        if self.young.len() >= self.max_rows {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(class_mask.into(), made);
+    }
+
+    fn make(&self, class_mask: &[i32]) -> Box<[i32]> {
+        let mut row = vec![0i32; self.token_words()];
+        for (i, &word) in class_mask.iter().enumerate() {
+            let mut rest = word as u32;
+            while rest != 0 {
+                let class = 32 * i + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                match self.members.get(class) {
+                    Some(Members::Ids(ids)) => set_bits(&mut row, ids),
+                    Some(Members::Row(bits)) => {
+                        row.iter_mut().zip(bits).for_each(|(a, b)| *a |= b);
+                    }
+                    None => {}
+                }
+            }
+        }
+        row.into()
+    }
+}
+
+fn set_bits(row: &mut [i32], ids: &[u32]) {
+    for &id in ids {
+        row[id as usize >> 5] |= 1 << (id & 31);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn unfolding_is_a_gather(
+            class_of in proptest::collection::vec(-1i32..40, 1..3_000),
+            masks in proptest::collection::vec(proptest::collection::vec(any::<i32>(), 2), 1..20),
+            large in any::<bool>(),
+        ) {
+            // A class with more members than LARGE_CLASS, to cross both forms.
+            let mut class_of = class_of;
+            if large {
+                class_of.extend(std::iter::repeat_n(7, LARGE_CLASS));
+            }
+            // Room for a single row: every call but a repetition recomputes.
+            let mut unfolder = Unfolder::new(&class_of, 40, 1).expect("classes fit");
+            for mask in masks.iter().chain(&masks) {
+                let mut row = vec![-1; words(class_of.len())];
+                unfolder.unfold(mask, &mut row);
+                for bit in 0..32 * row.len() {
+                    let class = class_of.get(bit).copied().unwrap_or(-1);
+                    let expected = class >= 0 && mask[class as usize >> 5] >> (class & 31) & 1 == 1;
+                    prop_assert_eq!(row[bit >> 5] >> (bit & 31) & 1 == 1, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_class_that_does_not_exist_is_named() {
+        let error = Unfolder::new(&[0, 2], 2, 0).expect_err("class 2 of 2");
+        assert_eq!(error, "token 1 has class 2; there are 2 classes");
+    }
+}

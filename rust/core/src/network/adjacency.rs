@@ -1,0 +1,93 @@
+//! Stack adjacency: what can stand beneath a frame (CFGzip, appendix C).
+
+use super::{Network, graph};
+use crate::error::{Error, Result};
+use rustc_hash::FxHashMap;
+
+/// The bottom of the stack, as a frame: beneath it is nothing.
+pub const BOTTOM: u32 = u32::MAX;
+
+/// For each rule the frames that can be uncovered when it is complete.
+///
+/// Beneath a frame of rule `B` stands the return address `r` of some call of `B`. An `r` that is
+/// final may be passed over, so whatever can stand beneath `r` belongs to the set as well; an end
+/// is never pushed, only passed over. [`BOTTOM`] is in the set of each rule with which the whole
+/// text can end.
+#[derive(Clone, Debug)]
+pub struct Adjacency {
+    sets: Vec<Vec<u32>>,
+    set_of_rule: Vec<u32>,
+}
+
+impl Adjacency {
+    /// The stack adjacency of a network.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when all sets together pass `max_entries`.
+    pub fn new(network: &Network, max_entries: usize) -> Result<Self> {
+        let n = network.num_rules();
+        let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
+        // passed[b]: rules whose sets are part of b's.
+        let mut passed: Vec<Vec<usize>> = vec![Vec::new(); n];
+        own[network.rule_of(network.start()) as usize].push(BOTTOM);
+        for q in 0..network.len() as u32 {
+            for call in network.calls(q) {
+                let b = network.rule_of(call.start) as usize;
+                if network.has_edges(call.to) {
+                    own[b].push(call.to);
+                }
+                if network.is_final(call.to) {
+                    passed[b].push(network.rule_of(q) as usize);
+                }
+            }
+        }
+        for list in &mut passed {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let mut sets: Vec<Vec<u32>> = Vec::new();
+        let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let mut set_of_rule = vec![u32::MAX; n];
+        let mut entries = 0;
+        for component in graph::components(n, |b| passed[b].clone()) {
+            let mut set: Vec<u32> = Vec::new();
+            for &b in &component {
+                set.append(&mut own[b]);
+                for &a in &passed[b] {
+                    if set_of_rule[a] != u32::MAX {
+                        set.extend_from_slice(&sets[set_of_rule[a] as usize]);
+                    }
+                }
+            }
+            set.sort_unstable();
+            set.dedup();
+            entries += set.len();
+            if entries > max_entries {
+                return Err(Error::Limit {
+                    limit: "max_network_edges",
+                    value: max_entries as u64,
+                    message: "stack adjacency has more pairs; simplify the grammar or raise the limit"
+                        .to_owned(),
+                });
+            }
+            let id = *ids.entry(set).or_insert_with_key(|set| {
+                sets.push(set.clone());
+                sets.len() as u32 - 1
+            });
+            for &b in &component {
+                set_of_rule[b] = id;
+            }
+        }
+        Ok(Self { sets, set_of_rule })
+    }
+
+    /// The distinct sets, each sorted.
+    pub fn sets(&self) -> &[Vec<u32>] {
+        &self.sets
+    }
+
+    /// The number of the set of a rule.
+    pub fn set_of_rule(&self, rule: u32) -> u32 {
+        self.set_of_rule[rule as usize]
+    }
+}

@@ -1,0 +1,182 @@
+//! Right-hand sides to automata.
+
+use super::analysis::Analysis;
+use super::NetworkOptions;
+use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
+use crate::automata::{Automaton, Nfa, call, utf8};
+use crate::error::{Error, Result};
+use crate::grammar::{Expr, Grammar};
+use crate::ids::{ExprId, RuleId};
+
+/// The byte classes of all terminals of a grammar.
+pub(crate) fn alphabet(grammar: &Grammar) -> Alphabet {
+    let mut builder = AlphabetBuilder::default();
+    for expr in grammar.exprs() {
+        match expr {
+            Expr::Literal(bytes) => bytes.iter().for_each(|&b| builder.add(b, b)),
+            Expr::Class(set) => {
+                for &(first, last) in set.ranges() {
+                    utf8::sequences(first, last, &mut |sequence| {
+                        sequence.ranges().iter().for_each(|&(a, b)| builder.add(a, b));
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    builder.finish()
+}
+
+/// Writes the right-hand sides of one grammar as automata.
+pub(crate) struct Lowering<'a> {
+    pub(crate) grammar: &'a Grammar,
+    pub(crate) alphabet: &'a Alphabet,
+    pub(crate) analysis: &'a Analysis,
+    pub(crate) options: &'a NetworkOptions,
+}
+
+impl Lowering<'_> {
+    /// The language of a rule without the empty string, minimal where that is affordable.
+    ///
+    /// A call of a nullable rule has an epsilon edge beside it: from here on, completing a call
+    /// takes at least one byte.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when the automaton grows past the limits.
+    pub(crate) fn rule(&self, rule: RuleId) -> Result<Automaton> {
+        let mut nfa = Nfa::default();
+        let start = nfa.state();
+        let end = nfa.state();
+        nfa.finals[end as usize] = true;
+        let mut work = vec![(self.grammar.rule(rule).body, start, end)];
+        while let Some((expr, from, to)) = work.pop() {
+            self.expr(&mut nfa, expr, from, to, &mut work);
+            self.check(&nfa, rule, work.len())?;
+        }
+        let cap = 4 * nfa.len() + 1_000;
+        let mut automaton = nfa.reduce(cap.min(self.options.limits.max_network_states));
+        if self.options.prune {
+            automaton.trim();
+        }
+        Ok(automaton)
+    }
+
+    /// Adds edges for `expr` between two states; parts that are expressions go to `work`.
+    fn expr(&self, nfa: &mut Nfa, expr: ExprId, from: u32, to: u32, work: &mut Vec<(ExprId, u32, u32)>) {
+        match self.grammar.expr(expr) {
+            Expr::Empty => nfa.skip(from, to),
+            Expr::Literal(bytes) => {
+                let mut at = from;
+                for (i, &byte) in bytes.iter().enumerate() {
+                    let next = if i + 1 == bytes.len() { to } else { nfa.state() };
+                    nfa.edge(at, u32::from(self.alphabet.class(byte)), next);
+                    at = next;
+                }
+            }
+            Expr::Class(set) => {
+                for &(first, last) in set.ranges() {
+                    utf8::sequences(first, last, &mut |sequence| {
+                        self.byte_ranges(nfa, sequence.ranges(), from, to);
+                    });
+                }
+            }
+            Expr::Rule(rule) => {
+                if !self.options.prune || self.analysis.productive[rule.index()] {
+                    nfa.edge(from, call(rule.index()), to);
+                }
+                if self.analysis.nullable[rule.index()] {
+                    nfa.skip(from, to);
+                }
+            }
+            Expr::Sequence(parts) => {
+                let mut at = from;
+                for (i, &part) in parts.iter().enumerate() {
+                    let next = if i + 1 == parts.len() { to } else { nfa.state() };
+                    work.push((part, at, next));
+                    at = next;
+                }
+            }
+            Expr::Choice(parts) => work.extend(parts.iter().map(|&part| (part, from, to))),
+            Expr::Repeat { body, min, max } => {
+                self.repeat(nfa, *body, (*min, *max), (from, to), work);
+            }
+            Expr::Macro(_) => unreachable!("refused before"),
+        }
+    }
+
+    fn byte_ranges(&self, nfa: &mut Nfa, ranges: &[(u8, u8)], from: u32, to: u32) {
+        let mut at = from;
+        for (i, &(a, b)) in ranges.iter().enumerate() {
+            let next = if i + 1 == ranges.len() { to } else { nfa.state() };
+            for class in self.alphabet.classes(a, b) {
+                nfa.edge(at, u32::from(class), next);
+            }
+            at = next;
+        }
+    }
+
+    /// Copies of the body, one for each count that some token can tell apart.
+    ///
+    /// Beyond `repeat_window` copies on either side of the lower bound, all look alike to a token
+    /// that is no longer than the window: whatever it reads, it sees a stretch of copies of one
+    /// kind, or one of the two bounds, and every such view occurs in the shortened chain as well.
+    /// So equal displacements there are equal displacements in the long chain.
+    fn repeat(
+        &self,
+        nfa: &mut Nfa,
+        body: ExprId,
+        (min, max): (u32, Option<u32>),
+        (from, to): (u32, u32),
+        work: &mut Vec<(ExprId, u32, u32)>,
+    ) {
+        let window = self.options.repeat_window.unwrap_or(u32::MAX);
+        let required = min.min(window);
+        let optional = max.map(|max| max.saturating_sub(min).min(window));
+        let mut at = from;
+        let mut budget = self.options.limits.max_network_states.saturating_sub(nfa.len());
+        let mut step = |nfa: &mut Nfa, work: &mut Vec<(ExprId, u32, u32)>, at: u32| {
+            // The limit itself is reported by the caller, which knows the rule.
+            budget = budget.saturating_sub(1);
+            (budget > 0).then(|| {
+                let next = nfa.state();
+                work.push((body, at, next));
+                next
+            })
+        };
+        for _ in 0..required {
+            let Some(next) = step(nfa, work, at) else { return };
+            at = next;
+        }
+        match optional {
+            None => {
+                let hub = nfa.state();
+                nfa.skip(at, hub);
+                nfa.skip(hub, to);
+                work.push((body, hub, hub));
+            }
+            Some(count) => {
+                for _ in 0..count {
+                    nfa.skip(at, to);
+                    let Some(next) = step(nfa, work, at) else { return };
+                    at = next;
+                }
+                nfa.skip(at, to);
+            }
+        }
+    }
+
+    fn check(&self, nfa: &Nfa, rule: RuleId, pending: usize) -> Result<()> {
+        let limit = self.options.limits.max_network_states;
+        if nfa.len().max(pending) < limit {
+            return Ok(());
+        }
+        Err(Error::Limit {
+            limit: "max_network_states",
+            value: limit as u64,
+            message: format!(
+                "rule {:?} needs more states than that; lower its repetition bounds or raise the limit",
+                self.grammar.rule(rule).name
+            ),
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! The network: each rule one automaton over byte classes and calls (a recursive transition
+//! network, DESIGN.md section 4).
+//!
+//! Invariants of a finished [`Network`]:
+//! - completing a call takes at least one byte (the empty string was folded into the callers);
+//! - no rule can call itself before it has read a byte, so what a state can read first is found
+//!   by a walk without cycles;
+//! - a state without edges that is final is an *end*: a call that returns to one pushes nothing;
+//! - with pruning, every state lies on a path from the start to a final state through productive
+//!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
+//!
+//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify -> here.
+
+mod adjacency;
+mod analysis;
+mod graph;
+mod left_recursion;
+mod lower;
+mod simplify;
+
+pub use adjacency::{Adjacency, BOTTOM};
+
+use crate::automata::alphabet::Alphabet;
+use crate::automata::{Automaton, FIRST_CALL, call, callee};
+use crate::error::{Error, Result};
+use crate::grammar::Grammar;
+use crate::ids::RuleId;
+use crate::limits::Limits;
+use rustc_hash::FxHashMap;
+
+/// How a network is made.
+#[derive(Clone, Debug)]
+pub struct NetworkOptions {
+    /// Drop what cannot be completed.
+    pub prune: bool,
+    /// Ignore `(= ...)`: for grammars whose lookahead is implied by the rules.
+    pub skip_lookahead: bool,
+    /// Keep at most so many copies on either side of a repetition's lower bound. Exact for
+    /// tokens of at most so many bytes; `None` keeps all.
+    pub repeat_window: Option<u32>,
+    /// Growth in states that inlining one rule may cause.
+    pub inline_budget: usize,
+    /// Bounds on states and edges.
+    pub limits: Limits,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        Self {
+            prune: true,
+            skip_lookahead: false,
+            repeat_window: None,
+            inline_budget: 200,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A set of byte classes.
+pub type ClassSet = [u64; 4];
+
+/// Whether a class is in a set.
+#[inline]
+pub fn contains(set: &ClassSet, class: u8) -> bool {
+    set[class as usize >> 6] >> (class & 63) & 1 == 1
+}
+
+fn insert(set: &mut ClassSet, class: u8) {
+    set[class as usize >> 6] |= 1 << (class & 63);
+}
+
+/// One call of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The start state of the callee.
+    pub start: u32,
+    /// Where it returns to.
+    pub to: u32,
+}
+
+/// The automata of all rules in one table of states.
+#[derive(Clone, Debug)]
+pub struct Network {
+    alphabet: Alphabet,
+    start: u32,
+    accepts_empty: bool,
+    rule_of: Vec<u32>,
+    rule_starts: Vec<u32>,
+    finals: Vec<bool>,
+    edge_starts: Vec<u32>,
+    edges: Vec<(u8, u32)>,
+    call_starts: Vec<u32>,
+    calls: Vec<Call>,
+    first: Vec<ClassSet>,
+}
+
+impl Network {
+    /// The network of a grammar.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for what the network cannot express exactly and, with pruning, for
+    /// a grammar without any string; [`Error::Limit`] when a bound on states is reached.
+    pub fn new(grammar: &Grammar, options: &NetworkOptions) -> Result<Self> {
+        let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
+        let facts = analysis::Analysis::new(grammar);
+        let root = grammar.root();
+        if options.prune && !facts.productive[root.index()] {
+            return Err(Error::Unsupported {
+                construct: grammar.rule(root).name.clone(),
+                message: "the language is empty: no derivation from this rule ever ends; \
+                          add an alternative that does not call the rule again"
+                    .to_owned(),
+                position: grammar.rule(root).position,
+            });
+        }
+        let alphabet = lower::alphabet(grammar);
+        let lowering = lower::Lowering { grammar, alphabet: &alphabet, analysis: &facts, options };
+        let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
+        let mut states = 0;
+        for (i, &reachable) in reachable.iter().enumerate() {
+            let needed = reachable && (!options.prune || facts.productive[i]);
+            let automaton =
+                if needed { lowering.rule(RuleId::new(i))? } else { Automaton::default() };
+            states += automaton.len();
+            check_states(states, &options.limits)?;
+            automata.push(automaton);
+        }
+        // A start rule of our own: the root may occur in bodies.
+        let start = automata.len();
+        automata.push(Automaton {
+            edges: vec![vec![(call(root.index()), 1)], Vec::new()],
+            finals: vec![false, true],
+            deterministic: true,
+        });
+        left_recursion::eliminate(&mut automata, &options.limits)?;
+        if options.prune {
+            automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
+        }
+        let mut rules = simplify::Rules::new(automata, start, options.inline_budget, options.prune);
+        rules.simplify();
+        let accepts_empty = facts.nullable[root.index()];
+        Self::assemble(&rules.automata, start, alphabet, accepts_empty, &options.limits)
+    }
+
+    fn assemble(
+        rules: &[Automaton],
+        start: usize,
+        alphabet: Alphabet,
+        accepts_empty: bool,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let mut base = vec![u32::MAX; rules.len()];
+        let mut total = 0;
+        for (automaton, base) in rules.iter().zip(&mut base) {
+            *base = total as u32;
+            total += automaton.len();
+        }
+        check_states(total, limits)?;
+        let map = merge_classes(rules, alphabet.len());
+        let mut out = Self {
+            alphabet: alphabet.merged(&map),
+            start: base[start],
+            accepts_empty,
+            rule_of: Vec::with_capacity(total),
+            rule_starts: Vec::new(),
+            finals: Vec::with_capacity(total),
+            edge_starts: vec![0],
+            edges: Vec::new(),
+            call_starts: vec![0],
+            calls: Vec::new(),
+            first: Vec::new(),
+        };
+        for (automaton, &offset) in rules.iter().zip(&base).filter(|(a, _)| !a.is_empty()) {
+            let rule = out.rule_starts.len() as u32;
+            out.rule_starts.push(offset);
+            for (edges, &is_final) in automaton.edges.iter().zip(&automaton.finals) {
+                let from = out.edges.len();
+                for &(letter, q) in edges {
+                    match callee(letter) {
+                        Some(b) => out.calls.push(Call { start: base[b], to: q + offset }),
+                        None => out.edges.push((map[letter as usize], q + offset)),
+                    }
+                }
+                out.edges[from..].sort_unstable();
+                dedup_from(&mut out.edges, from);
+                out.rule_of.push(rule);
+                out.finals.push(is_final);
+                out.edge_starts.push(out.edges.len() as u32);
+                out.call_starts.push(out.calls.len() as u32);
+            }
+        }
+        let edges = out.edges.len() + out.calls.len();
+        if edges > limits.max_network_edges {
+            return Err(Error::Limit {
+                limit: "max_network_edges",
+                value: limits.max_network_edges as u64,
+                message: format!("the network has {edges} edges; simplify the grammar or raise the limit"),
+            });
+        }
+        out.first = out.first_sets(rules, &base);
+        Ok(out)
+    }
+
+    /// What each state can read first, calls included; callees first, which is an order since no
+    /// left call leads back.
+    fn first_sets(&self, rules: &[Automaton], base: &[u32]) -> Vec<ClassSet> {
+        let mut first: Vec<ClassSet> = (0..self.len())
+            .map(|q| {
+                let mut set = [0; 4];
+                self.edges(q as u32).iter().for_each(|&(class, _)| insert(&mut set, class));
+                set
+            })
+            .collect();
+        let add_callees = |first: &mut Vec<ClassSet>, q: u32| {
+            for call in self.calls(q) {
+                let set = first[call.start as usize];
+                first[q as usize].iter_mut().zip(set).for_each(|(a, b)| *a |= b);
+            }
+        };
+        let order = graph::components(rules.len(), |a| rules[a].left_calls().collect());
+        for a in order.into_iter().flatten().filter(|&a| !rules[a].is_empty()) {
+            add_callees(&mut first, base[a]);
+        }
+        for q in 0..self.len() as u32 {
+            add_callees(&mut first, q);
+        }
+        first
+    }
+
+    /// The number of states.
+    pub fn len(&self) -> usize {
+        self.finals.len()
+    }
+
+    /// Never: there is a start.
+    pub fn is_empty(&self) -> bool {
+        self.finals.is_empty()
+    }
+
+    /// The number of rules that are left.
+    pub fn num_rules(&self) -> usize {
+        self.rule_starts.len()
+    }
+
+    /// The byte classes that the network tells apart.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
+    }
+
+    /// The start state. Nothing leads to it.
+    pub fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// Whether the empty string is in the language.
+    pub fn accepts_empty(&self) -> bool {
+        self.accepts_empty
+    }
+
+    /// The rule that a state belongs to.
+    pub fn rule_of(&self, state: u32) -> u32 {
+        self.rule_of[state as usize]
+    }
+
+    /// Whether the rule of a state may be complete there.
+    #[inline]
+    pub fn is_final(&self, state: u32) -> bool {
+        self.finals[state as usize]
+    }
+
+    /// Whether a state leads anywhere.
+    #[inline]
+    pub fn has_edges(&self, state: u32) -> bool {
+        let q = state as usize;
+        self.edge_starts[q] != self.edge_starts[q + 1] || self.call_starts[q] != self.call_starts[q + 1]
+    }
+
+    /// The byte edges of a state, sorted by class.
+    #[inline]
+    pub fn edges(&self, state: u32) -> &[(u8, u32)] {
+        let q = state as usize;
+        &self.edges[self.edge_starts[q] as usize..self.edge_starts[q + 1] as usize]
+    }
+
+    /// The calls of a state.
+    #[inline]
+    pub fn calls(&self, state: u32) -> &[Call] {
+        let q = state as usize;
+        &self.calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize]
+    }
+
+    /// The byte classes that a state can read first.
+    #[inline]
+    pub fn first(&self, state: u32) -> &ClassSet {
+        &self.first[state as usize]
+    }
+}
+
+fn check_states(states: usize, limits: &Limits) -> Result<()> {
+    if states <= limits.max_network_states {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        limit: "max_network_states",
+        value: limits.max_network_states as u64,
+        message: format!("the network has {states} states or more; simplify the grammar or raise the limit"),
+    })
+}
+
+fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
+    let mut keep = from;
+    for i in from..items.len() {
+        if i == from || items[i] != items[keep - 1] {
+            items.swap(keep, i);
+            keep += 1;
+        }
+    }
+    items.truncate(keep);
+}
+
+/// Maps each byte class to a number that it shares with the classes that no state tells apart.
+fn merge_classes(rules: &[Automaton], num_classes: usize) -> Vec<u8> {
+    let mut moves: Vec<Vec<(u32, u32, u32)>> = vec![Vec::new(); num_classes];
+    for (r, automaton) in rules.iter().enumerate() {
+        for (p, edges) in automaton.edges.iter().enumerate() {
+            for &(letter, q) in edges.iter().filter(|e| e.0 < FIRST_CALL) {
+                moves[letter as usize].push((r as u32, p as u32, q));
+            }
+        }
+    }
+    let mut ids: FxHashMap<&[(u32, u32, u32)], u8> = FxHashMap::default();
+    moves
+        .iter()
+        .map(|moves| {
+            let next = ids.len() as u8;
+            *ids.entry(moves.as_slice()).or_insert(next)
+        })
+        .collect()
+}
+

@@ -1,0 +1,341 @@
+//! Fewer rules, fewer states, fewer calls: the same strings and the same prefixes.
+//!
+//! - *Equal rules* become one.
+//! - *Absorption*: where a call of `B` returns to a final state `r`, and every final state of `B`
+//!   can do whatever `r` can, the return need not be remembered: the call becomes a tail call.
+//!   `expr op expr` loses its ambiguity that way.
+//! - *Direct tail recursion* becomes a loop.
+//! - *Inlining* of rules that are not recursive, under a bound on growth. It also makes the
+//!   classes fewer, since a call hides that two places go on alike.
+//!
+//! Rules are visited callees first; the members of a recursive component are inlined into each
+//! other as long as that removes rules cheaply.
+
+use super::graph;
+use crate::automata::{Automaton, Nfa, callee};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Rules of at most so many states are always inlined.
+const TINY: usize = 6;
+/// A rule with a single caller is inlined up to this size; more would make a long chain of rules
+/// quadratic.
+const LARGE: usize = 500;
+/// Pairs of states after which a test for absorption gives up.
+const MAX_PAIRS: usize = 2_000;
+/// Recursive components of more rules than this are left as they are.
+const MAX_COMPONENT: usize = 256;
+
+/// The rules of a network under construction. Rule `start` is called by nobody.
+pub(crate) struct Rules {
+    pub(crate) automata: Vec<Automaton>,
+    pub(crate) start: usize,
+    /// Growth in states that inlining one rule may cause.
+    pub(crate) budget: usize,
+    /// Whether states that cannot be completed are dropped.
+    pub(crate) prune: bool,
+    /// Number of calls of each rule.
+    uses: Vec<usize>,
+    /// Rules that are known to lie on no cycle of calls.
+    acyclic: Vec<bool>,
+}
+
+impl Rules {
+    pub(crate) fn new(automata: Vec<Automaton>, start: usize, budget: usize, prune: bool) -> Self {
+        let n = automata.len();
+        Self { automata, start, budget, prune, uses: vec![0; n], acyclic: vec![false; n] }
+    }
+
+    /// Simplifies until nothing changes, or a few times.
+    pub(crate) fn simplify(&mut self) {
+        for _ in 0..4 {
+            let before = self.size();
+            self.merge_equal();
+            self.drop_unreachable();
+            self.count_uses();
+            let components = graph::components(self.automata.len(), |a| self.callees(a));
+            for component in components {
+                self.component(&component);
+            }
+            self.drop_unreachable();
+            if self.size() == before {
+                break;
+            }
+        }
+        self.merge_equal();
+        self.drop_unreachable();
+    }
+
+    fn size(&self) -> (usize, usize, usize) {
+        let live = self.automata.iter().filter(|a| !a.is_empty());
+        let (states, edges) =
+            live.clone().fold((0, 0), |(s, e), a| (s + a.len(), e + a.num_edges()));
+        (live.count(), states, edges)
+    }
+
+    fn callees(&self, rule: usize) -> Vec<usize> {
+        let mut out: Vec<usize> = self.automata[rule].calls().map(|(_, b, _)| b).collect();
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    fn count_uses(&mut self) {
+        self.uses.iter_mut().for_each(|u| *u = 0);
+        for automaton in &self.automata {
+            for (_, b, _) in automaton.calls() {
+                self.uses[b] += 1;
+            }
+        }
+    }
+
+    fn replace(&mut self, rule: usize, automaton: Automaton) {
+        for (_, b, _) in self.automata[rule].calls() {
+            self.uses[b] -= 1;
+        }
+        for (_, b, _) in automaton.calls() {
+            self.uses[b] += 1;
+        }
+        self.automata[rule] = automaton;
+    }
+
+    /// Reduces an automaton with epsilon edges; `None` where it stays nondeterministic.
+    fn reduce(&self, nfa: &Nfa) -> Option<Automaton> {
+        let mut out = nfa.reduce(4 * nfa.len() + 1_000);
+        if self.prune {
+            out.trim();
+        }
+        out.deterministic.then_some(out)
+    }
+
+    fn component(&mut self, component: &[usize]) {
+        for &a in component {
+            self.inline_into(a, |rules, b| rules.acyclic[b] && rules.is_cheap(b));
+            self.tails(a);
+        }
+        if component.len() > 1 && component.len() <= MAX_COMPONENT {
+            self.eliminate_within(component);
+        }
+        for &a in component {
+            self.acyclic[a] = if component.len() == 1 {
+                !self.callees(a).contains(&a)
+            } else {
+                // Called by no member any more (and no rule outside can be called back).
+                component.iter().all(|&b| !self.callees(b).contains(&a))
+            };
+        }
+    }
+
+    fn is_cheap(&self, b: usize) -> bool {
+        let size = self.automata[b].len();
+        size <= TINY
+            || (self.uses[b] <= 1 && size <= LARGE)
+            || self.uses[b].saturating_sub(1).saturating_mul(size) <= self.budget
+    }
+
+    /// Inlines members of a recursive component into the other members while that is cheap.
+    fn eliminate_within(&mut self, component: &[usize]) {
+        let mut gone = vec![false; component.len()];
+        loop {
+            let mut best: Option<(usize, usize)> = None;
+            for (k, &b) in component.iter().enumerate() {
+                if gone[k] || b == self.start || self.callees(b).contains(&b) {
+                    continue;
+                }
+                let uses: usize = component
+                    .iter()
+                    .map(|&a| self.automata[a].calls().filter(|c| c.1 == b).count())
+                    .sum();
+                let size = self.automata[b].len();
+                let growth = uses.saturating_sub(1) * size;
+                if uses > 0
+                    && (growth <= self.budget || size <= TINY)
+                    && best.is_none_or(|(g, _)| growth < g)
+                {
+                    best = Some((growth, k));
+                }
+            }
+            let Some((_, k)) = best else { return };
+            gone[k] = true;
+            let b = component[k];
+            for &a in component {
+                if a != b && self.callees(a).contains(&b) {
+                    self.inline_into(a, |_, callee| callee == b);
+                    self.tails(a);
+                }
+            }
+        }
+    }
+
+    /// Replaces the calls in `rule` of the callees that `select` takes by copies of them.
+    fn inline_into(&mut self, rule: usize, select: impl Fn(&Self, usize) -> bool) {
+        let chosen: FxHashSet<usize> = self
+            .callees(rule)
+            .into_iter()
+            .filter(|&b| b != rule && !self.automata[b].is_empty() && select(self, b))
+            .collect();
+        if chosen.is_empty() {
+            return;
+        }
+        let caller = &self.automata[rule];
+        let mut nfa = Nfa::default();
+        nfa.embed(caller, true);
+        for (p, edges) in caller.edges.iter().enumerate() {
+            nfa.edges[p].clear();
+            for &(letter, q) in edges {
+                match callee(letter).filter(|b| chosen.contains(b)) {
+                    None => nfa.edge(p as u32, letter, q),
+                    Some(b) => {
+                        let inlined = &self.automata[b];
+                        let base = nfa.embed(inlined, false);
+                        nfa.skip(p as u32, base);
+                        for (f, &is_final) in inlined.finals.iter().enumerate() {
+                            if is_final {
+                                nfa.skip(base + f as u32, q);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(automaton) = self.reduce(&nfa) {
+            self.replace(rule, automaton);
+        }
+    }
+
+    /// Turns calls whose return need not be remembered into tail calls, and direct tail
+    /// recursion into loops.
+    fn tails(&mut self, rule: usize) {
+        let automaton = &self.automata[rule];
+        let tail: Vec<(u32, usize, u32)> =
+            automaton.calls().filter(|&(_, b, r)| self.absorbs(rule, b, r)).collect();
+        let is_new = |&(_, b, r): &(u32, usize, u32)| b == rule || !automaton.is_end(r);
+        if !tail.iter().any(is_new) {
+            return;
+        }
+        let tail: FxHashSet<(u32, usize, u32)> = tail.into_iter().collect();
+        let mut nfa = Nfa::default();
+        nfa.embed(automaton, true);
+        let end = nfa.state();
+        nfa.finals[end as usize] = true;
+        for (p, edges) in automaton.edges.iter().enumerate() {
+            nfa.edges[p].clear();
+            for &(letter, q) in edges {
+                match callee(letter) {
+                    // The start is not final, so going on from it is starting once more.
+                    Some(b) if b == rule && tail.contains(&(p as u32, b, q)) => nfa.skip(p as u32, 0),
+                    Some(b) if tail.contains(&(p as u32, b, q)) => nfa.edge(p as u32, letter, end),
+                    _ => nfa.edge(p as u32, letter, q),
+                }
+            }
+        }
+        if let Some(reduced) = self.reduce(&nfa) {
+            self.replace(rule, reduced);
+        }
+    }
+
+    /// Whether a call of `b` from `rule` that returns to `r` may forget `r`: `r` is final, and
+    /// each final state of `b` simulates it.
+    fn absorbs(&self, rule: usize, b: usize, r: u32) -> bool {
+        let caller = &self.automata[rule];
+        if !caller.finals[r as usize] {
+            return false;
+        }
+        if caller.is_end(r) {
+            return true;
+        }
+        let inner = &self.automata[b];
+        if inner.is_empty() {
+            return false;
+        }
+        let mut finals = inner.finals.iter().enumerate().filter(|f| *f.1).map(|f| f.0 as u32);
+        finals.all(|f| simulates(inner, f, caller, r))
+    }
+
+    fn merge_equal(&mut self) {
+        loop {
+            let mut seen: FxHashMap<&Automaton, usize> = FxHashMap::default();
+            let mut same: Vec<usize> = (0..self.automata.len()).collect();
+            let mut any = false;
+            for (i, automaton) in self.automata.iter().enumerate() {
+                // The start may have the empty string on top of its automaton: nobody's equal.
+                if automaton.is_empty() || i == self.start {
+                    continue;
+                }
+                let first = *seen.entry(automaton).or_insert(i);
+                any |= first != i;
+                same[i] = first;
+            }
+            if !any {
+                return;
+            }
+            for i in 0..self.automata.len() {
+                if same[i] != i {
+                    self.automata[i] = Automaton::default();
+                    continue;
+                }
+                let mut changed = false;
+                for edge in self.automata[i].edges.iter_mut().flatten() {
+                    if let Some(b) = callee(edge.0).filter(|&b| same[b] != b) {
+                        edge.0 = crate::automata::call(same[b]);
+                        changed = true;
+                    }
+                }
+                if changed {
+                    let mut nfa = Nfa::default();
+                    nfa.embed(&self.automata[i], true);
+                    let reduced = nfa.reduce(4 * nfa.len() + 1_000);
+                    self.automata[i] = reduced;
+                }
+            }
+        }
+    }
+
+    fn drop_unreachable(&mut self) {
+        let mut seen = vec![false; self.automata.len()];
+        seen[self.start] = true;
+        let mut work = vec![self.start];
+        while let Some(a) = work.pop() {
+            for b in self.callees(a) {
+                if !std::mem::replace(&mut seen[b], true) {
+                    work.push(b);
+                }
+            }
+        }
+        for (automaton, seen) in self.automata.iter_mut().zip(seen) {
+            if !seen {
+                *automaton = Automaton::default();
+            }
+        }
+    }
+}
+
+/// Whether state `f` of `big` can do, up to the completion of its rule, all that `r` of `small`
+/// can: every edge is matched and finality too. Sound, not complete.
+fn simulates(big: &Automaton, f: u32, small: &Automaton, r: u32) -> bool {
+    if std::ptr::eq(big, small) && f == r {
+        return true;
+    }
+    if !big.deterministic {
+        return false;
+    }
+    let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
+    let mut work = vec![(f, r)];
+    seen.insert((f, r));
+    while let Some((f, r)) = work.pop() {
+        if small.finals[r as usize] && !big.finals[f as usize] {
+            return false;
+        }
+        let edges = &big.edges[f as usize];
+        for &(letter, r_next) in &small.edges[r as usize] {
+            let Ok(i) = edges.binary_search_by_key(&letter, |e| e.0) else { return false };
+            let pair = (edges[i].1, r_next);
+            if seen.insert(pair) {
+                if seen.len() > MAX_PAIRS {
+                    return false;
+                }
+                work.push(pair);
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,146 @@
+//! The vocabulary as byte strings, in the order in which a walk of its trie meets them.
+
+use crate::error::{Error, Result};
+
+/// The bytes of every token, and which ids are tokens of text at all.
+///
+/// Invariants: `order` holds the *textual* ids (bytes not empty, neither stop nor special), sorted
+/// by bytes and then by id; `shared[i]` is the length of the prefix that the i-th has in common
+/// with the one before. Walking `order` with a stack visits each node of the trie once.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    blob: Vec<u8>,
+    offsets: Vec<u32>,
+    stop_ids: Vec<u32>,
+    order: Vec<u32>,
+    shared: Vec<u32>,
+    longest: usize,
+}
+
+impl Vocabulary {
+    /// A vocabulary of `offsets.len() - 1` ids; id `i` has the bytes `blob[offsets[i]..offsets[i + 1]]`.
+    /// Ids in `special_ids`, and ids without bytes, are never valid as text.
+    ///
+    /// # Errors
+    /// [`Error::Vocabulary`] when there is no id, the offsets do not fit, or a stop or special id
+    /// is not an id.
+    pub fn new(blob: Vec<u8>, offsets: Vec<u32>, stop_ids: &[u32], special_ids: &[u32]) -> Result<Self> {
+        let size = offsets.len().saturating_sub(1);
+        if size == 0 {
+            return Err(Error::Vocabulary("the vocabulary is empty: it needs at least one token".into()));
+        }
+        let fits = offsets[0] == 0
+            && offsets.windows(2).all(|w| w[0] <= w[1])
+            && offsets[size] as usize == blob.len();
+        if !fits {
+            return Err(Error::Vocabulary("token offsets do not divide the token bytes".into()));
+        }
+        let mut textual: Vec<bool> = offsets.windows(2).map(|w| w[0] != w[1]).collect();
+        for (kind, ids) in [("stop", stop_ids), ("special", special_ids)] {
+            for &id in ids {
+                match textual.get_mut(id as usize) {
+                    Some(flag) => *flag = false,
+                    None => {
+                        return Err(Error::Vocabulary(format!(
+                            "{kind} token {id} is outside the vocabulary of {size} tokens: \
+                             pass ids below {size}, or a larger size"
+                        )));
+                    }
+                }
+            }
+        }
+        let mut stop_ids = stop_ids.to_vec();
+        stop_ids.sort_unstable();
+        stop_ids.dedup();
+        let bytes = |id: u32| &blob[offsets[id as usize] as usize..offsets[id as usize + 1] as usize];
+        let mut keyed: Vec<(u64, u32)> = (0..size as u32)
+            .filter(|&id| textual[id as usize])
+            .map(|id| (sort_key(bytes(id)), id))
+            .collect();
+        keyed.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| bytes(a.1).cmp(bytes(b.1))).then(a.1.cmp(&b.1))
+        });
+        let order: Vec<u32> = keyed.into_iter().map(|k| k.1).collect();
+        let mut shared = vec![0; order.len()];
+        for i in 1..order.len() {
+            let (a, b) = (bytes(order[i - 1]), bytes(order[i]));
+            shared[i] = a.iter().zip(b).take_while(|(x, y)| x == y).count() as u32;
+        }
+        let longest = order.iter().map(|&id| bytes(id).len()).max().unwrap_or(0);
+        Ok(Self { blob, offsets, stop_ids, order, shared, longest })
+    }
+
+    /// The number of ids.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Never: there is at least one id.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The bytes of an id.
+    pub fn bytes(&self, id: u32) -> &[u8] {
+        &self.blob[self.offsets[id as usize] as usize..self.offsets[id as usize + 1] as usize]
+    }
+
+    /// The stop tokens, sorted.
+    pub fn stop_ids(&self) -> &[u32] {
+        &self.stop_ids
+    }
+
+    /// The textual ids, sorted by bytes and then by id.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// For each textual id, in order, the length of the prefix shared with the one before.
+    pub fn shared(&self) -> &[u32] {
+        &self.shared
+    }
+
+    /// The length in bytes of the longest textual token.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+}
+
+/// The first eight bytes as a number that sorts like them.
+fn sort_key(bytes: &[u8]) -> u64 {
+    let mut key = [0; 8];
+    let n = bytes.len().min(8);
+    key[..n].copy_from_slice(&bytes[..n]);
+    u64::from_be_bytes(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vocabulary(tokens: &[&[u8]], stop: &[u32], special: &[u32]) -> Result<Vocabulary> {
+        let mut offsets = vec![0];
+        let mut blob = Vec::new();
+        for token in tokens {
+            blob.extend_from_slice(token);
+            offsets.push(blob.len() as u32);
+        }
+        Vocabulary::new(blob, offsets, stop, special)
+    }
+
+    #[test]
+    fn order_is_by_bytes_then_id() {
+        let tokens: [&[u8]; 8] = [b"b", b"ab", b"", b"a", b"ab", b"a\0", b"</s>", b"abcdefghij"];
+        let v = vocabulary(&tokens, &[6], &[]).expect("valid");
+        assert_eq!(v.order(), [3, 5, 1, 4, 7, 0]);
+        assert_eq!(v.shared(), [0, 1, 1, 2, 2, 0]);
+        assert_eq!(v.longest(), 10);
+    }
+
+    #[test]
+    fn bad_ids_are_named() {
+        let error = vocabulary(&[b"a"], &[1], &[]).expect_err("outside");
+        assert!(error.to_string().contains("stop token 1 is outside the vocabulary of 1"));
+        assert!(vocabulary(&[], &[], &[]).is_err());
+    }
+}

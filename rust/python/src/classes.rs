@@ -1,0 +1,55 @@
+//! `tokfold._core.compile_classes`.
+
+use crate::boundary::Reporter;
+use crate::grammar::{Grammar, limits};
+use crate::vocabulary::Vocabulary;
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tokfold_core::classes::{self, ClassOptions};
+
+type Folded<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, usize, Bound<'py, PyDict>);
+
+#[pyfunction]
+#[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None))]
+pub(crate) fn compile_classes<'py>(
+    py: Python<'py>,
+    grammar: &Grammar,
+    vocabulary: &Vocabulary,
+    prune: bool,
+    skip_lookahead: bool,
+    limits: Option<&Bound<'py, PyDict>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Folded<'py>> {
+    let options = ClassOptions {
+        prune,
+        skip_lookahead,
+        limits: self::limits(limits)?,
+        ..ClassOptions::default()
+    };
+    let mut reporter = Reporter::new(progress);
+    let result = py.detach(|| {
+        classes::compile(&grammar.inner, &vocabulary.inner, &options, &mut |p| {
+            reporter.report(p.done, p.total)
+        })
+    });
+    let (classes, stats) = reporter.finish(py, result)?;
+    let report = PyDict::new(py);
+    report.set_item("rules", stats.rules)?;
+    report.set_item("network_states", stats.network_states)?;
+    report.set_item("byte_classes", stats.byte_classes)?;
+    report.set_item("displacement_states", stats.automaton.states)?;
+    report.set_item("stack_sets", stats.automaton.stack_sets)?;
+    report.set_item("automaton_bytes", stats.automaton.bytes)?;
+    report.set_item("work", stats.automaton.work)?;
+    report.set_item("dead_tokens", stats.dead_tokens)?;
+    report.set_item("over_budget_tokens", stats.over_budget_tokens)?;
+    report.set_item("network_seconds", stats.network_time.as_secs_f64())?;
+    report.set_item("walk_seconds", stats.walk_time.as_secs_f64())?;
+    Ok((
+        classes.class_of.into_pyarray(py),
+        classes.representatives.into_pyarray(py),
+        classes.num_stop_classes,
+        report,
+    ))
+}

@@ -1,0 +1,54 @@
+//! `tokfold._core.recognize`.
+
+use crate::boundary::Reporter;
+use crate::grammar::{Grammar, limits};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tokfold_core::error::{Error, Result};
+use tokfold_core::limits::Limits;
+use tokfold_core::network::{Network, NetworkOptions};
+use tokfold_core::recognizer;
+
+/// Bytes between two looks for Ctrl-C.
+const REPORT_EVERY: usize = 1 << 14;
+
+/// How many bytes could be read, whether the text may end there, and which bytes may come next.
+#[pyfunction]
+#[pyo3(signature = (grammar, data, *, skip_lookahead, limits=None, progress=None))]
+pub(crate) fn recognize<'py>(
+    py: Python<'py>,
+    grammar: &Grammar,
+    data: &[u8],
+    skip_lookahead: bool,
+    limits: Option<&Bound<'py, PyDict>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(usize, bool, Bound<'py, PyBytes>)> {
+    let limits = self::limits(limits)?;
+    let mut reporter = Reporter::new(progress);
+    let result = py.detach(|| run(grammar, data, skip_lookahead, limits, &mut reporter));
+    let (read, accepting, expected) = reporter.finish(py, result)?;
+    Ok((read, accepting, PyBytes::new(py, &expected)))
+}
+
+fn run(
+    grammar: &Grammar,
+    data: &[u8],
+    skip_lookahead: bool,
+    limits: Limits,
+    reporter: &mut Reporter,
+) -> Result<(usize, bool, Vec<u8>)> {
+    let options = NetworkOptions { skip_lookahead, limits, ..NetworkOptions::default() };
+    let network = Network::new(&grammar.inner, &options)?;
+    let mut recognizer = recognizer::Recognizer::new(&network, &options.limits)?;
+    let mut read = 0;
+    for &byte in data {
+        if read % REPORT_EVERY == 0 && !reporter.report(read, data.len()) {
+            return Err(Error::Cancelled);
+        }
+        if !recognizer.advance(byte)? {
+            break;
+        }
+        read += 1;
+    }
+    Ok((read, recognizer.is_accepting(), recognizer.expected()))
+}

@@ -1,0 +1,37 @@
+//! `tokfold._core.Vocabulary`.
+
+use crate::boundary::{detached, misuse};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use tokfold_core::vocabulary;
+
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct Vocabulary {
+    pub(crate) inner: vocabulary::Vocabulary,
+}
+
+#[pymethods]
+impl Vocabulary {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        blob: &[u8],
+        offsets: PyReadonlyArray1<'_, i64>,
+        stop_ids: Vec<u32>,
+        special_ids: Vec<u32>,
+    ) -> PyResult<Self> {
+        let offsets: Vec<u32> = offsets
+            .as_slice()?
+            .iter()
+            .map(|&offset| u32::try_from(offset))
+            .collect::<Result<_, _>>()
+            .map_err(|_| misuse("token bytes take more than 4 GiB"))?;
+        let blob = blob.to_vec();
+        let inner = detached(py, || vocabulary::Vocabulary::new(blob, offsets, &stop_ids, &special_ids))?;
+        Ok(Self { inner })
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+}

@@ -1,0 +1,76 @@
+"""Real tokenizers, every id. Set TOKFOLD_TOKENIZERS to a folder; all tokenizer.json in it count."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tokfold.vocabulary import Vocabulary
+
+from python.vocabulary_samples import SENTENCES, decoded_in_context, gpt2_alphabet
+
+ROOT = os.environ.get("TOKFOLD_TOKENIZERS")
+FOLDERS = sorted(path.parent for path in Path(ROOT).rglob("tokenizer.json")) if ROOT else []
+
+pytestmark = pytest.mark.skipif(not FOLDERS, reason="TOKFOLD_TOKENIZERS names no tokenizers")
+
+
+@pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)
+def case(request):
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer.from_file(str(request.param / "tokenizer.json"))
+    return request.param, tokenizer, Vocabulary.from_file(request.param)
+
+
+def test_as_tokenizers_decodes(case):
+    _, tokenizer, vocabulary = case
+    plain = tokenizer.token_to_id("a")
+    for token_id in range(tokenizer.get_vocab_size()):
+        expected = decoded_in_context(tokenizer, token_id, plain, plain)
+        assert vocabulary[token_id].decode(errors="replace") == expected, token_id
+
+
+def test_bytes_of_a_byte_level_vocabulary(case):
+    _, tokenizer, vocabulary = case
+    if vocabulary.kind != "byte_level":
+        pytest.skip("not byte-level")
+    inverse = {character: byte for byte, character in gpt2_alphabet().items()}
+    for text, token_id in tokenizer.get_vocab().items():
+        known = all(character in inverse for character in text)
+        expected = bytes(inverse[character] for character in text) if known else text.encode()
+        assert vocabulary[token_id] == expected, text
+
+
+def test_encoded_text_comes_back(case):
+    _, tokenizer, vocabulary = case
+    for text in SENTENCES:
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        assert vocabulary.decode(ids).decode().lstrip() == text
+
+
+def test_as_xgrammar_decodes(case):
+    xgrammar = pytest.importorskip("xgrammar")
+    transformers = pytest.importorskip("transformers")
+    folder, _, vocabulary = case
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=len(vocabulary))
+    decoded = info.decoded_vocab
+    if info.vocab_type == xgrammar.VocabType.RAW:
+        decoded = [token.replace("▁".encode(), b" ") for token in decoded]
+    assert list(vocabulary) == decoded
+    assert set(info.stop_token_ids) <= set(vocabulary.stop_token_ids)
+    assert Vocabulary.from_huggingface(tokenizer, size=len(vocabulary)).token_bytes == (
+        vocabulary.token_bytes
+    )
+
+
+def test_loads_fast(case):
+    folder, _, _ = case
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        Vocabulary.from_file(folder)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 1.0
