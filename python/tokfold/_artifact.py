@@ -1,10 +1,10 @@
-"""The file format of everything that tokfold saves: a JSON header and numpy arrays.
+r"""The file format of everything that tokfold saves: a JSON header and numpy arrays.
 
 One file holds one artefact of one *kind* (``"token-classes"``, a mask store, ...). All numbers
 are little-endian, on every platform::
 
     offset  bytes
-         0      8  magic, b"\\x93tokfold"
+         0      8  magic, b"\x93tokfold"
          8      4  format version
         12      4  H, length of the JSON header
         16      8  length of the whole file
@@ -24,19 +24,17 @@ signature, so whether the content is *right* is for the caller to decide. A memo
 must be replaced, never edited or cut short in place: on most systems, touching a page that is
 gone kills the process. :func:`write` replaces. Where others edit in place, use ``mmap=False``.
 
-**Cost.** The checksum reads the whole file on every load, at about 1 GB/s. BLAKE2b is that fast
-without help from the processor; SHA-256 is at best as fast where the processor has instructions
-for it, and two to three times slower where it has none.
+**Cost.** The checksum reads the whole file on every load: 1.2 ms for 1 MB, 0.12 s for 100 MB on a
+server of 2023. (SHA-256 is as fast only where the processor has instructions for it.)
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import math
-import mmap as memory_map
+import mmap as mapping
 import os
 import re
 import secrets
@@ -49,11 +47,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tokfold.errors import ArtifactError, LimitExceededError
+from tokfold.errors import ArtifactError
 
-__all__ = ["FORMAT_VERSION", "JSON", "Artifact", "Encoded", "encode", "read", "write"]
+__all__ = ["FORMAT_VERSION", "JSON", "Artifact", "Encoded", "check_kind", "encode", "read", "write"]
 
-JSON: TypeAlias = None | bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"]
+JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 
 FORMAT_VERSION = 1
 MAX_HEADER_BYTES = 1 << 20
@@ -62,25 +60,17 @@ ASIDE_NAME = re.compile(r"\.tokfold-[0-9a-f]{32}\.part")  # what an interrupted 
 
 _MAGIC = b"\x93tokfold"
 _PREFIX = struct.Struct("<8sIIQ")
-_VERSION_END = 12
 _DIGEST_BYTES = 32
 _ALIGNMENT = 64
 _CHUNK = 1 << 22
-_MAX_ARRAY_DIMENSIONS = 32
+_MAX_DIMENSIONS = 32
 _MAX_ARRAY_BYTES = (1 << 62) - 1
 # No bool: bytes other than 0 and 1 in a bool array are undefined behaviour in numpy.
 _DTYPES = frozenset({"|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"})
 _KIND = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_ADVICE = {
-    errno.ENOSPC: "free some space or choose another folder",
-    errno.EFBIG: "free some space or choose another folder",
-    errno.EACCES: "choose a folder that you may write to",
-    errno.EPERM: "choose a folder that you may write to",
-    errno.EROFS: "choose a folder that you may write to",
-    errno.ENOENT: "create the folder first",
-}
-
+StrPath: TypeAlias = str | os.PathLike[str]
 AnyArray: TypeAlias = npt.NDArray[Any]
+_Spec: TypeAlias = tuple[str, str, tuple[int, ...]]  # name, dtype, shape of an array
 
 
 class _FlawError(Exception):
@@ -94,6 +84,7 @@ class Artifact:
     Attributes:
         header: the caller's own entries.
         arrays: read-only arrays by name, little-endian.
+
     """
 
     header: dict[str, Any]
@@ -107,13 +98,14 @@ class Encoded:
     Attributes:
         artifact: what :func:`read` would return after :meth:`write`, without a copy of the arrays.
         total_bytes: size of the file.
+
     """
 
     artifact: Artifact
     total_bytes: int
     _head: bytes
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: StrPath) -> None:
         """Write the file, all of it or nothing: see :func:`write`."""
         destination = os.fspath(path)
         folder = os.path.dirname(destination) or os.curdir
@@ -126,25 +118,21 @@ class Encoded:
                 os.unlink(aside)
             if not isinstance(error, OSError):
                 raise
-            advice = _ADVICE.get(error.errno or 0, "choose another folder")
             raise ArtifactError(
-                f"{destination}: cannot be written: {error.strerror or error}. What stood there "
-                f"before is untouched; {advice}, and save again"
+                f"{destination}: cannot be written: {error.strerror or error}. What stood there is "
+                "untouched; save to an existing folder that you may write to and that has space"
             ) from error
         _sync_folder(folder)
 
     def _write_aside(self, aside: str) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(aside, flags, 0o666)
-        try:
-            digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        with open(aside, "xb") as file:
             for chunk in self._chunks():
                 digest.update(chunk)
-                _write_all(descriptor, chunk)
-            _write_all(descriptor, memoryview(digest.digest()))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+                file.write(chunk)
+            file.write(digest.digest())
+            file.flush()
+            os.fsync(file.fileno())
 
     def _chunks(self) -> Iterator[memoryview]:
         yield memoryview(self._head)
@@ -159,36 +147,24 @@ class Encoded:
 
 def encode(kind: str, header: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> Encoded:
     """Check and lay out an artefact; parameters and errors as in :func:`write`."""
-    _check_kind(kind)
+    check_kind(kind)
     plain_header = _plain(header, MAX_HEADER_DEPTH)
     if not isinstance(plain_header, dict):
         raise TypeError(f"the header must be a mapping, not {type(header).__name__}")
     stored = {name: _storable(name, arrays[name]) for name in sorted(arrays)}
-    entries = []
-    position = 0
-    for name, array in stored.items():
-        position = _aligned(position)
-        entries.append(_entry(name, array.dtype.str, list(array.shape), position))
-        position += array.nbytes
+    entries, end = _layout([(name, a.dtype.str, a.shape) for name, a in stored.items()])
     text = _canonical({"arrays": entries, "header": plain_header, "kind": kind})
     if len(text) > MAX_HEADER_BYTES:
-        raise LimitExceededError(
-            f"the header of a {kind!r} artefact takes {len(text)} bytes as JSON, "
-            f"{MAX_HEADER_BYTES} are allowed; large content belongs in an array",
-            "artifact_header_bytes",
-            MAX_HEADER_BYTES,
-        )
+        message = f"the header takes {len(text)} bytes as JSON, allowed are {MAX_HEADER_BYTES}"
+        raise ValueError(f"{message}; large content belongs in an array")
     begin = _aligned(_PREFIX.size + len(text))
-    total = begin + position + _DIGEST_BYTES
+    total = begin + end + _DIGEST_BYTES
     head = _PREFIX.pack(_MAGIC, FORMAT_VERSION, len(text), total) + text
     return Encoded(Artifact(plain_header, stored), total, head.ljust(begin, b"\0"))
 
 
 def write(
-    path: str | os.PathLike[str],
-    kind: str,
-    header: Mapping[str, JSON],
-    arrays: Mapping[str, AnyArray],
+    path: StrPath, kind: str, header: Mapping[str, JSON], arrays: Mapping[str, AnyArray]
 ) -> None:
     """Write an artefact, all of it or nothing.
 
@@ -204,17 +180,14 @@ def write(
 
     Raises:
         ArtifactError: the file cannot be written; its cause is the ``OSError``.
-        LimitExceededError: the header is too large.
         TypeError: a header entry or an array is of a type that the format does not hold.
-        ValueError: ``kind`` is malformed, or the header is too deep or holds NaN or infinity.
+        ValueError: ``kind`` is malformed; the header is too long or too deep, or holds NaN.
 
     """
     encode(kind, header, arrays).write(path)
 
 
-def read(
-    path: str | os.PathLike[str], kind: str, *, mmap: bool = True, follow_symlinks: bool = True
-) -> Artifact:
+def read(path: StrPath, kind: str, *, mmap: bool = True, follow_symlinks: bool = True) -> Artifact:
     """Read an artefact, after checking all of it.
 
     Args:
@@ -230,26 +203,24 @@ def read(
             format version or kind.
 
     """
-    _check_kind(kind)
+    check_kind(kind)
     name = os.fspath(path)
     try:
         contents, header_bytes = _contents(name, mmap, follow_symlinks)
         _check_digest(contents)
         return _parsed(contents, header_bytes, kind)
-    except FileNotFoundError:
-        raise
     except _FlawError as flaw:
-        raise ArtifactError(
-            f"{name}: {flaw}. Compile it again and replace the file"
-        ) from flaw.__cause__
+        message = f"{name}: {flaw}. Compile it again and replace the file"
+        raise ArtifactError(message) from flaw.__cause__
     except OSError as error:
-        raise ArtifactError(
-            f"{name}: cannot be read: {error.strerror or error}. Check the path and its "
-            "permissions, or compile it again and save it elsewhere"
-        ) from error
+        if isinstance(error, FileNotFoundError):
+            raise
+        message = f"{name}: cannot be read: {error.strerror or error}. Check path and permissions"
+        raise ArtifactError(f"{message}, or compile it again and save it elsewhere") from error
 
 
-def _check_kind(kind: str) -> None:
+def check_kind(kind: str) -> None:
+    """Refuse a malformed kind."""
     if not _KIND.fullmatch(kind):
         raise ValueError(f"kind must match {_KIND.pattern}, not {kind!r}")
 
@@ -286,32 +257,34 @@ def _storable(name: object, array: object) -> AnyArray:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"array {name!r} must be a numpy array, not {type(array).__name__}")
     dtype = array.dtype.newbyteorder("<")
-    if dtype.str not in _DTYPES:
+    if dtype.str not in _DTYPES or array.ndim > _MAX_DIMENSIONS:
         raise TypeError(
-            f"array {name!r} has dtype {array.dtype}; an artefact holds integers of 8 to 64 bits "
-            "and floats of 32 and 64 (store bool as uint8)"
+            f"array {name!r} has dtype {array.dtype} and {array.ndim} dimensions; possible are "
+            f"integers (uint8 for bool), float32, float64, and {_MAX_DIMENSIONS} dimensions"
         )
     stored = np.asarray(array, dtype=dtype, order="C").view()
     stored.flags.writeable = False
     return stored
 
 
-def _entry(name: str, dtype: str, shape: list[int], offset: int) -> dict[str, JSON]:
-    nbytes = math.prod(shape) * np.dtype(dtype).itemsize
-    return {"dtype": dtype, "name": name, "nbytes": nbytes, "offset": offset, "shape": shape}
-
-
-def _write_all(descriptor: int, data: memoryview) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
+def _layout(specs: Sequence[_Spec]) -> tuple[list[JSON], int]:
+    """Give the one layout of these arrays, and where it ends; counted from the first array."""
+    entries: list[JSON] = []
+    end = 0
+    for name, dtype, shape in specs:
+        offset = _aligned(end)
+        nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+        entries.append(
+            {"name": name, "dtype": dtype, "shape": shape, "offset": offset, "nbytes": nbytes}
+        )
+        end = offset + nbytes
+    return entries, end
 
 
 def _sync_folder(folder: str) -> None:
     """Bring the new name to the disk, where the system can; the content is there already."""
-    if os.name != "posix":
-        return
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)  # Windows opens no folders
         try:
             os.fsync(descriptor)
         finally:
@@ -322,13 +295,9 @@ def _contents(name: str, use_mmap: bool, follow_symlinks: bool) -> tuple[memoryv
     """Return the whole file, its prefix checked against its true size, and the header's length."""
     if not follow_symlinks and os.path.islink(name):
         raise _FlawError("a symbolic link, which is not followed here")
-
-    def opener(path: str, flags: int) -> int:
-        # Without O_NONBLOCK a FIFO in place of the file would block for ever.
-        flags |= getattr(os, "O_NONBLOCK", 0)
-        return os.open(path, flags | (0 if follow_symlinks else getattr(os, "O_NOFOLLOW", 0)))
-
-    with open(name, "rb", buffering=0, opener=opener) as file:
+    # Without O_NONBLOCK a FIFO in place of the file would block for ever.
+    extra = getattr(os, "O_NONBLOCK", 0) | (0 if follow_symlinks else getattr(os, "O_NOFOLLOW", 0))
+    with open(name, "rb", buffering=0, opener=lambda p, flags: os.open(p, flags | extra)) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise _FlawError("not a tokfold artefact: not a regular file")
@@ -336,9 +305,7 @@ def _contents(name: str, use_mmap: bool, follow_symlinks: bool) -> tuple[memoryv
         if use_mmap:
             # ValueError: the file has just been cut short; reading it below says so.
             with contextlib.suppress(OSError, ValueError):
-                mapped = memory_map.mmap(
-                    file.fileno(), status.st_size, access=memory_map.ACCESS_READ
-                )
+                mapped = mapping.mmap(file.fileno(), status.st_size, access=mapping.ACCESS_READ)
                 return memoryview(mapped), header_bytes
         file.seek(0)
         return _copied(file.readinto, status.st_size), header_bytes
@@ -355,23 +322,18 @@ def _copied(readinto: Any, size: int) -> memoryview:  # noqa: ANN401 - FileIO.re
         if not count:
             raise _FlawError("damaged: it was cut short while it was read")
         position += count
+    buffer.flags.writeable = False  # nor can a reader make its arrays writable again
     return view.toreadonly()
 
 
 def _check_prefix(prefix: bytes, size: int) -> int:
-    if not prefix:
-        raise _FlawError("not a tokfold artefact: the file is empty")
-    if prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:
-        raise _FlawError("not a tokfold artefact: it begins otherwise")
-    if len(prefix) >= _VERSION_END:
-        version = int.from_bytes(prefix[len(_MAGIC) : _VERSION_END], "little")
-        if version != FORMAT_VERSION:
-            raise _FlawError(
-                f"in format version {version}; this tokfold reads version {FORMAT_VERSION}"
-            )
+    if not prefix or prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:
+        raise _FlawError("not a tokfold artefact")
     if len(prefix) < _PREFIX.size:
         raise _FlawError(f"damaged: cut short after {size} bytes")
-    _, _, header_bytes, total = _PREFIX.unpack(prefix)
+    _, version, header_bytes, total = _PREFIX.unpack(prefix)
+    if version != FORMAT_VERSION:
+        raise _FlawError(f"in format version {version}; this tokfold reads {FORMAT_VERSION}")
     if total != size:
         raise _FlawError(f"damaged: it has {size} bytes and should have {total}")
     if header_bytes > MAX_HEADER_BYTES or _PREFIX.size + header_bytes + _DIGEST_BYTES > size:
@@ -389,66 +351,48 @@ def _check_digest(contents: memoryview) -> None:
 
 
 def _parsed(contents: memoryview, header_bytes: int, kind: str) -> Artifact:
+    """Lay arrays over the file.
+
+    The header must be, byte for byte, the one that :func:`encode` gives for the names, types and
+    shapes that it claims. So no key comes twice, no array overlaps another, and nothing is
+    allocated from a claimed length.
+    """
     text = bytes(contents[_PREFIX.size : _PREFIX.size + header_bytes])
     try:
         document = json.loads(text.decode("ascii"))
-        # This refuses all that JSON leaves open: repeated keys, NaN, numbers out of range.
-        canonical = _canonical(document) == text
-        header = _plain(document.get("header"), MAX_HEADER_DEPTH) if canonical else None
-    except (ValueError, RecursionError, AttributeError) as error:
-        raise _FlawError(f"damaged: its header cannot be parsed ({error})") from error
-    if not isinstance(header, dict) or document.keys() != {"arrays", "header", "kind"}:
-        raise _FlawError("damaged: its header is not as tokfold writes it")
-    if document["kind"] != kind:
-        raise _FlawError(f"of the wrong kind: {str(document['kind'])[:64]!r}, not {kind!r}")
-    if not isinstance(document["arrays"], list):
-        raise _FlawError("damaged: its header does not list the arrays")
+        specs = [(e["name"], e["dtype"], tuple(e["shape"])) for e in document["arrays"]]
+        _check_specs(specs)
+        entries, end = _layout(specs)
+        header = _plain(document["header"], MAX_HEADER_DEPTH)
+        found = document["kind"]
+        expected = _canonical({"arrays": entries, "header": header, "kind": found})
+        if expected != text or not isinstance(header, dict) or not isinstance(found, str):
+            raise ValueError("it is not as tokfold writes it")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _FlawError(f"damaged: its header cannot be used ({error})") from error
+    if found != kind:
+        raise _FlawError(f"of the wrong kind: {found[:64]!r}, not {kind!r}")
     begin = _aligned(_PREFIX.size + header_bytes)
-    arrays = _mapped_arrays(contents, begin, document["arrays"])
+    if begin + end + _DIGEST_BYTES != len(contents):
+        raise _FlawError("damaged: its arrays do not fill the file")
+    arrays = {}
+    for (name, dtype, shape), entry in zip(specs, document["arrays"], strict=True):
+        arrays[name] = np.ndarray(shape, dtype, contents, begin + entry["offset"])
     return Artifact(header, arrays)
 
 
-def _mapped_arrays(contents: memoryview, begin: int, entries: list[Any]) -> dict[str, AnyArray]:
-    """Lay arrays over the file. Only the one layout that :func:`encode` gives is accepted.
-
-    So no two arrays overlap, no name comes twice, and the last one ends where the checksum begins.
-    """
-    arrays: dict[str, AnyArray] = {}
-    position = 0
-    previous = None
-    end = len(contents) - _DIGEST_BYTES - begin
-    for entry in entries:
-        position = _aligned(position)
-        name, dtype, shape = _checked_entry(entry, position)
-        if previous is not None and name <= previous:
-            raise _FlawError(f"damaged: array {name[:64]!r} is repeated or out of order")
-        if position + entry["nbytes"] > end:
-            raise _FlawError(f"damaged: array {name[:64]!r} does not lie inside the file")
-        arrays[name] = np.ndarray(shape, dtype, buffer=contents, offset=begin + position)
-        position += entry["nbytes"]
-        previous = name
-    if position != end:
-        raise _FlawError("damaged: the arrays do not fill the file")
-    return arrays
-
-
-def _checked_entry(entry: object, offset: int) -> tuple[str, str, tuple[int, ...]]:
-    if not isinstance(entry, dict):
-        raise _FlawError("damaged: an array is not described by an object")
-    name, dtype, shape = entry.get("name"), entry.get("dtype"), entry.get("shape")
-    if not isinstance(name, str):
-        raise _FlawError("damaged: an array has no name")
-    if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise _FlawError(f"damaged: array {name[:64]!r} has a dtype that is not allowed")
-    if not isinstance(shape, list) or len(shape) > _MAX_ARRAY_DIMENSIONS:
-        raise _FlawError(f"damaged: array {name[:64]!r} has no proper shape")
-    # An empty dimension does not excuse the others: numpy cannot make (0, 2**62) either.
-    if (
-        not all(type(size) is int and size >= 0 for size in shape)
-        or math.prod(max(size, 1) for size in shape) * 8 > _MAX_ARRAY_BYTES
-    ):
-        raise _FlawError(f"damaged: array {name[:64]!r} has a shape that is not possible")
-    # Through JSON, as True and 1.0 are equal to 1.
-    if _canonical(entry) != _canonical(_entry(name, dtype, shape, offset)):
-        raise _FlawError(f"damaged: array {name[:64]!r} is not where it should be")
-    return name, dtype, tuple(shape)
+def _check_specs(specs: Sequence[_Spec]) -> None:
+    """Check claims of an unknown file about its arrays; messages quote at most 64 characters."""
+    names = [name for name, _, _ in specs]
+    if not all(isinstance(name, str) for name in names) or names != sorted(set(names)):
+        raise ValueError("names of arrays are repeated or out of order")
+    for name, dtype, shape in specs:
+        if dtype not in _DTYPES:
+            raise ValueError(f"array {name[:64]!r} has a dtype that is not allowed")
+        # An empty dimension does not excuse the others: numpy cannot make (0, 2**62) either.
+        if (
+            len(shape) > _MAX_DIMENSIONS
+            or not all(type(size) is int and size >= 0 for size in shape)
+            or math.prod(max(size, 1) for size in shape) * 8 > _MAX_ARRAY_BYTES
+        ):
+            raise ValueError(f"array {name[:64]!r} has a shape that is not possible")

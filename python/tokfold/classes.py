@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _artifact, _core
-from tokfold._cache import ArtifactCache
 from tokfold._extras import require
 from tokfold.errors import ArtifactError
 from tokfold.grammar import Grammar
@@ -230,6 +229,8 @@ def compile_classes(
     limits = limits or Limits()
     if cache_dir is None:
         return _compile(grammar, vocabulary, limits, progress, prune)
+    from tokfold._cache import ArtifactCache
+
     made: list[TokenClasses] = []
 
     def make() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -21,7 +21,7 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
 from tokfold._loaders.companions import Companions, add_tokens, read_companions
 from tokfold._loaders.resolve import checked_special, detected_stop_ids, final_size
 from tokfold.errors import VocabularyError
+
+if TYPE_CHECKING:
+    from tokfold import _core
 
 __all__ = ["Vocabulary"]
 
@@ -362,8 +365,8 @@ class Vocabulary:
         at = 0
         while at < len(data):
             for length in lengths:
-                token_id = ids.get(data[at : at + length])
-                if token_id is not None and at + length <= len(data):
+                token_id = ids.get(data[at : at + length])  # at the end: all that is left
+                if token_id is not None:
                     break
             else:
                 raise VocabularyError(
@@ -385,7 +388,7 @@ class Vocabulary:
 
     @functools.cached_property
     def _compiled(self) -> _core.Vocabulary:
-        """The vocabulary as the core walks it: sorted once."""
+        """Make the vocabulary as the core walks it: sorted once."""
         from tokfold import _core
 
         return _core.Vocabulary(self._blob, self._offsets, list(self._stop), list(self._special))

@@ -89,10 +89,33 @@ def lower_bound(
     return out
 
 
-def separating_context(
-    oracle: Oracle, one: bytes, other: bytes, contexts: Sequence[Context], *, prune: bool = True
-) -> Context | None:
-    """A context that treats the two tokens differently, if one was sampled."""
-    ours = verdicts(oracle, one, contexts, prune=prune)
-    theirs = verdicts(oracle, other, contexts, prune=prune)
-    return next((c for c, a, b in zip(contexts, ours, theirs, strict=True) if a != b), None)
+@dataclass(frozen=True)
+class Violation:
+    """A context that proves a partition wrong."""
+
+    token: bytes
+    same_class_as: bytes | None  # None: the class of tokens that are never valid
+    context: Context
+
+
+def violations(
+    oracle: Oracle,
+    vocabulary: Sequence[bytes],
+    class_of: Sequence[int],
+    contexts: Sequence[Context],
+    *,
+    prune: bool = True,
+) -> list[Violation]:
+    """Tokens of one class that a context treats differently; tokens of class -1 that it takes."""
+    out = []
+    first: dict[int, tuple[bytes | None, tuple[tuple[bool, bool], ...]]] = {
+        -1: (None, ((False, False),) * len(contexts))
+    }
+    for token, class_ in zip(vocabulary, class_of, strict=True):
+        seen = verdicts(oracle, token, contexts, prune=prune)
+        other, expected = first.setdefault(int(class_), (token, seen))
+        for context, ours, theirs in zip(contexts, seen, expected, strict=True):
+            if ours != theirs:
+                out.append(Violation(token, other, context))
+                break
+    return out

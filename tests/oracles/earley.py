@@ -116,20 +116,22 @@ class Recognizer:
                 items.add(item)
                 todo.append(item)
 
+        completed: set[tuple[int, int]] = set()
         while todo:
             dot, origin = todo.pop()
             symbol = self._symbol_after[dot]
             if symbol is None:
+                lhs = self._lhs[dot]
                 # A rule that began here has read nothing; stepping over it was done below.
-                if origin < here:
-                    for waiting_dot, waiting_origin in sets[origin]._waiting.get(
-                        self._lhs[dot], ()
-                    ):
+                if origin < here and (lhs, origin) not in completed:
+                    completed.add((lhs, origin))
+                    for waiting_dot, waiting_origin in sets[origin]._waiting.get(lhs, ()):
                         add((waiting_dot + 1, waiting_origin))
             elif isinstance(symbol, int):
+                if symbol not in waiting:
+                    for first in self._first_dots[symbol]:
+                        add((first, here))
                 waiting[symbol].append((dot, origin))
-                for first in self._first_dots[symbol]:
-                    add((first, here))
                 if symbol in self._nullable:
                     add((dot + 1, origin))
         return items, dict(waiting)

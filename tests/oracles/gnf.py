@@ -98,13 +98,21 @@ class Gnf:
             configurations = after
         return frozenset((popped, pushed) for popped, pushed, _ in configurations)
 
-    def partition(self, vocabulary: Sequence[bytes], *, adjacency: bool = True) -> list[int]:
+    def partition(
+        self,
+        vocabulary: Sequence[bytes],
+        *,
+        adjacency: bool = True,
+        max_configurations: int = 20_000,
+    ) -> list[int]:
         """The paper's class of each token; -1: no displacement, or an empty token."""
         classes: dict[Displacement, int] = {}
         return [
             classes.setdefault(displacement, len(classes)) if displacement else -1
             for displacement in (
-                self.displacement(token, adjacency=adjacency) if token else frozenset()
+                self.displacement(token, adjacency=adjacency, max_configurations=max_configurations)
+                if token
+                else frozenset()
                 for token in vocabulary
             )
         ]

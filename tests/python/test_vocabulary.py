@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from python.vocabulary_samples import gpt2_alphabet
 from tokfold._loaders.byte_decoding import decode_byte_fallback, decode_byte_level
 from tokfold.errors import VocabularyError
 from tokfold.vocabulary import Vocabulary
-
-from python.vocabulary_samples import gpt2_alphabet
 
 TOKENS = [b"a", b"ab", b"", None, b"b", b"ab", b"<|im|>", b"</s>", b"\x00\xff"]
 
@@ -100,7 +99,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("size", [0, -3, 8, 1 << 40, True, 12.0, "12"])
     def test_size(self, size):
-        with pytest.raises(VocabularyError, match="size|empty"):
+        with pytest.raises(VocabularyError, match=r"size|empty"):
             make(size=size)
 
     def test_numpy_ids_are_taken(self):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from python.vocabulary_samples import tiktoken_ranks, write_json, write_tiktoken
 from tokfold.errors import VocabularyError
 from tokfold.vocabulary import Vocabulary
-
-from python.vocabulary_samples import tiktoken_ranks, write_json, write_tiktoken
 
 
 @pytest.fixture
@@ -82,6 +81,7 @@ class TestStopTokens:
         write_json(folder / "generation_config.json", {"eos_token_id": value})
         with pytest.raises(VocabularyError, match=r"generation_config\.json.*eos_token_id"):
             Vocabulary.from_file(folder)
+        assert Vocabulary.from_file(folder, stop_token_ids=[2]).stop_token_ids == (2,)
 
     @pytest.mark.parametrize(
         "name",
@@ -124,6 +124,7 @@ class TestSize:
         with pytest.raises(VocabularyError) as caught:
             Vocabulary.from_file(folder)
         assert str(path) in str(caught.value)
+        assert len(Vocabulary.from_file(folder, size=10)) == 10
 
 
 class TestAddedTokens:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tokfold.errors import VocabularyError
-from tokfold.vocabulary import Vocabulary
-
 from python.vocabulary_samples import (
     ADDED_SPECIAL,
     BUILDERS,
@@ -19,6 +16,8 @@ from python.vocabulary_samples import (
     unigram,
     write_json,
 )
+from tokfold.errors import VocabularyError
+from tokfold.vocabulary import Vocabulary
 
 tokenizers = pytest.importorskip("tokenizers")
 

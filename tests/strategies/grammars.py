@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
 from random import Random
 
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from oracles.model import (
     Ref,
     Repeat,
     Seq,
+    walk,
 )
 
 TEXTS = ["a", "b", "c", "(", ")", "-", "[", "]", "+", ",", " ", '"', "ab", "abc", "aa", "--"]
@@ -54,7 +57,7 @@ class _Builder:
         self.unproductive = unproductive
         self.unicode = random.random() < unicode
         texts = TEXTS + (UNICODE_TEXTS if self.unicode else [])
-        self.texts = random.sample(texts, random.randint(2, 4))
+        self.texts = random.sample(texts, random.randint(2, 5))
         classes = CLASSES + (UNICODE_CLASSES if self.unicode else [])
         self.classes = random.sample(classes, random.randint(1, 2))
 
@@ -155,7 +158,31 @@ class _Builder:
         return shape(name)
 
     def build(self) -> Grammar:
-        return Grammar({name: self.rule(name) for name in self.names})
+        rules = {name: self.rule(name) for name in self.names}
+        for before, name in pairwise(self.names):
+            if isinstance(rules[name], Repeat):
+                # XGrammar 0.2.8 overflows its stack on `r ::= r{0,2}` and its like.
+                rules[name] = Choice((self.terminal(), rules[name]))
+            if name not in reachable_rules(rules, "root") and self.chance(0.95):
+                link: Expr = Ref(name)
+                if self.chance(0.6):
+                    link = Seq(
+                        (self.literal(), link) if self.chance(0.5) else (link, self.literal())
+                    )
+                rules[before] = Choice((rules[before], link))
+        if isinstance(rules["root"], Repeat):
+            rules["root"] = Choice((self.terminal(), rules["root"]))
+        return Grammar(rules)
+
+
+def reachable_rules(rules: Mapping[str, Expr], root: str) -> set[str]:
+    """The rules that the root refers to, directly or not."""
+    found, frontier = {root}, [root]
+    while frontier:
+        refs = {e.name for e in walk(rules[frontier.pop()]) if isinstance(e, Ref)}
+        frontier += sorted(refs - found)
+        found |= refs
+    return found
 
 
 def build_grammar(

@@ -73,7 +73,7 @@ def _eos_id(trainer_spec: bytes) -> int:
     eos = _DEFAULT_EOS_ID
     for number, value in _fields(trainer_spec):
         if number == _EOS_ID and isinstance(value, int):
-            eos = value - (1 << 64) if value >> 63 else value  # -1: there is none
+            eos = value  # none is -1, which reads as 2**64 - 1 here: past all pieces
     return eos
 
 
@@ -131,6 +131,6 @@ def load(data: bytes, path: Path) -> LoadedVocabulary:
         spell=decode_metaspace,
         special_ids=special,
         ids_by_text={text: token_id for token_id, (text, _) in enumerate(pieces)},
-        stop_ids=(eos,) if 0 <= eos < len(pieces) else (),
+        stop_ids=(eos,) if eos < len(pieces) else (),
         ordinary_size=len(pieces),
     )

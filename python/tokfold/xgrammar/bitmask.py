@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import xgrammar as xgr
+from torch.utils.dlpack import from_dlpack
 
 from tokfold.xgrammar.compiled import CompiledGrammar
 
@@ -60,7 +61,7 @@ def mask_array(bitmask: Any) -> Words:  # noqa: ANN401 - whatever offers DLPack
         if not isinstance(bitmask, torch.Tensor):
             if not hasattr(bitmask, "__dlpack__"):
                 raise TypeError(f"Cannot use a {type(bitmask).__name__} as a bitmask")
-            bitmask = torch.from_dlpack(bitmask)
+            bitmask = from_dlpack(bitmask)
         if bitmask.device.type != "cpu":
             raise RuntimeError("The provided bitmask's device is not valid: should be CPU")
         array = bitmask.numpy()

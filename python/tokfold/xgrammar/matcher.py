@@ -109,7 +109,7 @@ class GrammarMatcher:
 
     def _bind(self) -> None:
         """Hold what every step needs: methods of the FFI object and one row of class words."""
-        handle = self._inner._handle
+        handle: Any = self._inner._handle
         self._accept = handle.accept_token
         self._fill = handle.fill_next_token_bitmask
         words = 0 if self._view is None else self._compiled.folded.num_words
@@ -209,21 +209,36 @@ class GrammarMatcher:
         Raises:
             RuntimeError: terminated by a stop token, or the bitmask does not fit.
         """
-        return self.fill_row(mask_row(mask_array(bitmask), index, self._num_words), debug_print)
+        return self._fill_row(mask_row(mask_array(bitmask), index, self._num_words), debug_print)
 
-    def fill_row(self, row: Words, debug_print: bool = False) -> bool:
-        """Fill one row, int32, shape ``(ceil(vocab_size / 32),)``, of any stride."""
+    def _fill_row(self, row: Words, debug_print: bool) -> bool:
         view = self._view
-        if not row.flags.c_contiguous:
+        if view is None:
+            if row.flags.c_contiguous:
+                return bool(self._fill(row, 0, debug_print))
             whole = np.empty_like(row, order="C")
-            needs_apply = self.fill_row(whole, debug_print)
+            needs_apply = bool(self._fill(whole, 0, debug_print))
             row[...] = whole
             return needs_apply
-        if view is None:
-            return bool(self._fill(row, 0, debug_print))
         self._fill(self._class_row, 0, debug_print)
-        view.unfolder.unfold(self._class_words, row)
+        self.unfold(self._class_words, row)
         return view.needs_apply(self._class_words)
+
+    def unfold(self, inner_row: Words, row: Words) -> None:
+        """Write the model's mask from XGrammar's.
+
+        Args:
+            inner_row: int32, shape ``(inner_words,)``, contiguous: filled by :attr:`inner`.
+            row: int32, shape ``(num_words,)``, of any stride.
+        """
+        if self._view is None:
+            row[...] = inner_row
+        elif row.flags.c_contiguous:
+            self._view.unfolder.unfold(inner_row, row)
+        else:
+            whole = np.empty_like(row, order="C")
+            self._view.unfolder.unfold(inner_row, whole)
+            row[...] = whole
 
     def fill_next_class_bitmask(
         self,
@@ -327,11 +342,7 @@ class GrammarMatcher:
         # the bit that is never allowed is still set where no row was written
         word, bit = divmod(folded.never, 32)
         for node in np.flatnonzero((class_rows[:, word] >> bit) & 1 == 0).tolist():
-            row = mask_row(rows, node, self._num_words)
-            whole = row if row.flags.c_contiguous else np.empty_like(row, order="C")
-            view.unfolder.unfold(class_rows[node], whole)
-            if whole is not row:
-                row[...] = whole
+            self.unfold(class_rows[node], mask_row(rows, node, self._num_words))
         return bool(completed)
 
     # ----------------------------------------------------------- observations
@@ -376,6 +387,16 @@ class GrammarMatcher:
     def inner(self) -> xgr.GrammarMatcher:
         """XGrammar's own matcher, over representatives or over the full vocabulary."""
         return self._inner
+
+    @property
+    def num_words(self) -> int:
+        """Words of a row of the model's mask."""
+        return self._num_words
+
+    @property
+    def inner_words(self) -> int:
+        """Words of a row of the mask that :attr:`inner` fills."""
+        return self._num_words if self._view is None else self._compiled.folded.num_words
 
     def _debug_print_internal_state(self) -> str:
         return str(self._inner._debug_print_internal_state())

@@ -31,6 +31,9 @@ from tokfold._core import Unfolder
 
 __all__ = ["FoldedVocabulary", "SourceVocabulary", "StopView", "TokenClasses", "fillers"]
 
+MAX_REMEMBERED_BYTES = 8 << 20
+"""Bytes of unfolded masks that are kept for reuse, for each grammar: some 500 of 128,000 tokens."""
+
 Ids = npt.NDArray[np.int32]
 Words = npt.NDArray[np.int32]
 
@@ -62,7 +65,7 @@ class SourceVocabulary:
     def __init__(self, info: xgr.TokenizerInfo) -> None:
         self.info = info
         self.size: int = info.vocab_size
-        decoded = info.decoded_vocab[: self.size]
+        decoded = [bytes(text) for text in info.decoded_vocab[: self.size]]
         self.token_bytes: list[bytes] = decoded + [b""] * (self.size - len(decoded))
         self.stop_token_ids: tuple[int, ...] = tuple(
             token for token in info.stop_token_ids if token < self.size
@@ -154,13 +157,15 @@ class StopView:
     def __init__(self, folded: FoldedVocabulary, stop_token_ids: Collection[int]) -> None:
         class_of_token = folded.byte_class_of.copy()
         class_of_token[list(stop_token_ids)] = folded.stop
-        self.inner_ids = memoryview(class_of_token)
+        self.inner_ids = class_of_token.data
         never = class_of_token == folded.never
         self.always_applies = bool(never.any())
         used = np.zeros(folded.num_words * 32, dtype=np.uint8)
         used[class_of_token] = 1
         self._used_words: Words = np.packbits(used, bitorder="little").view(np.int32)
-        self.unfolder = Unfolder(np.where(never, np.int32(-1), class_of_token), folded.size)
+        self.unfolder = Unfolder(
+            np.where(never, np.int32(-1), class_of_token), folded.size, MAX_REMEMBERED_BYTES
+        )
         class_of_token.flags.writeable = False
         self.class_of_token: Ids = class_of_token
 
@@ -250,5 +255,5 @@ class FoldedVocabulary:
     @property
     def memory_size_bytes(self) -> int:
         """Bytes held for the ids, all views included."""
-        per_view = 2 * self.byte_class_of.nbytes
+        per_view = 2 * self.byte_class_of.nbytes + MAX_REMEMBERED_BYTES
         return int(self.byte_class_of.nbytes) + per_view * len(self._views)

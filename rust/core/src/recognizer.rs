@@ -82,3 +82,57 @@ fn too_deep(read: usize) -> Error {
         message: format!("after {read} bytes the text is nested deeper than that"),
     }
 }
+
+// TEMP
+/// temp
+pub fn sample(network: &Network, vocab: &crate::vocabulary::Vocabulary, ids: &[u32], texts: &[Vec<u8>], seed: u64, walks: usize, len: usize) -> Vec<Vec<(usize, u32)>> {
+    let mut st = Stepper::new(network);
+    let start = st.sets.add(&[(network.start(), REST)]).ok().unwrap();
+    let mut contexts: rustc_hash::FxHashSet<SetId> = Default::default();
+    contexts.insert(start);
+    let mut x = seed | 1;
+    let mut rnd = |n: usize| { x ^= x << 13; x ^= x >> 7; x ^= x << 17; (x >> 11) as usize % n };
+    for t in texts { let mut c = start; for &b in t { c = st.step(c, network.alphabet().class(b)).ok().unwrap(); if c == NONE {break;} contexts.insert(c);} }
+    for _ in 0..walks {
+        let mut c = start;
+        if rnd(2)==0 && !texts.is_empty() { let t=&texts[rnd(texts.len())]; let n = rnd(t.len()); for &b in &t[..n] { c = st.step(c, network.alphabet().class(b)).ok().unwrap(); } }
+        for _ in 0..len {
+            if st.sets.entries(c).iter().all(|e| e.0==crate::network::BOTTOM) {break;}
+            // random viable token
+            let mut tries = 0;
+            let mut n = NONE;
+            while n == NONE && tries < 200 {
+                tries += 1;
+                let id = ids[rnd(ids.len())];
+                n = c;
+                for &b in vocab.bytes(id) { n = st.step(n, network.alphabet().class(b)).ok().unwrap(); if n == NONE {break;} }
+            }
+            if n == NONE {break;}
+            c = n;
+            contexts.insert(c);
+        }
+    }
+    let mut ctx: Vec<SetId> = contexts.into_iter().collect();
+    ctx.sort();
+    let mut sig: rustc_hash::FxHashMap<SetId,u32> = Default::default();
+    let mut sigs: rustc_hash::FxHashMap<Vec<u64>,u32> = Default::default();
+    let conts: Vec<u32> = (0..700).map(|_| ids[rnd(ids.len())]).collect();
+    if walks > 100_000 { panic!(); }
+    ids.iter().map(|&id| {
+        let mut v = Vec::new();
+        for (k, &c) in ctx.iter().enumerate() {
+            let mut n = c;
+            for &b in vocab.bytes(id) { n = st.step(n, network.alphabet().class(b)).ok().unwrap(); if n == NONE {break;} }
+            if n != NONE {
+                let g = match sig.get(&n) { Some(&g) => g, None => {
+                    let mut bits = vec![0u64; 700/64+1];
+                    if st.sets.has_rest(n) { bits[0] |= 1; }
+                    for (i,&t) in conts.iter().enumerate() { let mut m = n; for &b in vocab.bytes(t) { m = st.step(m, network.alphabet().class(b)).ok().unwrap(); if m == NONE {break;} } if m != NONE { bits[(i+1)/64] |= 1u64 << ((i+1)%64); } }
+                    let next = sigs.len() as u32;
+                    let g = *sigs.entry(bits).or_insert(next);
+                    sig.insert(n, g); g } };
+                v.push((k, g)); }
+        }
+        v
+    }).collect()
+}

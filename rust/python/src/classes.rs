@@ -11,7 +11,7 @@ use tokfold_core::classes::{self, ClassOptions};
 type Folded<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, usize, Bound<'py, PyDict>);
 
 #[pyfunction]
-#[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None))]
+#[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None, inline_budget=None))]
 pub(crate) fn compile_classes<'py>(
     py: Python<'py>,
     grammar: &Grammar,
@@ -20,12 +20,14 @@ pub(crate) fn compile_classes<'py>(
     skip_lookahead: bool,
     limits: Option<&Bound<'py, PyDict>>,
     progress: Option<Py<PyAny>>,
+    inline_budget: Option<usize>,
 ) -> PyResult<Folded<'py>> {
+    let defaults = ClassOptions::default();
     let options = ClassOptions {
         prune,
         skip_lookahead,
+        inline_budget: inline_budget.unwrap_or(defaults.inline_budget),
         limits: self::limits(limits)?,
-        ..ClassOptions::default()
     };
     let mut reporter = Reporter::new(progress);
     let result = py.detach(|| {

@@ -24,6 +24,9 @@ pub(crate) type DisplacementId = u32;
 /// No stack survives: the token is never valid.
 pub(crate) const DEAD: DisplacementId = 0;
 
+/// A value, and the frames that have it: an alive set, or a continuation beneath.
+pub(crate) type FramePair = (u32, FrameSetId);
+
 const UNKNOWN: u32 = u32::MAX;
 const OVER: u32 = u32::MAX - 1;
 /// Pops nested deeper than this are over budget: a transition recurses along them.
@@ -33,14 +36,14 @@ const MAX_NESTING: u32 = 500;
 pub(crate) struct DisplacementAutomaton<'a> {
     network: &'a Network,
     stepper: Stepper<'a>,
-    frames: FrameSets,
+    pub(crate) frames: FrameSets,
     num_classes: usize,
     /// For each frame the number of its adjacency set.
     beneath_of: Vec<u32>,
     /// For each adjacency set the displacement of the empty string on its frames.
     beneath: Vec<DisplacementId>,
     /// States: alive entries, then popped entries, flat.
-    pairs: Vec<(u32, FrameSetId)>,
+    pairs: Vec<FramePair>,
     bounds: Vec<(u32, u32, u32)>,
     nesting: Vec<u32>,
     table: HashTable<DisplacementId>,
@@ -111,6 +114,23 @@ impl<'a> DisplacementAutomaton<'a> {
         self.stepper.sets.allowance = allowance;
     }
 
+    /// The alive and the popped entries of a state.
+    pub(crate) fn parts(&self, state: DisplacementId) -> (Vec<FramePair>, Vec<FramePair>) {
+        let (a, b, c) = self.bounds[state as usize];
+        (self.pairs[a as usize..b as usize].to_vec(), self.pairs[b as usize..c as usize].to_vec())
+    }
+
+    /// The union of two stack sets.
+    pub(crate) fn unite_stacks(&mut self, a: u32, b: u32) -> Result<u32, OverBudget> {
+        self.stepper.sets.union(a, b)
+    }
+
+    /// Counts work done elsewhere.
+    pub(crate) fn spend(&mut self, work: usize) -> Result<(), OverBudget> {
+        self.stepper.sets.work += work as u64;
+        if self.stepper.sets.work > self.stepper.sets.allowance { Err(OverBudget) } else { Ok(()) }
+    }
+
     /// How large it has become.
     pub(crate) fn size(&self) -> AutomatonSize {
         AutomatonSize {
@@ -130,7 +150,7 @@ impl<'a> DisplacementAutomaton<'a> {
     fn identity(
         &mut self,
         frames: impl Iterator<Item = u32>,
-    ) -> Result<Vec<(u32, FrameSetId)>, OverBudget> {
+    ) -> Result<Vec<FramePair>, OverBudget> {
         let mut alive = Vec::new();
         for frame in frames {
             let set = if frame == BOTTOM { REST } else { self.stepper.sets.add(&[(frame, REST)])? };
@@ -165,11 +185,11 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// Entries for frames popped with nothing read since: sorted by continuation.
-    fn popped_now(&mut self, frames: &[u32]) -> Vec<(DisplacementId, FrameSetId)> {
+    fn popped_now(&mut self, frames: &[u32]) -> Vec<FramePair> {
         let mut by_set: Vec<(u32, u32)> =
             frames.iter().map(|&f| (self.beneath_of[f as usize], f)).collect();
         by_set.sort_unstable();
-        let mut out: Vec<(DisplacementId, FrameSetId)> = by_set
+        let mut out: Vec<FramePair> = by_set
             .chunk_by(|a, b| a.0 == b.0)
             .map(|group| {
                 let members: Vec<u32> = group.iter().map(|g| g.1).collect();
@@ -182,10 +202,10 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// The state with these entries, each list sorted by its first part, which is distinct.
-    fn intern(
+    pub(crate) fn intern(
         &mut self,
-        alive: &[(u32, FrameSetId)],
-        popped: &[(DisplacementId, FrameSetId)],
+        alive: &[FramePair],
+        popped: &[FramePair],
     ) -> DisplacementId {
         let hash = hash_of(&(alive, popped));
         let found = self.table.find(hash, |&id| {
@@ -238,7 +258,7 @@ impl<'a> DisplacementAutomaton<'a> {
         }
         let (a, b, c) = self.bounds[state as usize];
         self.stepper.sets.work += u64::from(c - a);
-        let mut alive: Vec<(u32, FrameSetId)> = Vec::new();
+        let mut alive: Vec<FramePair> = Vec::new();
         let mut done: Vec<u32> = Vec::new();
         for i in a..b {
             let (set, frames) = self.pairs[i as usize];
@@ -280,7 +300,7 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// Unites the frames of entries with the same first part; sorts.
-    fn group(&mut self, entries: &mut Vec<(u32, FrameSetId)>) {
+    pub(crate) fn group(&mut self, entries: &mut Vec<FramePair>) {
         entries.sort_unstable();
         if entries.windows(2).all(|w| w[0].0 != w[1].0) {
             return;
@@ -294,5 +314,10 @@ impl<'a> DisplacementAutomaton<'a> {
             out.push((group[0].0, self.frames.union(&sets, &mut self.stepper.sets.work)));
         }
         *entries = out;
+    }
+
+    pub(crate) fn show_set(&self, s: u32) -> String {
+        let e: Vec<String> = self.stepper.sets.entries(s).iter().map(|&(q, r)| if q == BOTTOM { "_".into() } else if r == REST { format!("{q}") } else { format!("{q}.({})", self.show_set(r)) }).collect();
+        e.join(" | ")
     }
 }

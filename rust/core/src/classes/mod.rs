@@ -5,6 +5,7 @@
 //! engine may look at one of them in place of the other (theorems 1 and 2 there; the proof for
 //! the network stands in DESIGN.md).
 
+mod canonical;
 mod displacement;
 mod frames;
 
@@ -15,6 +16,7 @@ use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::network::{Adjacency, Network, NetworkOptions};
 use crate::vocabulary::Vocabulary;
+use canonical::Canonical;
 use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
@@ -124,7 +126,8 @@ pub fn compile(
     let mut automaton =
         DisplacementAutomaton::new(&network, &adjacency, options.limits.max_automaton_bytes)
             .map_err(|_| too_large(&options.limits))?;
-    let ends = walk(&network, &mut automaton, vocabulary, &options.limits, report)?;
+    let mut ends = walk(&network, &mut automaton, vocabulary, &options.limits, report)?;
+    canonicalize(&mut automaton, &mut ends, &options.limits);
     let mut stats = ClassStats {
         rules: network.num_rules(),
         network_states: network.len(),
@@ -189,6 +192,21 @@ fn walk(
     Ok(ends)
 }
 
+/// Replaces the states where tokens end by canonical ones. One that takes too much work stays as
+/// it is: its tokens then stay apart from others that do the same, which is sound.
+fn canonicalize(automaton: &mut DisplacementAutomaton<'_>, ends: &mut [End], limits: &Limits) {
+    let mut canonical = Canonical::default();
+    for end in ends {
+        if let End::State(state) = end {
+            let allowance = automaton.work().saturating_add(limits.max_token_work);
+            automaton.allow(allowance.min(limits.max_total_work));
+            if let Ok(same) = canonical.of(automaton, *state) {
+                *state = same;
+            }
+        }
+    }
+}
+
 /// Numbers the classes and picks representatives.
 fn number(vocabulary: &Vocabulary, ends: &[End], stats: &mut ClassStats) -> TokenClasses {
     const NO_END: u32 = u32::MAX;
@@ -243,4 +261,25 @@ fn number(vocabulary: &Vocabulary, ends: &[End], stats: &mut ClassStats) -> Toke
         representatives.push(id);
     }
     TokenClasses { class_of, representatives, num_stop_classes: vocabulary.stop_ids().len() }
+}
+
+// TEMP
+/// temp
+pub fn debug_pair(network: &Network, a: &[u8], b: &[u8]) {
+    let adj = Adjacency::new(network, 1<<24).unwrap();
+    let mut au = DisplacementAutomaton::new(network, &adj, 1<<30).ok().unwrap();
+    let mut can = Canonical::default();
+    for w in [a, b] {
+        let mut d = au.start();
+        for &x in w { d = au.next(d, network.alphabet().class(x)).ok().unwrap(); }
+        let d = can.of(&mut au, d).ok().unwrap();
+        show(&au, d, 0, w);
+    }
+}
+fn show(au: &DisplacementAutomaton<'_>, d: u32, ind: usize, w: &[u8]) {
+    let pad = " ".repeat(ind);
+    let (al, po) = au.parts(d);
+    println!("{pad}D{d} {:?}", String::from_utf8_lossy(w));
+    for (s, f) in al { println!("{pad} alive {} <- {:?}", au.show_set(s), au.frames.frames(f)); }
+    for (c, f) in po { println!("{pad} popped {:?} then", au.frames.frames(f)); if ind < 12 { show(au, c, ind+4, b""); } }
 }

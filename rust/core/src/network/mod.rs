@@ -13,6 +13,7 @@
 
 mod adjacency;
 mod analysis;
+mod display;
 mod graph;
 mod left_recursion;
 mod lower;

@@ -136,7 +136,7 @@ impl Rules {
     fn eliminate_within(&mut self, component: &[usize]) {
         let mut gone = vec![false; component.len()];
         loop {
-            let mut best: Option<(usize, usize)> = None;
+            let mut best: Option<((usize, std::cmp::Reverse<usize>), usize)> = None;
             for (k, &b) in component.iter().enumerate() {
                 if gone[k] || b == self.start || self.callees(b).contains(&b) {
                     continue;
@@ -149,9 +149,9 @@ impl Rules {
                 let growth = uses.saturating_sub(1) * size;
                 if uses > 0
                     && (growth <= self.budget || size <= TINY)
-                    && best.is_none_or(|(g, _)| growth < g)
+                    && best.is_none_or(|(least, _)| (growth, std::cmp::Reverse(size)) < least)
                 {
-                    best = Some((growth, k));
+                    best = Some(((growth, std::cmp::Reverse(size)), k));
                 }
             }
             let Some((_, k)) = best else { return };

@@ -1,0 +1,3 @@
+
+/**/-- only
+ select * from select_ where where_ = 1 ; 

@@ -1,0 +1,306 @@
+"""A folder of artefacts that are made once and found again by key.
+
+**Names.** An entry is ``<kind>-<key>.v<format version>.tokfold``; the key is a hex digest of all
+that the content depends on, chosen by the caller. Versions of tokfold share a folder in peace.
+
+**Concurrency.** Entries appear by renaming, whole or not at all. Within a process one thread makes
+an entry and the others wait for it; processes may make the same entry twice, which costs time and
+nothing else. A process that is killed leaves at most an aside file, swept after some hours.
+
+**Trouble.** A cache must not make a request fail: when an entry cannot be stored, its maker's
+result is returned all the same, with a :class:`CacheWarning`. A damaged entry is named in a
+warning, removed and made again.
+
+**Trust.** Entries are trusted as much as whoever can write to the folder: the checksum finds
+damage, not forgery. So the folder is created for its owner alone, and entries that are symbolic
+links are not followed. Do not point it at a folder that strangers can write to. ``expect`` guards
+against a wrong key: header entries that must match.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import re
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tokfold import _artifact
+from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
+from tokfold.errors import ArtifactError
+
+__all__ = ["ArtifactCache", "CacheWarning"]
+
+Make: TypeAlias = Callable[[], tuple[Mapping[str, JSON], Mapping[str, AnyArray]]]
+
+_KEY = re.compile(r"[0-9a-f]{16,128}")
+_ENTRY_NAME = re.compile(r"[a-z0-9][a-z0-9-]*-[0-9a-f]{16,128}\.v[0-9]+\.tokfold")
+_STALE_SECONDS = 6 * 3600.0
+
+
+class CacheWarning(UserWarning):
+    """A cache folder or an entry in it cannot be used; the work is done all the same."""
+
+
+@dataclass
+class _Flight:
+    """One thread making one entry, and what those who wait for it get."""
+
+    thread: int = field(default_factory=threading.get_ident)
+    done: threading.Event = field(default_factory=threading.Event)
+    artifact: Artifact | None = None
+
+
+class _Flights:
+    """Who makes what in this process, by path, so that caches on one folder share it."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.lock = threading.Lock()
+        self.by_path: dict[str, _Flight] = {}
+
+    @contextlib.contextmanager
+    def join(self, path: str) -> Iterator[tuple[_Flight, bool]]:
+        """Begin the flight for this path, or wait until the one under way has ended.
+
+        Yields the flight, and ``True`` where it began.
+
+        Raises:
+            RuntimeError: this thread itself is making this entry.
+
+        """
+        own = _Flight()
+        try:
+            with self.lock:
+                flight = self.by_path.setdefault(path, own)
+            if flight is not own:
+                if flight.thread == own.thread:
+                    raise RuntimeError(f"make() asked the cache for what it is making: {path}")
+                flight.done.wait()
+            yield flight, flight is own
+        finally:
+            with self.lock:
+                if self.by_path.get(path) is own:
+                    del self.by_path[path]
+            own.done.set()
+
+
+_flights = _Flights()
+if hasattr(os, "register_at_fork"):
+    # A forked child has none of the threads that these flights wait for.
+    os.register_at_fork(after_in_child=_flights.reset)
+
+
+class ArtifactCache:
+    """Artefacts in a folder, made when first asked for. Safe to share between threads.
+
+    Args:
+        folder: where entries are kept; created, for its owner alone, when the first is stored.
+        max_bytes: bound on the size of all entries together; those not used for longest go first.
+            ``None``: no bound. An entry that is larger by itself is not stored.
+        stale_seconds: age at which what an interrupted write left behind is swept.
+
+    Raises:
+        ArtifactError: ``folder`` is a file.
+        ValueError: ``max_bytes`` is negative.
+
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        stale_seconds: float = _STALE_SECONDS,
+    ) -> None:
+        if max_bytes is not None and max_bytes < 0:
+            raise ValueError(f"max_bytes must not be negative, not {max_bytes}")
+        self.folder = os.path.abspath(folder)
+        self.max_bytes = max_bytes
+        self.stale_seconds = stale_seconds
+        self._has_warned = False
+        self._next_sweep = 0.0
+        if os.path.exists(self.folder) and not os.path.isdir(self.folder):
+            raise ArtifactError(
+                f"{self.folder}: not a folder, so it cannot be a cache; choose another path"
+            )
+
+    def __repr__(self) -> str:
+        return f"ArtifactCache({self.folder!r}, max_bytes={self.max_bytes})"
+
+    def path_of(self, key: str, kind: str) -> str:
+        """Return where the entry is or would be.
+
+        Raises:
+            ValueError: ``key`` is no hex digest of 16 to 128 lower-case digits, or ``kind`` is
+                malformed.
+
+        """
+        _artifact.check_kind(kind)
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"key must match {_KEY.pattern}, not {key!r}")
+        return os.path.join(self.folder, f"{kind}-{key}.v{_artifact.FORMAT_VERSION}.tokfold")
+
+    def get_or_make(
+        self,
+        key: str,
+        kind: str,
+        make: Make,
+        *,
+        expect: Mapping[str, str] | None = None,
+        mmap: bool = True,
+    ) -> Artifact:
+        """Return the entry, after making and storing it where there is none.
+
+        Args:
+            key: hex digest of all that the content depends on, ``kind`` aside.
+            kind: as for :func:`tokfold._artifact.write`.
+            make: returns header and arrays, and leaves the arrays unchanged from then on. Runs
+                without any lock held; asking for the same entry in it is an error.
+            expect: header entries that must have these values; an entry that differs counts as
+                damaged.
+            mmap: as for :func:`tokfold._artifact.read`.
+
+        Raises:
+            ValueError: ``key`` or ``kind`` is malformed, or what ``make`` returned contradicts
+                ``expect`` or cannot be an artefact (then also ``TypeError``).
+            Exception: whatever ``make`` raises. Threads that waited for it try themselves.
+
+        """
+        wanted = dict(expect or {})
+        path = self.path_of(key, kind)
+        while True:
+            with contextlib.suppress(ArtifactError):  # whoever makes the entry reports it
+                if (found := self._find(path, kind, wanted, mmap)) is not None:
+                    return found
+            with _flights.join(path) as (flight, is_maker):
+                if is_maker:
+                    flight.artifact = self._find_or_make(path, kind, make, wanted, mmap)
+                    return _own_header(flight.artifact)
+            made = flight.artifact
+            if made is not None and not _contradiction(made, wanted):
+                return _own_header(made)
+
+    def _find(self, path: str, kind: str, wanted: Mapping[str, str], mmap: bool) -> Artifact | None:
+        """Read the entry, if there is one.
+
+        Raises:
+            ArtifactError: there is one, and it cannot be used.
+
+        """
+        try:
+            artifact = _artifact.read(path, kind, mmap=mmap, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except ArtifactError as error:
+            # Not readable just now (permissions, too many open files) is not damaged: keep it.
+            if isinstance(error.__cause__, OSError):
+                return None
+            raise
+        if contradiction := _contradiction(artifact, wanted):
+            raise ArtifactError(f"{path}: made for something else: {contradiction}")
+        with contextlib.suppress(OSError, NotImplementedError):
+            os.utime(path, follow_symlinks=False)  # for eviction: used just now
+        return artifact
+
+    def _find_or_make(
+        self, path: str, kind: str, make: Make, wanted: Mapping[str, str], mmap: bool
+    ) -> Artifact:
+        try:
+            # Again: it may have been stored between the first look and the start of this flight.
+            if (found := self._find(path, kind, wanted, mmap)) is not None:
+                return found
+        except ArtifactError as error:
+            _unlink(path)
+            _warn(f"an entry of the cache is removed and made again: {error}")
+        header, arrays = make()
+        encoded = _artifact.encode(kind, header, arrays)
+        if contradiction := _contradiction(encoded.artifact, wanted):
+            raise ValueError(
+                f"the {kind!r} artefact just made is not the one asked for: {contradiction}"
+            )
+        self._store(path, encoded)
+        return encoded.artifact
+
+    def _store(self, path: str, encoded: Encoded) -> None:
+        """Keep the entry if possible; say so once if not."""
+        try:
+            if self.max_bytes is not None and encoded.total_bytes > self.max_bytes:
+                raise ArtifactError(
+                    f"an entry takes {encoded.total_bytes} bytes and max_bytes is {self.max_bytes}"
+                )
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            encoded.write(path)
+        except (OSError, ArtifactError) as error:
+            if not self._has_warned:
+                self._has_warned = True
+                _warn(f"nothing can be stored in the cache {self.folder}: {error}")
+            return
+        self._has_warned = False
+        with contextlib.suppress(OSError):
+            self._sweep()
+            self._evict()
+
+    def _sweep(self) -> None:
+        """Remove what interrupted writes left behind, when it was last done hours ago."""
+        if time.monotonic() < self._next_sweep:
+            return
+        self._next_sweep = time.monotonic() + self.stale_seconds
+        oldest = time.time() - self.stale_seconds
+        for path, status in self._files(_artifact.ASIDE_NAME):
+            if status.st_mtime < oldest:
+                _unlink(path)
+
+    def _evict(self) -> None:
+        """Remove the entries not used for longest, of any version, until the bound is kept."""
+        if self.max_bytes is None:
+            return
+        entries = [(s.st_mtime_ns, path, s.st_size) for path, s in self._files(_ENTRY_NAME)]
+        excess = sum(size for _, _, size in entries) - self.max_bytes
+        for _, path, size in sorted(entries):
+            if excess <= 0:
+                break
+            if _unlink(path):
+                excess -= size
+
+    def _files(self, names: re.Pattern[str]) -> Iterator[tuple[str, os.stat_result]]:
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                if names.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    # Another process may remove it at any moment.
+                    with contextlib.suppress(FileNotFoundError):
+                        yield entry.path, os.stat(entry.path, follow_symlinks=False)
+
+
+def _own_header(artifact: Artifact) -> Artifact:
+    """Give each caller a header to change; arrays are read-only and shared."""
+    return Artifact(copy.deepcopy(artifact.header), dict(artifact.arrays))
+
+
+def _contradiction(artifact: Artifact, wanted: Mapping[str, str]) -> str | None:
+    for name, value in wanted.items():
+        if (found := artifact.header.get(name)) != value:
+            return f"{name} is {str(found)[:80]!r}, not {value!r}"
+    return None
+
+
+def _unlink(path: str) -> bool:
+    """Remove a file, and say whether it is gone."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, CacheWarning, stacklevel=5)

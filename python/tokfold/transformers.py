@@ -1,0 +1,247 @@
+"""A logits processor for ``transformers``: every row of a batch stays within its grammar.
+
+::
+
+    compiled = txgr.GrammarCompiler(info).compile_json_schema(schema)
+    model.generate(**inputs, logits_processor=[GrammarLogitsProcessor(compiled)])
+
+The state of a row is a function of its grammar and of what was generated in it. So rows are
+followed by their history, not by their place: between two calls each row looks for the previous
+row that shares the longest generated prefix with it, takes that row's matcher (or a fork), rolls
+it back to the prefix and accepts the rest. This is right for greedy search, sampling, several
+sequences for one prompt, beams that are reordered, dropped and doubled, and drafts that are taken
+back (assisted generation). It is not made for methods that ask for scores of rows which are never
+generated in (contrastive search).
+
+What stands in ``input_ids`` at the first call is prompt, left padding included; a grammar sees
+only what is generated after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold._extras import require
+
+require("torch", "transformers", "tokfold.transformers")
+require("transformers", "transformers", "tokfold.transformers")
+
+import torch  # noqa: E402 - after the check that names the extra
+import transformers  # noqa: E402
+
+from tokfold import xgrammar as txgr  # noqa: E402
+from tokfold.errors import MatcherStateError  # noqa: E402
+
+__all__ = ["GrammarLogitsProcessor"]
+
+History = npt.NDArray[np.int64]
+
+
+@dataclass
+class _Row:
+    """One row: its matcher, and how many of the generated tokens that has accepted.
+
+    A row that has finished, or was given a token that its grammar refuses, accepts no more, so
+    ``accepted`` may be less than what was generated.
+    """
+
+    matcher: txgr.GrammarMatcher
+    grammar: int
+    accepted: int
+    refused: bool
+
+    @property
+    def is_open(self) -> bool:
+        return not self.refused and not self.matcher.is_terminated()
+
+
+class GrammarLogitsProcessor(transformers.LogitsProcessor):
+    """Masks what a grammar does not allow next.
+
+    A processor may be used for one ``generate()`` after another. A call begins a new generation
+    when the number of rows differs from the call before, or the prompt does, or the length is
+    that of the prompt, or is longer by more than one token. Only one case is beyond this rule:
+    a new prompt that is the old prompt, all that was generated after it, and one token more; call
+    :meth:`reset` before it.
+
+    Rows that have finished are left as they are: ``generate()`` pads them. Scores past the
+    vocabulary of the grammar are masked too.
+
+    Args:
+        compiled_grammar: one for all rows, or a list: with ``n`` grammars for ``r`` rows, each
+            stands for ``r / n`` rows that follow one another, as ``generate()`` lays out beams
+            and ``num_return_sequences``.
+        dead_rows: what to do where a row was given a token that had been masked. ``"raise"``: it
+            is a mistake, as of another processor after this one. ``"leave"``: the row is lost and
+            left as it is; beam search does this when fewer tokens are allowed than there are
+            beams (the score of such a beam is -inf), assisted generation with drafts.
+
+    Raises:
+        ValueError: an empty list.
+    """
+
+    def __init__(
+        self,
+        compiled_grammar: txgr.CompiledGrammar | Sequence[txgr.CompiledGrammar],
+        *,
+        dead_rows: Literal["raise", "leave"] = "raise",
+    ) -> None:
+        if dead_rows not in ("raise", "leave"):
+            raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
+        grammars = (
+            [compiled_grammar]
+            if isinstance(compiled_grammar, txgr.CompiledGrammar)
+            else list(compiled_grammar)
+        )
+        if not grammars:
+            raise ValueError("There must be at least one grammar")
+        self._grammars = grammars
+        self._vocab_size = max(grammar.tokenizer_info.vocab_size for grammar in grammars)
+        if any(grammar.tokenizer_info.vocab_size != self._vocab_size for grammar in grammars):
+            raise ValueError("The grammars were compiled for vocabularies of different sizes")
+        self._dead_rows = dead_rows
+        self.reset()
+
+    def reset(self) -> None:
+        """Take the next call for the first of a generation."""
+        self._rows: list[_Row] = []
+        self._prompt: torch.Tensor | None = None
+        self._history: History = np.zeros((0, 0), dtype=np.int64)
+        self._bitmask: torch.Tensor | None = None
+
+    @torch.no_grad()
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Mask the scores of the next token.
+
+        Args:
+            input_ids: int64, shape ``(rows, length)``: prompt and what was generated.
+            scores: floating, shape ``(rows, width)``. Float32 scores on the CPU or on CUDA are
+                written to.
+
+        Returns:
+            The masked scores, same shape, dtype and device.
+
+        Raises:
+            ValueError: the number of rows is no multiple of the number of grammars.
+            MatcherStateError: a row was given a token that its grammar refuses, where
+                ``dead_rows="raise"``.
+        """
+        if self._continues(input_ids):
+            assert self._prompt is not None
+            history = input_ids[:, self._prompt.shape[1] :].cpu().numpy()
+            self._rows = self._followed(history)
+            self._history = history.copy()
+        else:
+            self._begin(input_ids)
+        return self._masked(scores)
+
+    # ---------------------------------------------------------------- history
+
+    def _continues(self, input_ids: torch.Tensor) -> bool:
+        prompt = self._prompt
+        if prompt is None or input_ids.shape[0] != prompt.shape[0]:
+            return False
+        generated = input_ids.shape[1] - prompt.shape[1]
+        if not 0 < generated <= self._history.shape[1] + 1:
+            return False
+        return torch.equal(input_ids[:, : prompt.shape[1]], prompt)
+
+    def _begin(self, input_ids: torch.Tensor) -> None:
+        count = input_ids.shape[0]
+        if count % len(self._grammars):
+            raise ValueError(
+                f"{count} rows cannot be shared out among {len(self._grammars)} grammars"
+            )
+        self._prompt = input_ids.clone()
+        self._history = np.zeros((count, 0), dtype=np.int64)
+        self._bitmask = txgr.allocate_token_bitmask(count, self._vocab_size)
+        share = count // len(self._grammars)
+        self._rows = [
+            _Row(txgr.GrammarMatcher(self._grammars[row // share]), row // share, 0, False)
+            for row in range(count)
+        ]
+
+    def _followed(self, history: History) -> list[_Row]:
+        """The rows for a new history, from those of the previous one."""
+        previous = self._history
+        shared = min(previous.shape[1], history.shape[1])
+        parents: list[tuple[int, int]] = []
+        for index, tokens in enumerate(history):
+            if np.array_equal(previous[index, :shared], tokens[:shared]):
+                parents.append((index, shared))
+                continue
+            agree = previous[:, :shared] == tokens[:shared]
+            lengths = np.where(agree.all(axis=1), shared, agree.argmin(axis=1))
+            # what another grammar has accepted says nothing about this one
+            lengths[[row.grammar != self._rows[index].grammar for row in self._rows]] = -1
+            parent = int(lengths.argmax())
+            parents.append((parent, int(lengths[parent])))
+        uses = [0] * len(self._rows)
+        for parent, _ in parents:
+            uses[parent] += 1
+        rows = []
+        for index, (parent, length) in enumerate(parents):
+            row = self._rows[parent]
+            uses[parent] -= 1
+            if uses[parent]:  # somebody else takes this matcher yet
+                row = _Row(row.matcher.fork(), row.grammar, row.accepted, row.refused)
+            rows.append(self._advanced(row, index, history[index], length))
+        return rows
+
+    def _advanced(self, row: _Row, index: int, tokens: History, length: int) -> _Row:
+        """Take a row back to its first ``length`` tokens and on to the end of ``tokens``."""
+        if row.accepted > length:
+            row.matcher.rollback(row.accepted - length)
+            row.accepted = length
+            row.refused = False
+        elif row.refused and row.accepted == length:
+            row.refused = False  # it was the token after these that was refused
+        while row.accepted < len(tokens) and row.is_open:
+            token = int(tokens[row.accepted])
+            if row.matcher.accept_token(token):
+                row.accepted += 1
+            elif self._dead_rows == "raise":
+                raise MatcherStateError(
+                    f"row {index}: token {token}, generated at place {row.accepted}, had been "
+                    "masked. Is there another logits processor after this one? For beam search "
+                    'and assisted generation pass dead_rows="leave".'
+                )
+            else:
+                row.refused = True
+        return row
+
+    # ------------------------------------------------------------------ masks
+
+    def _masked(self, scores: torch.Tensor) -> torch.Tensor:
+        assert self._bitmask is not None
+        bitmask = self._bitmask
+        open_rows = [index for index, row in enumerate(self._rows) if row.is_open]
+        apply = [
+            index
+            for index in open_rows
+            if self._rows[index].matcher.fill_next_token_bitmask(bitmask, index)
+        ]
+        if not open_rows:
+            return scores
+        masked: torch.Tensor = scores
+        in_place = scores.dtype == torch.float32 and scores.device.type in ("cpu", "cuda")
+        if not in_place or not scores.is_contiguous():
+            masked = scores.to("cpu", torch.float32, copy=True).contiguous()
+        if apply:
+            txgr.apply_token_bitmask_inplace(
+                masked,
+                bitmask.to(masked.device),
+                vocab_size=min(self._vocab_size, masked.shape[1]),
+                indices=apply,
+            )
+        if masked.shape[1] > self._vocab_size:
+            masked[open_rows, self._vocab_size :] = -torch.inf
+        if masked is scores:
+            return scores
+        # from the copy only what was masked: other scores keep their precision
+        return scores.masked_fill(masked.to(scores.device) == -torch.inf, -torch.inf)

@@ -1,0 +1,457 @@
+"""XGrammar's compiler, with the vocabulary folded before XGrammar sees it.
+
+A grammar goes through here in four steps: XGrammar's own converter makes a grammar object of
+whatever the user gave; its rules are read back (:mod:`tokfold.xgrammar.forms`); tokfold computes
+classes from them; XGrammar compiles the grammar over one representative a class.
+
+What classes cannot express exactly is never folded: the grammar is compiled over the full
+vocabulary, and a :class:`tokfold.errors.FallbackWarning` names what stood in the way.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import xgrammar as xgr
+from xgrammar.grammar import (
+    _convert_named_grammars_to_lists,
+    _convert_schema_to_str,
+    _get_structural_tag_str_from_args,
+)
+
+import tokfold
+from tokfold.errors import (
+    FallbackWarning,
+    GrammarSyntaxError,
+    LimitExceededError,
+    TokfoldError,
+    UnsupportedGrammarError,
+)
+from tokfold.xgrammar.compiled import CompiledGrammar
+from tokfold.xgrammar.forms import GrammarForm
+from tokfold.xgrammar.vocabulary import FoldedVocabulary, SourceVocabulary, TokenClasses
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["GrammarCompiler"]
+
+MAX_CACHED = 256
+"""Compiled grammars that a compiler keeps: each holds some bytes for every token."""
+
+
+class GrammarCompiler:
+    """Compiles grammars for one tokenizer.
+
+    Names, arguments and errors are those of :class:`xgrammar.GrammarCompiler`; safe to share
+    between threads. One grammar asked for by several threads is compiled once.
+
+    Args:
+        tokenizer_info: the vocabulary.
+        max_threads: threads that XGrammar compiles with.
+        cache_enabled: keep what was compiled; at most 256 grammars, the least recently used go
+            first.
+        cache_limit_bytes: approximate bound on the memory of the cache, -1 for none.
+        strict: raise where a grammar cannot be folded exactly, instead of falling back to the
+            full vocabulary with a warning.
+        cache_dir: folder to keep classes in between processes, passed to
+            :func:`tokfold.compile_classes`.
+        limits: bounds for :func:`tokfold.compile_classes`, or None for its own.
+
+    Raises:
+        ValueError: ``tokenizer_info`` is none.
+    """
+
+    def __init__(
+        self,
+        tokenizer_info: xgr.TokenizerInfo,
+        *,
+        max_threads: int = 8,
+        cache_enabled: bool = True,
+        cache_limit_bytes: int = -1,
+        strict: bool = False,
+        cache_dir: str | Path | None = None,
+        limits: tokfold.Limits | None = None,
+    ) -> None:
+        if not isinstance(tokenizer_info, xgr.TokenizerInfo):
+            raise ValueError(
+                "Please convert the tokenizer to TokenizerInfo before passing it "
+                "to GrammarCompiler."
+            )
+        self._source = SourceVocabulary(tokenizer_info)
+        self._max_threads = max_threads
+        self._strict = strict
+        self._cache_dir = cache_dir
+        self._limits = limits
+        self._cache_limit_bytes = cache_limit_bytes
+        self._cache_enabled = cache_enabled
+        self._cache: OrderedDict[Hashable, Future[CompiledGrammar]] = OrderedDict()
+        self._lock = threading.RLock()
+        self._vocabulary: tokfold.Vocabulary | None = None
+        # no cache of XGrammar's own: it mixes up grammars that differ in token ids only
+        self._plain = xgr.GrammarCompiler(
+            tokenizer_info, max_threads=max_threads, cache_enabled=False
+        )
+
+    # -------------------------------------------------------------- compile_*
+
+    @overload
+    def compile_grammar(self, grammar: str, *, root_rule_name: str = "root") -> CompiledGrammar: ...
+
+    @overload
+    def compile_grammar(self, grammar: xgr.Grammar) -> CompiledGrammar: ...
+
+    def compile_grammar(
+        self, grammar: str | xgr.Grammar, *, root_rule_name: str = "root"
+    ) -> CompiledGrammar:
+        """Compile EBNF text, or a grammar object.
+
+        Args:
+            grammar: the text or the object.
+            root_rule_name: rule to start from, for text.
+
+        Raises:
+            ValueError: neither.
+            RuntimeError: XGrammar cannot read the text.
+            UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
+        """
+        if isinstance(grammar, str):
+            return self._cached(
+                ("ebnf", grammar, root_rule_name),
+                lambda: self._compile(
+                    xgr.Grammar.from_ebnf(grammar, root_rule_name=root_rule_name),
+                    text=grammar,
+                ),
+            )
+        if isinstance(grammar, xgr.Grammar):
+            return self._cached(
+                ("grammar", grammar.serialize_json()), lambda: self._compile(grammar)
+            )
+        raise ValueError("Invalid grammar type. Please pass a string or a Grammar object.")
+
+    def compile_json_schema(
+        self,
+        schema: str | type[BaseModel] | dict[str, Any],
+        *,
+        any_whitespace: bool = True,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        strict_mode: bool = True,
+        max_whitespace_cnt: int | None = None,
+        any_order: bool = False,
+    ) -> CompiledGrammar:
+        """Compile a JSON schema; the arguments are XGrammar's.
+
+        Raises:
+            RuntimeError: XGrammar cannot convert the schema.
+            UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
+        """
+        text = _convert_schema_to_str(schema)
+        options: dict[str, Any] = {
+            "any_whitespace": any_whitespace,
+            "indent": indent,
+            "separators": separators,
+            "strict_mode": strict_mode,
+            "max_whitespace_cnt": max_whitespace_cnt,
+            "any_order": any_order,
+        }
+        hashable = dict(options, separators=None if separators is None else tuple(separators))
+        return self._cached(
+            ("schema", text, *hashable.values()),
+            lambda: self._compile(
+                xgr.Grammar.from_json_schema(text, **options), trust_lookahead=True
+            ),
+        )
+
+    def compile_builtin_json_grammar(self) -> CompiledGrammar:
+        """Compile the grammar of JSON."""
+        return self._cached(
+            ("json",),
+            lambda: self._compile(xgr.Grammar.builtin_json_grammar(), trust_lookahead=True),
+        )
+
+    def compile_regex(self, regex: str) -> CompiledGrammar:
+        """Compile a regular expression.
+
+        Raises:
+            RuntimeError: XGrammar cannot convert it.
+            UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
+        """
+        return self._cached(
+            ("regex", regex),
+            lambda: self._compile(xgr.Grammar.from_regex(regex), trust_lookahead=True),
+        )
+
+    def compile_lark(
+        self, lark_string: str, *, named_grammars: dict[str, xgr.Grammar | str] | None = None
+    ) -> CompiledGrammar:
+        """Compile Lark text; the tokenizer resolves the special tokens that it names.
+
+        Args:
+            lark_string: the text; it must define ``start``.
+            named_grammars: what ``@name`` refers to in the text.
+
+        Raises:
+            RuntimeError: XGrammar cannot convert it.
+            TypeError: ``named_grammars`` is no such mapping.
+            UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
+        """
+        names, _ = _convert_named_grammars_to_lists(named_grammars)
+        values = [
+            value if isinstance(value, str) else value.serialize_json()
+            for value in (named_grammars or {}).values()
+        ]
+        return self._cached(
+            ("lark", lark_string, tuple(names), tuple(values)),
+            lambda: self._compile(
+                xgr.Grammar.from_lark(
+                    lark_string,
+                    tokenizer_info=self._source.info,
+                    named_grammars=named_grammars,
+                )
+            ),
+        )
+
+    @overload
+    def compile_structural_tag(
+        self, structural_tag: xgr.StructuralTag | str | dict[str, Any]
+    ) -> CompiledGrammar: ...
+
+    @overload
+    def compile_structural_tag(
+        self, tags: list[xgr.StructuralTagItem], triggers: list[str]
+    ) -> CompiledGrammar: ...
+
+    def compile_structural_tag(
+        self,
+        *args: Any,
+        **kwargs: Any,
+    ) -> CompiledGrammar:
+        """Compile a structural tag; the arguments are XGrammar's.
+
+        Raises:
+            InvalidJSONError: not JSON.
+            InvalidStructuralTagError: no structural tag.
+            TypeError: the arguments are neither of the two forms.
+            UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
+        """
+        text = _get_structural_tag_str_from_args(list(args), kwargs)
+        return self._cached(
+            ("structural tag", text),
+            lambda: self._compile(
+                xgr.Grammar.from_structural_tag(self._with_token_ids(text)),
+            ),
+        )
+
+    def recompile(self, grammar: xgr.Grammar, *, trust_lookahead: bool) -> CompiledGrammar:
+        """Compile a grammar that a compiler of this package has compiled before.
+
+        Args:
+            grammar: the object.
+            trust_lookahead: its lookahead was written by one of XGrammar's converters.
+        """
+        return self._compile(grammar, trust_lookahead=trust_lookahead)
+
+    # ------------------------------------------------------------------ cache
+
+    def clear_cache(self) -> None:
+        """Forget every compiled grammar."""
+        with self._lock:
+            self._cache.clear()
+
+    def get_cache_size_bytes(self) -> int:
+        """Approximate memory of the cache, in bytes."""
+        with self._lock:
+            return sum(
+                future.result().memory_size_bytes
+                for future in self._cache.values()
+                if future.done()
+            )
+
+    @property
+    def cache_limit_bytes(self) -> int:
+        """Bound on the memory of the cache, -1 for none."""
+        return self._cache_limit_bytes
+
+    @property
+    def vocabulary_fingerprint(self) -> str:
+        """What a saved grammar is checked against."""
+        return self._source.fingerprint
+
+    def _cached(self, key: Hashable, make: Callable[[], CompiledGrammar]) -> CompiledGrammar:
+        if not self._cache_enabled:
+            return make()
+        with self._lock:
+            future = self._cache.get(key)
+            mine = future is None
+            if future is None:
+                future = self._cache[key] = Future()
+            self._cache.move_to_end(key)
+        if not mine:
+            return future.result()
+        try:
+            future.set_result(make())
+        except BaseException as error:
+            with self._lock:
+                if self._cache.get(key) is future:
+                    del self._cache[key]
+            future.set_exception(error)
+            raise
+        self._trim(key)
+        return future.result()
+
+    def _trim(self, newest: Hashable) -> None:
+        with self._lock:
+            while len(self._cache) > 1 and (
+                len(self._cache) > MAX_CACHED
+                or 0 <= self._cache_limit_bytes < self.get_cache_size_bytes()
+            ):
+                oldest = next(key for key in self._cache if key != newest)
+                del self._cache[oldest]
+
+    # ---------------------------------------------------------------- folding
+
+    def _compile(
+        self, grammar: xgr.Grammar, *, text: str | None = None, trust_lookahead: bool = False
+    ) -> CompiledGrammar:
+        def compile_plain() -> xgr.CompiledGrammar:
+            return self._plain.compile_grammar(grammar)
+
+        folded: FoldedVocabulary | None = None
+        reason: TokfoldError | None = None
+        inner: xgr.CompiledGrammar
+        if self._source.size == 0:  # a matcher of strings
+            inner = compile_plain()
+        else:
+            try:
+                form = GrammarForm(grammar)
+                form.refuse_inexact(trust_lookahead=trust_lookahead)
+                folded = self._fold(form)
+            except (UnsupportedGrammarError, LimitExceededError, GrammarSyntaxError) as error:
+                reason = _located(error, text, form.root_name)
+                if self._strict:
+                    raise reason from error
+                _warn(reason)
+                inner = compile_plain()
+            else:
+                inner = xgr.GrammarCompiler(
+                    folded.info, max_threads=self._max_threads, cache_enabled=False
+                ).compile_grammar(form.over_representatives(folded.inner_id))
+        return CompiledGrammar(
+            self._source,
+            grammar,
+            inner,
+            folded,
+            reason,
+            compile_plain,
+            trust_lookahead=trust_lookahead,
+        )
+
+    def _fold(self, form: GrammarForm) -> FoldedVocabulary:
+        if not form.has_token_edges:
+            return FoldedVocabulary(self._source, self._classes(form.text(), form.root_name))
+        # "Some token, taken whole" is a character that occurs nowhere else: what follows it is
+        # then known to follow a token boundary only. Tokens that could hold a part of it, and
+        # those named, are told apart from all others, which is always sound.
+        marker = self._source.unused_code_point(tuple(form.literals()))
+        classes = self._classes(form.text(marker), form.root_name)
+        return FoldedVocabulary(
+            self._source,
+            classes,
+            singletons=form.token_ids.union(self._source.overlapping(marker))
+            & frozenset(range(self._source.size)),
+            keep_dead=form.has_exclude_token,
+        )
+
+    def _classes(self, text: str, root: str) -> TokenClasses:
+        with self._lock:
+            if self._vocabulary is None:
+                self._vocabulary = tokfold.Vocabulary(
+                    self._source.token_bytes,
+                    stop_token_ids=[],
+                    special_token_ids=self._source.empty_ids,
+                )
+            vocabulary = self._vocabulary
+        return tokfold.compile_classes(
+            tokfold.Grammar.from_ebnf(text, root=root, lookahead="implied"),
+            vocabulary,
+            limits=self._limits,
+            prune=False,  # XGrammar goes on along rules that can never be completed
+            cache_dir=self._cache_dir,
+        )
+
+    def _with_token_ids(self, text: str) -> str:
+        """A structural tag whose token strings are resolved, as XGrammar's compiler does it."""
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError:
+            return text  # for XGrammar to complain about
+        return json.dumps(_resolve(document, self._token_id))
+
+    def _token_id(self, token: str) -> int | str:
+        try:
+            return self._source.info.decoded_vocab.index(token.encode())
+        except ValueError:
+            raise xgr.InvalidStructuralTagError(
+                f'Invalid structural tag error: Token string "{token}" not found in vocabulary'
+            ) from None
+
+
+_TOKEN_LISTS = ("exclude_tokens", "trigger_tokens")
+
+
+def _resolve(node: Any, token_id: Callable[[str], int | str]) -> Any:  # noqa: ANN401 - JSON
+    """Replace token strings in the formats of a structural tag; schemas are left alone."""
+    if isinstance(node, list):
+        return [_resolve(item, token_id) for item in node]
+    if not isinstance(node, dict):
+        return node
+
+    def resolved(value: Any) -> Any:  # noqa: ANN401
+        return token_id(value) if isinstance(value, str) else value
+
+    result: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "json_schema":
+            result[key] = value
+        elif key == "token" and node.get("type") == "token":
+            result[key] = resolved(value)
+        elif key in _TOKEN_LISTS and isinstance(value, list):
+            result[key] = [resolved(item) for item in value]
+        elif key == "rules" and node.get("type") == "token_dispatch" and isinstance(value, list):
+            result[key] = [[resolved(rule[0]), _resolve(rule[1], token_id)] for rule in value]
+        else:
+            result[key] = _resolve(value, token_id)
+    return result
+
+
+def _located(error: TokfoldError, text: str | None, root: str) -> TokfoldError:
+    """The error at its place in the user's text, where there is one."""
+    if text is not None and isinstance(error, UnsupportedGrammarError):
+        try:
+            tokfold.Grammar.from_ebnf(text, root=root)
+        except UnsupportedGrammarError as located:
+            return located
+        except TokfoldError:
+            pass
+    return error
+
+
+def _warn(reason: TokfoldError) -> None:
+    place = (
+        f" (line {reason.line}, column {reason.column})"
+        if isinstance(reason, UnsupportedGrammarError | GrammarSyntaxError)
+        else ""
+    )
+    warnings.warn(
+        f"{reason}{place}: XGrammar runs over the full vocabulary for this grammar",
+        FallbackWarning,
+        stacklevel=6,
+    )

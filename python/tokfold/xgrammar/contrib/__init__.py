@@ -1,0 +1,7 @@
+"""XGrammar's integrations, over classes of tokens."""
+
+from __future__ import annotations
+
+from tokfold.xgrammar.contrib import hf
+
+__all__ = ["hf"]

@@ -1,0 +1,251 @@
+"""Wrapped against plain XGrammar, along random walks.
+
+The contract (DESIGN.md, section 6, point 2): a bit of the wrapped mask equals the plain one, or
+else the plain one contradicts XGrammar's own ``accept_token`` and the wrapped one agrees with it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+xgr = pytest.importorskip("xgrammar")
+pytest.importorskip("torch")
+
+import numpy as np  # noqa: E402
+
+from tokfold import xgrammar as txgr  # noqa: E402
+
+SEEDS = range(int(os.environ.get("TOKFOLD_WALK_SEEDS", "6")))
+
+JSON_LIKE = """
+root ::= value
+value ::= "{" ws (pair ("," ws pair)*)? "}" | "[" ws (value ("," ws value)*)? "]" | string | num
+pair ::= string ":" ws value
+string ::= "\\"" ([^"\\\\\\x00-\\x1f] | "\\\\" ["\\\\n])* "\\""
+num ::= "-"? [0-9]+ ("." [0-9]+)?
+ws ::= [ \\n]*
+"""
+
+GRAMMARS: dict[str, str] = {
+    "json-like": JSON_LIKE,
+    "literal choice": 'root ::= "xbxa" | "xc"',
+    "left recursive root": 'root ::= root "d" | "c"',
+    "nested root": 'root ::= "a" root "b" | ""',
+    "root in the middle": 'root ::= "(" root ")" root | [a-c]',
+    "recursive root in a repeat": 'root ::= "a" | "[" (root ","){0,3} "]"',
+    "expressions": 'root ::= e\ne ::= e "+" e | "(" e ")" | [0-9]+',
+    "nullable": 'root ::= a b a\na ::= "x"*\nb ::= ("y" a)?',
+    "bounded repeat": 'root ::= "a"{2,5} ("b" "c"?){0,3}',
+    "long repeat": 'root ::= [a-c]{3,300} "d"',
+    "repeat of a rule": 'root ::= w{2,} "."\nw ::= [a-z]+ " "?',
+    "unicode": 'root ::= [é-ü]+ "€"? [^a]*',
+    "any character": "root ::= [^]*",
+    "nul": 'root ::= "a\\0b" [\\0-\\x02]* "\\0"?',
+    "unproductive": 'root ::= "a" root | "b" dead\ndead ::= "c" dead',
+    "empty": 'root ::= ""',
+    "capture": 'root ::= "<" name ">" rest\nname[capture="n"] ::= [a-z]+\nrest ::= [^<]*',
+    "capture of the root": 'root[capture="all"] ::= "a" root? "b"',
+    "temperature": 'root ::= "a" hot "c"\nhot[temperature=0.7] ::= [a-z]+',
+    "token": 'root ::= "a" Token(5) ("b" | Token(7, 9)) "c"*',
+    "token or text": 'root ::= (Token(5) "x" | [^"] "y")* "z"',
+    "token twice": 'root ::= Token(3) a | Token(4) b\na ::= "a" Token(4)\nb ::= "b" Token(3)',
+    "exclude token": 'root ::= "a" ExcludeToken(5, 6) "b"*',
+    "tokens until": 'root ::= "a" inner* Token(4)\ninner ::= ExcludeToken(4, 5)',
+    "recursive root and token": 'root ::= "a" root "b" | Token(6)',
+    "token that is a stop": "root ::= Token(0) [a-z]* | ExcludeToken(1)",
+}
+
+SCHEMAS: dict[str, tuple[object, dict[str, object]]] = {
+    "any": ({}, {}),
+    "object": (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+            "required": ["a"],
+        },
+        {},
+    ),
+    "custom separators": (
+        {"type": "array", "items": {"type": "string"}},
+        {"any_whitespace": False, "separators": (";", "=>")},
+    ),
+    "loose": ({"type": "object", "properties": {"a": {"type": "null"}}}, {"strict_mode": False}),
+    "few spaces": ({"type": "array", "items": {"type": "string"}}, {"max_whitespace_cnt": 2}),
+    "string": ({"type": "string", "minLength": 2, "maxLength": 4}, {}),
+}
+
+SNIPPETS = (
+    *("a", "b", "c", "d", "x", "y", "z", "xa", "xbxa", "xb", "dd", "bb", "ab", "aa", "cc", "abc"),
+    *("(", ")", "((", "))", "()", "+", "1", "12", "[", "]", ",", "],", "a,", "{", "}", '"', '"a'),
+    *('":', '": ', '",', '";', '"=>', '"}', '"]', "\\", "\\n", '\\"', " ", "  ", "\n", ".", "0"),
+    *("-", "<", ">", "<a", "a>", "é", "€", "<t>", "t>", "null", "true", "z\"", "x\"y", "]}", "=>"),
+)
+RAW = (
+    *(b"\xc3", b"\xa9", b"\xe2\x82", b"\xac", b"\xf4", b"\x8f\xbf", b"\xf4\x8f", b"\xbf\xbda"),
+    *(b"\0", b"\0b", b"a\0", b"a\0b", b"\xff", b"\xed\xa0\x80", "\U0010fffd".encode(), b"\xf0"),
+)
+
+
+def make_vocabulary(rng: random.Random) -> tuple[list[bytes], int, list[int]]:
+    """Token bytes, number of ids (with padding), stop tokens."""
+    texts = [text.encode() for text in SNIPPETS] + list(RAW)
+    texts += ["".join(rng.choices(SNIPPETS, k=rng.randint(2, 3))).encode() for _ in range(40)]
+    tokens = rng.sample(texts, rng.randint(12, len(texts)))
+    tokens += rng.sample(tokens, rng.randint(0, 4))  # duplicates
+    tokens += [b""] * rng.randint(0, 3)
+    rng.shuffle(tokens)
+    stops = rng.sample(range(len(tokens)), rng.randint(0, 3))
+    for token in stops:
+        tokens[token] = rng.choice([b"</s>", b"<eos>", b"a", tokens[token] or b"</s>"])
+    return tokens, len(tokens) + rng.randint(0, 40), stops
+
+
+def bits(words: np.ndarray, size: int) -> np.ndarray:
+    return np.unpackbits(words.view(np.uint8), bitorder="little")[:size].astype(bool)
+
+
+class Pair:
+    """A plain and a wrapped matcher that take the same steps."""
+
+    def __init__(self, plain: xgr.GrammarMatcher, wrapped: txgr.GrammarMatcher, size: int):
+        self.plain, self.wrapped, self.size = plain, wrapped, size
+        self.disagreements = 0
+
+    def check(self) -> np.ndarray | None:
+        """Compare everything that can be seen; return the wrapped mask, None once terminated."""
+        assert self.wrapped.is_terminated() == self.plain.is_terminated()
+        assert self.wrapped.is_completed() == self.plain.is_completed()
+        assert self.wrapped.stop_token_ids == self.plain.stop_token_ids
+        assert self.wrapped.temperature == self.plain.temperature
+        for deduplicate in (True, False):
+            expected = self.plain.get_captures(deduplicate=deduplicate)
+            assert self.wrapped.get_captures(deduplicate=deduplicate) == expected
+        num_words = -(-self.size // 32)
+        expected_words = np.zeros(num_words, dtype=np.int32)
+        words = np.full((2, num_words), -1, dtype=np.int32)
+        try:
+            expected_apply = self.plain.fill_next_token_bitmask(expected_words)
+        except RuntimeError:
+            with pytest.raises(RuntimeError, match="terminated"):
+                self.wrapped.fill_next_token_bitmask(words, 1)
+            with pytest.raises(RuntimeError, match="terminated"):
+                self.wrapped.find_jump_forward_string()
+            return None
+        apply = self.wrapped.fill_next_token_bitmask(words, 1)
+        assert (words[0] == -1).all(), "another row was written"
+        expected_mask, mask = bits(expected_words, self.size), bits(words[1], self.size)
+        for token in np.flatnonzero(mask != expected_mask).tolist():
+            self.disagreements += 1
+            accepted = self.plain.fork().accept_token(token)
+            assert accepted != expected_mask[token], f"token {token}: plain is consistent"
+        if (mask == expected_mask).all():
+            assert apply == expected_apply
+        assert apply == (not mask.all())
+        if self.wrapped._compiled.is_compressed:
+            assert not bits(words[1], num_words * 32)[self.size :].any()
+            self.check_class_mask(mask, apply)
+        jump = self.plain.find_jump_forward_string()
+        assert self.wrapped.find_jump_forward_string() == jump
+        return mask
+
+    def check_class_mask(self, mask: np.ndarray, apply: bool) -> None:
+        row = txgr.allocate_class_bitmask(1, self.wrapped._compiled)
+        assert self.wrapped.fill_next_class_bitmask(row) == apply
+        by_class = bits(row.numpy()[0], row.shape[1] * 32)
+        assert (by_class[self.wrapped.class_of_token] == mask).all()
+
+    def check_every_token(self, mask: np.ndarray, stops: list[int]) -> None:
+        """A mask bit says what accept_token does, for every token."""
+        for token in range(self.size):
+            accepted = self.wrapped.fork().accept_token(token)
+            assert accepted == self.plain.fork().accept_token(token), token
+            if token not in stops:
+                assert accepted == mask[token], token
+
+    def step(self, rng: random.Random, mask: np.ndarray | None) -> None:
+        choice = rng.random()
+        allowed = [] if mask is None else np.flatnonzero(mask).tolist()
+        if choice < 0.6 and allowed:
+            token = rng.choice(allowed)
+            assert self.wrapped.accept_token(token) == self.plain.accept_token(token)
+        elif choice < 0.7:
+            token = rng.randrange(-2, self.size + 3)
+            assert self.wrapped.accept_token(token) == self.plain.accept_token(token)
+        elif choice < 0.78:
+            text = rng.choice(SNIPPETS)
+            assert self.wrapped.accept_string(text) == self.plain.accept_string(text)
+        elif choice < 0.88:
+            count = rng.randint(0, 3)
+            try:
+                self.plain.rollback(count)
+            except RuntimeError:
+                with pytest.raises(RuntimeError, match="rollback"):
+                    self.wrapped.rollback(count)
+            else:
+                self.wrapped.rollback(count)
+        elif choice < 0.95:
+            old = self.plain, self.wrapped
+            self.plain, self.wrapped = self.plain.fork(), self.wrapped.fork()
+            for matcher in old:  # the old one goes on alone and must not matter
+                matcher.accept_string("a")
+        else:
+            self.plain.reset()
+            self.wrapped.reset()
+
+
+def walk(pair: Pair, rng: random.Random, steps: int = 25) -> None:
+    stops = pair.wrapped.stop_token_ids
+    for number in range(steps):
+        mask = pair.check()
+        if mask is not None and number % 8 == 0:
+            pair.check_every_token(mask, stops)
+        pair.step(rng, mask)
+
+
+def make_info(rng: random.Random) -> xgr.TokenizerInfo:
+    tokens, size, stops = make_vocabulary(rng)
+    return xgr.TokenizerInfo(tokens, xgr.VocabType.RAW, vocab_size=size, stop_token_ids=stops)
+
+
+def options(rng: random.Random, info: xgr.TokenizerInfo) -> dict[str, object]:
+    chosen: dict[str, object] = {"terminate_without_stop_token": rng.random() < 0.2}
+    if rng.random() < 0.3:
+        chosen["override_stop_tokens"] = rng.sample(range(info.vocab_size), rng.randint(1, 3))
+    if rng.random() < 0.3:
+        chosen["default_temperature"] = 0.25
+    return chosen
+
+
+@pytest.mark.filterwarnings("ignore::tokfold.FallbackWarning")
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_walks_over_ebnf(name: str, seed: int) -> None:
+    rng = random.Random(f"{name} {seed}")
+    info = make_info(rng)
+    compiled = txgr.GrammarCompiler(info).compile_grammar(GRAMMARS[name])
+    assert compiled.is_compressed, compiled.fallback_reason
+    plain = xgr.GrammarCompiler(info, cache_enabled=False).compile_grammar(GRAMMARS[name])
+    for _ in range(3):
+        chosen = options(rng, info)
+        pair = Pair(
+            xgr.GrammarMatcher(plain, **chosen),
+            txgr.GrammarMatcher(compiled, **chosen),
+            info.vocab_size,
+        )
+        walk(pair, rng)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_walks_over_schemas(name: str, seed: int) -> None:
+    rng = random.Random(f"{name} {seed}")
+    info = make_info(rng)
+    schema, chosen = SCHEMAS[name]
+    compiled = txgr.GrammarCompiler(info).compile_json_schema(schema, **chosen)
+    assert compiled.is_compressed, compiled.fallback_reason
+    plain = xgr.GrammarCompiler(info).compile_json_schema(schema, **chosen)
+    pair = Pair(xgr.GrammarMatcher(plain), txgr.GrammarMatcher(compiled), info.vocab_size)
+    walk(pair, rng, steps=40)
