@@ -28,7 +28,7 @@ KIND = "token-classes"
 DTYPES = ["i1", "u1", "<i2", ">u2", "<i4", ">i4", "u4", "<i8", ">u8", "<f4", ">f8"]
 
 in_tmp_path = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100
 )
 headers = st.dictionaries(
     st.text(max_size=8),
@@ -205,15 +205,14 @@ def test_cut_short_anywhere(tmp_path, mapped):
             _artifact.read(tmp_path / "x", KIND, mmap=mapped)
 
 
-@pytest.mark.parametrize("mapped", [True, False])
-def test_any_flipped_bit(tmp_path, mapped):
+def test_any_flipped_bit(tmp_path):
     data = small_file(tmp_path / "x")
     for bit in range(8 * len(data)):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         (tmp_path / "x").write_bytes(changed)
         with pytest.raises(ArtifactError, match=r"not a tokfold|in format version|damaged"):
-            _artifact.read(tmp_path / "x", KIND, mmap=mapped)
+            _artifact.read(tmp_path / "x", KIND, mmap=bit % 2 == 0)
 
 
 def test_bytes_at_the_end(tmp_path):
@@ -341,9 +340,11 @@ HOSTILE = {
 }
 
 
+# Each header is tried with files of several sizes, so that the size alone does not give it away.
+@pytest.mark.parametrize("size", [0, 8, 72, 136])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_headers(tmp_path, text):
-    forged(tmp_path / "x", text, bytes(8))
+def test_hostile_headers(tmp_path, text, size):
+    forged(tmp_path / "x", text, bytes(size))
     tracemalloc.start()
     try:
         with pytest.raises(ArtifactError, match="x: damaged: its") as caught:
@@ -468,7 +469,7 @@ def test_symbolic_links(tmp_path):
     before = small_file(tmp_path / "target")
     (tmp_path / "link").symlink_to("target")
     assert _artifact.read(tmp_path / "link", KIND).header == {"grammar": "ab12"}
-    with pytest.raises(ArtifactError, match="symbolic link"):
+    with pytest.raises(ArtifactError, match="a symbolic link, which is not followed here"):
         _artifact.read(tmp_path / "link", KIND, follow_symlinks=False)
     _artifact.write(tmp_path / "link", KIND, {}, {})
     assert not (tmp_path / "link").is_symlink()

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tokfold
-from tokfold import _artifact
+from tokfold import _artifact, _cache
 from tokfold._cache import ArtifactCache, CacheWarning
 from tokfold.errors import ArtifactError
 
@@ -114,7 +114,7 @@ def test_malformed_keys(tmp_path, key):
 
 def test_malformed_kinds_and_bounds(tmp_path):
     with pytest.raises(ValueError, match="kind must match"):
-        ArtifactCache(tmp_path).get_or_make(KEY, "../x", Maker())
+        ArtifactCache(tmp_path).path_of(KEY, "../x")
     with pytest.raises(ValueError, match="max_bytes"):
         ArtifactCache(tmp_path, max_bytes=-1)
 
@@ -168,6 +168,14 @@ def test_a_damaged_entry_is_named_and_made_again(tmp_path, damage):
     assert not path.is_symlink()
     if damage == "symlink":
         assert target.read_bytes() == data
+
+
+def test_a_damaged_entry_goes_even_if_making_it_again_fails(tmp_path):
+    cache = ArtifactCache(tmp_path)
+    Path(cache.path_of(KEY, KIND)).write_bytes(b"?")
+    with pytest.warns(CacheWarning), pytest.raises(ZeroDivisionError):
+        cache.get_or_make(KEY, KIND, lambda: 1 // 0)
+    assert names(tmp_path) == []
 
 
 def test_an_entry_made_for_something_else_is_made_again(tmp_path):
@@ -285,17 +293,16 @@ def test_one_maker_even_if_nothing_can_be_stored(tmp_path):
     cache = ArtifactCache(tmp_path / "file" / "c")
     cache._has_warned = True  # warnings are not the subject, and pytest.warns is not for threads
     making = Maker()
-    joined = threading.Barrier(8)
 
     def make():
-        time.sleep(0.2)  # until all others wait
+        deadline = time.monotonic() + SECONDS
+        waiting = _cache._flights.by_path[cache.path_of(KEY, KIND)].done._cond._waiters
+        while len(waiting) < 7 and time.monotonic() < deadline:
+            time.sleep(0.01)
         return making()
 
-    def work(_):
-        joined.wait(SECONDS)
-        return cache.get_or_make(KEY, KIND, make)
-
-    assert [r.header["value"] for r in in_threads(8, work)] == [7] * 8
+    results = in_threads(8, lambda _: cache.get_or_make(KEY, KIND, make))
+    assert [r.header["value"] for r in results] == [7] * 8
     assert making.calls == 1
 
 

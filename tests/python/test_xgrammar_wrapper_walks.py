@@ -58,6 +58,9 @@ GRAMMARS: dict[str, str] = {
     "token that is a stop": "root ::= Token(0) [a-z]* | ExcludeToken(1)",
 }
 
+ENDLESS_JUMPS = ("unproductive", "recursive root and token")
+"""XGrammar's jump-forward follows bytes that are forced until memory runs out here."""
+
 SCHEMAS: dict[str, tuple[object, dict[str, object]]] = {
     "any": ({}, {}),
     "object": (
@@ -107,12 +110,19 @@ def bits(words: np.ndarray, size: int) -> np.ndarray:
     return np.unpackbits(words.view(np.uint8), bitorder="little")[:size].astype(bool)
 
 
+def jump_forward(matcher: xgr.GrammarMatcher | txgr.GrammarMatcher) -> str:
+    try:
+        return matcher.find_jump_forward_string()
+    except UnicodeDecodeError:  # XGrammar stops inside a character
+        return "part of a character"
+
+
 class Pair:
     """A plain and a wrapped matcher that take the same steps."""
 
     def __init__(self, plain: xgr.GrammarMatcher, wrapped: txgr.GrammarMatcher, size: int):
         self.plain, self.wrapped, self.size = plain, wrapped, size
-        self.disagreements = 0
+        self.jumps = True
 
     def check(self) -> np.ndarray | None:
         """Compare everything that can be seen; return the wrapped mask, None once terminated."""
@@ -138,7 +148,6 @@ class Pair:
         assert (words[0] == -1).all(), "another row was written"
         expected_mask, mask = bits(expected_words, self.size), bits(words[1], self.size)
         for token in np.flatnonzero(mask != expected_mask).tolist():
-            self.disagreements += 1
             accepted = self.plain.fork().accept_token(token)
             assert accepted != expected_mask[token], f"token {token}: plain is consistent"
         if (mask == expected_mask).all():
@@ -147,8 +156,8 @@ class Pair:
         if self.wrapped._compiled.is_compressed:
             assert not bits(words[1], num_words * 32)[self.size :].any()
             self.check_class_mask(mask, apply)
-        jump = self.plain.find_jump_forward_string()
-        assert self.wrapped.find_jump_forward_string() == jump
+        if self.jumps:
+            assert jump_forward(self.wrapped) == jump_forward(self.plain)
         return mask
 
     def check_class_mask(self, mask: np.ndarray, apply: bool) -> None:
@@ -235,6 +244,7 @@ def test_walks_over_ebnf(name: str, seed: int) -> None:
             txgr.GrammarMatcher(compiled, **chosen),
             info.vocab_size,
         )
+        pair.jumps = name not in ENDLESS_JUMPS
         walk(pair, rng)
 
 

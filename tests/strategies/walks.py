@@ -26,6 +26,13 @@ class Offer:
 
 
 @dataclass(frozen=True)
+class OfferText:
+    """Offers the bytes of any token, as text."""
+
+    choice: int
+
+
+@dataclass(frozen=True)
 class Rollback:
     """Takes back up to so many steps."""
 
@@ -49,7 +56,7 @@ class Switch:
     choice: int
 
 
-Step = Accept | Offer | Rollback | Reset | Fork | Switch
+Step = Accept | Offer | OfferText | Rollback | Reset | Fork | Switch
 
 _CHOICES = st.integers(0, 1 << 16)
 
@@ -63,6 +70,7 @@ def walks(max_steps: int = 12) -> st.SearchStrategy[list[Step]]:
         accept,
         accept,
         st.builds(Offer, _CHOICES),
+        st.builds(OfferText, _CHOICES),
         st.builds(Rollback, st.integers(1, 4)),
         st.builds(Fork),
         st.builds(Switch, _CHOICES),

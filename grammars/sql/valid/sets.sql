@@ -4,4 +4,5 @@ SELECT DISTINCT region, grouping(region) FROM s
 GROUP BY ROLLUP (region, city), CUBE (a), GROUPING SETS ((a, b), (c), (), d), (), x + 1
 OFFSET 5 ROW;
 VALUES (1, 'a'), (2, 'b') ORDER BY 1;
+SELECT 1 FROM a FULL OUTER JOIN b ON 1 = 1 RIGHT OUTER JOIN c USING (x);
 TABLE shop . orders FETCH NEXT ROW ONLY

@@ -355,17 +355,18 @@ class GrammarCompiler:
         )
 
     def _fold(self, form: GrammarForm) -> FoldedVocabulary:
-        if not form.has_token_edges:
+        edges = form.token_edges
+        if not edges:
             return FoldedVocabulary(self._source, self._classes(form.text(), form.root_name))
-        # "Some token, taken whole" is a character that occurs nowhere else: what follows it is
-        # then known to follow a token boundary only. Tokens that could hold a part of it, and
-        # those named, are told apart from all others, which is always sound.
-        marker = self._source.unused_code_point(tuple(form.literals()))
-        classes = self._classes(form.text(marker), form.root_name)
+        # "A token, taken whole here" is a character that occurs nowhere else, so that what
+        # follows it is known to follow a token boundary. Tokens that could hold a part of such a
+        # character, and those named, are told apart from all others, which is always sound.
+        markers = self._source.unused_code_points(len(edges), tuple(form.literals()))
+        classes = self._classes(form.text(markers), form.root_name)
         return FoldedVocabulary(
             self._source,
             classes,
-            singletons=form.token_ids.union(self._source.overlapping(marker))
+            singletons=form.token_ids.union(self._source.overlapping(markers))
             & frozenset(range(self._source.size)),
             keep_dead=form.has_exclude_token,
         )

@@ -23,7 +23,7 @@ Cost: linear in the grammar.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -155,9 +155,10 @@ class GrammarForm:
         )
 
     @property
-    def has_token_edges(self) -> bool:
-        """Whether a token can be taken whole, whatever its bytes."""
-        return any(expression.kind in _TOKEN_KINDS for expression in self.expressions)
+    def token_edges(self) -> list[Expression]:
+        """The distinct ``Token`` and ``ExcludeToken``, which take a token whole."""
+        edges = (expression for expression in self.expressions if expression.kind in _TOKEN_KINDS)
+        return list(dict.fromkeys(edges))
 
     @property
     def has_exclude_token(self) -> bool:
@@ -214,7 +215,7 @@ class GrammarForm:
                 self._refuse("lookahead", rule)
         if self._suffix_stops:
             self._refuse("suffix/stop", self.rules[self.root])
-        if self.has_captures and self.has_token_edges:
+        if self.has_captures and self.token_edges:
             self._refuse("capture beside Token", self.rules[self.root])
         for expression in self.expressions:
             if expression.kind > Kind.SUBSTRING:
@@ -254,20 +255,26 @@ class GrammarForm:
 
     # ------------------------------------------------------------ rewriting
 
-    def text(self, marker: int | None = None) -> str:
+    def text(self, markers: Sequence[int] = ()) -> str:
         """Grammar text that tokfold reads, with the same byte language.
 
         Args:
-            marker: a code point that stands for "some token taken whole". Each ``Token`` and
-                ``ExcludeToken`` becomes this character, and no character class matches it any
-                more, so that it is read there and nowhere else. None where there are none.
+            markers: a code point for each of :attr:`token_edges`, to stand for "a token taken
+                whole here". It becomes the text of that edge, and no character class matches it
+                any more, so that it is read there and nowhere else. Edges that take different
+                tokens need different ones: else the places after them would be taken for one.
         """
+        marker_of = dict(zip(self.token_edges, markers, strict=True))
 
         def rewrite(expression: Expression) -> Expression:
-            if expression.kind in _TOKEN_KINDS and marker is not None:
-                return Expression(Kind.BYTE_STRING, tuple(chr(marker).encode()))
-            if expression.kind in _CLASS_KINDS and marker is not None:
-                return Expression(expression.kind, _without(expression.data, marker))
+            if expression in marker_of:
+                marker = chr(marker_of[expression]).encode()
+                return Expression(Kind.BYTE_STRING, tuple(marker))
+            if expression.kind in _CLASS_KINDS:
+                data = expression.data
+                for marker_code in markers:
+                    data = _without(data, marker_code)
+                return Expression(expression.kind, data)
             return expression
 
         expressions = [rewrite(expression) for expression in self.expressions]

@@ -86,26 +86,29 @@ class SourceVocabulary:
         digest.update(np.array(self.stop_token_ids, dtype=np.int64).tobytes())
         return digest.hexdigest()
 
-    def unused_code_point(self, literals: Collection[bytes]) -> int:
-        """A character that is part of no token and of no literal."""
-        code_point = 0x10FFFD
-        while True:
+    def unused_code_points(self, count: int, literals: Collection[bytes]) -> list[int]:
+        """Characters that are part of no token and of no literal."""
+        found: list[int] = []
+        code_point = 0x10FFFF
+        while len(found) < count:
             text = chr(code_point).encode()
             if not any(text in other for other in literals) and not any(
                 text in token for token in self.token_bytes
             ):
-                return code_point
+                found.append(code_point)
             code_point -= 1
+        return found
 
-    def overlapping(self, code_point: int) -> list[int]:
-        """Ids of tokens that could hold a part of this character at one of their ends."""
-        text = chr(code_point).encode()
-        heads = tuple(text[:end] for end in range(1, len(text)))
-        tails = tuple(text[start:] for start in range(1, len(text)))
+    def overlapping(self, code_points: Sequence[int]) -> list[int]:
+        """Ids of tokens that could hold a part of one of these characters at one end."""
+        texts = [chr(code_point).encode() for code_point in code_points]
+        heads = tuple({text[:end] for text in texts for end in range(1, len(text))})
+        tails = tuple({text[start:] for text in texts for start in range(1, len(text))})
+        parts = {text[i:j] for text in texts for i in range(len(text)) for j in range(i, 5)}
         return [
             token
             for token, other in enumerate(self.token_bytes)
-            if other and (other.endswith(heads) or other.startswith(tails) or other in text)
+            if other and (other.endswith(heads) or other.startswith(tails) or other in parts)
         ]
 
 

@@ -10,7 +10,7 @@ fn main() {
     let (c,_)=classes::compile(&g,&v,&classes::ClassOptions::default(),&mut |_|true).unwrap();
     let net=Network::new(&g,&NetworkOptions{repeat_window:Some(130),..Default::default()}).unwrap();
     println!("classes {}", c.representatives.len());
-    let vecs=recognizer::sample(&net,&v,&c.representatives,&[text],7,600,12);
+    let vecs=recognizer::sample(&net,&v,&c.representatives,&[text],7,300,12);
     let mut groups: BTreeMap<&Vec<(usize,u32)>,Vec<u32>>=BTreeMap::new();
     for (v,&id) in vecs.iter().zip(&c.representatives) { groups.entry(v).or_default().push(id); }
     println!("distinct by real stacks {} (never seen valid: {})", groups.len(), groups.get(&vec![]).map_or(0,|g|g.len()));

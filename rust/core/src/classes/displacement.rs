@@ -13,8 +13,9 @@
 //! Cost is counted, not timed ("work": entries of stack sets and of states written), so that a
 //! bound on it gives the same result on every machine.
 
+use super::companions::companions;
 use super::frames::{FrameSetId, FrameSets};
-use crate::stacks::{Entry, NONE, OverBudget, REST, Stepper, hash_of};
+use crate::stacks::{Entry, NONE, OverBudget, REST, SetId, Stepper, hash_of};
 use crate::network::{Adjacency, BOTTOM, Network};
 use hashbrown::HashTable;
 
@@ -160,28 +161,38 @@ impl<'a> DisplacementAutomaton<'a> {
         Ok(alive)
     }
 
-    /// The start: frames that can be on top after a byte was read, and the start of the text.
+    /// The start: what can be on top after a byte was read, and the start of the text, each with
+    /// what always stands beside it.
     ///
     /// A frame that is uncovered by a pop only ever stands beside the frame that was popped, so
     /// it is reached through that frame's continuation and needs no entry here.
     fn initial(&mut self) -> Result<DisplacementId, OverBudget> {
         let network = self.network;
-        let n = network.len() as u32;
-        let mut is_top = vec![false; network.len()];
-        is_top[network.start() as usize] = true;
-        for &(_, q) in (0..n).flat_map(|q| network.edges(q)) {
-            is_top[q as usize] = true;
+        let mut alive = Vec::new();
+        let mut popped = Vec::new();
+        for (q, set) in companions(network, &mut self.stepper)?.into_iter().enumerate() {
+            let Some(set) = set else { continue };
+            let (stacks, pops) = self.without_rest(set)?;
+            if stacks != NONE {
+                alive.push((stacks, self.frames.add(&[q as u32])));
+            }
+            if pops {
+                popped.push(q as u32);
+            }
         }
-        let tops = (0..n).filter(|&q| is_top[q as usize] && network.has_edges(q));
-        let alive = self.identity(tops)?;
-        let finals: Vec<u32> = (0..n)
-            .filter(|&q| {
-                is_top[q as usize]
-                    && (network.is_final(q) || (q == network.start() && network.accepts_empty()))
-            })
-            .collect();
-        let popped = self.popped_now(&finals);
+        self.group(&mut alive);
+        let popped = self.popped_now(&popped);
         Ok(self.intern(&alive, &popped))
+    }
+
+    /// The set without the bare rest, and whether that was in it.
+    fn without_rest(&mut self, set: SetId) -> Result<(SetId, bool), OverBudget> {
+        if !self.stepper.sets.has_rest(set) {
+            return Ok((set, false));
+        }
+        let entries = self.stepper.sets.entries(set);
+        let kept: Vec<Entry> = entries[..entries.len() - 1].to_vec();
+        Ok((self.stepper.sets.add(&kept)?, true))
     }
 
     /// Entries for frames popped with nothing read since: sorted by continuation.
@@ -266,16 +277,12 @@ impl<'a> DisplacementAutomaton<'a> {
             if after == NONE {
                 continue;
             }
-            if self.stepper.sets.has_rest(after) {
+            let (stacks, pops) = self.without_rest(after)?;
+            if stacks != NONE {
+                alive.push((stacks, frames));
+            }
+            if pops {
                 done.extend_from_slice(self.frames.frames(frames));
-                let entries = self.stepper.sets.entries(after);
-                let without: Vec<Entry> = entries[..entries.len() - 1].to_vec();
-                let rest = self.stepper.sets.add(&without)?;
-                if rest != NONE {
-                    alive.push((rest, frames));
-                }
-            } else {
-                alive.push((after, frames));
             }
         }
         let mut popped = if done.is_empty() { Vec::new() } else { self.popped_now(&done) };

@@ -6,6 +6,7 @@
 //! the network stands in DESIGN.md).
 
 mod canonical;
+mod companions;
 mod displacement;
 mod frames;
 

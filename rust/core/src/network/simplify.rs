@@ -16,7 +16,7 @@ use crate::automata::{Automaton, Nfa, callee};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rules of at most so many states are always inlined.
-const TINY: usize = 6;
+const TINY: usize = 10;
 /// A rule with a single caller is inlined up to this size; more would make a long chain of rules
 /// quadratic.
 const LARGE: usize = 500;
@@ -33,7 +33,7 @@ pub(crate) struct Rules {
     pub(crate) budget: usize,
     /// Whether states that cannot be completed are dropped.
     pub(crate) prune: bool,
-    /// Number of calls of each rule.
+    /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
     /// Rules that are known to lie on no cycle of calls.
     acyclic: Vec<bool>,
@@ -82,17 +82,17 @@ impl Rules {
     fn count_uses(&mut self) {
         self.uses.iter_mut().for_each(|u| *u = 0);
         for automaton in &self.automata {
-            for (_, b, _) in automaton.calls() {
+            for (b, _) in sites(automaton) {
                 self.uses[b] += 1;
             }
         }
     }
 
     fn replace(&mut self, rule: usize, automaton: Automaton) {
-        for (_, b, _) in self.automata[rule].calls() {
+        for (b, _) in sites(&self.automata[rule]) {
             self.uses[b] -= 1;
         }
-        for (_, b, _) in automaton.calls() {
+        for (b, _) in sites(&automaton) {
             self.uses[b] += 1;
         }
         self.automata[rule] = automaton;
@@ -143,7 +143,7 @@ impl Rules {
                 }
                 let uses: usize = component
                     .iter()
-                    .map(|&a| self.automata[a].calls().filter(|c| c.1 == b).count())
+                    .map(|&a| sites(&self.automata[a]).iter().filter(|site| site.0 == b).count())
                     .sum();
                 let size = self.automata[b].len();
                 let growth = uses.saturating_sub(1) * size;
@@ -179,20 +179,25 @@ impl Rules {
         let caller = &self.automata[rule];
         let mut nfa = Nfa::default();
         nfa.embed(caller, true);
+        // Calls of one rule that return to one state share a copy.
+        let mut copies: FxHashMap<(usize, u32), u32> = FxHashMap::default();
         for (p, edges) in caller.edges.iter().enumerate() {
             nfa.edges[p].clear();
             for &(letter, q) in edges {
                 match callee(letter).filter(|b| chosen.contains(b)) {
                     None => nfa.edge(p as u32, letter, q),
                     Some(b) => {
-                        let inlined = &self.automata[b];
-                        let base = nfa.embed(inlined, false);
-                        nfa.skip(p as u32, base);
-                        for (f, &is_final) in inlined.finals.iter().enumerate() {
-                            if is_final {
-                                nfa.skip(base + f as u32, q);
+                        let base = *copies.entry((b, q)).or_insert_with(|| {
+                            let inlined = &self.automata[b];
+                            let base = nfa.embed(inlined, false);
+                            for (f, &is_final) in inlined.finals.iter().enumerate() {
+                                if is_final {
+                                    nfa.skip(base + f as u32, q);
+                                }
                             }
-                        }
+                            base
+                        });
+                        nfa.skip(p as u32, base);
                     }
                 }
             }
@@ -307,6 +312,14 @@ impl Rules {
             }
         }
     }
+}
+
+/// The distinct pairs of a callee and the state it returns to.
+fn sites(automaton: &Automaton) -> Vec<(usize, u32)> {
+    let mut out: Vec<(usize, u32)> = automaton.calls().map(|(_, b, q)| (b, q)).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
 }
 
 /// Whether state `f` of `big` can do, up to the completion of its rule, all that `r` of `small`

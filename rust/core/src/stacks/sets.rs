@@ -160,6 +160,32 @@ impl StackSets {
         Ok(id)
     }
 
+    /// How many frames the deepest stack has above the rest.
+    pub(crate) fn depth(&self, set: SetId) -> u32 {
+        self.depths[set as usize]
+    }
+
+    /// What is in both sets. Nothing is remembered between calls: for small sets.
+    pub(crate) fn intersection(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
+        if a == b {
+            return Ok(a);
+        }
+        let mut both = Vec::new();
+        for (top, beneath) in self.entries(a).to_vec() {
+            let others = self.entries(b);
+            let Ok(i) = others.binary_search_by_key(&top, |e| e.0) else { continue };
+            if top == BOTTOM {
+                both.push((BOTTOM, NONE));
+                continue;
+            }
+            let shared = self.intersection(beneath, others[i].1)?;
+            if shared != NONE {
+                both.push((top, shared));
+            }
+        }
+        self.add(&both)
+    }
+
     /// The set with these entries, in any order, tops possibly repeated, united with `others`.
     pub(crate) fn collect(
         &mut self,

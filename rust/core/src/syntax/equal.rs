@@ -41,10 +41,7 @@ fn heads_equal(x: &Expr, y: &Expr, pairs: &mut Vec<(ExprId, ExprId)>) -> bool {
             pairs.extend(xs.iter().copied().zip(ys.iter().copied()));
             xs.len() == ys.len()
         }
-        (
-            Expr::Repeat { body: x, min: a, max: b },
-            Expr::Repeat { body: y, min: c, max: d },
-        ) => {
+        (Expr::Repeat { body: x, min: a, max: b }, Expr::Repeat { body: y, min: c, max: d }) => {
             pairs.push((*x, *y));
             (a, b) == (c, d)
         }

@@ -1,9 +1,9 @@
 //! The inside of literals and character classes.
 //!
 //! A literal is a sequence of code points (0 to 0x10FFFF, surrogates included), each encoded the
-//! way UTF-8 encodes it. Escapes are XGrammar's: `\n \r \t \a \b \f \v \e \0 \\ \" \' \?`,
+//! way UTF-8 encodes it. Escapes are XGrammar's: `\n \r \t \a \b \f \v \e \0 \\ \" \' \? \/`,
 //! `\x` with every hexadecimal digit that follows, `\u` with four, `\U` with eight; in classes
-//! also `\^ \$ \. \* \+ \( \) \[ \] \{ \} \| \/ \-`. GBNF adds `\[ \] \-` in literals.
+//! also `\^ \$ \. \* \+ \( \) \[ \] \{ \} \| \-`. GBNF adds `\[ \] \-` in literals.
 
 use crate::error::{Error, Position, Result};
 use crate::grammar::CharSet;
@@ -147,10 +147,8 @@ fn simple(letter: char, place: Place) -> Option<u32> {
         'v' => '\u{b}',
         'e' => '\u{1b}',
         '0' => '\0',
-        '\\' | '"' | '\'' | '?' | '[' | ']' | '-' => letter,
-        '^' | '$' | '.' | '*' | '+' | '(' | ')' | '{' | '}' | '|' | '/'
-            if place == Place::Class =>
-        {
+        '\\' | '"' | '\'' | '?' | '/' | '[' | ']' | '-' => letter,
+        '^' | '$' | '.' | '*' | '+' | '(' | ')' | '{' | '}' | '|' if place == Place::Class => {
             letter
         }
         _ => return None,
@@ -171,7 +169,7 @@ fn unknown(letter: char, place: Place) -> String {
     };
     match set {
         Some(set) => format!("`\\{found}` is not an escape of this language; write `{set}`"),
-        None if place == Place::Literal && "^$.*+(){}|/".contains(letter) => {
+        None if place == Place::Literal && "^$.*+(){}|".contains(letter) => {
             format!("`\\{found}` is not an escape in a literal; write `{found}` as it is")
         }
         None => format!(
@@ -197,11 +195,9 @@ fn hexadecimal(
         digits += 1;
     }
     if digits == 0 || wanted.is_some_and(|w| w != digits) {
-        let wanted = wanted.unwrap_or(1);
-        return Err(syntax(
-            here,
-            format!("`\\{letter}` needs {wanted} hexadecimal digits, found {digits}"),
-        ));
+        let wanted = wanted.map_or("at least 1".into(), |count| count.to_string());
+        let message = format!("`\\{letter}` needs {wanted} hexadecimal digits, found {digits}");
+        return Err(syntax(here, message));
     }
     if code > LAST {
         let advice = if letter == 'x' {
@@ -241,7 +237,9 @@ pub(super) fn first_code_point(bytes: &[u8]) -> Option<(u32, usize)> {
     let tail = bytes.get(1..length).filter(|t| t.iter().all(|b| b & 0xC0 == 0x80));
     let code = tail.map(|t| t.iter().fold(head, |code, b| code << 6 | u32::from(b & 0x3F)));
     match code {
-        Some(code) if code <= LAST && (length < 3 || code > 0x7FF) && (length < 4 || code > 0xFFFF) => {
+        Some(code)
+            if code <= LAST && (length < 3 || code > 0x7FF) && (length < 4 || code > 0xFFFF) =>
+        {
             Some((code, length))
         }
         _ => Some((first, 1)),

@@ -6,14 +6,17 @@
 use crate::error::{Position, Result};
 use crate::grammar::{Macro, MacroArgument};
 
-use super::messages::syntax;
+use super::messages::{shown, syntax};
 
 /// The greatest token id.
 pub(super) const LAST_TOKEN: i64 = i32::MAX as i64;
 
 /// Whether a word before `(` is a macro's name.
 pub(super) fn is_macro(name: &str) -> bool {
-    matches!(name, "TagDispatch" | "Token" | "ExcludeToken" | "TokenTagDispatch" | "Regex" | "Substring")
+    matches!(
+        name,
+        "TagDispatch" | "Token" | "ExcludeToken" | "TokenTagDispatch" | "Regex" | "Substring"
+    )
 }
 
 /// How each macro is written, for messages.
@@ -66,11 +69,19 @@ fn token_id(argument: &MacroArgument) -> Check {
     }
 }
 
-fn only_named(call: &Macro, allowed: &[&str]) -> Check {
-    match call.named.iter().find(|(name, _)| !allowed.contains(&name.as_str())) {
-        Some((name, _)) => Err(format!("there is no argument `{name}`")),
-        None => Ok(()),
+/// Checks that a macro has an argument of a name.
+pub(super) fn check_named(call: &Macro, name: &str, position: Position) -> Result<()> {
+    let known = match call.name.as_str() {
+        "TagDispatch" | "TokenTagDispatch" => matches!(name, "loop_after_dispatch" | "excludes"),
+        "Regex" => name == "json_string",
+        _ => false,
+    };
+    if known {
+        return Ok(());
     }
+    let (of, usage) = (&call.name, usage(&call.name));
+    let message = format!("{of} has no argument `{}`; write {usage}", shown(name));
+    Err(syntax(position, message))
 }
 
 fn named<'m>(call: &'m Macro, name: &str) -> Option<&'m MacroArgument> {
@@ -87,7 +98,6 @@ fn boolean(call: &Macro, name: &str) -> Check {
 /// Pairs of trigger and rule; excluded triggers; and no excluded text may begin a trigger, since
 /// then the trigger could never come.
 fn dispatch(call: &Macro, check_trigger: fn(&MacroArgument) -> Check) -> Check {
-    only_named(call, &["loop_after_dispatch", "excludes"])?;
     boolean(call, "loop_after_dispatch")?;
     let mut triggers = Vec::with_capacity(call.positional.len());
     for pair in &call.positional {
@@ -111,36 +121,51 @@ fn dispatch(call: &Macro, check_trigger: fn(&MacroArgument) -> Check) -> Check {
     excluded_triggers(&triggers, excludes)
 }
 
+/// Triggers that begin with an excluded text. Of the excluded texts only those count that begin
+/// with no other; sorted, the only one that can begin a trigger is the last not after it.
 fn excluded_triggers(triggers: &[&MacroArgument], excludes: &[MacroArgument]) -> Check {
-    // Sorted, the excluded texts that begin a trigger are found by one search for each of its
-    // prefixes, so the cost is linear in the text but for a logarithm.
-    let mut ids = std::collections::BTreeSet::new();
-    let mut texts: std::collections::BTreeSet<&[u8]> = std::collections::BTreeSet::new();
-    for exclude in excludes {
-        match exclude {
-            MacroArgument::Integer(id) => drop(ids.insert(*id)),
-            MacroArgument::Text(text) => drop(texts.insert(text)),
-            _ => {}
+    let mut sorted: Vec<Key<'_>> = excludes.iter().filter_map(key).collect();
+    sorted.sort_unstable();
+    let mut shortest: Vec<Key<'_>> = Vec::new();
+    for exclude in sorted {
+        if !shortest.last().is_some_and(|last| exclude.begins_with(last)) {
+            shortest.push(exclude);
         }
     }
-    let longest = texts.iter().map(|t| t.len()).max().unwrap_or(0);
-    for trigger in triggers {
-        let hidden = match trigger {
-            MacroArgument::Integer(id) => ids.contains(id),
-            MacroArgument::Text(text) => {
-                (1..=text.len().min(longest)).any(|length| texts.contains(&text[..length]))
-            }
-            _ => false,
-        };
-        if hidden {
+    for trigger in triggers.iter().filter_map(|trigger| key(trigger)) {
+        let after = shortest.partition_point(|exclude| *exclude <= trigger);
+        if after > 0 && trigger.begins_with(&shortest[after - 1]) {
             return Err("an excluded text or token must not begin a trigger".into());
         }
     }
     Ok(())
 }
 
+/// A trigger: a token is begun by itself only.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'m> {
+    Token(i64),
+    Text(&'m [u8]),
+}
+
+impl Key<'_> {
+    fn begins_with(&self, other: &Key<'_>) -> bool {
+        match (self, other) {
+            (Key::Text(whole), Key::Text(start)) => whole.starts_with(start),
+            _ => self == other,
+        }
+    }
+}
+
+fn key(argument: &MacroArgument) -> Option<Key<'_>> {
+    match argument {
+        MacroArgument::Integer(id) => Some(Key::Token(*id)),
+        MacroArgument::Text(text) => Some(Key::Text(text)),
+        _ => None,
+    }
+}
+
 fn tokens(call: &Macro) -> Check {
-    only_named(call, &[])?;
     if call.positional.is_empty() {
         return Err("at least one token id is needed".into());
     }
@@ -148,7 +173,6 @@ fn tokens(call: &Macro) -> Check {
 }
 
 fn regex(call: &Macro) -> Check {
-    only_named(call, &["json_string"])?;
     boolean(call, "json_string")?;
     match call.positional.as_slice() {
         [MacroArgument::Text(_)] => Ok(()),
@@ -157,7 +181,6 @@ fn regex(call: &Macro) -> Check {
 }
 
 fn substring(call: &Macro) -> Check {
-    only_named(call, &[])?;
     match call.positional.iter().all(|a| matches!(a, MacroArgument::Text(_))) {
         true => Ok(()),
         false => Err("every argument must be a literal".into()),

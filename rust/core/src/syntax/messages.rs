@@ -31,7 +31,9 @@ pub(super) fn shown(text: &str) -> String {
 pub(super) fn described(token: &Token, text: &str) -> String {
     match token.kind {
         Kind::End => "the end of the text".into(),
-        Kind::Word => format!("the name `{}`", shown(text)),
+        Kind::Word if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+            format!("the name `{}`", shown(text))
+        }
         _ => format!("`{}`", shown(text)),
     }
 }
@@ -59,6 +61,7 @@ pub(super) fn misread(token: &Token, text: &str) -> Option<Error> {
 }
 
 fn stray(text: &str) -> String {
+    let text = text.chars().next().map_or("", |first| &text[..first.len_utf8()]);
     let advice = match text {
         "\0" => return "a NUL byte cannot stand in grammar text; write `\\0` in a literal".into(),
         ":" => "; a rule is written `name ::= ...`",

@@ -1,20 +1,28 @@
 //! Grammar text to [`Grammar`] and back.
 //!
 //! The language is the union of XGrammar's EBNF and llama.cpp's GBNF; where the two read one
-//! text differently, XGrammar's reading holds (the table in `tests.rs` lists those places):
+//! text differently, XGrammar's reading holds:
 //! - `\x` takes every hexadecimal digit that follows, not two;
-//! - `[]` matches nothing and `[^]` any code point;
+//! - `[]` matches nothing and `[^]` any code point (in GBNF both are the empty string);
 //! - a rule ends where the next `name ::=` begins, not at the end of the line;
 //! - a name may hold `_` and `.`; a name with a dot that is no rule is read as GBNF's any-code-point
-//!   dot between rules.
+//!   dot between rules;
+//! - a rule may be defined once only, and bounds of repetitions count as written.
+//!
+//! From GBNF alone: empty alternatives, stacked repetitions, `.`, `<[id]>`, the escapes
+//! `\[ \] \-` in literals, names that begin with a digit or are `true` or `false`.
+//!
+//! Refused though an engine reads it, since it is a slip or has no exact meaning: a line end inside
+//! a literal or class, an empty right-hand side, code points past U+10FFFF, numbers past their
+//! range (XGrammar wraps them), text after a NUL (XGrammar drops it).
 //!
 //! Layers, each knowing only those before it: `scanner` (bytes to tokens, never fails), `escapes`
 //! (the inside of literals and classes), `options`, `macros`, `parser` (tokens to arena),
-//! `printer`. `suggest` and `messages` word the errors.
+//! `printer`. `suggest` and `messages` word the errors; `printed` mends what XGrammar prints.
 //!
 //! Invariants: nothing recurses on the depth of the input and no input panics; the first error in
-//! reading order is the one reported; [`print`] writes a text that [`parse`] reads back as an
-//! equal grammar under the same limits.
+//! reading order is the one reported; [`print()`] writes a text that [`parse`] reads back as an
+//! equal grammar under the same limits (but for its length in bytes).
 //!
 //! Cost: time linear in the text, memory linear in the expressions (the text is scanned twice,
 //! tokens are not kept).
@@ -25,6 +33,7 @@ mod macros;
 mod messages;
 mod options;
 mod parser;
+mod printed;
 mod printer;
 mod scanner;
 mod suggest;
@@ -36,6 +45,7 @@ use crate::grammar::Grammar;
 use crate::limits::Limits;
 
 pub use equal::structurally_equal;
+pub use printed::repair_printed;
 pub use printer::print;
 
 /// Reads grammar text whose start rule is `root`.

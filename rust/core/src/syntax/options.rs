@@ -95,7 +95,8 @@ fn option(
         BODY | MARKER => {
             let number = integer(cursor, name)? as usize;
             if number >= rule.rules {
-                let message = format!("`{name}` is {number}, but there are {} rules", rule.rules);
+                let message =
+                    format!("`{name}` is {number}, but rules are numbered 0 to {}", rule.rules - 1);
                 return Err(syntax(here, message));
             }
             options.other.push((name.into(), MacroArgument::Rule(RuleId::new(number))));
@@ -106,7 +107,8 @@ fn option(
 }
 
 fn unknown(name: &str, cursor: &Cursor<'_>, here: Position) -> Error {
-    let list = NAMES.join(", ");
+    let known = NAMES.into_iter().filter(|name| !name.contains("hidden"));
+    let list = known.collect::<Vec<_>>().join(", ");
     if name.is_empty() {
         return expected(cursor, &format!("an option ({list})"));
     }

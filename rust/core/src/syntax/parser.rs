@@ -8,17 +8,17 @@
 //! `max_nesting` bounds the open parentheses of the text and also those that the printer would
 //! write (stacked repetitions, `"a"**`, are printed as `("a"*)*`).
 
+mod repetition;
+mod words;
+
 use std::collections::HashMap;
 
 use crate::error::{Error, Position, Result};
-use crate::grammar::{
-    CharSet, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule, RuleOptions,
-};
+use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 use crate::limits::Limits;
 
 use super::escapes;
-use super::macros;
 use super::messages::{described, misread, shown, syntax};
 use super::options::{Owner, options};
 use super::printer::{Around, needs_parentheses};
@@ -41,6 +41,13 @@ struct Frame {
     items: usize,
     /// Where its alternatives begin in `alternatives`.
     alternatives: usize,
+}
+
+/// Parts of a sequence or a choice, put together.
+enum Combined {
+    Empty,
+    Single(Item),
+    Several { expr: Expr, position: Position, depth: usize },
 }
 
 /// What a right-hand side is of.
@@ -74,7 +81,8 @@ impl<'t> Parser<'t> {
         // Offsets and expression ids are `u32`; no text makes more than one expression a byte.
         let bound = limits.max_grammar_bytes.min(i32::MAX as usize);
         if text.len() > bound {
-            let message = format!("the grammar text has {} bytes; shorten it or raise it", text.len());
+            let message =
+                format!("the grammar text has {} bytes; shorten it or raise the limit", text.len());
             return Err(Error::Limit { limit: "max_grammar_bytes", value: bound as u64, message });
         }
         let mut scanner = Scanner::new(text);
@@ -118,15 +126,16 @@ impl<'t> Parser<'t> {
         let names = || self.order.iter().map(|(name, _)| *name);
         let mut list: Vec<String> = names().take(5).map(|n| format!("\"{}\"", shown(n))).collect();
         if self.order.len() > list.len() {
-            list.push(format!("{} more", self.order.len() - list.len()));
+            list.push(format!("and {} more", self.order.len() - list.len()));
         }
         let advice = match nearest(root, names()) {
             Some(near) => format!("ask for \"{}\" or rename it", shown(near)),
             None => "ask for one of them or add it".into(),
         };
         let (root, list) = (shown(root), list.join(", "));
-        let message =
-            format!("no rule is named \"{root}\", the start rule asked for; there are {list}; {advice}");
+        let message = format!(
+            "no rule is named \"{root}\", the start rule asked for; the rules are {list}; {advice}"
+        );
         syntax(Position { line: 1, column: 1 }, message)
     }
 
@@ -221,6 +230,11 @@ impl<'t> Parser<'t> {
 
     /// The error where a rule was expected.
     fn no_rule(&self) -> Error {
+        if self.following.kind == Kind::Class {
+            let message = "expected `::=` after the name of a rule; options stand in brackets \
+                           directly after the name, as in `name[lazy] ::= ...`";
+            return syntax(self.following.position, message);
+        }
         if self.current.kind == Kind::Word {
             return self.unexpected(
                 &self.following,
@@ -296,7 +310,7 @@ impl<'t> Parser<'t> {
                 self.push(Expr::Class(set), token);
             }
             Kind::TokenRef | Kind::NotTokenRef => {
-                let call = token_reference(self.slice(&token), token.position)?;
+                let call = words::token_reference(self.slice(&token), token.position)?;
                 self.push(Expr::Macro(call), token);
             }
             Kind::Open => {
@@ -338,7 +352,9 @@ impl<'t> Parser<'t> {
                  directly after the name, as in `name[lazy] ::= ...`"
             }
             Kind::Equal => "found `=`; a rule is written `name ::= ...`",
-            _ => return self.unexpected(token, "a literal, a class, the name of a rule or a group"),
+            _ => {
+                return self.unexpected(token, "a literal, a class, the name of a rule or a group");
+            }
         };
         syntax(token.position, message)
     }
@@ -355,31 +371,42 @@ impl<'t> Parser<'t> {
     fn close(&mut self) -> Item {
         self.end_sequence();
         let frame = self.frames.pop();
-        let (start, position) = frame.map_or((0, Position::default()), |f| (f.alternatives, f.position));
-        let parts = self.alternatives.split_off(start);
-        self.combine(parts, Around::Choice, position)
+        let (start, position) =
+            frame.map_or((0, Position::default()), |f| (f.alternatives, f.position));
+        let item = self.combine(&self.alternatives[start..], Around::Choice);
+        self.alternatives.truncate(start);
+        self.finish(item, position)
     }
 
     /// Ends the innermost sequence, at a `|` or at the end of its group.
     fn end_sequence(&mut self) {
         let start = self.frames.last().map_or(0, |f| f.items);
-        let parts = self.items.split_off(start);
-        let item = self.combine(parts, Around::Sequence, self.current.position);
+        let item = self.combine(&self.items[start..], Around::Sequence);
+        self.items.truncate(start);
+        let item = self.finish(item, self.current.position);
         self.alternatives.push(item);
     }
 
-    /// One node out of parts: none is the empty string, a single one stays itself.
-    fn combine(&mut self, parts: Vec<Item>, around: Around, position: Position) -> Item {
-        let position = parts.first().map_or(position, |p| p.position);
-        if let [only] = parts.as_slice() {
-            return *only;
-        }
+    /// What parts make together: none the empty string, a single one itself.
+    fn combine(&self, parts: &[Item], around: Around) -> Combined {
+        let (Some(first), false) = (parts.first(), parts.len() == 1) else {
+            return parts.first().map_or(Combined::Empty, |only| Combined::Single(*only));
+        };
         let depth = parts.iter().map(|part| self.depth_in(part, around)).max().unwrap_or(0);
-        let ids: Box<[ExprId]> = parts.iter().map(|part| part.id).collect();
+        let ids = parts.iter().map(|part| part.id).collect();
         let expr = match around {
-            _ if ids.is_empty() => Expr::Empty,
             Around::Choice => Expr::Choice(ids),
             _ => Expr::Sequence(ids),
+        };
+        Combined::Several { expr, position: first.position, depth }
+    }
+
+    /// Adds the node that parts make; `position` is for the empty string.
+    fn finish(&mut self, parts: Combined, position: Position) -> Item {
+        let (expr, position, depth) = match parts {
+            Combined::Single(item) => return item,
+            Combined::Empty => (Expr::Empty, position, 0),
+            Combined::Several { expr, position, depth } => (expr, position, depth),
         };
         Item { id: self.builder.add(expr, position), position, depth }
     }
@@ -403,234 +430,9 @@ impl<'t> Parser<'t> {
         let Position { line, column } = self.current.position;
         let message = format!(
             "groups and repetitions are nested deeper at line {line}, column {column}; give inner \
-             groups rules of their own, or raise it"
+             groups rules of their own, or raise the limit"
         );
         Err(Error::Limit { limit: "max_nesting", value: value as u64, message })
-    }
-
-    // ---- repetitions ----
-
-    /// Repeats what stands before the current token.
-    fn repeat(&mut self, min: u32, max: Option<u32>) -> Result<()> {
-        self.repeat_from(self.current, min, max)
-    }
-
-    /// Repeats what stands before `token`.
-    fn repeat_from(&mut self, token: Token, min: u32, max: Option<u32>) -> Result<()> {
-        let start = self.frames.last().map_or(0, |f| f.items);
-        if self.items.len() <= start {
-            let text = self.slice(&token);
-            let message = format!(
-                "`{text}` has nothing before it to repeat; put it after a literal, a class, a \
-                 name or a group, or write \"{text}\" for the character itself"
-            );
-            return Err(syntax(token.position, message));
-        }
-        let Some(body) = self.items.pop() else { return Ok(()) };
-        let depth = self.depth_in(&body, Around::Repeat);
-        self.check_nesting(depth)?;
-        let position = body.position;
-        let id = self.builder.add(Expr::Repeat { body: body.id, min, max }, position);
-        self.items.push(Item { id, position, depth });
-        Ok(())
-    }
-
-    /// Reads `{m}`, `{m,}`, `{m,n}` or `{m,-1}`.
-    fn bounds(&mut self) -> Result<(u32, Option<u32>)> {
-        let open = self.current;
-        self.advance();
-        if self.current.kind == Kind::Comma {
-            let message = "`{,n}` is not in the language; write `{0,n}`";
-            return Err(syntax(open.position, message));
-        }
-        let min = self.bound()?;
-        if self.current.kind == Kind::CloseBrace {
-            self.advance();
-            return Ok((min, Some(min)));
-        }
-        self.expect(Kind::Comma, "`,` or `}` after the lower bound of a repetition")?;
-        let unbounded = match self.current.kind {
-            Kind::CloseBrace => true,
-            _ if self.slice(&self.current) == "-1" => {
-                self.advance();
-                true
-            }
-            _ => false,
-        };
-        let max = if unbounded { None } else { Some(self.bound()?) };
-        self.expect(Kind::CloseBrace, "`}` after the bounds of a repetition")?;
-        match max {
-            Some(max) if max < min => {
-                let message = format!(
-                    "the repetition `{{{min},{max}}}` has its bounds reversed; write `{{{max},{min}}}`"
-                );
-                Err(syntax(open.position, message))
-            }
-            _ => Ok((min, max)),
-        }
-    }
-
-    fn bound(&mut self) -> Result<u32> {
-        let token = self.current;
-        let text = self.slice(&token);
-        if token.kind != Kind::Word || !text.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(self.unexpected(
-                &token,
-                "an integer, the bound of a repetition, as in `{2}`, `{2,}` or `{2,3}`",
-            ));
-        }
-        let bound = text.parse().map_err(|_| {
-            let message = format!(
-                "the repetition bound {} is greater than {}; write `{{m,}}` for no upper bound",
-                shown(text),
-                u32::MAX
-            );
-            syntax(token.position, message)
-        })?;
-        self.advance();
-        Ok(bound)
-    }
-
-    // ---- words ----
-
-    /// A rule's name, a macro, or GBNF's dot.
-    fn word(&mut self, token: Token) -> Result<()> {
-        let name = self.slice(&token);
-        let rule = self.names.get(name).copied();
-        if macros::is_macro(name) && (self.following.kind == Kind::Open || rule.is_none()) {
-            let call = self.call(token)?;
-            self.push(Expr::Macro(call), token);
-            return Ok(());
-        }
-        match rule {
-            Some(rule) => {
-                self.push(Expr::Rule(rule), token);
-                if let (true, Some(item)) = (macros::is_macro(name), self.items.last_mut()) {
-                    // The printer writes it in parentheses.
-                    item.depth = 1;
-                    self.check_nesting(1)?;
-                }
-            }
-            None => self.dotted(token)?,
-        }
-        self.advance();
-        Ok(())
-    }
-
-    /// A word that is no rule: `.` is any code point, and dots may stand between names of rules.
-    fn dotted(&mut self, token: Token) -> Result<()> {
-        let name = self.slice(&token);
-        let parts = || name.split('.');
-        let known = |part: &str| part.is_empty() || self.names.contains_key(part);
-        if !name.contains('.') || !parts().all(known) {
-            return Err(self.undefined(token));
-        }
-        let mut here = token;
-        for (index, part) in parts().enumerate() {
-            if index > 0 {
-                self.push(Expr::Class(CharSet::default().complement()), here);
-                here.position.column += 1;
-            }
-            if let Some(&rule) = self.names.get(part) {
-                self.push(Expr::Rule(rule), here);
-                here.position.column += part.len() as u32;
-            }
-        }
-        Ok(())
-    }
-
-    /// The error at a name that no rule has.
-    fn undefined(&self, token: Token) -> Error {
-        let next = &self.following;
-        if next.kind == Kind::Equal || (next.kind == Kind::Stray && self.slice(next) == ":") {
-            let found = shown(self.slice(next));
-            return syntax(next.position, format!("found `{found}`; a rule is written `name ::= ...`"));
-        }
-        let name = self.slice(&token);
-        let advice = match nearest(name, self.order.iter().map(|(name, _)| *name)) {
-            Some(near) => format!("the nearest name is \"{}\"", shown(near)),
-            None => "define it, or write it in double quotes if it is text".into(),
-        };
-        syntax(token.position, format!("the rule \"{}\" is not defined; {advice}", shown(name)))
-    }
-
-    // ---- macros ----
-
-    /// Reads a macro whose name is the current token.
-    fn call(&mut self, head: Token) -> Result<Macro> {
-        let name = self.slice(&head);
-        let mut call = Macro { name: name.into(), positional: Vec::new(), named: Vec::new() };
-        self.advance();
-        self.expect(Kind::Open, &format!("`(` after {name}, which takes arguments"))?;
-        while self.current.kind != Kind::Close || !call.positional.is_empty() || !call.named.is_empty()
-        {
-            if self.current.kind == Kind::Word && self.following.kind == Kind::Equal {
-                let name = self.slice(&self.current);
-                self.advance();
-                self.advance();
-                let value = self.argument()?;
-                call.named.retain(|(other, _)| other != name);
-                call.named.push((name.into(), value));
-            } else {
-                call.positional.push(self.argument()?);
-            }
-            if self.current.kind == Kind::Close {
-                break;
-            }
-            self.expect(Kind::Comma, "`,` or `)` after an argument")?;
-        }
-        self.advance();
-        macros::check(&call, head.position)?;
-        Ok(call)
-    }
-
-    /// Reads one argument.
-    fn argument(&mut self) -> Result<MacroArgument> {
-        if self.current.kind != Kind::Open {
-            return self.atom();
-        }
-        self.advance();
-        let mut parts = Vec::new();
-        while self.current.kind != Kind::Close {
-            parts.push(self.atom()?);
-            if self.current.kind != Kind::Close {
-                self.expect(Kind::Comma, "`,` or `)` in a list")?;
-            }
-        }
-        self.advance();
-        Ok(MacroArgument::Tuple(parts))
-    }
-
-    /// Reads an argument that is not a list.
-    fn atom(&mut self) -> Result<MacroArgument> {
-        let token = self.current;
-        let text = self.slice(&token);
-        let value = match token.kind {
-            Kind::Literal => MacroArgument::Text(escapes::literal(text, token.position)?),
-            Kind::Word => self.word_argument(token, text)?,
-            _ => {
-                let expected = "an argument: a literal, an integer, true, false, the name of a rule";
-                return Err(self.unexpected(&token, expected));
-            }
-        };
-        self.advance();
-        Ok(value)
-    }
-
-    fn word_argument(&self, token: Token, text: &str) -> Result<MacroArgument> {
-        if text.bytes().all(|b| b.is_ascii_digit()) {
-            return text.parse().map(MacroArgument::Integer).map_err(|_| {
-                syntax(token.position, format!("the integer {} is too great", shown(text)))
-            });
-        }
-        match text {
-            "true" => Ok(MacroArgument::Boolean(true)),
-            "false" => Ok(MacroArgument::Boolean(false)),
-            _ => match self.names.get(text) {
-                Some(&rule) => Ok(MacroArgument::Rule(rule)),
-                None => Err(self.undefined(token)),
-            },
-        }
     }
 }
 
@@ -646,7 +448,9 @@ fn rule_names<'t>(text: &'t str, mut scanner: Scanner<'t>, limits: &Limits) -> R
         if token.kind == Kind::Word && matches!(next.kind, Kind::Assign | Kind::Options) {
             if order.len() >= limits.max_rules {
                 let line = token.position.line;
-                let message = format!("line {line} defines a rule more; shorten the grammar or raise it");
+                let message = format!(
+                    "line {line} defines one rule more; shorten the grammar or raise the limit"
+                );
                 let value = limits.max_rules as u64;
                 return Err(Error::Limit { limit: "max_rules", value, message });
             }
@@ -657,36 +461,4 @@ fn rule_names<'t>(text: &'t str, mut scanner: Scanner<'t>, limits: &Limits) -> R
         token = next;
     }
     Ok((names, order))
-}
-
-/// GBNF's `<[id]>` and `!<[id]>` are XGrammar's `Token(id)` and `ExcludeToken(id)`.
-fn token_reference(text: &str, position: Position) -> Result<Macro> {
-    let (name, inner) = match text.strip_prefix('!') {
-        Some(inner) => ("ExcludeToken", inner),
-        None => ("Token", text),
-    };
-    let digits = inner.strip_prefix("<[").and_then(|rest| rest.strip_suffix("]>"));
-    let id = digits.filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()));
-    let Some(digits) = id else {
-        return Err(Error::Unsupported {
-            construct: shown(text),
-            message: format!(
-                "a token named by its text needs a vocabulary, which a grammar does not have; \
-                 write its id: {name}(id)"
-            ),
-            position,
-        });
-    };
-    match digits.parse::<i64>() {
-        Ok(id) if id <= macros::LAST_TOKEN => Ok(Macro {
-            name: name.into(),
-            positional: vec![MacroArgument::Integer(id)],
-            named: Vec::new(),
-        }),
-        _ => {
-            let message =
-                format!("the token id {} is greater than {}", shown(digits), macros::LAST_TOKEN);
-            Err(syntax(position, message))
-        }
-    }
 }

@@ -3,8 +3,9 @@
 //! One rule a line, in the order of the grammar, in the part of the language that XGrammar reads
 //! too; ASCII only. Parentheses stand only where a reader would otherwise build another tree.
 //!
-//! Two things have no text: a literal's byte that belongs to no code point (the parser makes none;
-//! it is written as `\u00HH`), and a quote or backslash in a capture's name.
+//! Three things have no text, and the parser makes none of them: a literal's byte that belongs to no
+//! code point (it is written as `\u00HH`), a quote or backslash in a capture's name, and a macro
+//! that names a rule called `true`, `false` or like a number.
 //!
 //! Cost: linear in the text written. Nothing recurses.
 
@@ -89,7 +90,9 @@ impl Printer<'_> {
         }
         for (name, value) in &options.other {
             parts.push(match value {
-                MacroArgument::Text(text) => format!("{name}=\"{}\"", String::from_utf8_lossy(text)),
+                MacroArgument::Text(text) => {
+                    format!("{name}=\"{}\"", String::from_utf8_lossy(text))
+                }
                 MacroArgument::Integer(number) => format!("{name}={number}"),
                 MacroArgument::Rule(rule) => format!("{name}={}", rule.index()),
                 MacroArgument::Boolean(_) | MacroArgument::Tuple(_) => name.clone(),
@@ -207,7 +210,9 @@ impl Printer<'_> {
         match value {
             MacroArgument::Text(text) => literal(&mut self.out, text),
             MacroArgument::Integer(number) => self.out.push_str(&number.to_string()),
-            MacroArgument::Boolean(value) => self.out.push_str(if *value { "true" } else { "false" }),
+            MacroArgument::Boolean(value) => {
+                self.out.push_str(if *value { "true" } else { "false" })
+            }
             MacroArgument::Rule(rule) => self.out.push_str(&self.grammar.rule(*rule).name),
             MacroArgument::Tuple(_) => self.out.push_str("()"),
         }

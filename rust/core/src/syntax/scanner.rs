@@ -51,7 +51,7 @@ pub(super) enum Kind {
     UnclosedClass,
     /// `'...'`.
     SingleQuoted,
-    /// Any other character.
+    /// Any other character; `<` and `!<` without a `>`, with the rest of the line.
     Stray,
     /// The end of the text.
     End,
@@ -154,10 +154,10 @@ impl<'t> Scanner<'t> {
         let Some(first) = self.byte(0) else { return (Kind::End, 0) };
         match first {
             b'"' => self.quoted(),
-            b'\'' => self.delimited(1, b'\'', Kind::SingleQuoted),
+            b'\'' => self.single_quoted(),
             b'[' => self.bracketed(touches_word),
-            b'<' => self.delimited(1, b'>', Kind::TokenRef),
-            b'!' if self.byte(1) == Some(b'<') => self.delimited(2, b'>', Kind::NotTokenRef),
+            b'<' => self.token_ref(1, Kind::TokenRef),
+            b'!' if self.byte(1) == Some(b'<') => self.token_ref(2, Kind::NotTokenRef),
             b':' if self.bytes[self.at..].starts_with(b"::=") => (Kind::Assign, 3),
             b'(' if self.byte(1) == Some(b'=') => (Kind::OpenLookahead, 2),
             b'(' => (Kind::Open, 1),
@@ -240,12 +240,23 @@ impl<'t> Scanner<'t> {
         after[blanks..].starts_with(b"::=").then_some(length + 1)
     }
 
-    /// `end` on this line after `skip` bytes, or else one stray character.
-    fn delimited(&self, skip: usize, end: u8, kind: Kind) -> (Kind, usize) {
-        let rest = &self.bytes[self.at + skip..];
-        match rest.iter().position(|&b| b == end || is_newline(b)) {
-            Some(length) if rest[length] == end => (kind, skip + length + 1),
+    /// `'...'`, or a stray quote where there is no other on the line.
+    fn single_quoted(&self) -> (Kind, usize) {
+        let rest = &self.bytes[self.at + 1..];
+        match rest.iter().position(|&b| b == b'\'' || is_newline(b)) {
+            Some(length) if rest[length] == b'\'' => (Kind::SingleQuoted, length + 2),
             _ => self.stray(),
+        }
+    }
+
+    /// `<...>` on one line. Without its end it takes the line, so that a line of `<` is not scanned
+    /// once for each.
+    fn token_ref(&self, skip: usize, kind: Kind) -> (Kind, usize) {
+        let rest = &self.bytes[self.at + skip..];
+        match rest.iter().position(|&b| b == b'>' || is_newline(b)) {
+            Some(length) if rest[length] == b'>' => (kind, skip + length + 1),
+            Some(length) => (Kind::Stray, skip + length),
+            None => (Kind::Stray, skip + rest.len()),
         }
     }
 }

@@ -1,0 +1,30 @@
+"""The command line: ``tokfold classes``, ``check``, ``inspect`` and ``demo``.
+
+Needs the extra ``cli``. This module imports nothing of it, so that :func:`main` can say what is
+missing; everything else here may.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tokfold._extras import require
+from tokfold.errors import MissingExtraError
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 the answer is no, 2 an error, 130 interrupted."""
+    try:
+        for module in ("typer", "rich"):
+            require(module, "cli", "the command line")
+    except MissingExtraError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    try:
+        from tokfold.cli.app import run
+
+        run()
+    except KeyboardInterrupt:  # while modules were being imported
+        sys.exit(130)

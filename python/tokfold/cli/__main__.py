@@ -1,0 +1,5 @@
+"""``python -m tokfold.cli`` is ``tokfold``."""
+
+from tokfold.cli import main
+
+main()

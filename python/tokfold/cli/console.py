@@ -1,0 +1,105 @@
+"""Where output goes: results to standard output, progress and errors to standard error.
+
+Consoles are made when used, not on import, so that redirected streams are honoured. Markup is off
+everywhere: grammars and tokens are full of square brackets.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+__all__ = ["Step", "fits_encoding", "print_json", "report_error", "stdout", "steps"]
+
+
+def stdout() -> Console:
+    """The console for results: 80 columns and no colour where it is no terminal."""
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def _stderr() -> Console:
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def fits_encoding(console: Console, text: str) -> bool:
+    """Whether the console's encoding has every character of ``text``."""
+    try:
+        text.encode(console.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Write one JSON object, in ASCII, to standard output."""
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def report_error(error: BaseException | str) -> None:
+    """Write one line ``error: ...`` to standard error."""
+    line = Text.assemble(("error: ", "bold red"), " ".join(_message(error).split()))
+    _stderr().print(line, soft_wrap=True)
+
+
+def _message(error: BaseException | str) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return "out of memory; give a smaller grammar or vocabulary, or lower the limits"
+    return str(error) or type(error).__name__
+
+
+class Step(Protocol):
+    """Tells the bar how far its step is."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """Move the bar."""
+
+
+class _Steps:
+    """One line of progress that goes through named steps."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._task = None if progress is None else progress.add_task("", total=None)
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[Step]:
+        """Show ``name`` while the body runs."""
+        progress, task = self._progress, self._task
+        if progress is None or task is None:
+            yield lambda done, total: None
+            return
+        progress.reset(task, description=name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def steps() -> Iterator[_Steps]:
+    """Progress on standard error, gone when done; nothing where it is no live terminal."""
+    console = _stderr()
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _Steps(None)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield _Steps(progress)

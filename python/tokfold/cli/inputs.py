@@ -1,0 +1,215 @@
+"""Reading what the user names: grammars of every kind, tokenizers, texts."""
+
+from __future__ import annotations
+
+import enum
+import importlib.resources
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tokfold import Grammar, Vocabulary
+from tokfold.errors import (
+    GrammarSyntaxError,
+    LimitExceededError,
+    MissingExtraError,
+    TokfoldError,
+    UnsupportedGrammarError,
+)
+
+__all__ = [
+    "STDIN",
+    "GrammarKind",
+    "chosen_kind",
+    "describe_grammar",
+    "describe_vocabulary",
+    "located",
+    "read_grammar",
+    "read_packaged_tekken",
+    "read_text",
+    "read_tokenizer",
+]
+
+STDIN = "-"
+TEKKEN = "tekken"
+
+
+class GrammarKind(enum.Enum):
+    """How a grammar is written."""
+
+    EBNF = "grammar text"
+    JSON_SCHEMA = "JSON Schema"
+    REGEX = "regular expression"
+    LARK = "Lark grammar"
+    STRUCTURAL_TAG = "structural tag"
+
+
+_BY_EXTENSION = {
+    ".json": GrammarKind.JSON_SCHEMA,
+    ".lark": GrammarKind.LARK,
+}
+
+
+def chosen_kind(schema: bool, regex: bool, lark: bool, tag: bool) -> GrammarKind | None:
+    """The kind that the flags ask for, None where they leave it to the name of the file.
+
+    Raises:
+        TokfoldError: more than one flag.
+    """
+    flags = {
+        "--schema": (schema, GrammarKind.JSON_SCHEMA),
+        "--regex": (regex, GrammarKind.REGEX),
+        "--lark": (lark, GrammarKind.LARK),
+        "--tag": (tag, GrammarKind.STRUCTURAL_TAG),
+    }
+    given = [(flag, kind) for flag, (is_set, kind) in flags.items() if is_set]
+    if len(given) > 1:
+        names = " and ".join(flag for flag, _ in given)
+        raise TokfoldError(f"{names} contradict each other; give one of them")
+    return given[0][1] if given else None
+
+
+def read_text(path: str) -> bytes:
+    """The bytes of a file, or of standard input for ``-``."""
+    return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+
+
+def read_grammar(
+    source: str, kind: GrammarKind | None = None, root: str | None = None
+) -> tuple[Grammar, GrammarKind]:
+    """Read a grammar and say how it was written.
+
+    Args:
+        source: a file, ``-`` for standard input, or for :attr:`GrammarKind.REGEX` the pattern.
+        kind: how it is written; None: by the extension of the file.
+        root: the start rule, for grammar text.
+
+    Raises:
+        TokfoldError: it cannot be read; names the file and the place in it.
+        OSError: the file cannot be read.
+    """
+    kind = kind or _BY_EXTENSION.get(Path(source).suffix.lower(), GrammarKind.EBNF)
+    if root is not None and kind is not GrammarKind.EBNF:
+        raise TokfoldError(f"--root names a rule of grammar text; a {kind.value} has none")
+    if kind is GrammarKind.REGEX:
+        return _converted(source, kind, source), kind
+    data = read_text(source)
+    name = "standard input" if source == STDIN else source
+    text = _decoded(data, name)
+    if kind is GrammarKind.EBNF:
+        with located(name):
+            return Grammar.from_ebnf(text, root or "root"), kind
+    if kind is GrammarKind.JSON_SCHEMA:
+        kind = _checked_json(text, name)
+    return _converted(text, kind, name), kind
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise TokfoldError(
+            f"{name}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
+            "a grammar is a text file"
+        ) from error
+
+
+def _checked_json(text: str, name: str) -> GrammarKind:
+    """Which of the two JSON formats it is; the converters' own errors do not say where."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TokfoldError(f"{name}: not a JSON document: {error}") from error
+    if isinstance(document, dict) and document.get("type") == "structural_tag":
+        return GrammarKind.STRUCTURAL_TAG
+    return GrammarKind.JSON_SCHEMA
+
+
+_NOISE = re.compile(r"^(\[\d\d:\d\d:\d\d\] )?(/\S+:\d+: )?(Check failed: .*? is false: )?")
+
+
+def _converted(text: str, kind: GrammarKind, name: str) -> Grammar:
+    convert = {
+        GrammarKind.JSON_SCHEMA: Grammar.from_json_schema,
+        GrammarKind.REGEX: Grammar.from_regex,
+        GrammarKind.LARK: Grammar.from_lark,
+        GrammarKind.STRUCTURAL_TAG: Grammar.from_structural_tag,
+    }[kind]
+    try:
+        with located(name):
+            return convert(text)
+    except TokfoldError:
+        raise
+    except (RuntimeError, ValueError) as error:  # what XGrammar's converters raise
+        reason = _NOISE.sub("", str(error).strip())
+        raise TokfoldError(f"{name}: no {kind.value} that can be read: {reason}") from error
+
+
+@contextmanager
+def located(name: str) -> Iterator[None]:
+    """Name the file in errors that name only the place in it."""
+    try:
+        yield
+    except (GrammarSyntaxError, UnsupportedGrammarError, LimitExceededError) as error:
+        raise TokfoldError(f"{name}: {error}") from error
+
+
+def read_packaged_tekken() -> Vocabulary:
+    """Mistral's Tekken vocabulary, the newest that the installed package mistral-common holds.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+        TokfoldError: this version of it holds no such file.
+    """
+    try:
+        folder = importlib.resources.files("mistral_common") / "data"
+        names = [entry.name for entry in folder.iterdir()]
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise MissingExtraError(
+            "the vocabulary 'tekken' comes with the package mistral-common, which is not "
+            'installed: pip install "tokfold[demo]"',
+            name="mistral_common",
+        ) from error
+    dated = sorted(name for name in names if re.fullmatch(r"tekken\w*\.json", name))
+    if not dated:
+        raise TokfoldError(
+            "this version of mistral-common holds no tekken.json; "
+            'pip install --upgrade "tokfold[demo]"'
+        )
+    with importlib.resources.as_file(folder / dated[-1]) as path:
+        return Vocabulary.from_file(path)
+
+
+def read_tokenizer(name: str) -> Vocabulary:
+    """The vocabulary of a tokenizer file or folder, or ``tekken``."""
+    if name == TEKKEN and not Path(name).exists():
+        return read_packaged_tekken()
+    return Vocabulary.from_file(name)
+
+
+def describe_grammar(source: str, kind: GrammarKind, grammar: Grammar) -> dict[str, Any]:
+    """What a report says of a grammar, as JSON values."""
+    return {
+        "file": source,
+        "kind": kind.value,
+        "root": grammar.root,
+        "rules": len(grammar.rule_names),
+        "fingerprint": grammar.fingerprint,
+    }
+
+
+def describe_vocabulary(source: str, vocabulary: Vocabulary) -> dict[str, Any]:
+    """What a report says of a vocabulary, as JSON values."""
+    return {
+        "file": source,
+        "name": vocabulary.name,
+        "size": len(vocabulary),
+        "stop_token_ids": list(vocabulary.stop_token_ids),
+        "special_tokens": len(vocabulary.special_token_ids),
+        "fingerprint": vocabulary.fingerprint,
+    }
