@@ -54,11 +54,10 @@ GRAMMARS: dict[str, str] = {
     "token twice": 'root ::= Token(3) a | Token(4) b\na ::= "a" Token(4)\nb ::= "b" Token(3)',
     "exclude token": 'root ::= "a" ExcludeToken(5, 6) "b"*',
     "tokens until": 'root ::= "a" inner* Token(4)\ninner ::= ExcludeToken(4, 5)',
-    "recursive root and token": 'root ::= "a" root "b" | Token(6)',
     "token that is a stop": "root ::= Token(0) [a-z]* | ExcludeToken(1)",
 }
 
-ENDLESS_JUMPS = ("unproductive", "recursive root and token")
+ENDLESS_JUMPS = ("unproductive",)
 """XGrammar's jump-forward follows bytes that are forced until memory runs out here."""
 
 SCHEMAS: dict[str, tuple[object, dict[str, object]]] = {
@@ -123,6 +122,7 @@ class Pair:
     def __init__(self, plain: xgr.GrammarMatcher, wrapped: txgr.GrammarMatcher, size: int):
         self.plain, self.wrapped, self.size = plain, wrapped, size
         self.jumps = True
+        self.masks_agree = True
 
     def check(self) -> np.ndarray | None:
         """Compare everything that can be seen; return the wrapped mask, None once terminated."""
@@ -171,7 +171,7 @@ class Pair:
         for token in range(self.size):
             accepted = self.wrapped.fork().accept_token(token)
             assert accepted == self.plain.fork().accept_token(token), token
-            if token not in stops:
+            if self.masks_agree and token not in stops:
                 assert accepted == mask[token], token
 
     def step(self, rng: random.Random, mask: np.ndarray | None) -> None:

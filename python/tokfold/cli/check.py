@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from tokfold import Grammar
@@ -115,7 +116,12 @@ def _show(console: Console, name: str, found: Diagnosis) -> None:
     line, caret = found.excerpt(console.width - len(gutter) - 1, ellipsis)
     console.print(Text.assemble((gutter, "dim"), line), no_wrap=True, crop=False)
     console.print(Text.assemble((" " * 5 + " | ", "dim"), " " * caret, ("^", "bold red")))
-    for what, text in (("found", found.found), ("expected", found.expectation)):
-        console.print(Text.assemble((f"  {what:<9}", "dim"), text))
-    if found.hint:
-        console.print(Text.assemble(("  hint     ", "dim"), found.hint))
+    notes = Table.grid(padding=(0, 2, 0, 0))
+    for what, text in (
+        ("found", found.found),
+        ("expected", found.expectation),
+        ("hint", found.hint),
+    ):
+        if text:
+            notes.add_row(Text(f"  {what}", style="dim"), Text(text))
+    console.print(notes)

@@ -161,9 +161,9 @@ def _show(document: dict[str, Any]) -> None:
             f" ({grammar['kind']}, {number(grammar['rules'])} rules) over ",
             (vocabulary["name"], "bold"),
             f" ({number(vocabulary['size'])} tokens)",
-        ),
-        "",
+        )
     )
+    console.print()
     console.print(_times_table(console, document["seconds"]))
     show_summary(console, document)
     if document["artifact"] is not None:

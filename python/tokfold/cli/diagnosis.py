@@ -127,11 +127,21 @@ def diagnose(grammar: Grammar, data: bytes) -> Diagnosis:
 
 def _character_start(data: bytes, offset: int) -> int:
     """Where the UTF-8 character that ``offset`` is in begins; ``offset`` where it is in none."""
-    for start in range(offset, max(-1, offset - 4), -1):
-        if start < len(data) and data[start] & 0xC0 != 0x80:
-            char = _first_character(data[start : start + 4])
-            return start if char is not None and start + len(char) > offset else offset
+    for start in range(offset - 1, max(-1, offset - 4), -1):
+        if data[start] & 0xC0 != 0x80:
+            inside = _length(data[start]) > offset - start
+            return start if inside and _may_begin(data[start : start + 4]) else offset
     return offset
+
+
+def _length(lead: int) -> int:
+    """Bytes of the UTF-8 character that begins with ``lead``."""
+    return 1 if lead < 0xC2 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4 if lead < 0xF5 else 1
+
+
+def _may_begin(data: bytes) -> bool:
+    """Whether ``data`` begins with a UTF-8 character or is the beginning of one."""
+    return _first_character(data) is not None or len(data) < _length(data[0])
 
 
 def _first_character(data: bytes) -> bytes | None:
@@ -148,6 +158,8 @@ def _first_character(data: bytes) -> bytes | None:
 def _found(data: bytes, at: int, read: int) -> str:
     if at == len(data):
         return "end of text"
+    if read == len(data):
+        return "end of text, inside a character"
     char = _first_character(data[at : at + 4])
     if char is None:
         return f"byte 0x{data[at]:02x}, which is not UTF-8"

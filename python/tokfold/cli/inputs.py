@@ -7,7 +7,7 @@ import importlib.resources
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -134,15 +134,15 @@ _NOISE = re.compile(r"^(\[\d\d:\d\d:\d\d\] )?(/\S+:\d+: )?(Check failed: .*? is 
 
 
 def _converted(text: str, kind: GrammarKind, name: str) -> Grammar:
-    convert = {
+    converters: dict[GrammarKind, Callable[[str], Grammar]] = {
         GrammarKind.JSON_SCHEMA: Grammar.from_json_schema,
         GrammarKind.REGEX: Grammar.from_regex,
         GrammarKind.LARK: Grammar.from_lark,
         GrammarKind.STRUCTURAL_TAG: Grammar.from_structural_tag,
-    }[kind]
+    }
     try:
         with located(name):
-            return convert(text)
+            return converters[kind](text)
     except TokfoldError:
         raise
     except (RuntimeError, ValueError) as error:  # what XGrammar's converters raise

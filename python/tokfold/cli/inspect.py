@@ -88,9 +88,9 @@ def _show(document: dict[str, Any], tokenizer: str | None, grammar: str | None) 
     console = stdout()
     console.print(
         Text.assemble((document["file"], "bold"), f" ({size(document['bytes'])}, checksum good)"),
-        "",
         soft_wrap=True,
     )
+    console.print()
     result = table("", "", title="Made for")
     for what, given in (("grammar", grammar), ("tokenizer", tokenizer)):
         key = "vocabulary_fingerprint" if what == "tokenizer" else "grammar_fingerprint"

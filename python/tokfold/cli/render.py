@@ -1,6 +1,6 @@
 r"""How bytes, tokens, numbers and distributions are shown to a person.
 
-Tokens are shown in double quotes with C-like escapes, so that white space, quotes and bytes that
+Tokens are shown in quotes with C-like escapes, so that white space, quotes and bytes that
 are no text can be told apart: ``" the"``, ``"\n"``, ``"\xe2\x80"``.
 """
 
@@ -45,7 +45,9 @@ def escaped(data: bytes) -> str:
 
 
 def quoted(text: str) -> str:
-    """What :func:`escaped` gave, in double quotes."""
+    """What :func:`escaped` gave, in quotes that it does not hold, double ones if possible."""
+    if '"' in text and "'" not in text:
+        return f"'{text}'"
     return '"' + text.replace('"', '\\"') + '"'
 
 
@@ -55,7 +57,7 @@ def quoted_list(tokens: Iterable[str], width: int) -> str:
     for token in tokens:
         text = quoted(token)
         if cell_len(text) > 28:
-            text = _cut(text, 24) + '..."'
+            text = f"{_cut(text, 24)}...{text[-1]}"
         longer = f"{shown} {text}" if shown else text
         if cell_len(longer) > width:
             break
@@ -104,6 +106,7 @@ def bar(value: float, largest: float, width: int, fill: str) -> str:
 
 
 _BYTE_NAMES = {9: "tab", 10: "line end", 13: "carriage return", 32: "space"}
+_WHITE = frozenset(b" \t\n\r\v\f")
 _PRINTABLE = range(0x20, 0x7F)
 _MOST = len(_PRINTABLE) - 16
 
@@ -126,6 +129,9 @@ def byte_ranges(expected: Sequence[int]) -> list[str]:
 
 def _ranges(low: Sequence[int]) -> list[str]:
     shown: list[str] = []
+    if set(b" \t\n") <= set(low):
+        shown.append("white space")
+        low = [byte for byte in low if byte not in _WHITE]
     run: list[int] = []
     for byte in low:
         if run and byte == run[-1] + 1 and byte not in _BYTE_NAMES and _kind(byte) == _kind(run[0]):

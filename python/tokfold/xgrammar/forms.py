@@ -26,7 +26,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import xgrammar as xgr
@@ -170,6 +170,47 @@ class GrammarForm:
         """Whether the root occurs in a body."""
         return any(self.root in self._references(expression) for expression in self.expressions)
 
+    @cached_property
+    def _beginning(self) -> frozenset[int]:
+        """The rules that can take a byte or a token, or end at once."""
+        nullable: set[int] = set()
+        begins: set[int] = set()
+
+        def is_nullable(index: int) -> bool:
+            kind, data = self.expressions[index].kind, self.expressions[index].data
+            if kind == Kind.RULE_REFERENCE:
+                return data[0] in nullable
+            if kind == Kind.REPEAT:
+                return data[1] == 0 or data[0] in nullable
+            if kind == Kind.SEQUENCE:
+                return all(map(is_nullable, data))
+            if kind == Kind.CHOICES:
+                return any(map(is_nullable, data))
+            return kind in (Kind.EMPTY, Kind.CHARACTER_CLASS_STAR)
+
+        def can_begin(index: int) -> bool:
+            kind, data = self.expressions[index].kind, self.expressions[index].data
+            if kind in (Kind.RULE_REFERENCE, Kind.REPEAT):
+                return data[0] in begins
+            if kind == Kind.CHOICES:
+                return any(map(can_begin, data))
+            if kind == Kind.SEQUENCE:
+                for child in data:
+                    if can_begin(child):
+                        return True
+                    if not is_nullable(child):
+                        return False
+                return False
+            return kind != Kind.EMPTY
+
+        for found, test in ((nullable, is_nullable), (begins, can_begin)):
+            grown = True
+            while grown:
+                new = {i for i, rule in enumerate(self.rules) if test(rule.body)} - found
+                found |= new
+                grown = bool(new)
+        return frozenset(nullable | begins)
+
     def literals(self) -> Iterator[bytes]:
         """The literals, as bytes."""
         for expression in self.expressions:
@@ -215,8 +256,15 @@ class GrammarForm:
                 self._refuse("lookahead", rule)
         if self._suffix_stops:
             self._refuse("suffix/stop", self.rules[self.root])
+        for index, rule in enumerate(self.rules):
+            if index not in self._beginning:
+                # XGrammar takes the byte before such a rule, then is stuck; classes leave it out
+                self._refuse("rule that cannot begin", rule)
         if self.has_captures and self.token_edges:
             self._refuse("capture beside Token", self.rules[self.root])
+        if self.root_is_recursive and self.token_edges:
+            # here a fresh start rule would change what accept_token takes
+            self._refuse("recursive root beside Token", self.rules[self.root])
         for expression in self.expressions:
             if expression.kind > Kind.SUBSTRING:
                 self._refuse(f"expression kind {expression.kind}", self.rules[self.root])

@@ -51,7 +51,7 @@ impl Default for NetworkOptions {
             prune: true,
             skip_lookahead: false,
             repeat_window: None,
-            inline_budget: 200,
+            inline_budget: 20,
             limits: Limits::default(),
         }
     }

@@ -132,34 +132,48 @@ impl Rules {
             || self.uses[b].saturating_sub(1).saturating_mul(size) <= self.budget
     }
 
-    /// Inlines members of a recursive component into the other members while that is cheap.
+    /// Inlines members of a recursive component into the other members while that is cheap. Of
+    /// equally cheap ones the largest goes first: a loop around it is then inlined with it, while
+    /// inlining the loop first would multiply its calls.
     fn eliminate_within(&mut self, component: &[usize]) {
-        let mut gone = vec![false; component.len()];
+        let mut gone: FxHashSet<usize> = FxHashSet::default();
         loop {
-            let mut best: Option<((usize, std::cmp::Reverse<usize>), usize)> = None;
-            for (k, &b) in component.iter().enumerate() {
-                if gone[k] || b == self.start || self.callees(b).contains(&b) {
-                    continue;
-                }
-                let uses: usize = component
-                    .iter()
-                    .map(|&a| sites(&self.automata[a]).iter().filter(|site| site.0 == b).count())
-                    .sum();
-                let size = self.automata[b].len();
-                let growth = uses.saturating_sub(1) * size;
-                if uses > 0
-                    && (growth <= self.budget || size <= TINY)
-                    && best.is_none_or(|(least, _)| (growth, std::cmp::Reverse(size)) < least)
-                {
-                    best = Some(((growth, std::cmp::Reverse(size)), k));
+            let mut sites_of: FxHashMap<usize, usize> = FxHashMap::default();
+            let mut recursive: FxHashSet<usize> = FxHashSet::default();
+            for &a in component {
+                for (b, _) in sites(&self.automata[a]) {
+                    *sites_of.entry(b).or_default() += 1;
+                    if b == a {
+                        recursive.insert(b);
+                    }
                 }
             }
-            let Some((_, k)) = best else { return };
-            gone[k] = true;
-            let b = component[k];
-            for &a in component {
-                if a != b && self.callees(a).contains(&b) {
-                    self.inline_into(a, |_, callee| callee == b);
+            let candidates = component.iter().filter_map(|&b| {
+                let uses = *sites_of.get(&b)?;
+                let size = self.automata[b].len();
+                let growth = (uses - 1) * size;
+                let fits = growth <= self.budget || size <= TINY;
+                let may = fits && b != self.start && !gone.contains(&b) && !recursive.contains(&b);
+                may.then_some((growth, std::cmp::Reverse(size), b))
+            });
+            let mut candidates: Vec<_> = candidates.collect();
+            candidates.sort_unstable();
+            let Some(&(least, ..)) = candidates.first() else { return };
+            // Those that cost the same and do not call each other go together.
+            let mut chosen: FxHashSet<usize> = FxHashSet::default();
+            let mut taboo: FxHashSet<usize> = FxHashSet::default();
+            for &(growth, _, b) in &candidates {
+                let callees = self.callees(b);
+                let apart = !taboo.contains(&b) && callees.iter().all(|c| !chosen.contains(c));
+                if growth == least && apart {
+                    chosen.insert(b);
+                    taboo.extend(callees);
+                }
+            }
+            gone.extend(&chosen);
+            for &a in component.iter().filter(|a| !chosen.contains(a)) {
+                if self.automata[a].calls().any(|call| chosen.contains(&call.1)) {
+                    self.inline_into(a, |_, callee| chosen.contains(&callee));
                     self.tails(a);
                 }
             }
