@@ -159,7 +159,7 @@ class TokenClasses:
             class_of, ids = arrays["class_of"], arrays["representative_ids"]
             ends, blob = arrays["representative_ends"], arrays["representative_bytes"].tobytes()
             sound = (
-                (class_of.dtype, ids.dtype, ends.dtype) == (np.int32, np.uint32, np.int64)
+                (class_of.dtype.str, ids.dtype.str, ends.dtype.str) == ("<i4", "<u4", "<i8")
                 and class_of.ndim == ids.ndim == ends.ndim == 1
                 and len(ids) == len(ends)
                 and (len(ends) == 0 or (ends[0] >= 0 and ends[-1] == len(blob)))

@@ -142,8 +142,9 @@ class Grammar:
 
     @classmethod
     def _converted(cls, grammar: Any) -> Grammar:
-        # The converters add lookahead that the rules imply: it never changes a verdict.
-        return cls.from_ebnf(str(grammar), lookahead="implied")
+        # XGrammar prints hexadecimal escapes that run into the next character. The converters add
+        # lookahead that the rules imply: it never changes a verdict.
+        return cls.from_ebnf(_core.repair_printed(str(grammar)), lookahead="implied")
 
     @property
     def root(self) -> str:

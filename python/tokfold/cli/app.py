@@ -69,9 +69,10 @@ def _tokfold(
 ) -> None:
     """Fold the vocabulary of a language model under a grammar.
 
-    Most tokens of a vocabulary are interchangeable under one grammar. tokfold finds the classes
-    of tokens that the grammar cannot tell apart, exactly, in milliseconds; an engine for
-    constrained decoding then looks at one token of each class.
+    Most tokens of a vocabulary are interchangeable under one grammar.
+    tokfold finds the classes of tokens that the grammar cannot tell apart,
+    exactly, in milliseconds; an engine for constrained decoding then looks
+    at one token of each class.
 
     Start with [bold]tokfold demo[/bold], which needs no files.
     """

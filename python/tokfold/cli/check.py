@@ -117,6 +117,8 @@ def _show(console: Console, name: str, found: Diagnosis) -> None:
     console.print(Text.assemble((gutter, "dim"), line), no_wrap=True, crop=False)
     console.print(Text.assemble((" " * 5 + " | ", "dim"), " " * caret, ("^", "bold red")))
     notes = Table.grid(padding=(0, 2, 0, 0))
+    notes.add_column()
+    notes.add_column(overflow="fold")
     for what, text in (
         ("found", found.found),
         ("expected", found.expectation),

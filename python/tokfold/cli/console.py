@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     TextColumn,
     TimeElapsedColumn,
@@ -75,7 +74,7 @@ class _Steps:
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
-        self._task = None if progress is None else progress.add_task("", total=None)
+        self._task = None if progress is None else progress.add_task("", visible=False, count="")
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[Step]:
@@ -84,8 +83,10 @@ class _Steps:
         if progress is None or task is None:
             yield lambda done, total: None
             return
-        progress.reset(task, description=name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        progress.reset(task, description=name, total=None, visible=True, count="")
+        yield lambda done, total: progress.update(
+            task, completed=done, total=total, count=f"{done:,} of {total:,}"
+        )
 
 
 @contextmanager
@@ -98,7 +99,7 @@ def steps() -> Iterator[_Steps]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:

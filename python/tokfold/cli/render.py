@@ -183,6 +183,7 @@ def table(*columns: str, title: str | None = None) -> Table:
         title_style="bold",
         header_style="dim",
         pad_edge=False,
+        min_width=None if title is None else len(title) + 2,  # so that it is not broken
         show_header=any(name.strip(">*") for name in columns),
     )
     for name in columns:

@@ -87,7 +87,8 @@ def _biggest(
 
 def _spread(classes: TokenClasses, vocabulary: Vocabulary, index: int) -> list[bytes]:
     """Members evenly spread over the class, so that common and rare tokens both show."""
-    return _spread_tokens(classes.members(index), vocabulary)
+    stop = np.array(vocabulary.stop_token_ids, dtype=np.int64)
+    return _spread_tokens(np.setdiff1d(classes.members(index), stop), vocabulary)
 
 
 def _spread_tokens(ids: npt.NDArray[np.int64], vocabulary: Vocabulary) -> list[bytes]:

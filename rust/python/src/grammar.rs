@@ -54,3 +54,9 @@ impl Grammar {
         self.inner.rule(self.inner.root()).name.clone()
     }
 }
+
+/// Grammar text as XGrammar prints it, with its hexadecimal escapes made unambiguous.
+#[pyfunction]
+pub(crate) fn repair_printed(py: Python<'_>, text: &str) -> String {
+    py.detach(|| syntax::repair_printed(text).into_owned())
+}

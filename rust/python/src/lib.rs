@@ -15,7 +15,7 @@ mod _core {
     #[pymodule_export]
     use super::classes::compile_classes;
     #[pymodule_export]
-    use super::grammar::Grammar;
+    use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]
     use super::mask::Unfolder;
     #[pymodule_export]

@@ -331,9 +331,4 @@ impl<'a> DisplacementAutomaton<'a> {
         }
         *entries = out;
     }
-
-    pub(crate) fn show_set(&self, s: u32) -> String {
-        let e: Vec<String> = self.stepper.sets.entries(s).iter().map(|&(q, r)| if q == BOTTOM { "_".into() } else if r == REST { format!("{q}") } else { format!("{q}.({})", self.show_set(r)) }).collect();
-        e.join(" | ")
-    }
 }

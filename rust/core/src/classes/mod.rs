@@ -263,24 +263,3 @@ fn number(vocabulary: &Vocabulary, ends: &[End], stats: &mut ClassStats) -> Toke
     }
     TokenClasses { class_of, representatives, num_stop_classes: vocabulary.stop_ids().len() }
 }
-
-// TEMP
-/// temp
-pub fn debug_pair(network: &Network, a: &[u8], b: &[u8]) {
-    let adj = Adjacency::new(network, 1<<24).unwrap();
-    let mut au = DisplacementAutomaton::new(network, &adj, 1<<30).ok().unwrap();
-    let mut can = Canonical::default();
-    for w in [a, b] {
-        let mut d = au.start();
-        for &x in w { d = au.next(d, network.alphabet().class(x)).ok().unwrap(); }
-        let d = can.of(&mut au, d).ok().unwrap();
-        show(&au, d, 0, w);
-    }
-}
-fn show(au: &DisplacementAutomaton<'_>, d: u32, ind: usize, w: &[u8]) {
-    let pad = " ".repeat(ind);
-    let (al, po) = au.parts(d);
-    println!("{pad}D{d} {:?}", String::from_utf8_lossy(w));
-    for (s, f) in al { println!("{pad} alive {} <- {:?}", au.show_set(s), au.frames.frames(f)); }
-    for (c, f) in po { println!("{pad} popped {:?} then", au.frames.frames(f)); if ind < 12 { show(au, c, ind+4, b""); } }
-}

@@ -17,9 +17,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rules of at most so many states are always inlined.
 const TINY: usize = 10;
-/// A rule with a single caller is inlined up to this size; more would make a long chain of rules
-/// quadratic.
+/// Rules of more states than this are never inlined: a long chain of rules would take quadratic
+/// time, since each step makes the caller's automaton anew.
 const LARGE: usize = 500;
+/// The same inside a recursive component, of which there are few and no long chains.
+const LARGE_RECURSIVE: usize = 4_000;
 /// Pairs of states after which a test for absorption gives up.
 const MAX_PAIRS: usize = 2_000;
 /// Recursive components of more rules than this are left as they are.
@@ -127,9 +129,8 @@ impl Rules {
 
     fn is_cheap(&self, b: usize) -> bool {
         let size = self.automata[b].len();
-        size <= TINY
-            || (self.uses[b] <= 1 && size <= LARGE)
-            || self.uses[b].saturating_sub(1).saturating_mul(size) <= self.budget
+        let growth = self.uses[b].saturating_sub(1).saturating_mul(size);
+        size <= TINY || (growth <= self.budget && size <= LARGE)
     }
 
     /// Inlines members of a recursive component into the other members while that is cheap. Of
@@ -152,7 +153,7 @@ impl Rules {
                 let uses = *sites_of.get(&b)?;
                 let size = self.automata[b].len();
                 let growth = (uses - 1) * size;
-                let fits = growth <= self.budget || size <= TINY;
+                let fits = size <= TINY || (growth <= self.budget && size <= LARGE_RECURSIVE);
                 let may = fits && b != self.start && !gone.contains(&b) && !recursive.contains(&b);
                 may.then_some((growth, std::cmp::Reverse(size), b))
             });

@@ -1,0 +1,143 @@
+# Everything that a developer or CI runs. `make` alone lists the targets.
+# Needs Rust, Python 3.11 or later and make; the rest goes into a virtual environment, $(VENV).
+
+VENV ?= .venv
+# Where the demo and the tests look for PyTorch without CUDA before the default index, on Linux:
+# 200 MB there, 3 GB with CUDA. Empty: the default index alone.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+# Options for pytest: make test-python PYTEST_ARGS="-k artifact -x"
+PYTEST_ARGS ?=
+# Options for the benchmarks: make bench BENCH_ARGS="--tokenizer path/to/model"
+BENCH_ARGS ?=
+# How many random cases the tests try: `long` is 40 times `fast`.
+export TOKFOLD_HYPOTHESIS ?= fast
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	&& echo $$p && break; done)
+BIN := $(abspath $(VENV))/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip --disable-pip-version-check
+MATURIN := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
+# One interpreter for every build, or PyO3 is built anew for each.
+export PYO3_PYTHON := $(PY)
+
+CARGO_FILES := Cargo.toml Cargo.lock
+RUST_FILES := $(CARGO_FILES) $(shell find rust -name '*.rs' -o -name Cargo.toml)
+PACKAGE_FILES := README.md LICENSE pyproject.toml \
+	$(shell find python -type f -not -name '*.pyc' -not -name '*.so')
+
+# What is done once, again when pyproject.toml changes.
+STAMPS := $(VENV)/.stamps
+HAS_VENV := $(STAMPS)/venv
+HAS_DEMO := $(STAMPS)/demo
+HAS_TESTS := $(STAMPS)/tests
+HAS_EXTENSION := $(STAMPS)/extension
+HAS_WHEEL := $(STAMPS)/wheel
+
+.PHONY: help demo test bench wheel sdist clean
+.PHONY: test-rust test-python lint-rust lint-python types stub format
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'tokfold: fold the vocabulary of a language model under a grammar.'
+	@echo
+	@echo '  make demo         build, install and run a demonstration: a few minutes the first time'
+	@echo '  make test         everything that is checked: lints, types, Rust and Python tests'
+	@echo '  make bench        the benchmark table of the README; BENCH_ARGS="--tokenizer PATH"'
+	@echo '  make wheel        a wheel for this machine, in dist/'
+	@echo '  make sdist        a source distribution, in dist/'
+	@echo '  make format       put all code in the common format'
+	@echo '  make clean        remove all that was built and $(VENV)'
+	@echo
+	@echo 'Parts of make test: lint-rust lint-python types stub test-rust test-python'
+	@echo '  make test-python PYTEST_ARGS="-k artifact -x"    options for pytest'
+	@echo '  make test-python TOKFOLD_HYPOTHESIS=long         40 times as many random cases'
+	@echo
+	@echo 'Needs Rust, Python 3.11 or later, make. The rest is installed into $(VENV).'
+
+demo: $(HAS_DEMO) $(HAS_EXTENSION)
+	@$(BIN)/tokfold demo
+
+# All parts, even when one fails; the exit status says whether all passed.
+test:
+	@$(MAKE) --no-print-directory --keep-going \
+		lint-rust lint-python types test-rust stub test-python
+	@echo 'make test: all passed'
+
+lint-rust: $(HAS_VENV)
+	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	cargo fmt --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+test-rust: $(HAS_VENV)
+	cargo test --locked -p tokfold-core
+
+lint-python: $(HAS_TESTS)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(HAS_TESTS)
+	$(BIN)/mypy
+
+stub: $(HAS_TESTS) $(HAS_EXTENSION)
+	$(PY) -m pytest tests/python/test_stub.py
+
+test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
+	TOKFOLD_WHEEL_DIR=$(abspath dist) $(PY) -m pytest --timeout 900 --durations 10 -ra $(PYTEST_ARGS)
+
+bench: $(HAS_TESTS) $(HAS_EXTENSION)
+	$(PY) benches/python/bench_classes.py $(BENCH_ARGS)
+	$(PY) benches/python/bench_xgrammar.py $(BENCH_ARGS)
+
+wheel: $(HAS_WHEEL)
+	@ls -l dist/*.whl
+
+sdist: $(HAS_VENV)
+	rm -f dist/*.tar.gz
+	$(MATURIN) sdist --out dist
+	@ls -l dist/*.tar.gz
+
+format: $(HAS_TESTS)
+	cargo fmt
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -f python/tokfold/_core*.so
+	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
+
+$(HAS_VENV): pyproject.toml
+	@test -n "$(PYTHON)" || { echo 'no Python 3.11 or later found; try make PYTHON=...'; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	$(PIP) install --quiet --upgrade 'pip>=25.1' 'maturin>=1.8,<2'
+	@touch $@
+
+# XGrammar needs PyTorch, whose wheel on the default index brings CUDA along.
+$(STAMPS)/torch: $(HAS_VENV)
+	@if [ -n "$(TORCH_INDEX)" ] && [ "$$(uname -s)" = Linux ]; then \
+		echo 'looking for PyTorch without CUDA at $(TORCH_INDEX)'; \
+		$(PIP) install --quiet --no-deps --retries 0 --index-url $(TORCH_INDEX) torch 2>/dev/null \
+		|| echo 'not there: the default index serves, 3 GB with CUDA'; \
+	fi
+	@touch $@
+
+$(HAS_EXTENSION): $(RUST_FILES) pyproject.toml | $(HAS_VENV)
+	$(MATURIN) develop --release --locked --quiet
+	@touch $@
+
+$(HAS_DEMO): pyproject.toml $(STAMPS)/torch | $(HAS_EXTENSION)
+	$(PIP) install --quiet 'tokfold[demo]'
+	@touch $@
+
+$(HAS_TESTS): pyproject.toml $(STAMPS)/torch | $(HAS_EXTENSION)
+	$(PIP) install --quiet 'tokfold[demo,tiktoken,tokenizers,transformers]' --group dev
+	@touch $@
+
+$(HAS_WHEEL): $(RUST_FILES) $(PACKAGE_FILES) | $(HAS_VENV)
+	rm -f dist/*.whl
+	$(MATURIN) build --release --locked --quiet --out dist
+	@touch $@
