@@ -28,8 +28,9 @@ class Limits:
     """Edges of the network, and pairs of its stack adjacency."""
     max_token_work: int = 200_000
     """Work units for each new token; past them the token is a class of its own."""
-    max_total_work: int = 40_000_000
-    """Work units after which every token that needs more work is a class of its own."""
+    max_total_work: int = 20_000_000
+    """Work units, besides 500 for each state of the network, after which every token that needs
+    more work is a class of its own."""
     max_automaton_bytes: int = 1 << 30
     """Bytes of the displacement automaton."""
 

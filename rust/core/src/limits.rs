@@ -17,7 +17,8 @@ pub struct Limits {
     pub max_network_edges: usize,
     /// Work units (see `classes`) that one token may cost before it becomes a class of its own.
     pub max_token_work: u64,
-    /// Work units after which every token that still needs work becomes a class of its own.
+    /// Work units, besides 500 for each state of the network, after which every token that still
+    /// needs work becomes a class of its own.
     pub max_total_work: u64,
     /// Bytes held by the displacement automaton.
     pub max_automaton_bytes: usize,
@@ -32,8 +33,15 @@ impl Default for Limits {
             max_network_states: 4 << 20,
             max_network_edges: 16 << 20,
             max_token_work: 200_000,
-            max_total_work: 40_000_000,
+            max_total_work: 20_000_000,
             max_automaton_bytes: 1 << 30,
         }
+    }
+}
+
+impl Limits {
+    /// Work units that folding under a network of so many states may take in all.
+    pub(crate) fn total_work(&self, states: usize) -> u64 {
+        self.max_total_work.saturating_add(500 * states as u64)
     }
 }

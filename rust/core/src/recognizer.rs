@@ -65,7 +65,7 @@ impl<'a> Recognizer<'a> {
     /// The bytes that may come next, ascending.
     pub fn expected(&self) -> Vec<u8> {
         let mut classes = [0u64; 4];
-        for &(state, _) in self.stepper.sets.entries(self.current) {
+        for (state, _) in self.stepper.sets.entries(self.current) {
             if state != crate::network::BOTTOM {
                 let first = self.network.first(state);
                 classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);

@@ -88,7 +88,7 @@ fn after(
     class: u8,
     t: u32,
 ) -> Result<SetId, OverBudget> {
-    let entries = stepper.sets.entries(from);
+    let entries = stepper.sets.list(from);
     let only = entries.len() == 1 || (entries.len() == 2 && entries[1].0 == BOTTOM);
     let calls = network.calls(q).iter().any(|call| contains(network.first(call.start), class));
     if only && !calls {
@@ -96,7 +96,7 @@ fn after(
     }
     let after = stepper.step(from, class)?;
     let sets = &stepper.sets;
-    if sets.entries(after).len() > MAX_TOPS || sets.depth(after) > MAX_DEPTH {
+    if sets.depth(after) > MAX_DEPTH || sets.entries(after).len() > MAX_TOPS {
         return bare(network, stepper, t);
     }
     Ok(after)

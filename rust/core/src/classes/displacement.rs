@@ -15,10 +15,9 @@
 
 use super::companions::companions;
 use super::frames::{FrameSetId, FrameSets};
-use crate::stacks::{Entry, NONE, OverBudget, REST, SetId, Stepper, hash_of};
+use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper, hash_of};
 use crate::network::{Adjacency, BOTTOM, Network};
 use hashbrown::HashTable;
-use rustc_hash::FxHashMap;
 
 /// A displacement state.
 pub(crate) type DisplacementId = u32;
@@ -38,8 +37,6 @@ const MAX_NESTING: u32 = 500;
 pub(crate) struct DisplacementAutomaton<'a> {
     network: &'a Network,
     stepper: Stepper<'a>,
-    /// For sets with the bare rest the set without it.
-    bare: FxHashMap<SetId, SetId>,
     pub(crate) frames: FrameSets,
     num_classes: usize,
     /// For each frame the number of its adjacency set.
@@ -79,7 +76,6 @@ impl<'a> DisplacementAutomaton<'a> {
         let mut out = Self {
             network,
             stepper: Stepper::new(network),
-            bare: FxHashMap::default(),
             frames: FrameSets::new(),
             num_classes: network.alphabet().len(),
             beneath_of: (0..network.len() as u32)
@@ -194,14 +190,7 @@ impl<'a> DisplacementAutomaton<'a> {
         if !self.stepper.sets.has_rest(set) {
             return Ok((set, false));
         }
-        if let Some(&known) = self.bare.get(&set) {
-            return Ok((known, true));
-        }
-        let entries = self.stepper.sets.entries(set);
-        let kept: Vec<Entry> = entries[..entries.len() - 1].to_vec();
-        let known = self.stepper.sets.add(&kept)?;
-        self.bare.insert(set, known);
-        Ok((known, true))
+        Ok((self.stepper.sets.without_rest(set)?, true))
     }
 
     /// Entries for frames popped with nothing read since: sorted by continuation.

@@ -128,7 +128,7 @@ pub fn compile(
         DisplacementAutomaton::new(&network, &adjacency, options.limits.max_automaton_bytes)
             .map_err(|_| too_large(&options.limits))?;
     let mut ends = walk(&network, &mut automaton, vocabulary, &options.limits, report)?;
-    canonicalize(&mut automaton, &mut ends, &options.limits);
+    canonicalize(&network, &mut automaton, &mut ends, &options.limits);
     let mut stats = ClassStats {
         rules: network.num_rules(),
         network_states: network.len(),
@@ -168,6 +168,7 @@ fn walk(
 ) -> Result<Vec<End>> {
     let alphabet = network.alphabet();
     let order = vocabulary.order();
+    let total_work = limits.total_work(network.len());
     let mut ends = Vec::with_capacity(order.len());
     // path[d]: the state after the first d bytes of the current token, as far as it is alive.
     let mut path: Vec<End> = vec![End::State(automaton.start())];
@@ -178,7 +179,7 @@ fn walk(
         path.truncate(shared as usize + 1);
         let bytes = vocabulary.bytes(id);
         let allowance = automaton.work().saturating_add(limits.max_token_work);
-        automaton.allow(allowance.min(limits.max_total_work));
+        automaton.allow(allowance.min(total_work));
         while path.len() <= bytes.len() {
             let End::State(state) = path[path.len() - 1] else { break };
             if state == DEAD {
@@ -195,12 +196,18 @@ fn walk(
 
 /// Replaces the states where tokens end by canonical ones. One that takes too much work stays as
 /// it is: its tokens then stay apart from others that do the same, which is sound.
-fn canonicalize(automaton: &mut DisplacementAutomaton<'_>, ends: &mut [End], limits: &Limits) {
+fn canonicalize(
+    network: &Network,
+    automaton: &mut DisplacementAutomaton<'_>,
+    ends: &mut [End],
+    limits: &Limits,
+) {
+    let total_work = limits.total_work(network.len());
     let mut canonical = Canonical::default();
     for end in ends {
         if let End::State(state) = end {
             let allowance = automaton.work().saturating_add(limits.max_token_work);
-            automaton.allow(allowance.min(limits.max_total_work));
+            automaton.allow(allowance.min(total_work));
             if let Ok(same) = canonical.of(automaton, *state) {
                 *state = same;
             }

@@ -8,18 +8,18 @@ mod sets;
 pub(crate) use sets::{Entry, NONE, OverBudget, REST, SetId, StackSets, hash_of};
 
 use crate::network::{BOTTOM, Network, contains};
-
-const UNKNOWN: SetId = SetId::MAX;
+use rustc_hash::FxHashMap;
 
 /// Stack sets with their transitions, made when first needed.
 pub(crate) struct Stepper<'a> {
     network: &'a Network,
     pub(crate) sets: StackSets,
-    num_classes: usize,
-    /// `steps[set * num_classes + class]`.
-    steps: Vec<SetId>,
-    scratch: Vec<Entry>,
-    calls: Vec<Entry>,
+    /// The set after a byte, by set and byte class. Most sets are asked for few classes, so a
+    /// table of all would be mostly empty: 26 MB instead of 4 for Bython.
+    steps: FxHashMap<(SetId, u8), SetId>,
+    pending: Vec<SetId>,
+    parts: Vec<SetId>,
+    entries: Vec<Entry>,
 }
 
 impl<'a> Stepper<'a> {
@@ -27,41 +27,94 @@ impl<'a> Stepper<'a> {
         Self {
             network,
             sets: StackSets::new(),
-            num_classes: network.alphabet().len(),
-            steps: Vec::new(),
-            scratch: Vec::new(),
-            calls: Vec::new(),
+            steps: FxHashMap::default(),
+            pending: Vec::new(),
+            parts: Vec::new(),
+            entries: Vec::new(),
         }
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.sets.bytes() + self.steps.capacity() * 4
+        self.sets.bytes() + self.steps.capacity() * 13
     }
 
     /// The stacks after one byte, completed rules popped: the top of each has an edge.
+    #[inline]
     pub(crate) fn step(&mut self, set: SetId, class: u8) -> Result<SetId, OverBudget> {
-        let slot = set as usize * self.num_classes + class as usize;
-        if let Some(&known) = self.steps.get(slot)
-            && known != UNKNOWN
-        {
-            return Ok(known);
+        match self.known(set, class) {
+            Some(known) => Ok(known),
+            None => self.make(set, class),
         }
+    }
+
+    /// The answer where it is cheap or remembered.
+    #[inline]
+    fn known(&self, set: SetId, class: u8) -> Option<SetId> {
+        if let [(top, _)] = *self.sets.list(set)
+            && (top == BOTTOM || !contains(self.network.first(top), class))
+        {
+            return Some(NONE);
+        }
+        self.steps.get(&(set, class)).copied()
+    }
+
+    /// Works off what an answer depends on, deepest first, on a stack of its own: a chain of
+    /// rules that each begin with the next may be as long as the grammar.
+    fn make(&mut self, set: SetId, class: u8) -> Result<SetId, OverBudget> {
+        let base = self.pending.len();
+        self.pending.push(set);
+        let result = self.work_off(base, class);
+        self.pending.truncate(base);
+        result?;
+        Ok(self.known(set, class).unwrap_or(NONE))
+    }
+
+    fn work_off(&mut self, base: usize, class: u8) -> Result<(), OverBudget> {
+        while self.pending.len() > base {
+            let set = self.pending[self.pending.len() - 1];
+            if self.known(set, class).is_some() {
+                self.pending.pop();
+                continue;
+            }
+            let before = self.pending.len();
+            let answer = match self.sets.halves(set) {
+                Some((left, right)) => self.united(left, right, class)?,
+                None => self.of_list(set, class)?,
+            };
+            if let Some(answer) = answer {
+                debug_assert_eq!(self.pending.len(), before);
+                self.pending.pop();
+                self.steps.insert((set, class), answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// The union of what a byte makes of two sets, or `None` and what is missing made pending.
+    fn united(&mut self, left: SetId, right: SetId, class: u8) -> Result<Option<SetId>, OverBudget> {
+        match (self.known(left, class), self.known(right, class)) {
+            (Some(left), Some(right)) => self.sets.union(left, right).map(Some),
+            (l, r) => {
+                self.pending.extend([(left, l), (right, r)].iter().filter(|m| m.1.is_none()).map(|m| m.0));
+                Ok(None)
+            }
+        }
+    }
+
+    /// What a byte makes of a list of stacks, or `None` and what is missing made pending.
+    fn of_list(&mut self, set: SetId, class: u8) -> Result<Option<SetId>, OverBudget> {
         let network = self.network;
-        let mut entries = std::mem::take(&mut self.scratch);
-        let mut calls = std::mem::take(&mut self.calls);
+        let mut parts = std::mem::take(&mut self.parts);
+        let mut entries = std::mem::take(&mut self.entries);
+        parts.clear();
         entries.clear();
-        calls.clear();
-        let mut uncovered: Vec<SetId> = Vec::new();
-        calls.extend(
-            self.sets.entries(set).iter().filter(|e| {
-                e.0 != BOTTOM && contains(network.first(e.0), class)
-            }),
-        );
-        while let Some((state, beneath)) = calls.pop() {
-            self.sets.work += 1;
-            if self.sets.work > self.sets.allowance {
-                return Err(OverBudget);
+        let mut missing = false;
+        let mut index = 0;
+        while let Some(&(state, beneath)) = self.sets.list(set).get(index) {
+            index += 1;
+            if state == BOTTOM || !contains(network.first(state), class) {
+                continue;
             }
             let edges = network.edges(state);
             let from = edges.partition_point(|e| e.0 < class);
@@ -70,31 +123,40 @@ impl<'a> Stepper<'a> {
                     entries.push((target, beneath));
                 }
                 if network.is_final(target) {
-                    uncovered.push(beneath);
+                    parts.push(beneath);
                 }
             }
             for call in network.calls(state) {
-                if contains(network.first(call.start), class) {
-                    let mut under = NONE;
-                    if network.has_edges(call.to) {
-                        under = self.sets.add(&[(call.to, beneath)])?;
+                if !contains(network.first(call.start), class) {
+                    continue;
+                }
+                let mut under = NONE;
+                if network.has_edges(call.to) {
+                    under = self.sets.add(&[(call.to, beneath)])?;
+                }
+                if network.is_final(call.to) {
+                    under = self.sets.union(under, beneath)?;
+                }
+                // A set of its own, so that callers with the same rest share the answer.
+                let called = self.sets.add(&[(call.start, under)])?;
+                match self.known(called, class) {
+                    Some(answer) => parts.push(answer),
+                    None => {
+                        missing = true;
+                        self.pending.push(called);
                     }
-                    if network.is_final(call.to) {
-                        under = self.sets.union(under, beneath)?;
-                    }
-                    calls.push((call.start, under));
                 }
             }
         }
-        uncovered.sort_unstable();
-        uncovered.dedup();
-        let result = self.sets.collect(&mut entries, &uncovered)?;
-        self.scratch = entries;
-        self.calls = calls;
-        if self.steps.len() <= slot {
-            self.steps.resize((set as usize + 1) * self.num_classes, UNKNOWN);
-        }
-        self.steps[slot] = result;
-        Ok(result)
+        let answer = if missing {
+            None
+        } else {
+            parts.sort_unstable();
+            parts.dedup();
+            Some(self.sets.collect(&mut entries, &parts)?)
+        };
+        self.parts = parts;
+        self.entries = entries;
+        Ok(answer)
     }
 }

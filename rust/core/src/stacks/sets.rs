@@ -1,9 +1,15 @@
-//! Sets of stacks as hash-consed directed acyclic graphs.
+//! Sets of stacks, hash-consed.
 //!
-//! A *stack set* is a set of stacks, read from the top; a node lists the possible tops, each with
-//! the set of what can stand beneath it. One entry for each top, so equal sets are equal ids. The
-//! entry [`BOTTOM`] stands for the end of what was pushed above a frame: beneath it is the
-//! unknown rest of the stack.
+//! A *stack set* is a set of stacks, read from the top: it lists the possible tops, each with the
+//! set of what can stand beneath it. There is one entry for each top, so equal sets are equal
+//! ids. The entry [`BOTTOM`] stands for the end of what was pushed above a frame: beneath it is
+//! the unknown rest of the stack.
+//!
+//! Up to [`LEAF`] entries stand in a list; more are split at the highest bit in which two tops
+//! differ, again and again (a Patricia tree). The form depends on the entries alone, and sets
+//! that differ little share most of their nodes: in a JSON object of a thousand optional keys
+//! the tops after a comma are the remaining keys, for each key one fewer, and everything
+//! that is done to the shared part is done once.
 
 use crate::network::BOTTOM;
 use hashbrown::HashTable;
@@ -25,14 +31,28 @@ pub(crate) type Entry = (u32, SetId);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OverBudget;
 
-/// A stack set nested deeper than this is over budget: unions recurse along the depth.
+/// A set nested deeper than this, stacks and tree levels together, is over budget: unions recurse
+/// that far, and a thread's stack must take it.
 const MAX_DEPTH: u32 = 1_000;
+
+/// The most entries of a list.
+const LEAF: usize = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Node {
+    /// A range of the entry table.
+    Leaf(u32, u32),
+    /// Tops without and with the highest bit in which they differ.
+    Branch(SetId, SetId),
+}
 
 /// The table of all stack sets.
 pub(crate) struct StackSets {
-    starts: Vec<u32>,
-    entries: Vec<Entry>,
+    nodes: Vec<Node>,
+    /// The least and the greatest top of each set.
+    ends: Vec<(u32, u32)>,
     depths: Vec<u32>,
+    entries: Vec<Entry>,
     table: HashTable<SetId>,
     unions: FxHashMap<(SetId, SetId), SetId>,
     /// Entries written and pairs united so far: the measure of work.
@@ -50,9 +70,10 @@ pub(crate) fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
 impl StackSets {
     pub(crate) fn new() -> Self {
         let mut out = Self {
-            starts: vec![0],
-            entries: Vec::new(),
+            nodes: Vec::new(),
+            ends: Vec::new(),
             depths: Vec::new(),
+            entries: Vec::new(),
             table: HashTable::new(),
             unions: FxHashMap::default(),
             work: 0,
@@ -63,57 +84,136 @@ impl StackSets {
         out
     }
 
-    /// The tops of a set, sorted.
-    #[inline]
-    pub(crate) fn entries(&self, set: SetId) -> &[Entry] {
-        &self.entries[self.starts[set as usize] as usize..self.starts[set as usize + 1] as usize]
-    }
-
     /// The number of sets.
     pub(crate) fn len(&self) -> usize {
-        self.depths.len()
+        self.nodes.len()
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.entries.capacity() * 8
-            + self.starts.capacity() * 4
-            + self.depths.capacity() * 4
+            + self.nodes.capacity() * 24
             + self.table.capacity() * 5
             + self.unions.capacity() * 13
+    }
+
+    /// Adds the tops of a set to a list, sorted.
+    pub(crate) fn entries_into(&self, set: SetId, out: &mut Vec<Entry>) {
+        let mut work = vec![set];
+        while let Some(set) = work.pop() {
+            match self.nodes[set as usize] {
+                Node::Leaf(a, b) => out.extend_from_slice(&self.entries[a as usize..b as usize]),
+                Node::Branch(left, right) => work.extend([right, left]),
+            }
+        }
+    }
+
+    /// The tops of a set, sorted.
+    pub(crate) fn entries(&self, set: SetId) -> Vec<Entry> {
+        let mut out = Vec::new();
+        self.entries_into(set, &mut out);
+        out
+    }
+
+    /// The two halves of a set that is no list.
+    #[inline]
+    pub(crate) fn halves(&self, set: SetId) -> Option<(SetId, SetId)> {
+        match self.nodes[set as usize] {
+            Node::Leaf(..) => None,
+            Node::Branch(left, right) => Some((left, right)),
+        }
+    }
+
+    /// The tops of a set that is a list.
+    #[inline]
+    pub(crate) fn list(&self, set: SetId) -> &[Entry] {
+        match self.nodes[set as usize] {
+            Node::Leaf(a, b) => &self.entries[a as usize..b as usize],
+            Node::Branch(..) => &[],
+        }
+    }
+
+    /// Levels of stacks and tree beneath a set.
+    pub(crate) fn depth(&self, set: SetId) -> u32 {
+        self.depths[set as usize]
     }
 
     /// Whether the set holds the bare rest (the frame has been popped).
     #[inline]
     pub(crate) fn has_rest(&self, set: SetId) -> bool {
-        self.entries(set).last().is_some_and(|e| e.0 == BOTTOM)
+        set != NONE && self.ends[set as usize].1 == BOTTOM
+    }
+
+    /// The set without the bare rest, which is the greatest top and has the highest bit alone.
+    pub(crate) fn without_rest(&mut self, set: SetId) -> Result<SetId, OverBudget> {
+        match self.nodes[set as usize] {
+            Node::Branch(left, REST) => Ok(left),
+            Node::Leaf(a, b) if self.has_rest(set) => {
+                let kept = self.entries[a as usize..b as usize - 1].to_vec();
+                self.add(&kept)
+            }
+            _ => Ok(set),
+        }
     }
 
     /// The set of these entries, which are sorted and have distinct tops.
     pub(crate) fn add(&mut self, entries: &[Entry]) -> Result<SetId, OverBudget> {
+        if entries.len() > LEAF {
+            let bit = highest_difference(entries[0].0, entries[entries.len() - 1].0);
+            let middle = entries.partition_point(|e| e.0 & bit == 0);
+            let left = self.add(&entries[..middle])?;
+            let right = self.add(&entries[middle..])?;
+            return self.branch(left, right);
+        }
         let hash = hash_of(entries);
-        if let Some(&id) = self.table.find(hash, |&id| self.entries(id) == entries) {
+        let same = |&id: &SetId| match self.nodes[id as usize] {
+            Node::Leaf(a, b) => self.entries[a as usize..b as usize] == *entries,
+            Node::Branch(..) => false,
+        };
+        if let Some(&id) = self.table.find(hash, same) {
             return Ok(id);
         }
-        let depth = entries
-            .iter()
-            .filter(|e| e.0 != BOTTOM)
-            .map(|e| self.depths[e.1 as usize] + 1)
-            .max()
-            .unwrap_or(0);
-        self.work += 1 + entries.len() as u64;
-        if depth > MAX_DEPTH || self.work > self.allowance {
+        let beneath = entries.iter().filter(|e| e.0 != BOTTOM).map(|e| self.depths[e.1 as usize]);
+        let depth = beneath.max().map_or(0, |d| d + 1);
+        let ends = entries.first().zip(entries.last()).map_or((0, 0), |(a, b)| (a.0, b.0));
+        let from = self.entries.len() as u32;
+        self.spend(1 + entries.len() as u64)?;
+        self.entries.extend_from_slice(entries);
+        self.insert(hash, Node::Leaf(from, self.entries.len() as u32), ends, depth)
+    }
+
+    /// The union of two sets of which all tops of one lack the bit that all of the other have.
+    fn branch(&mut self, left: SetId, right: SetId) -> Result<SetId, OverBudget> {
+        let node = Node::Branch(left, right);
+        let hash = hash_of(&(left, right));
+        if let Some(&id) = self.table.find(hash, |&id| self.nodes[id as usize] == node) {
+            return Ok(id);
+        }
+        self.spend(1)?;
+        let depth = 1 + self.depths[left as usize].max(self.depths[right as usize]);
+        let ends = (self.ends[left as usize].0, self.ends[right as usize].1);
+        self.insert(hash, node, ends, depth)
+    }
+
+    fn insert(&mut self, hash: u64, node: Node, ends: (u32, u32), depth: u32) -> Result<SetId, OverBudget> {
+        if depth > MAX_DEPTH {
             return Err(OverBudget);
         }
-        let id = self.depths.len() as SetId;
-        self.entries.extend_from_slice(entries);
-        self.starts.push(self.entries.len() as u32);
+        let id = self.nodes.len() as SetId;
+        self.nodes.push(node);
+        self.ends.push(ends);
         self.depths.push(depth);
-        let (starts, all) = (&self.starts, &self.entries);
-        self.table.insert_unique(hash, id, |&id| {
-            hash_of(&all[starts[id as usize] as usize..starts[id as usize + 1] as usize])
+        let (nodes, entries) = (&self.nodes, &self.entries);
+        self.table.insert_unique(hash, id, |&id| match nodes[id as usize] {
+            Node::Leaf(a, b) => hash_of(&entries[a as usize..b as usize]),
+            Node::Branch(left, right) => hash_of(&(left, right)),
         });
         Ok(id)
+    }
+
+    fn spend(&mut self, work: u64) -> Result<(), OverBudget> {
+        self.work += work;
+        if self.work > self.allowance { Err(OverBudget) } else { Ok(()) }
     }
 
     /// Everything in either set.
@@ -128,11 +228,28 @@ impl StackSets {
         if let Some(&id) = self.unions.get(&key) {
             return Ok(id);
         }
-        let mut merged: Vec<Entry> =
-            Vec::with_capacity(self.entries(a).len() + self.entries(b).len());
+        let id = match (self.nodes[a as usize], self.nodes[b as usize]) {
+            (Node::Leaf(..), Node::Leaf(..)) => self.union_of_lists(a, b)?,
+            _ => {
+                let (a_ends, b_ends) = (self.ends[a as usize], self.ends[b as usize]);
+                let bit = highest_difference(a_ends.0.min(b_ends.0), a_ends.1.max(b_ends.1));
+                let (a_left, a_right) = self.split(a, bit)?;
+                let (b_left, b_right) = self.split(b, bit)?;
+                let left = self.union(a_left, b_left)?;
+                let right = self.union(a_right, b_right)?;
+                self.branch(left, right)?
+            }
+        };
+        self.spend(1)?;
+        self.unions.insert(key, id);
+        Ok(id)
+    }
+
+    fn union_of_lists(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
+        let mut merged: Vec<Entry> = Vec::with_capacity(2 * LEAF);
         let (mut i, mut j) = (0, 0);
         loop {
-            match (self.entries(a).get(i).copied(), self.entries(b).get(j).copied()) {
+            match (self.list(a).get(i).copied(), self.list(b).get(j).copied()) {
                 (None, None) => break,
                 (Some(x), Some(y)) if x.0 == y.0 => {
                     let beneath = self.union(x.1, y.1)?;
@@ -151,18 +268,27 @@ impl StackSets {
                 (Some(_), None) => unreachable!("taken by the third arm"),
             }
         }
-        let id = self.add(&merged)?;
-        self.work += merged.len() as u64;
-        if self.work > self.allowance {
-            return Err(OverBudget);
-        }
-        self.unions.insert(key, id);
-        Ok(id)
+        self.spend(merged.len() as u64)?;
+        self.add(&merged)
     }
 
-    /// How many frames the deepest stack has above the rest.
-    pub(crate) fn depth(&self, set: SetId) -> u32 {
-        self.depths[set as usize]
+    /// The tops without and with a bit, where that bit is the highest in which they may differ.
+    fn split(&mut self, set: SetId, bit: u32) -> Result<(SetId, SetId), OverBudget> {
+        let (least, greatest) = self.ends[set as usize];
+        if greatest & bit == 0 {
+            return Ok((set, NONE));
+        }
+        if least & bit != 0 {
+            return Ok((NONE, set));
+        }
+        match self.nodes[set as usize] {
+            Node::Branch(left, right) => Ok((left, right)),
+            Node::Leaf(..) => {
+                let entries = self.list(set).to_vec();
+                let middle = entries.partition_point(|e| e.0 & bit == 0);
+                Ok((self.add(&entries[..middle])?, self.add(&entries[middle..])?))
+            }
+        }
     }
 
     /// What is in both sets. Nothing is remembered between calls: for small sets.
@@ -171,8 +297,8 @@ impl StackSets {
             return Ok(a);
         }
         let mut both = Vec::new();
-        for (top, beneath) in self.entries(a).to_vec() {
-            let others = self.entries(b);
+        let others = self.entries(b);
+        for (top, beneath) in self.entries(a) {
             let Ok(i) = others.binary_search_by_key(&top, |e| e.0) else { continue };
             if top == BOTTOM {
                 both.push((BOTTOM, NONE));
@@ -183,6 +309,7 @@ impl StackSets {
                 both.push((top, shared));
             }
         }
+        self.spend(1 + others.len() as u64)?;
         self.add(&both)
     }
 
@@ -212,5 +339,72 @@ impl StackSets {
             id = self.union(id, other)?;
         }
         Ok(id)
+    }
+}
+
+/// The highest bit in which two numbers differ; 0 where they are equal.
+fn highest_difference(a: u32, b: u32) -> u32 {
+    match a ^ b {
+        0 => 0,
+        difference => 1 << difference.ilog2(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    type Stack = Vec<u32>;
+
+    /// The set of these stacks, one by one: the obvious way.
+    fn build(sets: &mut StackSets, stacks: &BTreeSet<Stack>) -> SetId {
+        let mut out = NONE;
+        for stack in stacks {
+            let mut set = REST;
+            for &frame in stack.iter().rev() {
+                set = sets.add(&[(frame, set)]).expect("no budget");
+            }
+            out = sets.union(out, set).expect("no budget");
+        }
+        out
+    }
+
+    fn stacks_of(sets: &StackSets, set: SetId) -> BTreeSet<Stack> {
+        let mut out = BTreeSet::new();
+        for (top, beneath) in sets.entries(set) {
+            if top == BOTTOM {
+                out.insert(Vec::new());
+                continue;
+            }
+            for stack in stacks_of(sets, beneath) {
+                out.insert([&[top][..], &stack].concat());
+            }
+        }
+        out
+    }
+
+    fn stack_set() -> impl Strategy<Value = BTreeSet<Stack>> {
+        let frame = prop_oneof![0u32..6, 0u32..200, any::<u32>().prop_map(|x| x >> 1)];
+        proptest::collection::btree_set(proptest::collection::vec(frame, 0..4), 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn equal_sets_are_equal_ids(a in stack_set(), b in stack_set()) {
+            let mut sets = StackSets::new();
+            let (x, y) = (build(&mut sets, &a), build(&mut sets, &b));
+            prop_assert_eq!(stacks_of(&sets, x), a.clone());
+            let united: BTreeSet<Stack> = a.union(&b).cloned().collect();
+            let shared: BTreeSet<Stack> = a.intersection(&b).cloned().collect();
+            prop_assert_eq!(sets.union(x, y).expect("no budget"), build(&mut sets, &united));
+            prop_assert_eq!(sets.intersection(x, y).expect("no budget"), build(&mut sets, &shared));
+            let listed = sets.entries(x);
+            prop_assert_eq!(sets.add(&listed).expect("no budget"), x);
+            prop_assert_eq!(sets.has_rest(x), a.contains(&Vec::new()));
+            let kept: BTreeSet<Stack> = a.iter().filter(|s| !s.is_empty()).cloned().collect();
+            prop_assert_eq!(sets.without_rest(x).expect("no budget"), build(&mut sets, &kept));
+        }
     }
 }
