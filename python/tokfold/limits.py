@@ -27,9 +27,10 @@ class Limits:
     max_network_edges: int = 16 << 20
     """Edges of the network, and pairs of its stack adjacency."""
     max_token_work: int = 200_000
-    """Work units for each new token; past them the token is a class of its own."""
-    max_total_work: int = 20_000_000
-    """Work units, besides 500 for each state of the network, after which every token that needs
+    """Work units for each new token, as much again for every 10,000 states of the network; past
+    them the token is a class of its own."""
+    max_total_work: int = 15_000_000
+    """Work units, besides 200 for each state of the network, after which every token that needs
     more work is a class of its own."""
     max_automaton_bytes: int = 1 << 30
     """Bytes of the displacement automaton."""

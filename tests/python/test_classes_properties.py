@@ -22,7 +22,15 @@ from oracles.congruence import lower_bound, sample_contexts, violations
 from oracles.earley import Oracle, State
 from oracles.gnf import TooLargeError, to_gnf
 from oracles.model import (
+    CharClass,
+    Choice,
+    Empty,
     Grammar,
+    Literal,
+    Ref,
+    Repeat,
+    Seq,
+    grammar,
     lower,
     to_ebnf,
 )
@@ -426,6 +434,10 @@ def text(string: str) -> Literal:
     return Literal(string.encode())
 
 
+def words(string: str) -> list[str]:
+    return string.split()
+
+
 # name: rules, vocabulary
 USUAL = {
     "arithmetic": (
@@ -433,24 +445,7 @@ USUAL = {
             "root": Choice((Seq((ROOT, Choice((text("+"), text("-"))), X)), X)),
             "x": Choice((Repeat(DIGIT, 1, None), Seq((text("("), ROOT, text(")"))))),
         },
-        [
-            "1",
-            "12",
-            "+",
-            "-",
-            "+1",
-            "-2",
-            "(",
-            "((",
-            "(1",
-            ")",
-            "))",
-            "1)",
-            "1+",
-            "1+1",
-            "1-2",
-            ")+",
-        ],
+        words("1 12 + - +1 -2 ( (( (1 ) )) 1) 1+ 1+1 1-2 )+"),
     ),
     "ambiguous arithmetic": (
         {
@@ -458,11 +453,11 @@ USUAL = {
                 (Seq((ROOT, Choice((text("+"), text("-"))), ROOT)), Repeat(DIGIT, 1, None))
             )
         },
-        ["1", "12", "+", "-", "+1", "-2", "1+", "1+1", "1-2+3", "+1+"],
+        words("1 12 + - +1 -2 1+ 1+1 1-2+3 +1+"),
     ),
     "runs": (
         {"root": Choice((Seq((text("-"), ROOT)), Seq((ROOT, text("-"), ROOT)), text("x")))},
-        ["-", "--", "---", "-" * 8, "x", "x-", "-x", "--x", "x-x", "x--x"],
+        words("- -- --- -------- x x- -x --x x-x x--x"),
     ),
     "brackets": (
         {
@@ -472,7 +467,7 @@ USUAL = {
                 None,
             )
         },
-        ["(", "[", ")", "]", "()", "[]", "((", "([", "))", ")]", ")(", "([])", "()[]", "](", "(]"],
+        words("( [ ) ] () [] (( ([ )) )] )( ([]) ()[] ]( (]"),
     ),
     "values": (
         {
@@ -483,26 +478,7 @@ USUAL = {
             "array": Seq((text("["), ROOT, Repeat(Seq((text(","), ROOT)), 0, None), text("]"))),
             "string": Seq((text('"'), Repeat(LETTER, 0, None), text('"'))),
         },
-        [
-            "{",
-            "}",
-            "[",
-            "]",
-            '"',
-            '"a',
-            "ab",
-            'a"',
-            '":',
-            '","',
-            ",",
-            "1",
-            "1,",
-            ",1",
-            "]]",
-            "}}",
-            '{"',
-            "{}",
-        ],
+        words('{ } [ ] " "a ab a" ": "," , 1 1, ,1 ]] }} {" {}'),
     ),
     "names and keywords": (
         {
@@ -517,7 +493,7 @@ USUAL = {
                 (Seq((text("i"), ROOT, Repeat(Seq((text("e"), ROOT)), 0, 1))), text("s"))
             ),
         },
-        ["i", "ii", "s", "e", "es", "is", "ise", "eis", "se", "ses", "iseise"],
+        words("i ii s e es is ise eis se ses iseise"),
     ),
     "text of any script": (
         {"root": Seq((text('"'), Repeat(CharClass(((0x22, 0x22),), True), 0, None), text('"')))},
@@ -525,7 +501,7 @@ USUAL = {
     ),
     "palindromes": (
         {"root": Choice((Empty(), A, B, Seq((A, ROOT, A)), Seq((B, ROOT, B))))},
-        ["a", "b", "aa", "ab", "ba", "bb", "aba", "abb"],
+        words("a b aa ab ba bb aba abb"),
     ),
 }
 

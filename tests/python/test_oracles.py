@@ -10,7 +10,7 @@ from hypothesis import event, given, note
 from hypothesis import strategies as st
 from oracles.congruence import Context, lower_bound, sample_contexts, violations
 from oracles.earley import Oracle
-from oracles.gnf import TooLargeError, to_gnf
+from oracles.gnf import Gnf, TooLargeError, to_gnf
 from oracles.model import (
     CharClass,
     Choice,
@@ -345,6 +345,25 @@ class TestGnf:
         vocabulary = [b"1", b"22", b"7", b"+", b"1+1", b"9+9", b"+5", b"x", b"", b"++"]
         gnf = to_gnf(lower(grammar(rules)))
         assert gnf.partition(vocabulary) == [0, -1, 0, 1, 2, 2, 3, -1, -1, -1]
+
+    def test_stack_adjacency_by_hand(self):
+        """Appendix C: what is popped last, leaving nothing, right before what stands beneath."""
+        a, b, c = (frozenset((byte,)) for byte in b"abc")
+        rules = {
+            "S": {(a, ("A", "B"))},
+            "A": {(a, ("B", "C"))},  # its last byte is read by C, or by what C ends with
+            "B": {(b, ())},
+            "C": {(c, ()), (b, ("D",))},
+            "D": {(a, ())},
+        }
+        gnf = Gnf(rules, "S", nullable=False)
+        assert gnf.adjacent == {("B", "C"), ("C", "B"), ("D", "B")}
+        assert gnf.displacement(b"cb") == {(("C", "B"), ())}
+        assert gnf.displacement(b"bab") == {(("C", "B"), ())}  # D goes, then B, for C was above B
+        assert gnf.displacement(b"ab") == {(("D", "B"), ()), (("A",), ("C",))}
+        assert gnf.displacement(b"bcb") == {(("B", "C", "B"), ())}
+        assert gnf.displacement(b"bb") == frozenset()
+        assert gnf.displacement(b"bb", adjacency=False) == {(("B", "B"), ())}
 
     @examples(40)
     @given(grammars(max_rules=3), st.data())

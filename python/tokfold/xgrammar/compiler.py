@@ -14,7 +14,7 @@ import json
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -332,12 +332,14 @@ class GrammarCompiler:
         else:
             try:
                 form = GrammarForm(grammar)
-                form.refuse_inexact(trust_lookahead=trust_lookahead)
-                folded = self._fold(form)
+                if any(not 0 <= token < self._source.size for token in form.token_ids):
+                    compile_plain()  # raises XGrammar's error, which names the id
+                form.refuse_inexact(trust_lookahead=trust_lookahead, text=text)
+                folded = self._fold(form, text)
             except (UnsupportedGrammarError, LimitExceededError, GrammarSyntaxError) as error:
-                reason = _located(error, text, form.root_name)
                 if self._strict:
-                    raise reason from error
+                    raise
+                reason = error
                 _warn(reason)
                 inner = compile_plain()
             else:
@@ -354,15 +356,15 @@ class GrammarCompiler:
             trust_lookahead=trust_lookahead,
         )
 
-    def _fold(self, form: GrammarForm) -> FoldedVocabulary:
+    def _fold(self, form: GrammarForm, text: str | None) -> FoldedVocabulary:
         edges = form.token_edges
         if not edges:
-            return FoldedVocabulary(self._source, self._classes(form.text(), form.root_name))
+            return FoldedVocabulary(self._source, self._classes(form, (), text))
         # "A token, taken whole here" is a character that occurs nowhere else, so that what
         # follows it is known to follow a token boundary. Tokens that could hold a part of such a
         # character, and those named, are told apart from all others, which is always sound.
         markers = self._source.unused_code_points(len(edges), tuple(form.literals()))
-        classes = self._classes(form.text(markers), form.root_name)
+        classes = self._classes(form, markers, text)
         return FoldedVocabulary(
             self._source,
             classes,
@@ -371,22 +373,22 @@ class GrammarCompiler:
             keep_dead=form.has_exclude_token,
         )
 
-    def _classes(self, text: str, root: str) -> TokenClasses:
+    def _classes(self, form: GrammarForm, markers: Sequence[int], text: str | None) -> TokenClasses:
         with self._lock:
             if self._vocabulary is None:
                 self._vocabulary = tokfold.Vocabulary(
                     self._source.token_bytes,
+                    # by their bytes; which tokens stop is up to each matcher
                     stop_token_ids=[],
                     special_token_ids=self._source.empty_ids,
                 )
             vocabulary = self._vocabulary
-        return tokfold.compile_classes(
-            tokfold.Grammar.from_ebnf(text, root=root, lookahead="implied"),
-            vocabulary,
-            limits=self._limits,
-            prune=False,  # XGrammar goes on along rules that can never be completed
-            cache_dir=self._cache_dir,
-        )
+        try:
+            return _fold_text(
+                form.text(markers), form.root_name, vocabulary, self._limits, self._cache_dir
+            )
+        except (UnsupportedGrammarError, GrammarSyntaxError) as error:
+            raise _located(error, text, form.root_name) from error
 
     def _with_token_ids(self, text: str) -> str:
         """A structural tag whose token strings are resolved, as XGrammar's compiler does it."""
@@ -433,26 +435,38 @@ def _resolve(node: Any, token_id: Callable[[str], int | str]) -> Any:  # noqa: A
     return result
 
 
+def _fold_text(
+    text: str,
+    root: str,
+    vocabulary: tokfold.Vocabulary,
+    limits: tokfold.Limits | None = None,
+    cache_dir: str | Path | None = None,
+) -> TokenClasses:
+    return tokfold.compile_classes(
+        tokfold.Grammar.from_ebnf(text, root=root, lookahead="implied", limits=limits),
+        vocabulary,
+        limits=limits,
+        prune=False,  # XGrammar goes on along rules that can never be completed
+        cache_dir=cache_dir,
+    )
+
+
 def _located(error: TokfoldError, text: str | None, root: str) -> TokfoldError:
-    """The error at its place in the user's text, where there is one."""
+    """The error of the core at its place in the user's text, where it is met there too."""
     if text is not None and isinstance(error, UnsupportedGrammarError):
         try:
-            tokfold.Grammar.from_ebnf(text, root=root)
+            _fold_text(text, root, tokfold.Vocabulary([b"a"]))
         except UnsupportedGrammarError as located:
-            return located
+            if located.construct == error.construct:
+                return located
         except TokfoldError:
             pass
     return error
 
 
 def _warn(reason: TokfoldError) -> None:
-    place = (
-        f" (line {reason.line}, column {reason.column})"
-        if isinstance(reason, UnsupportedGrammarError | GrammarSyntaxError)
-        else ""
-    )
     warnings.warn(
-        f"{reason}{place}: XGrammar runs over the full vocabulary for this grammar",
+        f"{reason}. XGrammar runs over the full vocabulary for this grammar",
         FallbackWarning,
         stacklevel=6,
     )

@@ -23,6 +23,7 @@ Cost: linear in the grammar.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -230,60 +231,63 @@ class GrammarForm:
 
     # ------------------------------------------------------------- refusals
 
-    def refuse_inexact(self, *, trust_lookahead: bool) -> None:
+    def refuse_inexact(self, *, trust_lookahead: bool, text: str | None = None) -> None:
         """Raise for what classes cannot express or the text would not show.
 
         Args:
             trust_lookahead: every lookahead comes from one of XGrammar's converters. Else each
                 must be one that those converters write; a lookahead of the user's narrows masks
                 on purpose, and dropping it would undo that.
+            text: the user's own text, to find places in; the printed grammar if None.
 
         Raises:
-            UnsupportedGrammarError: names the construct, at its rule in the printed grammar.
+            UnsupportedGrammarError: names the construct, at the rule that holds it.
         """
+        text = str(self._original()) if text is None else text
         for rule in self.rules:
             if rule.max_tokens >= 0:
-                self._refuse("max_tokens", rule)
+                self._refuse("max_tokens", rule, text)
             if rule.max_chars >= 0:
-                self._refuse("max_chars", rule)
+                self._refuse("max_chars", rule, text)
             if rule.lazy:
-                self._refuse("lazy", rule)
+                self._refuse("lazy", rule, text)
             if (
                 rule.lookahead >= 0
                 and not trust_lookahead
                 and self.shape(rule.lookahead) not in _converter_lookaheads()
             ):
-                self._refuse("lookahead", rule)
+                self._refuse("lookahead", rule, text)
         if self._suffix_stops:
-            self._refuse("suffix/stop", self.rules[self.root])
+            self._refuse("suffix/stop", self.rules[self.root], text)
         for index, rule in enumerate(self.rules):
             if index not in self._beginning:
                 # XGrammar takes the byte before such a rule, then is stuck; classes leave it out
-                self._refuse("rule that cannot begin", rule)
+                self._refuse("rule that cannot begin", rule, text)
         if self.has_captures and self.token_edges:
-            self._refuse("capture beside Token", self.rules[self.root])
+            self._refuse("capture beside Token", self.rules[self.root], text)
         if self.root_is_recursive and self.token_edges:
             # here a fresh start rule would change what accept_token takes
-            self._refuse("recursive root beside Token", self.rules[self.root])
+            self._refuse("recursive root beside Token", self.rules[self.root], text)
         for expression in self.expressions:
             if expression.kind > Kind.SUBSTRING:
-                self._refuse(f"expression kind {expression.kind}", self.rules[self.root])
+                self._refuse(f"expression kind {expression.kind}", self.rules[self.root], text)
             if expression.kind == Kind.BYTE_STRING and not _is_text(expression.data):
-                self._refuse("literal that is not UTF-8", self.rules[self.root])
+                self._refuse("literal that is not UTF-8", self.rules[self.root], text)
         if any(0 in literal for literal in self.literals()) and any(
             expression.kind in (Kind.TAG_DISPATCH, Kind.REGEX, Kind.SUBSTRING)
             for expression in self.expressions
         ):
-            self._refuse("NUL beside a macro", self.rules[self.root])
+            self._refuse("NUL beside a macro", self.rules[self.root], text)
 
-    def _refuse(self, construct: str, rule: Rule) -> None:
-        line = 1
-        for number, text in enumerate(str(self._original()).splitlines(), start=1):
-            if text.startswith((f"{rule.name} ::=", f"{rule.name}[")):
-                line = number
-                break
+    def _refuse(self, construct: str, rule: Rule, text: str) -> None:
+        start = re.compile(rf"\s*{re.escape(rule.name)}\s*(\[|::=)")
+        lines = enumerate(text.splitlines(), start=1)
+        line = next((number for number, line in lines if start.match(line)), 1)
         raise UnsupportedGrammarError(
-            f"{construct} in rule {rule.name!r} cannot be folded exactly", construct, line, 1
+            f"line {line}: {construct} in rule {rule.name!r} cannot be folded exactly",
+            construct,
+            line,
+            1,
         )
 
     def _original(self) -> xgr.Grammar:

@@ -15,9 +15,10 @@ pub struct Limits {
     pub max_network_states: usize,
     /// Edges of the network at any stage of its construction.
     pub max_network_edges: usize,
-    /// Work units (see `classes`) that one token may cost before it becomes a class of its own.
+    /// Work units (see `classes`) that one token may cost before it becomes a class of its own;
+    /// as much again for every 10,000 states of the network.
     pub max_token_work: u64,
-    /// Work units, besides 500 for each state of the network, after which every token that still
+    /// Work units, besides 200 for each state of the network, after which every token that still
     /// needs work becomes a class of its own.
     pub max_total_work: u64,
     /// Bytes held by the displacement automaton.
@@ -33,15 +34,20 @@ impl Default for Limits {
             max_network_states: 4 << 20,
             max_network_edges: 16 << 20,
             max_token_work: 200_000,
-            max_total_work: 20_000_000,
+            max_total_work: 15_000_000,
             max_automaton_bytes: 1 << 30,
         }
     }
 }
 
 impl Limits {
+    /// Work units that one token may take under a network of so many states.
+    pub(crate) fn token_work(&self, states: usize) -> u64 {
+        self.max_token_work.saturating_mul(1 + states as u64 / 10_000)
+    }
+
     /// Work units that folding under a network of so many states may take in all.
     pub(crate) fn total_work(&self, states: usize) -> u64 {
-        self.max_total_work.saturating_add(500 * states as u64)
+        self.max_total_work.saturating_add(200 * states as u64)
     }
 }

@@ -105,7 +105,7 @@ fn after(
 /// The state alone, and the bare rest where it is final.
 fn bare(network: &Network, stepper: &mut Stepper<'_>, q: u32) -> Result<SetId, OverBudget> {
     let mut set = NONE;
-    if network.has_edges(q) {
+    if network.stays(q) {
         set = stepper.sets.add(&[(q, REST)])?;
     }
     if network.is_final(q) || (q == network.start() && network.accepts_empty()) {

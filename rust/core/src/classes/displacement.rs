@@ -266,7 +266,6 @@ impl<'a> DisplacementAutomaton<'a> {
             return Err(OverBudget);
         }
         let (a, b, c) = self.bounds[state as usize];
-        self.stepper.sets.work += u64::from(c - a);
         let mut alive: Vec<FramePair> = Vec::new();
         let mut done: Vec<u32> = Vec::new();
         for i in a..b {
@@ -293,6 +292,7 @@ impl<'a> DisplacementAutomaton<'a> {
         }
         self.group(&mut alive);
         self.group(&mut popped);
+        self.stepper.sets.work += (alive.len() + popped.len()) as u64;
         if self.stepper.sets.work > self.stepper.sets.allowance {
             return Err(OverBudget);
         }

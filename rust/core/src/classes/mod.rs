@@ -169,6 +169,7 @@ fn walk(
     let alphabet = network.alphabet();
     let order = vocabulary.order();
     let total_work = limits.total_work(network.len());
+    let token_work = limits.token_work(network.len());
     let mut ends = Vec::with_capacity(order.len());
     // path[d]: the state after the first d bytes of the current token, as far as it is alive.
     let mut path: Vec<End> = vec![End::State(automaton.start())];
@@ -178,7 +179,7 @@ fn walk(
         }
         path.truncate(shared as usize + 1);
         let bytes = vocabulary.bytes(id);
-        let allowance = automaton.work().saturating_add(limits.max_token_work);
+        let allowance = automaton.work().saturating_add(token_work);
         automaton.allow(allowance.min(total_work));
         while path.len() <= bytes.len() {
             let End::State(state) = path[path.len() - 1] else { break };
@@ -203,10 +204,11 @@ fn canonicalize(
     limits: &Limits,
 ) {
     let total_work = limits.total_work(network.len());
+    let token_work = limits.token_work(network.len());
     let mut canonical = Canonical::default();
     for end in ends {
         if let End::State(state) = end {
-            let allowance = automaton.work().saturating_add(limits.max_token_work);
+            let allowance = automaton.work().saturating_add(token_work);
             automaton.allow(allowance.min(total_work));
             if let Ok(same) = canonical.of(automaton, *state) {
                 *state = same;

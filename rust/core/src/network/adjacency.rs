@@ -33,7 +33,7 @@ impl Adjacency {
         for q in 0..network.len() as u32 {
             for call in network.calls(q) {
                 let b = network.rule_of(call.start) as usize;
-                if network.has_edges(call.to) {
+                if network.stays(call.to) {
                     own[b].push(call.to);
                 }
                 if network.is_final(call.to) {

@@ -269,11 +269,15 @@ impl Network {
         self.finals[state as usize]
     }
 
-    /// Whether a state leads anywhere.
+    /// Whether a stack keeps the state: all but the ends, which are final and lead nowhere. A
+    /// state that is not final and leads nowhere is kept: without pruning, the bytes that led
+    /// there were taken.
     #[inline]
-    pub fn has_edges(&self, state: u32) -> bool {
+    pub fn stays(&self, state: u32) -> bool {
         let q = state as usize;
-        self.edge_starts[q] != self.edge_starts[q + 1] || self.call_starts[q] != self.call_starts[q + 1]
+        !self.finals[q]
+            || self.edge_starts[q] != self.edge_starts[q + 1]
+            || self.call_starts[q] != self.call_starts[q + 1]
     }
 
     /// The byte edges of a state, sorted by class.

@@ -119,7 +119,7 @@ impl<'a> Stepper<'a> {
             let edges = network.edges(state);
             let from = edges.partition_point(|e| e.0 < class);
             for &(_, target) in edges[from..].iter().take_while(|e| e.0 == class) {
-                if network.has_edges(target) {
+                if network.stays(target) {
                     entries.push((target, beneath));
                 }
                 if network.is_final(target) {
@@ -131,7 +131,7 @@ impl<'a> Stepper<'a> {
                     continue;
                 }
                 let mut under = NONE;
-                if network.has_edges(call.to) {
+                if network.stays(call.to) {
                     under = self.sets.add(&[(call.to, beneath)])?;
                 }
                 if network.is_final(call.to) {

@@ -1,0 +1,153 @@
+"""The wheel, installed beside numpy alone: small, complete, and light to import.
+
+Takes the wheel of the folder `TOKFOLD_WHEEL_DIR`, or of `dist/`; `make test` builds it. Needs the
+package index, for numpy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(os.environ.get("TOKFOLD_WHEEL_DIR", ROOT / "dist"))
+WHEELS = sorted(FOLDER.glob("tokfold-*.whl"))
+MAX_BYTES = 5_000_000
+HEAVY = ("torch", "xgrammar", "transformers", "tokenizers", "tiktoken", "typer", "rich")
+
+pytestmark = pytest.mark.skipif(
+    not WHEELS and "TOKFOLD_WHEEL_DIR" not in os.environ,
+    reason="there is no wheel in dist: make wheel",
+)
+
+FOLD = """
+import json, sys
+import tokfold
+grammar = tokfold.Grammar.from_ebnf('root ::= "[" [0-9]+ ("," [0-9]+)* "]"')
+tokens = [b"[", b"]", b",", b"1", b"22", b"x", b",3", b"</s>"]
+vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[7])
+classes = tokfold.compile_classes(grammar, vocabulary)
+classes.save("lists.tokfold")
+again = tokfold.TokenClasses.load("lists.tokfold")
+print(json.dumps({
+    "equal": again == classes,
+    "class_of": classes.class_of.tolist(),
+    "file": tokfold.__file__,
+    "modules": sorted(name for name in sys.modules if "." not in name),
+    "version": tokfold.__version__,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    assert len(WHEELS) == 1, f"one wheel is expected in {FOLDER}, not {WHEELS}"
+    return WHEELS[0]
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` of a new environment that holds the wheel and what it requires."""
+    folder = tmp_path_factory.mktemp("empty")
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    install = [str(programs / "python"), "-m", "pip", "install", "--quiet", str(wheel)]
+    subprocess.run(install, check=True)
+    return programs
+
+
+def call(
+    environment: Path, program: str, *arguments: str, cwd: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of the environment that knows nothing of the checkout."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [str(environment / program), *arguments]
+    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+
+
+class TestFile:
+    def test_one_wheel_serves_python_3_11_and_later(self, wheel: Path) -> None:
+        assert re.fullmatch(r"tokfold-[^-]+-cp311-abi3-\w+\.whl", wheel.name)
+
+    def test_it_is_small(self, wheel: Path) -> None:
+        assert wheel.stat().st_size < MAX_BYTES
+
+    @pytest.mark.parametrize(
+        "name",
+        ["py.typed", "_core.pyi", "cli/data/cpp.gbnf", "cli/data/cpp.txt", "xgrammar/__init__.py"],
+    )
+    def test_it_holds_the_data_of_the_package(self, names: list[str], name: str) -> None:
+        assert f"tokfold/{name}" in names
+
+    def test_it_holds_every_module(self, names: list[str]) -> None:
+        package = ROOT / "python"
+        modules = (path.relative_to(package).as_posix() for path in package.rglob("*.py"))
+        assert [module for module in modules if module not in names] == []
+
+    def test_it_holds_one_core_and_the_licence(self, names: list[str]) -> None:
+        assert len([name for name in names if re.search(r"\.(so|pyd)$", name)]) == 1
+        assert [name for name in names if name.endswith("/licenses/LICENSE")]
+
+    def test_it_holds_nothing_else(self, names: list[str]) -> None:
+        assert [name for name in names if not re.match(r"tokfold(-[^/]+\.dist-info)?/", name)] == []
+        assert [name for name in names if "__pycache__" in name] == []
+
+    def test_it_requires_numpy_alone(self, wheel: Path, names: list[str]) -> None:
+        (name,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        with zipfile.ZipFile(wheel) as archive:
+            message = metadata.PathDistribution(zipfile.Path(archive, name).parent).metadata
+        required = [line for line in message.get_all("Requires-Dist") or [] if "extra" not in line]
+        assert [re.match(r"[\w-]+", line)[0] for line in required] == ["numpy"]
+
+
+class TestInstalled:
+    def test_classes(self, environment: Path, tmp_path: Path) -> None:
+        result = call(environment, "python", "-c", FOLD, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        found = json.loads(result.stdout)
+        assert Path(found["file"]).is_relative_to(environment.parent)
+        assert found["equal"]
+        # "1" and "22" are one class; "x" is in no list
+        assert found["class_of"] == [0, 1, 2, 3, 3, -1, 4, 5]
+        assert [name for name in HEAVY if name in found["modules"]] == []
+
+    def test_versions_agree(self, environment: Path, tmp_path: Path) -> None:
+        code = "import tokfold; from importlib.metadata import version; "
+        code += "assert tokfold.__version__ == version('tokfold')"
+        result = call(environment, "python", "-c", code, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+
+    def test_the_command_line_names_its_extra(self, environment: Path, tmp_path: Path) -> None:
+        result = call(environment, "tokfold", "demo", cwd=tmp_path)
+        assert result.returncode == 2
+        assert 'pip install "tokfold[cli]"' in result.stderr
+        assert "Traceback" not in result.stderr
+
+    @pytest.mark.parametrize(
+        ("code", "extra"),
+        [
+            ("from tokfold import xgrammar", "xgrammar"),
+            ("import tokfold.transformers", "transformers"),
+            ("import tokfold; tokfold.Grammar.from_json_schema({})", "xgrammar"),
+        ],
+    )
+    def test_what_is_missing_names_its_extra(
+        self, environment: Path, tmp_path: Path, code: str, extra: str
+    ) -> None:
+        result = call(environment, "python", "-c", code, cwd=tmp_path)
+        assert f'pip install "tokfold[{extra}]"' in result.stderr
+        assert "MissingExtraError" in result.stderr
