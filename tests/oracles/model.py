@@ -229,6 +229,20 @@ class Cfg:
             lambda rhs, found: all(s in found if isinstance(s, int) else bool(s) for s in rhs)
         )
 
+    def beginning(self) -> set[int]:
+        """The nonterminals that can begin with a byte, completed or not."""
+        nullable = self.nullable()
+
+        def begins(rhs: tuple[Symbol, ...], found: set[int]) -> bool:
+            for symbol in rhs:
+                if symbol in found if isinstance(symbol, int) else symbol:
+                    return True
+                if symbol not in nullable:
+                    break
+            return False
+
+        return self._closure(begins)
+
     def _closure(self, holds) -> set[int]:
         found: set[int] = set()
         while True:

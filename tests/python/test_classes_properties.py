@@ -276,14 +276,13 @@ class TestLimits:
     def test_budgets_do_bite(self):
         """Without this the test above could pass by never reaching a budget."""
         more = 0
-        for seed in range(40):
-            random = Random(seed)
-            g = build_grammar(random, rules=3, unproductive=0.0)
-            vocabulary = [*build_vocabulary(random, g, size=20), b"a"]
+        for seed in range(20):
+            g = random_grammar(seed, 8)
+            vocabulary = build_vocabulary(Random(seed), g, size=30)
             free = compile_classes(g, vocabulary, prune=False)
             bound = compile_classes(g, vocabulary, prune=False, max_token_work=1)
             more += len(bound) > len(free)
-        assert more >= 5
+        assert more >= 3, more
 
 
 class TestContract:

@@ -11,7 +11,6 @@ xgr = pytest.importorskip("xgrammar")
 torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
-
 import tokfold  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
 from tokfold.xgrammar.vocabulary import fillers  # noqa: E402
@@ -226,16 +225,13 @@ def test_bitmasks_of_any_kind(grammar: str) -> None:
     assert wide[2].tolist() == [0, *expected.tolist(), 0, 0]
     assert wide[:2].eq(0).all()
 
-    tall = torch.zeros(2, 3, dtype=torch.int32)
-    matcher.fill_next_token_bitmask(tall.t()[:2].t(), 0)
-    assert tall[0].tolist() == [*expected.tolist(), 0]
-    matcher.fill_next_token_bitmask(torch.zeros(3, 2, dtype=torch.int32).t()[:, :2], 0)
-    spread = torch.zeros(2, 3, dtype=torch.int32)
-    matcher.fill_next_token_bitmask(spread.t()[:2, 0])
-    assert spread.flatten().tolist() == [expected[0], expected[1], 0, 0, 0, 0][:1] + [
-        expected[1],
-        *[0] * 4,
-    ]
+    columns = torch.zeros(2, 3, dtype=torch.int32)
+    matcher.fill_next_token_bitmask(columns.t(), 1)
+    assert columns.t().tolist() == [[0, 0], expected.tolist(), [0, 0]]
+
+    column = torch.zeros(2, 3, dtype=torch.int32)
+    matcher.fill_next_token_bitmask(column[:, 2])
+    assert column.t().tolist() == [[0, 0], [0, 0], expected.tolist()]
 
 
 class OnlyDlpack:

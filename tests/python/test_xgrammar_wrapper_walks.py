@@ -15,7 +15,6 @@ xgr = pytest.importorskip("xgrammar")
 pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
-
 from tokfold import xgrammar as txgr  # noqa: E402
 
 SEEDS = range(int(os.environ.get("TOKFOLD_WALK_SEEDS", "6")))

@@ -7,6 +7,7 @@ makes sense in any state and a shrunk walk still walks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -77,3 +78,17 @@ def walks(max_steps: int = 12) -> st.SearchStrategy[list[Step]]:
         st.just(Reset()),
     )
     return st.lists(step, max_size=max_steps)
+
+
+def build_walk(random: Random, steps: int) -> list[Step]:
+    """The same for a seed: so many steps, and more of those that lead somewhere."""
+    makers = [
+        lambda: Accept(random.randrange(1 << 16)),
+        lambda: Offer(random.randrange(1 << 16)),
+        lambda: OfferText(random.randrange(1 << 16)),
+        lambda: Rollback(random.randint(1, 4)),
+        lambda: Fork(),
+        lambda: Switch(random.randrange(1 << 16)),
+        lambda: Reset(),
+    ]
+    return [make() for make in random.choices(makers, [55, 10, 10, 9, 7, 7, 2], k=steps)]

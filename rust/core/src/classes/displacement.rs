@@ -15,7 +15,7 @@
 
 use super::companions::companions;
 use super::frames::{FrameSetId, FrameSets};
-use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper, hash_of};
+use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper, hash_of, sort_pairs};
 use crate::network::{Adjacency, BOTTOM, Network};
 use hashbrown::HashTable;
 
@@ -306,7 +306,7 @@ impl<'a> DisplacementAutomaton<'a> {
 
     /// Unites the frames of entries with the same first part; sorts.
     pub(crate) fn group(&mut self, entries: &mut Vec<FramePair>) {
-        entries.sort_unstable();
+        sort_pairs(entries);
         if entries.windows(2).all(|w| w[0].0 != w[1].0) {
             return;
         }

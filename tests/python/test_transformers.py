@@ -1,0 +1,290 @@
+"""The logits processors, with a real ``generate()`` on a tiny random model."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+xgr = pytest.importorskip("xgrammar")
+tokenizers = pytest.importorskip("tokenizers")
+
+from tokfold import xgrammar as txgr  # noqa: E402
+from tokfold.errors import MatcherStateError  # noqa: E402
+from tokfold.transformers import GrammarLogitsProcessor  # noqa: E402
+
+TEXTS = ['{"name": "Ada", "age": 36, "likes": ["tea", "engines"]}', "a list: [1, 2, 3]"] * 20
+PROMPTS = ["A person:", "Now a much longer prompt, so that the other one is padded:", "x"]
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"enum": ["Ada", "Bob", "Adam"]},
+        "age": {"type": "integer", "minimum": 0, "maximum": 99},
+        "tags": {"type": "array", "items": {"enum": ["x", "yy"]}, "maxItems": 2},
+    },
+    "required": ["name", "age", "tags"],
+}
+NO_SPACES = {"any_whitespace": False, "separators": (",", ":")}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    model = tokenizers.Tokenizer(tokenizers.models.BPE())
+    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    model.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<pad>", "</s>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    model.train_from_iterator(TEXTS, trainer)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=model, pad_token="<pad>", eos_token="</s>", padding_side="left"
+    )
+
+
+@pytest.fixture(scope="module")
+def width(tokenizer) -> int:
+    return len(tokenizer) + 13  # the output layer is wider than the vocabulary
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer, width):
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=width,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+@pytest.fixture(scope="module")
+def info(tokenizer):
+    return xgr.TokenizerInfo.from_huggingface(tokenizer)
+
+
+@pytest.fixture(scope="module")
+def compiled(info):
+    found = txgr.GrammarCompiler(info).compile_json_schema(SCHEMA, **NO_SPACES)
+    assert found.is_compressed
+    return found
+
+
+@pytest.fixture(scope="module")
+def inputs(tokenizer):
+    return tokenizer(PROMPTS, padding=True, return_tensors="pt", return_token_type_ids=False)
+
+
+def generate(model, inputs, processor, **options):
+    torch.manual_seed(7)
+    options = {"max_new_tokens": 120, "do_sample": False, **options}
+    return model.generate(**inputs, logits_processor=[processor], **options)
+
+
+def texts_of(tokenizer, inputs, output) -> list[str]:
+    generated = output[:, inputs["input_ids"].shape[1] :]
+    return tokenizer.batch_decode(generated, skip_special_tokens=True)
+
+
+def check(text: str) -> None:
+    value = json.loads(text)
+    assert list(value) == ["name", "age", "tags"]
+    assert value["name"] in ("Ada", "Bob", "Adam")
+    assert 0 <= value["age"] <= 99
+    assert set(value["tags"]) <= {"x", "yy"}
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_batches_with_left_padding_equal_xgrammars(
+    model, tokenizer, inputs, info, compiled, width, sample
+) -> None:
+    # XGrammar leaves scores past the vocabulary alone, so it gets one of the full width
+    wide = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=width)
+    plain = xgr.GrammarCompiler(wide).compile_json_schema(SCHEMA, **NO_SPACES)
+    theirs = generate(model, inputs, xgr.contrib.hf.LogitsProcessor(plain), do_sample=sample)
+    ours = generate(model, inputs, GrammarLogitsProcessor(compiled), do_sample=sample)
+    assert ours.tolist() == theirs.tolist()
+    for text in texts_of(tokenizer, inputs, ours):
+        check(text)
+
+    again = txgr.GrammarCompiler(wide).compile_json_schema(SCHEMA, **NO_SPACES)
+    processor = txgr.contrib.hf.LogitsProcessor(again)
+    assert generate(model, inputs, processor, do_sample=sample).tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("beams", [2, 5])
+@pytest.mark.parametrize("sample", [False, True])
+def test_beams(model, tokenizer, inputs, compiled, beams, sample) -> None:
+    processor = GrammarLogitsProcessor(compiled, dead_rows="leave")
+    output = generate(
+        model, inputs, processor, num_beams=beams, num_return_sequences=2, do_sample=sample
+    )
+    found = texts_of(tokenizer, inputs, output)
+    assert len(found) == 2 * len(PROMPTS)
+    for text in found:
+        check(text)
+
+
+def test_beams_follow_their_histories(compiled, info) -> None:
+    """Every permutation, doubling and loss of rows gives the masks of a fresh matcher."""
+    generator = torch.Generator().manual_seed(3)
+    processor = GrammarLogitsProcessor(compiled)
+    rows = torch.tensor([[0, 5], [0, 5], [0, 5], [0, 5]])
+    size = info.vocab_size
+    for _ in range(25):
+        scores = processor(rows, torch.zeros(4, size))
+        tokens = []
+        for row, allowed in zip(rows.tolist(), (scores == 0), strict=True):
+            matcher = txgr.GrammarMatcher(compiled)
+            assert all(
+                matcher.accept_token(token) for token in row[2:] if not matcher.is_terminated()
+            )
+            if matcher.is_terminated():
+                tokens.append(0)
+                continue
+            bitmask = txgr.allocate_token_bitmask(1, size)
+            matcher.fill_next_token_bitmask(bitmask)
+            expected = txgr.testing.bitmask_to_bool_mask(bitmask, size)[0]
+            assert (allowed == expected).all()
+            choices = expected.nonzero()[:, 0]
+            tokens.append(choices[torch.randint(len(choices), (1,), generator=generator)].item())
+        rows = torch.cat([rows, torch.tensor(tokens)[:, None]], dim=1)
+        rows = rows[torch.randint(4, (4,), generator=generator)]
+
+
+def test_drafts_that_are_taken_back(compiled, info, tokenizer) -> None:
+    processor = GrammarLogitsProcessor(compiled, dead_rows="leave")
+    size = info.vocab_size
+
+    def mask(row: list[int]) -> list[int]:
+        scores = processor(torch.tensor([[5, *row]]), torch.zeros(1, size))
+        return (scores[0] == 0).nonzero()[:, 0].tolist()
+
+    start = mask([])
+    brace = tokenizer.encode("{", add_special_tokens=False)
+    quote = tokenizer.encode('"', add_special_tokens=False)
+    after_brace = mask(brace)
+    assert after_brace != start
+    mask([*brace, *quote])
+    wrong = mask([*brace, *quote, *brace])  # no key begins with a brace
+    assert len(wrong) == size  # left as it is
+    assert mask([*brace, *quote, *quote]) == wrong  # nor with a quote
+    name = tokenizer.encode("n", add_special_tokens=False)
+    right = mask([*brace, *quote, *name])  # back out of the dead end
+    assert 0 < len(right) < size
+    assert mask(brace) == after_brace
+
+
+def test_a_grammar_for_each_row(model, tokenizer, inputs, info) -> None:
+    compiler = txgr.GrammarCompiler(info)
+    patterns = ["a+", "(bc)+", "[0-9]{3}"]
+    grammars = [compiler.compile_regex(pattern) for pattern in patterns]
+    output = generate(model, inputs, GrammarLogitsProcessor(grammars), max_new_tokens=12)
+    texts = texts_of(tokenizer, inputs, output)
+    assert set(texts[0]) == {"a"}
+    assert set(texts[1]) == {"b", "c"}
+    assert texts[2].isdecimal()
+    assert len(texts[2]) == 3
+
+    processor = GrammarLogitsProcessor(grammars, dead_rows="leave")
+    output = generate(
+        model, inputs, processor, max_new_tokens=6, num_beams=3, num_return_sequences=3
+    )
+    texts = texts_of(tokenizer, inputs, output)
+    assert all(set(text) <= {"a"} for text in texts[:3])
+    assert all(set(text) <= {"b", "c"} for text in texts[3:6])
+    assert all(text.isdecimal() for text in texts[6:])
+
+    with pytest.raises(ValueError, match="3 rows cannot be shared out among 2 grammars"):
+        generate(model, inputs, GrammarLogitsProcessor(grammars[:2]))
+    with pytest.raises(ValueError, match="at least one"):
+        GrammarLogitsProcessor([])
+
+
+def test_one_processor_for_one_generation_after_another(model, inputs, compiled) -> None:
+    processor = GrammarLogitsProcessor(compiled)
+    first = generate(model, inputs, processor)
+    assert generate(model, inputs, processor).tolist() == first.tolist()
+    one = {name: value[1:2] for name, value in inputs.items()}
+    alone = generate(model, one, processor)
+    assert alone.tolist() == generate(model, one, GrammarLogitsProcessor(compiled)).tolist()
+    processor.reset()
+    assert generate(model, inputs, processor).tolist() == first.tolist()
+
+
+def test_a_token_that_was_masked(compiled, info) -> None:
+    processor = GrammarLogitsProcessor(compiled)
+    processor(torch.tensor([[5]]), torch.zeros(1, info.vocab_size))
+    with pytest.raises(MatcherStateError, match=r"row 0: token 0, generated at place 0"):
+        processor(torch.tensor([[5, 0]]), torch.zeros(1, info.vocab_size))
+    with pytest.raises(ValueError, match="dead_rows"):
+        GrammarLogitsProcessor(compiled, dead_rows="ignore")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("extra", [-3, 0, 13])
+def test_scores_of_any_kind(compiled, info, dtype, extra) -> None:
+    size = info.vocab_size + extra
+    scores = torch.linspace(-2, 2, 2 * size).reshape(size, 2).t().to(dtype)  # not contiguous
+    before = scores.clone()
+    masked = GrammarLogitsProcessor(compiled)(torch.tensor([[5], [5]]), scores)
+    assert masked.dtype == dtype
+    assert masked.shape == scores.shape
+    bitmask = txgr.allocate_token_bitmask(1, info.vocab_size)
+    txgr.GrammarMatcher(compiled).fill_next_token_bitmask(bitmask)
+    allowed = torch.zeros(size, dtype=torch.bool)
+    bits = txgr.testing.bitmask_to_bool_mask(bitmask, info.vocab_size)[0]
+    allowed[: info.vocab_size] = bits[:size]
+    for row in range(2):
+        assert (masked[row][allowed] == before[row][allowed]).all()
+        assert masked[row][~allowed].eq(-torch.inf).all()
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="no big vocabulary without it"
+)
+def test_a_big_vocabulary() -> None:
+    """Masks of a 131,072-token vocabulary along generated text, against XGrammar's."""
+    import mistral_common
+
+    [path] = Path(mistral_common.__file__).parent.rglob("tekken_240911.json")
+    document = json.loads(path.read_text())
+    size = document["config"]["default_vocab_size"]
+    special = document["config"]["default_num_special_tokens"]
+    ranks = document["vocab"][: size - special]
+    tokens = [b""] * special + [base64.b64decode(entry["token_bytes"]) for entry in ranks]
+    info = xgr.TokenizerInfo(tokens, xgr.VocabType.RAW, vocab_size=size, stop_token_ids=[2])
+    compiled = txgr.GrammarCompiler(info).compile_builtin_json_grammar()
+    assert compiled.is_compressed
+    plain = xgr.GrammarCompiler(info).compile_builtin_json_grammar()
+    matchers = xgr.GrammarMatcher(plain), txgr.GrammarMatcher(compiled)
+    expected, found = (txgr.allocate_token_bitmask(1, size) for _ in range(2))
+    text = b'{"name": "Ada \\u00e9", "list": [1.5e3, true, null, {}], "x": "the quick fox"}'
+    by_bytes = {token: index for index, token in reversed(list(enumerate(tokens)))}
+    while text:
+        for matcher, bitmask in zip(matchers, (expected, found), strict=True):
+            assert matcher.fill_next_token_bitmask(bitmask)
+        for word in (expected != found).nonzero()[:, 1].tolist():
+            for token in range(32 * word, 32 * word + 32):
+                bits = [(mask[0, word].item() >> (token % 32)) & 1 for mask in (expected, found)]
+                if bits[0] != bits[1]:
+                    assert matchers[0].fork().accept_token(token) == bool(bits[1])
+        longest = max(end for end in range(1, len(text) + 1) if text[:end] in by_bytes)
+        token = by_bytes[text[:longest]]
+        assert all(matcher.accept_token(token) for matcher in matchers)
+        text = text[longest:]
+    assert all(matcher.accept_token(2) for matcher in matchers)
