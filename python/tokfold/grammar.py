@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from tokfold import _core
 from tokfold._extras import require
-from tokfold.errors import GrammarSyntaxError
+from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
 from tokfold.limits import Limits
 
 __all__ = ["Grammar"]
 
 Lookahead = Literal["exact", "implied"]
+
+_CPP_PLACE = re.compile(r"^(\[\d\d:\d\d:\d\d\] )?(/\S+:\d+: )?(Check failed: .*? is false: )?")
+"""Time and source line, with which XGrammar begins its messages."""
 
 
 class Grammar:
@@ -108,7 +112,10 @@ class Grammar:
                 line,
                 column,
             ) from error
-        return cls.from_ebnf(text, root, limits=limits)
+        try:
+            return cls.from_ebnf(text, root, limits=limits)
+        except GrammarSyntaxError as error:
+            raise GrammarSyntaxError(f"{path}: {error}", error.line, error.column) from error
 
     @classmethod
     def from_json_schema(cls, schema: str | dict[str, Any] | bool, **options: Any) -> Grammar:
@@ -117,34 +124,54 @@ class Grammar:
         Args:
             schema: a JSON Schema, as text or as a value.
             options: those of ``xgrammar.Grammar.from_json_schema``.
+
+        Raises:
+            UnsupportedGrammarError: the converter refuses it.
         """
-        xgr = require("xgrammar", "xgrammar", "Grammar.from_json_schema")
         text = schema if isinstance(schema, str) else json.dumps(schema)
-        return cls._converted(xgr.Grammar.from_json_schema(text, **options))
+        return cls._converted("from_json_schema", text, **options)
 
     @classmethod
     def from_regex(cls, pattern: str) -> Grammar:
-        """The grammar of a regular expression, by XGrammar's own converter."""
-        xgr = require("xgrammar", "xgrammar", "Grammar.from_regex")
-        return cls._converted(xgr.Grammar.from_regex(pattern))
+        """The grammar of a regular expression, by XGrammar's own converter.
+
+        Raises:
+            UnsupportedGrammarError: the converter refuses it.
+        """
+        return cls._converted("from_regex", pattern)
 
     @classmethod
     def from_lark(cls, text: str, **options: Any) -> Grammar:
-        """The grammar of a Lark file, by XGrammar's own converter."""
-        xgr = require("xgrammar", "xgrammar", "Grammar.from_lark")
-        return cls._converted(xgr.Grammar.from_lark(text, **options))
+        """The grammar of a Lark file, by XGrammar's own converter.
+
+        Raises:
+            UnsupportedGrammarError: the converter refuses it.
+        """
+        return cls._converted("from_lark", text, **options)
 
     @classmethod
     def from_structural_tag(cls, tag: Any, **options: Any) -> Grammar:
-        """The grammar of a structural tag, by XGrammar's own converter."""
-        xgr = require("xgrammar", "xgrammar", "Grammar.from_structural_tag")
-        return cls._converted(xgr.Grammar.from_structural_tag(tag, **options))
+        """The grammar of a structural tag, by XGrammar's own converter.
+
+        Raises:
+            UnsupportedGrammarError: the converter refuses it.
+        """
+        return cls._converted("from_structural_tag", tag, **options)
 
     @classmethod
-    def _converted(cls, grammar: Any) -> Grammar:
+    def _converted(cls, converter: str, source: Any, **options: Any) -> Grammar:
+        xgr = require("xgrammar", "xgrammar", f"Grammar.{converter}")
+        try:
+            printed = str(getattr(xgr.Grammar, converter)(source, **options))
+        except (RuntimeError, ValueError) as error:  # what XGrammar raises for what it refuses
+            what = converter.removeprefix("from_").replace("_", " ")
+            reason = _CPP_PLACE.sub("", str(error)).strip()
+            raise UnsupportedGrammarError(
+                f"XGrammar's converter does not take this {what}: {reason}", what, 1, 1
+            ) from error
         # XGrammar prints hexadecimal escapes that run into the next character. The converters add
         # lookahead that the rules imply: it never changes a verdict.
-        return cls.from_ebnf(_core.repair_printed(str(grammar)), lookahead="implied")
+        return cls.from_ebnf(_core.repair_printed(printed), lookahead="implied")
 
     @property
     def root(self) -> str:

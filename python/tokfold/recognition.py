@@ -43,7 +43,8 @@ def recognize(grammar: Grammar, text: str | bytes, limits: Limits | None = None)
         skip_lookahead=grammar.lookahead == "implied",
         limits=(limits or Limits()).as_fields(),
     )
-    before = data[:read].decode("utf-8", "replace")
+    # Inside a character the place is that of the character: its first bytes are no column.
+    before = data[:read].decode("utf-8", "ignore")
     return Recognition(
         accepted=complete and read == len(data),
         read=read,
