@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from strategies.profiles import CASES, register
 
 register()
+
+
+def pytest_sessionfinish(session):
+    """A worker of pytest-xdist hands its counts over."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["cases"] = dict(CASES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    CASES.update(getattr(node, "workeroutput", {}).get("cases", {}))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -25,10 +25,8 @@ impl<'a> Recognizer<'a> {
     /// Never in practice: [`Error::Limit`] if not even the start fits.
     pub fn new(network: &'a Network, limits: &Limits) -> Result<Self> {
         let mut stepper = Stepper::new(network);
-        let current = stepper
-            .sets
-            .add(&[(network.start(), REST)])
-            .map_err(|OverBudget| too_deep(0))?;
+        let current =
+            stepper.sets.add(&[(network.start(), REST)]).map_err(|OverBudget| too_deep(0))?;
         Ok(Self { network, stepper, current, read: 0, max_bytes: limits.max_automaton_bytes })
     }
 
@@ -38,10 +36,8 @@ impl<'a> Recognizer<'a> {
     /// [`Error::Limit`] when the text is nested too deeply or the stacks take too much memory.
     pub fn advance(&mut self, byte: u8) -> Result<bool> {
         let class = self.network.alphabet().class(byte);
-        let next = self
-            .stepper
-            .step(self.current, class)
-            .map_err(|OverBudget| too_deep(self.read))?;
+        let next =
+            self.stepper.step(self.current, class).map_err(|OverBudget| too_deep(self.read))?;
         if next == NONE {
             return Ok(false);
         }
@@ -49,7 +45,10 @@ impl<'a> Recognizer<'a> {
             return Err(Error::Limit {
                 limit: "max_automaton_bytes",
                 value: self.max_bytes as u64,
-                message: format!("recognition holds more after {} bytes; raise the limit", self.read),
+                message: format!(
+                    "recognition holds more after {} bytes; raise the limit",
+                    self.read
+                ),
             });
         }
         self.current = next;
@@ -59,7 +58,11 @@ impl<'a> Recognizer<'a> {
 
     /// Whether the bytes read are a string of the grammar.
     pub fn is_accepting(&self) -> bool {
-        if self.read == 0 { self.network.accepts_empty() } else { self.stepper.sets.has_rest(self.current) }
+        if self.read == 0 {
+            self.network.accepts_empty()
+        } else {
+            self.stepper.sets.has_rest(self.current)
+        }
     }
 
     /// The bytes that may come next, ascending.

@@ -19,9 +19,11 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         .bind(py);
     let message = error.to_string();
     let value = match error {
-        Error::Syntax { position, .. } => errors
-            .getattr("GrammarSyntaxError")?
-            .call1((message, position.line, position.column))?,
+        Error::Syntax { position, .. } => errors.getattr("GrammarSyntaxError")?.call1((
+            message,
+            position.line,
+            position.column,
+        ))?,
         Error::Unsupported { construct, position, .. } => errors
             .getattr("UnsupportedGrammarError")?
             .call1((message, construct, position.line, position.column))?,

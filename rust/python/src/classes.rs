@@ -8,8 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokfold_core::classes::{self, ClassOptions};
 
-type Folded<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, usize, Bound<'py, PyDict>);
+type Folded<'py> =
+    (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, usize, Bound<'py, PyDict>);
 
+// The arguments are those of the Python signature, which names them all.
+#[allow(clippy::too_many_arguments)]
 #[pyfunction]
 #[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None, inline_budget=None))]
 pub(crate) fn compile_classes<'py>(

@@ -36,7 +36,12 @@ pub(crate) struct Grammar {
 impl Grammar {
     #[new]
     #[pyo3(signature = (text, root, limits=None))]
-    fn new(py: Python<'_>, text: &str, root: &str, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        root: &str,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
         let limits = self::limits(limits)?;
         let inner = detached(py, || syntax::parse(text, root, &limits))?;
         Ok(Self { inner })

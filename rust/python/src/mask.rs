@@ -15,8 +15,13 @@ pub(crate) struct Unfolder {
 impl Unfolder {
     #[new]
     #[pyo3(signature = (class_of, num_classes, max_bytes=33_554_432))]
-    fn new(class_of: PyReadonlyArray1<'_, i32>, num_classes: usize, max_bytes: usize) -> PyResult<Self> {
-        let inner = mask::Unfolder::new(class_of.as_slice()?, num_classes, max_bytes).map_err(misuse)?;
+    fn new(
+        class_of: PyReadonlyArray1<'_, i32>,
+        num_classes: usize,
+        max_bytes: usize,
+    ) -> PyResult<Self> {
+        let inner =
+            mask::Unfolder::new(class_of.as_slice()?, num_classes, max_bytes).map_err(misuse)?;
         Ok(Self { inner: Mutex::new(inner) })
     }
 

@@ -27,7 +27,8 @@ impl Vocabulary {
             .collect::<Result<_, _>>()
             .map_err(|_| misuse("token bytes take more than 4 GiB"))?;
         let blob = blob.to_vec();
-        let inner = detached(py, || vocabulary::Vocabulary::new(blob, offsets, &stop_ids, &special_ids))?;
+        let inner =
+            detached(py, || vocabulary::Vocabulary::new(blob, offsets, &stop_ids, &special_ids))?;
         Ok(Self { inner })
     }
 

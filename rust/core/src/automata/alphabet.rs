@@ -26,9 +26,9 @@ impl AlphabetBuilder {
     pub fn finish(&self) -> Alphabet {
         let mut class_of = [0u8; 256];
         let mut class = 0u8;
-        for b in 1..256 {
-            class += u8::from(self.starts[b]);
-            class_of[b] = class;
+        for (slot, &starts) in class_of.iter_mut().zip(&self.starts).skip(1) {
+            class += u8::from(starts);
+            *slot = class;
         }
         Alphabet { class_of, len: class as usize + 1 }
     }

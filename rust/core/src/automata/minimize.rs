@@ -55,7 +55,13 @@ pub fn minimize(automaton: &mut Automaton) {
     let start_block = blocks.set_of[0];
     let new_of = |q: u32| {
         let block = blocks.set_of[q as usize];
-        if block == start_block { 0 } else if block == 0 { start_block } else { block }
+        if block == start_block {
+            0
+        } else if block == 0 {
+            start_block
+        } else {
+            block
+        }
     };
     let mut out = Automaton {
         edges: vec![Vec::new(); blocks.len()],

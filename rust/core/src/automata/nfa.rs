@@ -124,7 +124,9 @@ impl Nfa {
             out.edges.push(
                 closure
                     .iter()
-                    .flat_map(|&p| self.edges[p as usize].iter().map(|&(letter, t)| (letter, t + 1)))
+                    .flat_map(|&p| {
+                        self.edges[p as usize].iter().map(|&(letter, t)| (letter, t + 1))
+                    })
                     .collect(),
             );
             out.finals.push(!start && closure.iter().any(|&p| self.finals[p as usize]));

@@ -117,7 +117,9 @@ mod tests {
 
     #[test]
     fn sequences_have_exactly_the_encodings() {
-        let ends = [0, 1, 0x7F, 0x80, 0xFF, 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDFFF, 0xFFFF, 0x10000, 0x10123];
+        let ends = [
+            0, 1, 0x7F, 0x80, 0xFF, 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDFFF, 0xFFFF, 0x10000, 0x10123,
+        ];
         for &a in &ends {
             for &b in ends.iter().filter(|&&b| b >= a) {
                 let got = expand(a, b);

@@ -111,7 +111,10 @@ fn overlaps(frames: &FrameSets, entries: &[FramePair]) -> bool {
 
 /// Each frame with each of its values.
 fn spread(frames: &FrameSets, entries: &[FramePair]) -> Vec<(u32, u32)> {
-    entries.iter().flat_map(|&(value, set)| frames.frames(set).iter().map(move |&f| (f, value))).collect()
+    entries
+        .iter()
+        .flat_map(|&(value, set)| frames.frames(set).iter().map(move |&f| (f, value)))
+        .collect()
 }
 
 /// Pairs of a value and a frame, the frames distinct, as entries sorted by value.

@@ -15,8 +15,8 @@
 
 use super::companions::companions;
 use super::frames::{FrameSetId, FrameSets};
-use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper, hash_of, sort_pairs};
 use crate::network::{Adjacency, BOTTOM, Network};
+use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper, hash_of, sort_pairs};
 use hashbrown::HashTable;
 
 /// A displacement state.
@@ -154,7 +154,8 @@ impl<'a> DisplacementAutomaton<'a> {
     ) -> Result<Vec<FramePair>, OverBudget> {
         let mut alive = Vec::new();
         for frame in frames {
-            let set = if frame == BOTTOM { REST } else { self.stepper.sets.add(&[(frame, REST)])? };
+            let set =
+                if frame == BOTTOM { REST } else { self.stepper.sets.add(&[(frame, REST)])? };
             alive.push((set, self.frames.add(&[frame])));
         }
         alive.sort_unstable();
@@ -211,11 +212,7 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// The state with these entries, each list sorted by its first part, which is distinct.
-    pub(crate) fn intern(
-        &mut self,
-        alive: &[FramePair],
-        popped: &[FramePair],
-    ) -> DisplacementId {
+    pub(crate) fn intern(&mut self, alive: &[FramePair], popped: &[FramePair]) -> DisplacementId {
         let hash = hash_of(&(alive, popped));
         let found = self.table.find(hash, |&id| {
             let (a, b, c) = self.bounds[id as usize];
@@ -248,7 +245,11 @@ impl<'a> DisplacementAutomaton<'a> {
     /// [`OverBudget`] when it would take more work than is allowed; the answer is remembered, so
     /// that every token that passes here gets the same.
     #[inline]
-    pub(crate) fn next(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
+    pub(crate) fn next(
+        &mut self,
+        state: DisplacementId,
+        class: u8,
+    ) -> Result<DisplacementId, OverBudget> {
         let slot = state as usize * self.num_classes + class as usize;
         match self.transitions[slot] {
             UNKNOWN => {

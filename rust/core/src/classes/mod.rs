@@ -146,7 +146,8 @@ fn too_large(limits: &Limits) -> Error {
     Error::Limit {
         limit: "max_automaton_bytes",
         value: limits.max_automaton_bytes as u64,
-        message: "the grammar's frames alone take more; simplify the grammar or raise the limit".into(),
+        message: "the grammar's frames alone take more; simplify the grammar or raise the limit"
+            .into(),
     }
 }
 
@@ -239,7 +240,9 @@ fn number(vocabulary: &Vocabulary, ends: &[End], stats: &mut ClassStats) -> Toke
                 stats.over_budget_tokens += 1;
                 // Ids with the same bytes stand side by side and stay together.
                 match previous {
-                    Some((other, group)) if vocabulary.bytes(other) == vocabulary.bytes(id) => group,
+                    Some((other, group)) if vocabulary.bytes(other) == vocabulary.bytes(id) => {
+                        group
+                    }
                     _ => fresh(),
                 }
             }

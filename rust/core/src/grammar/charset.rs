@@ -15,7 +15,10 @@ impl CharSet {
     /// If a range is backwards or passes 0x10FFFF; the parser refuses both before.
     pub fn new(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let mut ranges: Vec<(u32, u32)> = ranges.into_iter().collect();
-        assert!(ranges.iter().all(|&(a, b)| a <= b && b <= LAST), "ranges are checked by the parser");
+        assert!(
+            ranges.iter().all(|&(a, b)| a <= b && b <= LAST),
+            "ranges are checked by the parser"
+        );
         ranges.sort_unstable();
         let mut out: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
         for (a, b) in ranges {

@@ -47,7 +47,11 @@ impl Unfolder {
             match usize::try_from(class) {
                 Ok(class) if class < num_classes => ids[class].push(token as u32),
                 Err(_) if class == -1 => {}
-                _ => return Err(format!("token {token} has class {class}; there are {num_classes} classes")),
+                _ => {
+                    return Err(format!(
+                        "token {token} has class {class}; there are {num_classes} classes"
+                    ));
+                }
             }
         }
         let row_words = words(class_of.len());

@@ -66,8 +66,9 @@ impl Adjacency {
                 return Err(Error::Limit {
                     limit: "max_network_edges",
                     value: max_entries as u64,
-                    message: "stack adjacency has more pairs; simplify the grammar or raise the limit"
-                        .to_owned(),
+                    message:
+                        "stack adjacency has more pairs; simplify the grammar or raise the limit"
+                            .to_owned(),
                 });
             }
             let id = *ids.entry(set).or_insert_with_key(|set| {

@@ -73,7 +73,11 @@ impl Parents {
 
     /// The rules whose body has the property: sequences when all children have it, choices and
     /// repetitions when one has it, the rest as `known` says.
-    fn least_fixpoint(&self, grammar: &Grammar, known: impl Fn(&Expr) -> Option<bool>) -> Vec<bool> {
+    fn least_fixpoint(
+        &self,
+        grammar: &Grammar,
+        known: impl Fn(&Expr) -> Option<bool>,
+    ) -> Vec<bool> {
         let exprs = grammar.exprs();
         let mut missing: Vec<usize> = exprs
             .iter()
@@ -139,13 +143,16 @@ pub(crate) fn reachable(grammar: &Grammar, skip_lookahead: bool) -> Result<Vec<b
                     }
                 }
                 Expr::Macro(call) => {
-                    refused = earlier(refused, Error::Unsupported {
-                        construct: call.name.clone(),
-                        message: "this macro cannot be compressed exactly yet; \
+                    refused = earlier(
+                        refused,
+                        Error::Unsupported {
+                            construct: call.name.clone(),
+                            message: "this macro cannot be compressed exactly yet; \
                                   write it as rules, or use the full vocabulary"
-                            .to_owned(),
-                        position: grammar.position(id),
-                    });
+                                .to_owned(),
+                            position: grammar.position(id),
+                        },
+                    );
                 }
                 Expr::Empty | Expr::Literal(_) | Expr::Class(_) => {}
             }
@@ -187,10 +194,7 @@ fn refuse_rule(grammar: &Grammar, rule: RuleId, skip_lookahead: bool) -> Option<
     };
     Some(Error::Unsupported {
         construct: construct.to_owned(),
-        message: format!(
-            "rule {:?}: {why}; drop it, or use the full vocabulary",
-            rule.name
-        ),
+        message: format!("rule {:?}: {why}; drop it, or use the full vocabulary", rule.name),
         position: rule.position,
     })
 }

@@ -1,7 +1,7 @@
 //! Right-hand sides to automata.
 
-use super::analysis::Analysis;
 use super::NetworkOptions;
+use super::analysis::Analysis;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, Nfa, call, utf8};
 use crate::error::{Error, Result};
@@ -62,7 +62,14 @@ impl Lowering<'_> {
     }
 
     /// Adds edges for `expr` between two states; parts that are expressions go to `work`.
-    fn expr(&self, nfa: &mut Nfa, expr: ExprId, from: u32, to: u32, work: &mut Vec<(ExprId, u32, u32)>) {
+    fn expr(
+        &self,
+        nfa: &mut Nfa,
+        expr: ExprId,
+        from: u32,
+        to: u32,
+        work: &mut Vec<(ExprId, u32, u32)>,
+    ) {
         match self.grammar.expr(expr) {
             Expr::Empty => nfa.skip(from, to),
             Expr::Literal(bytes) => {

@@ -195,7 +195,9 @@ impl Network {
             return Err(Error::Limit {
                 limit: "max_network_edges",
                 value: limits.max_network_edges as u64,
-                message: format!("the network has {edges} edges; simplify the grammar or raise the limit"),
+                message: format!(
+                    "the network has {edges} edges; simplify the grammar or raise the limit"
+                ),
             });
         }
         out.first = out.first_sets(rules, &base);
@@ -308,7 +310,9 @@ fn check_states(states: usize, limits: &Limits) -> Result<()> {
     Err(Error::Limit {
         limit: "max_network_states",
         value: limits.max_network_states as u64,
-        message: format!("the network has {states} states or more; simplify the grammar or raise the limit"),
+        message: format!(
+            "the network has {states} states or more; simplify the grammar or raise the limit"
+        ),
     })
 }
 
@@ -342,4 +346,3 @@ fn merge_classes(rules: &[Automaton], num_classes: usize) -> Vec<u8> {
         })
         .collect()
 }
-

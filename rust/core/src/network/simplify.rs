@@ -242,7 +242,9 @@ impl Rules {
             for &(letter, q) in edges {
                 match callee(letter) {
                     // The start is not final, so going on from it is starting once more.
-                    Some(b) if b == rule && tail.contains(&(p as u32, b, q)) => nfa.skip(p as u32, 0),
+                    Some(b) if b == rule && tail.contains(&(p as u32, b, q)) => {
+                        nfa.skip(p as u32, 0)
+                    }
                     Some(b) if tail.contains(&(p as u32, b, q)) => nfa.edge(p as u32, letter, end),
                     _ => nfa.edge(p as u32, letter, q),
                 }

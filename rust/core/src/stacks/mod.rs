@@ -92,11 +92,17 @@ impl<'a> Stepper<'a> {
     }
 
     /// The union of what a byte makes of two sets, or `None` and what is missing made pending.
-    fn united(&mut self, left: SetId, right: SetId, class: u8) -> Result<Option<SetId>, OverBudget> {
+    fn united(
+        &mut self,
+        left: SetId,
+        right: SetId,
+        class: u8,
+    ) -> Result<Option<SetId>, OverBudget> {
         match (self.known(left, class), self.known(right, class)) {
             (Some(left), Some(right)) => self.sets.union(left, right).map(Some),
             (l, r) => {
-                self.pending.extend([(left, l), (right, r)].iter().filter(|m| m.1.is_none()).map(|m| m.0));
+                self.pending
+                    .extend([(left, l), (right, r)].iter().filter(|m| m.1.is_none()).map(|m| m.0));
                 Ok(None)
             }
         }

@@ -195,7 +195,13 @@ impl StackSets {
         self.insert(hash, node, ends, depth)
     }
 
-    fn insert(&mut self, hash: u64, node: Node, ends: (u32, u32), depth: u32) -> Result<SetId, OverBudget> {
+    fn insert(
+        &mut self,
+        hash: u64,
+        node: Node,
+        ends: (u32, u32),
+        depth: u32,
+    ) -> Result<SetId, OverBudget> {
         if depth > MAX_DEPTH {
             return Err(OverBudget);
         }

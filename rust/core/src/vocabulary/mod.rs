@@ -24,10 +24,17 @@ impl Vocabulary {
     /// # Errors
     /// [`Error::Vocabulary`] when there is no id, the offsets do not fit, or a stop or special id
     /// is not an id.
-    pub fn new(blob: Vec<u8>, offsets: Vec<u32>, stop_ids: &[u32], special_ids: &[u32]) -> Result<Self> {
+    pub fn new(
+        blob: Vec<u8>,
+        offsets: Vec<u32>,
+        stop_ids: &[u32],
+        special_ids: &[u32],
+    ) -> Result<Self> {
         let size = offsets.len().saturating_sub(1);
         if size == 0 {
-            return Err(Error::Vocabulary("the vocabulary is empty: it needs at least one token".into()));
+            return Err(Error::Vocabulary(
+                "the vocabulary is empty: it needs at least one token".into(),
+            ));
         }
         let fits = offsets[0] == 0
             && offsets.windows(2).all(|w| w[0] <= w[1])
@@ -52,7 +59,8 @@ impl Vocabulary {
         let mut stop_ids = stop_ids.to_vec();
         stop_ids.sort_unstable();
         stop_ids.dedup();
-        let bytes = |id: u32| &blob[offsets[id as usize] as usize..offsets[id as usize + 1] as usize];
+        let bytes =
+            |id: u32| &blob[offsets[id as usize] as usize..offsets[id as usize + 1] as usize];
         let mut keyed: Vec<(u64, u32)> = (0..size as u32)
             .filter(|&id| textual[id as usize])
             .map(|id| (sort_key(bytes(id)), id))
