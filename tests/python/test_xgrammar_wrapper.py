@@ -605,6 +605,36 @@ def test_threads_share_one_compilation() -> None:
     assert all(mask == masks[0] for mask in masks)
 
 
+def test_threads_fill_rows_of_one_bitmask() -> None:
+    """As vLLM does: a row for each request, filled from threads."""
+    _, compiled = compiled_pair("root ::= [ab]* [^a]")
+    matchers = [txgr.GrammarMatcher(compiled) for _ in range(8)]
+    for steps, matcher in enumerate(matchers):
+        assert all(matcher.accept_token(0) for _ in range(steps))
+        if steps % 2:
+            assert matcher.accept_token(6)
+    bitmask = txgr.allocate_token_bitmask(8, 40)
+    errors: list[Exception] = []
+
+    def work(row: int) -> None:
+        try:
+            for _ in range(300):
+                matchers[row].fill_next_token_bitmask(bitmask, row)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(row,)) for row in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    expected = txgr.allocate_token_bitmask(8, 40)
+    for row, matcher in enumerate(matchers):
+        matcher.fill_next_token_bitmask(expected, row)
+    assert bitmask.tolist() == expected.tolist()
+
+
 def test_classes_between_processes(tmp_path) -> None:
     for _ in range(2):
         compiler = txgr.GrammarCompiler(make_info(), cache_dir=tmp_path)

@@ -8,13 +8,15 @@ representatives. Both come from ``Grammar.serialize_json``, not from ``str(gramm
 * ``suffix`` and ``stop`` of Lark rules are not printed at all, so text alone would hide them;
 * token ids can be renamed without a second reading of the grammar language.
 
-The grammar that XGrammar runs differs from the original in three ways, none of which changes what
+The grammar that XGrammar runs differs from the original in four ways, none of which changes what
 ``accept_token`` accepts:
 
 * Lookahead is dropped. It only narrows masks, and the JSON schema converter prints one that is
   wrong for custom separators; without it the mask is what ``accept_token`` accepts.
 * A root that occurs in a body gets a fresh start rule above it, or XGrammar masks tokens that
   run past the end of an inner root.
+* A negated class that excludes characters beyond ASCII is written without negation, or XGrammar
+  masks tokens there that it accepts.
 * Token ids are those of the representatives.
 
 Cost: linear in the grammar.
@@ -345,7 +347,7 @@ class GrammarForm:
         expressions = [
             Expression(expression.kind, tuple(map(rename, expression.data)))
             if expression.kind in _TOKEN_KINDS
-            else expression
+            else _positive(expression)
             for expression in self.expressions
         ]
         rules = [rule.as_list(keep_lookahead=False) for rule in self.rules]
@@ -389,6 +391,31 @@ class GrammarForm:
             optimized=False,
         )
         return xgr.Grammar.deserialize_json(json.dumps(document))
+
+
+def _positive(expression: Expression) -> Expression:
+    """The same class without negation, where what it excludes is not ASCII alone.
+
+    After a rule, XGrammar masks ASCII tokens at a negated class that excludes a range beyond
+    ASCII, though it accepts them: ``"*"+ [^/\\u0100-\\u01ff]`` forbids the token ``*,``.
+    """
+    if expression.kind not in _CLASS_KINDS or not expression.data[0]:
+        return expression
+    ranges = sorted(zip(expression.data[1::2], expression.data[2::2], strict=True))
+    if not ranges:
+        return expression
+    if max(last for _, last in ranges) < 0x80:
+        return expression
+    kept: list[int] = []
+    following = 0
+    for first, last in ranges:
+        if following < first:
+            kept += (following, first - 1)
+        following = max(following, last + 1)
+    if following <= _MAX_CODE_POINT:
+        kept += (following, _MAX_CODE_POINT)
+    # a class of nothing has no positive form
+    return Expression(expression.kind, (0, *kept)) if kept else expression
 
 
 def _is_text(data: tuple[int, ...]) -> bool:

@@ -231,7 +231,6 @@ class FoldedVocabulary:
         self.size = self.never + 1
         self.num_words = -(-self.size // 32)
         inner[inner < 0] = self.never
-        inner[source.empty_ids] = self.never
         self.byte_class_of: Ids = inner
         self.info = xgr.TokenizerInfo(
             [*texts, b"</s>"],
