@@ -38,9 +38,7 @@ class Unfolder:
         num_classes: int,
         max_bytes: int = 33_554_432,
     ) -> Unfolder: ...
-    def unfold(
-        self, class_mask: npt.NDArray[np.int32], row: npt.NDArray[np.int32]
-    ) -> None: ...
+    def unfold(self, class_mask: npt.NDArray[np.int32], row: npt.NDArray[np.int32]) -> None: ...
 
 def compile_classes(
     grammar: Grammar,

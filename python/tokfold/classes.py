@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -170,7 +171,7 @@ class TokenClasses:
             if not sound:
                 raise ValueError("its parts do not fit together")
             bounds = [0, *ends.tolist()]
-            texts = [blob[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+            texts = [blob[a:b] for a, b in itertools.pairwise(bounds)]
             return cls(class_of, ids, texts, header)
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(

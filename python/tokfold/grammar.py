@@ -150,7 +150,7 @@ class Grammar:
         return cls._converted("from_lark", text, **options)
 
     @classmethod
-    def from_structural_tag(cls, tag: Any, **options: Any) -> Grammar:
+    def from_structural_tag(cls, tag: object, **options: Any) -> Grammar:
         """The grammar of a structural tag, by XGrammar's own converter.
 
         Raises:
@@ -159,7 +159,7 @@ class Grammar:
         return cls._converted("from_structural_tag", tag, **options)
 
     @classmethod
-    def _converted(cls, converter: str, source: Any, **options: Any) -> Grammar:
+    def _converted(cls, converter: str, source: object, **options: Any) -> Grammar:
         xgr = require("xgrammar", "xgrammar", f"Grammar.{converter}")
         try:
             printed = str(getattr(xgr.Grammar, converter)(source, **options))

@@ -394,10 +394,10 @@ class GrammarForm:
 
 
 def _positive(expression: Expression) -> Expression:
-    """The same class without negation, where what it excludes is not ASCII alone.
+    r"""The same class without negation, where what it excludes is not ASCII alone.
 
     After a rule, XGrammar masks ASCII tokens at a negated class that excludes a range beyond
-    ASCII, though it accepts them: ``"*"+ [^/\\u0100-\\u01ff]`` forbids the token ``*,``.
+    ASCII, though it accepts them: ``"*"+ [^/\u0100-\u01ff]`` forbids the token ``*,``.
     """
     if expression.kind not in _CLASS_KINDS or not expression.data[0]:
         return expression
