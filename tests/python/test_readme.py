@@ -124,7 +124,8 @@ def test_check_prints_what_is_shown() -> None:
         env=environment(),
     )
     assert result.returncode == 1, result.stderr
-    assert result.stdout.rstrip().splitlines() == expected.rstrip().splitlines()
+    printed = [line.rstrip() for line in result.stdout.rstrip().splitlines()]
+    assert printed == expected.rstrip().splitlines()
 
 
 def test_commands_of_the_command_line(tmp_path: Path) -> None:

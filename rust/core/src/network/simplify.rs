@@ -17,8 +17,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rules of at most so many states are always inlined.
 const TINY: usize = 10;
-/// Rules of more states than this are never inlined: a long chain of rules would take quadratic
-/// time, since each step makes the caller's automaton anew.
+/// Rules of more states than this are inlined a few times only: each step of a long chain of rules
+/// makes the caller's automaton anew, which would take quadratic time.
+const MEDIUM: usize = 120;
+/// How often a rule between `MEDIUM` and `LARGE` may be inlined.
+const MEDIUM_TIMES: usize = 64;
+/// Rules of more states than this are never inlined.
 const LARGE: usize = 500;
 /// The same inside a recursive component, of which there are few and no long chains.
 const LARGE_RECURSIVE: usize = 4_000;
@@ -37,6 +41,8 @@ pub(crate) struct Rules {
     pub(crate) prune: bool,
     /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
+    /// How often a rule larger than `MEDIUM` may still be inlined.
+    medium_left: usize,
     /// Rules that are known to lie on no cycle of calls.
     acyclic: Vec<bool>,
 }
@@ -44,7 +50,15 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn new(automata: Vec<Automaton>, start: usize, budget: usize, prune: bool) -> Self {
         let n = automata.len();
-        Self { automata, start, budget, prune, uses: vec![0; n], acyclic: vec![false; n] }
+        Self {
+            automata,
+            start,
+            budget,
+            prune,
+            uses: vec![0; n],
+            medium_left: MEDIUM_TIMES,
+            acyclic: vec![false; n],
+        }
     }
 
     /// Simplifies until nothing changes, or a few times.
@@ -130,7 +144,8 @@ impl Rules {
     fn is_cheap(&self, b: usize) -> bool {
         let size = self.automata[b].len();
         let growth = self.uses[b].saturating_sub(1).saturating_mul(size);
-        size <= TINY || (growth <= self.budget && size <= LARGE)
+        let bound = if self.medium_left > 0 { LARGE } else { MEDIUM };
+        size <= TINY || (growth <= self.budget && size <= bound)
     }
 
     /// Inlines members of a recursive component into the other members while that is cheap. Of
@@ -191,6 +206,8 @@ impl Rules {
         if chosen.is_empty() {
             return;
         }
+        let medium = chosen.iter().filter(|&&b| self.automata[b].len() > MEDIUM).count();
+        self.medium_left = self.medium_left.saturating_sub(medium);
         let caller = &self.automata[rule];
         let mut nfa = Nfa::default();
         nfa.embed(caller, true);
