@@ -226,6 +226,21 @@ def test_one_processor_for_one_generation_after_another(model, inputs, compiled)
     assert generate(model, inputs, processor).tolist() == first.tolist()
 
 
+def test_a_new_prompt_of_the_next_length(compiled, info, tokenizer) -> None:
+    processor = GrammarLogitsProcessor(compiled)
+    brace = tokenizer.encode("{", add_special_tokens=False)
+
+    def mask(row: list[int]) -> list[bool]:
+        scores = processor(torch.tensor([row]), torch.zeros(1, info.vocab_size))
+        return (scores[0] == 0).tolist()
+
+    start = mask([5, 6])
+    assert mask([5, 6, *brace]) != start
+    assert mask([5, 7, *brace]) == start  # another prompt that ends in a brace
+    assert mask([5, 7, *brace, *brace]) != start
+    assert mask([5, 7, *brace]) == start  # the same prompt again
+
+
 def test_a_token_that_was_masked(compiled, info) -> None:
     processor = GrammarLogitsProcessor(compiled)
     processor(torch.tensor([[5]]), torch.zeros(1, info.vocab_size))

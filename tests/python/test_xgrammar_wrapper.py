@@ -208,13 +208,15 @@ def test_errors_of_the_compiler() -> None:
 # ---------------------------------------------------------------------- bitmasks
 
 
-@pytest.mark.parametrize("grammar", ['root ::= "a"*', "root[lazy] ::= [ab]*"])
+@pytest.mark.parametrize("grammar", ["root ::= [ab]*", "root[max_chars=9] ::= [ab]*"])
 @pytest.mark.filterwarnings("ignore::tokfold.FallbackWarning")
 def test_bitmasks_of_any_kind(grammar: str) -> None:
-    _, compiled = compiled_pair(grammar)
+    info = make_info(TOKENS + [b"x"] * 24 + [b"a", b"ba", b"x", b"b"])
+    _, compiled = compiled_pair(grammar, info)
     matcher = txgr.GrammarMatcher(compiled)
     expected = torch.zeros(2, dtype=torch.int32)
     matcher.fill_next_token_bitmask(expected)
+    assert expected[1] != 0
 
     for rows in (torch.zeros(3, 2, dtype=torch.int32), np.zeros((3, 2), dtype=np.int32)):
         matcher.fill_next_token_bitmask(rows, 1)
