@@ -22,7 +22,7 @@ import tokfold  # noqa: E402
 from tokfold.cli.inputs import read_packaged_tekken  # noqa: E402
 
 GRAMMARS = sorted((Path(__file__).parents[2] / "grammars").glob("*/*.gbnf"))
-POSITIONS = 24 if LONG else 2
+POSITIONS = 24 if LONG else 4
 """Masks for each grammar; one takes up to a second."""
 
 

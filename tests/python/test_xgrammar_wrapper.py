@@ -740,10 +740,11 @@ def test_fallback_at_a_limit() -> None:
         _ = compiled.classes
 
 
-def test_a_vocabulary_without_tokens_reads_strings() -> None:
+@pytest.mark.parametrize("tokens", [[], [b"", b""]])
+def test_a_vocabulary_without_tokens_reads_strings(tokens: list[bytes]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compiled = txgr.GrammarCompiler(xgr.TokenizerInfo([])).compile_regex("ab")
+        compiled = txgr.GrammarCompiler(xgr.TokenizerInfo(tokens)).compile_regex("ab")
     matcher = txgr.GrammarMatcher(compiled, terminate_without_stop_token=True)
     assert matcher.accept_string("ab")
     assert matcher.is_terminated()

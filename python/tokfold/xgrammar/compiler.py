@@ -327,7 +327,7 @@ class GrammarCompiler:
         folded: FoldedVocabulary | None = None
         reason: TokfoldError | None = None
         inner: xgr.CompiledGrammar
-        if self._source.size == 0:  # a matcher of strings
+        if not any(self._source.token_bytes):  # a matcher of strings
             inner = compile_plain()
         else:
             try:
@@ -400,7 +400,7 @@ class GrammarCompiler:
 
     def _token_id(self, token: str) -> int | str:
         try:
-            return self._source.info.decoded_vocab.index(token.encode())
+            return self._source.token_bytes.index(token.encode())
         except ValueError:
             raise xgr.InvalidStructuralTagError(
                 f'Invalid structural tag error: Token string "{token}" not found in vocabulary'
