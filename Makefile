@@ -14,11 +14,11 @@ export TOKFOLD_HYPOTHESIS ?= fast
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	&& echo $$p && break; done)
+	2>/dev/null && echo $$p && break; done)
 BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check
-MATURIN := VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
+MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 # One interpreter for every build, or PyO3 is built anew for each.
 export PYO3_PYTHON := $(PY)
 

@@ -49,12 +49,13 @@ r1 ::= "c" r1 root "a" | root r2 | r2 r2 | "b"
 r2 ::= r1 root r2 r1 | r2 root r1 r2 | "c"
 """
 HEAVY = """
-root ::= r2 r2 "c" root | "c" "b" r3 | r2 | "c"
-r1 ::= "b" root r5 r4 | "c" "a" | "a"
-r2 ::= r2 r2 root r1 | root r4 "a" | root "a" r4 | r1 r3 r5 | "c"
-r3 ::= r4 | root "b" r1 | "a"
-r4 ::= "a" | "b" | "c"
-r5 ::= "c" root "b" root | r3 | "b"
+root ::= r0
+r0 ::= r2 r2 "c" r0 | "c" "b" r3 | r2 | "c"
+r1 ::= "b" r0 r5 r4 | "c" "a" | "a"
+r2 ::= r2 r2 r0 r1 | r0 r4 "a" | r0 "a" r4 | r1 r3 r5 | "c"
+r3 ::= r4 | r0 "b" r1 | "a" | "a"
+r4 ::= "a" | "b" | "c" | "b" | "c"
+r5 ::= "c" r0 "b" r0 | r3 | "b"
 """
 
 
@@ -702,7 +703,8 @@ LONG_WORK = """
     else:
         text = GRAMMAR
         digests = (hashlib.sha256(str(i).encode()).digest() for i in range(80_000))
-        tokens = [bytes(b"abc"[b % 3] for b in d[: 1 + d[-1] % 12]) for d in digests]
+        tokens = (bytes(b"abc"[b % 3] for b in d[: 1 + d[-1] % 12]) for d in digests)
+        tokens = list(dict.fromkeys(tokens))
     grammar, vocabulary = Grammar.from_ebnf(text), Vocabulary(tokens)
     print("go", flush=True)
     try:

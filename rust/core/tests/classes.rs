@@ -3,6 +3,7 @@
 //! representatives, budgets, cancelling and limits.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -72,18 +73,24 @@ fn number(word: &[u8]) -> usize {
     (3usize.pow(word.len() as u32) - 1) / 2 + value
 }
 
+/// For each string up to [`LONGEST`] the places of its two parts at every cut.
+fn cuts() -> &'static [Vec<(usize, usize)>] {
+    static CUTS: OnceLock<Vec<Vec<(usize, usize)>>> = OnceLock::new();
+    let of = |w: &Vec<u8>| (0..=w.len()).map(|k| (number(&w[..k]), number(&w[k..]))).collect();
+    CUTS.get_or_init(|| words(LONGEST).iter().map(of).collect())
+}
+
 /// The strings of each rule up to [`LONGEST`], by derivation until nothing is new.
 fn languages(rules: &Rules) -> Vec<Vec<bool>> {
-    let words = words(LONGEST);
-    let mut known = vec![vec![false; words.len()]; RULES];
+    let mut known = vec![vec![false; cuts().len()]; RULES];
     loop {
         let mut next = known.clone();
         for (rule, alternatives) in rules.iter().enumerate() {
             for alternative in alternatives {
-                let mut here = vec![false; words.len()];
+                let mut here = vec![false; cuts().len()];
                 here[0] = true;
                 for symbol in alternative {
-                    here = extended(&words, &here, symbol, &known);
+                    here = extended(&here, symbol, &known);
                 }
                 next[rule].iter_mut().zip(here).for_each(|(old, new)| *old |= new);
             }
@@ -96,16 +103,20 @@ fn languages(rules: &Rules) -> Vec<Vec<bool>> {
 }
 
 /// What is in `left` followed by one more symbol.
-fn extended(words: &[Vec<u8>], left: &[bool], symbol: &Symbol, known: &[Vec<bool>]) -> Vec<bool> {
-    let is_symbol = |part: &[u8]| match *symbol {
-        Symbol::Letter(b) => part == [b],
-        Symbol::Rule(rule) => known[rule][number(part)],
+fn extended(left: &[bool], symbol: &Symbol, known: &[Vec<bool>]) -> Vec<bool> {
+    let mut letters = vec![false; left.len()];
+    let right = match *symbol {
+        Symbol::Rule(rule) => &known[rule],
+        Symbol::Letter(b) => {
+            letters[number(&[b])] = true;
+            &letters
+        }
         Symbol::Repeat(b, min, max) => {
-            (min..=max).contains(&part.len()) && part.iter().all(|&x| x == b)
+            (min..=max.min(LONGEST)).for_each(|n| letters[number(&vec![b; n])] = true);
+            &letters
         }
     };
-    let fits = |w: &Vec<u8>| (0..=w.len()).any(|k| left[number(&w[..k])] && is_symbol(&w[k..]));
-    words.iter().map(fits).collect()
+    cuts().iter().map(|cuts| cuts.iter().any(|cut| left[cut.0] && right[cut.1])).collect()
 }
 
 fn vocabulary(tokens: &[&[u8]], stop: &[u32], special: &[u32]) -> Vocabulary {
