@@ -48,7 +48,8 @@ fn text(rules: &Rules) -> String {
         Symbol::Rule(rule) => format!("r{rule} "),
         Symbol::Repeat(b, min, max) => format!("\"{}\"{{{min},{max}}} ", b as char),
     };
-    let alternative = |a: &Vec<Symbol>| format!("\"\" {}", a.iter().map(symbol).collect::<String>());
+    let alternative =
+        |a: &Vec<Symbol>| format!("\"\" {}", a.iter().map(symbol).collect::<String>());
     let body = |r: &Vec<Vec<Symbol>>| r.iter().map(alternative).collect::<Vec<_>>().join("| ");
     rules.iter().enumerate().map(|(i, rule)| format!("r{i} ::= {}\n", body(rule))).collect()
 }
@@ -134,7 +135,11 @@ fn grammar(text: &str) -> Grammar {
     parse(text, root, &Limits::default()).expect("well-formed")
 }
 
-fn folded(grammar: &Grammar, vocabulary: &Vocabulary, options: &ClassOptions) -> Result<(TokenClasses, ClassStats)> {
+fn folded(
+    grammar: &Grammar,
+    vocabulary: &Vocabulary,
+    options: &ClassOptions,
+) -> Result<(TokenClasses, ClassStats)> {
     compile(grammar, vocabulary, options, &mut |_| true)
 }
 
@@ -148,7 +153,7 @@ fn uses(language: &[bool], token: &[u8], contexts: &[Vec<u8>]) -> Vec<bool> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::default())]
 
     /// Also where budgets are too small for the grammar: then there are more classes, never wrong
     /// ones.
@@ -304,9 +309,13 @@ fn limits_are_named() {
         ("max_network_edges", 5)
     );
     // The grammar's own adjacency, not only its edges.
-    let calls: String = (0..40).map(|i| format!("| \"{i}\" root [a-{}] ", (b'a' + i % 26) as char)).collect();
+    let calls: String =
+        (0..40).map(|i| format!("| \"{i}\" root [a-{}] ", (b'a' + i % 26) as char)).collect();
     let text = format!("root ::= \"x\" root \"y\" {calls}| \"z\"");
-    assert_eq!(limit(&text, Limits { max_network_edges: 150, ..defaults() }), ("max_network_edges", 150));
+    assert_eq!(
+        limit(&text, Limits { max_network_edges: 150, ..defaults() }),
+        ("max_network_edges", 150)
+    );
 }
 
 /// A bound on memory gives classes of their own to the tokens that no longer fit.
@@ -320,6 +329,8 @@ fn a_full_automaton_is_over_budget() {
             assert!(stats.over_budget_tokens > 0);
             assert_ne!(classes.class_of[3], classes.class_of[0]);
         }
-        Err(error) => assert!(matches!(error, Error::Limit { limit: "max_automaton_bytes", value: 1, .. })),
+        Err(error) => {
+            assert!(matches!(error, Error::Limit { limit: "max_automaton_bytes", value: 1, .. }))
+        }
     }
 }

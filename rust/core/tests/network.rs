@@ -147,7 +147,8 @@ impl Definition {
             return self.nothing();
         }
         let join = |right: &[bool]| -> Vec<bool> {
-            let has = |cuts: &Vec<(usize, usize)>| cuts.iter().any(|c| a.language[c.0] && right[c.1]);
+            let has =
+                |cuts: &Vec<(usize, usize)>| cuts.iter().any(|c| a.language[c.0] && right[c.1]);
             self.cuts.iter().map(has).collect()
         };
         let within_b = join(&b.prefixes);
@@ -241,8 +242,14 @@ fn agrees(network: &Network, meaning: &Meaning) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Each case is eight networks and all strings; `PROPTEST_CASES` sets four times the number.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases / 4, ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(config())]
 
     #[test]
     fn strings_and_prefixes_are_those_of_the_grammar(bodies in vec(tree(), RULES)) {
@@ -382,7 +389,8 @@ fn the_empty_string_is_a_flag_of_the_whole() {
 /// Both bounds are met exactly, and the error names the bound and the rule.
 #[test]
 fn states_and_edges_are_bounded() {
-    let grammar = parse("root ::= long\nlong ::= \"a\"{200}", "root", &Limits::default()).expect("well-formed");
+    let grammar = parse("root ::= long\nlong ::= \"a\"{200}", "root", &Limits::default())
+        .expect("well-formed");
     let network = |limits: Limits| {
         Network::new(&grammar, &NetworkOptions { limits, ..NetworkOptions::default() })
     };
@@ -397,7 +405,9 @@ fn states_and_edges_are_bounded() {
     }
     let edges = Limits { max_network_edges: 100, ..Limits::default() };
     match network(edges).map(|n| n.to_string()) {
-        Err(Error::Limit { limit, value, .. }) => assert_eq!((limit, value), ("max_network_edges", 100)),
+        Err(Error::Limit { limit, value, .. }) => {
+            assert_eq!((limit, value), ("max_network_edges", 100))
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -405,15 +415,21 @@ fn states_and_edges_are_bounded() {
 /// Whatever bound on states is in force, the language is the grammar's or there is an error.
 #[test]
 fn a_bound_never_changes_the_language() {
-    for text in ["root ::= \"a\"{40}", "root ::= (\"ab\" | \"a\"){3,40} \"c\"", "root ::= (\"a\"{3}){10}"] {
+    for text in
+        ["root ::= \"a\"{40}", "root ::= (\"ab\" | \"a\"){3,40} \"c\"", "root ::= (\"a\"{3}){10}"]
+    {
         let grammar = parse(text, "root", &Limits::default()).expect("well-formed");
         let whole = Network::new(&grammar, &NetworkOptions::default()).expect("fits").to_string();
         for max_network_states in 1..200 {
             let limits = Limits { max_network_states, ..Limits::default() };
             match Network::new(&grammar, &NetworkOptions { limits, ..NetworkOptions::default() }) {
                 // finding: as above, between 4 states and as many as there are
-                Ok(network) => assert_eq!(network.to_string(), whole, "{text} {max_network_states}"),
-                Err(error) => assert!(matches!(error, Error::Limit { limit: "max_network_states", .. })),
+                Ok(network) => {
+                    assert_eq!(network.to_string(), whole, "{text} {max_network_states}")
+                }
+                Err(error) => {
+                    assert!(matches!(error, Error::Limit { limit: "max_network_states", .. }))
+                }
             }
         }
     }

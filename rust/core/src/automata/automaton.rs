@@ -1,6 +1,6 @@
 //! Automata without epsilon edges.
 
-use super::{Letter, callee};
+use super::{Letter, callee, is_marker};
 
 /// The language of one rule without the empty string. State 0 is the start; it is not final.
 ///
@@ -65,7 +65,7 @@ impl Automaton {
     pub fn trim(&mut self) {
         let mut incoming = vec![Vec::new(); self.len()];
         for (p, edges) in self.edges.iter().enumerate() {
-            for &(_, q) in edges {
+            for &(_, q) in edges.iter().filter(|e| !is_marker(e.0)) {
                 incoming[q as usize].push(p as u32);
             }
         }
@@ -82,7 +82,7 @@ impl Automaton {
             return;
         }
         for edges in &mut self.edges {
-            edges.retain(|&(_, q)| alive[q as usize]);
+            edges.retain(|&(letter, q)| is_marker(letter) || alive[q as usize]);
         }
         self.renumber();
     }

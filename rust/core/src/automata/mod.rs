@@ -24,10 +24,20 @@ pub type Letter = u32;
 /// The first letter that is a call: `FIRST_CALL + rule`.
 pub const FIRST_CALL: Letter = 256;
 
+/// The first letter that is a marker: no byte and no call, so nothing ever reads it. It keeps
+/// states apart that would be equal without it.
+pub const FIRST_MARKER: Letter = 1 << 31;
+
+/// Whether a letter is a marker.
+#[inline]
+pub fn is_marker(letter: Letter) -> bool {
+    letter >= FIRST_MARKER
+}
+
 /// The rule that a letter calls, if it is a call.
 #[inline]
 pub fn callee(letter: Letter) -> Option<usize> {
-    (letter >= FIRST_CALL).then(|| (letter - FIRST_CALL) as usize)
+    (FIRST_CALL..FIRST_MARKER).contains(&letter).then(|| (letter - FIRST_CALL) as usize)
 }
 
 /// The letter that calls a rule.

@@ -42,6 +42,9 @@ pub(crate) fn companions(
     alone(network.start(), &mut found, stepper)?;
     reached[network.start() as usize] = true;
     for q in 0..n as u32 {
+        if network.is_cut(q) {
+            alone(q, &mut found, stepper)?;
+        }
         for call in network.calls(q) {
             alone(call.start, &mut found, stepper)?;
             alone(call.to, &mut found, stepper)?;
@@ -94,7 +97,8 @@ fn after(
     if only && !calls {
         return bare(network, stepper, t); // by far the most: a letter inside a literal
     }
-    let after = stepper.step(from, class)?;
+    // Too deep a chain of calls: the bare state is always sound.
+    let Ok(after) = stepper.step(from, class) else { return bare(network, stepper, t) };
     let sets = &stepper.sets;
     if sets.depth(after) > MAX_DEPTH || sets.entries(after).len() > MAX_TOPS {
         return bare(network, stepper, t);

@@ -111,8 +111,10 @@ pub fn compile(
         &NetworkOptions {
             prune: options.prune,
             skip_lookahead: options.skip_lookahead,
-            // One more than a token can read, so that the far side of a bound is seen as well.
-            repeat_window: Some(vocabulary.longest() as u32 + 1),
+            // A token's whole view fits on either side of a bound, with one to spare (DESIGN.md).
+            repeat_window: u32::try_from(vocabulary.longest())
+                .ok()
+                .and_then(|n| n.checked_mul(2)?.checked_add(2)),
             inline_budget: options.inline_budget,
             limits: options.limits.clone(),
         },

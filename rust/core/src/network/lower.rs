@@ -3,10 +3,12 @@
 use super::NetworkOptions;
 use super::analysis::Analysis;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
-use crate::automata::{Automaton, Nfa, call, utf8};
+use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, utf8};
 use crate::error::{Error, Result};
 use crate::grammar::{Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// The byte classes of all terminals of a grammar.
 pub(crate) fn alphabet(grammar: &Grammar) -> Alphabet {
@@ -27,12 +29,42 @@ pub(crate) fn alphabet(grammar: &Grammar) -> Alphabet {
     builder.finish()
 }
 
+/// For each expression a number that structurally equal expressions share.
+pub(crate) fn shapes(grammar: &Grammar) -> Vec<u32> {
+    let mut ids: FxHashMap<(u8, Vec<u32>), u32> = FxHashMap::default();
+    let mut out: Vec<u32> = Vec::with_capacity(grammar.exprs().len());
+    for (i, expr) in grammar.exprs().iter().enumerate() {
+        let of = |child: &ExprId| out[child.index()];
+        let key = match expr {
+            Expr::Empty => (0, Vec::new()),
+            Expr::Literal(bytes) => (1, bytes.iter().map(|&b| u32::from(b)).collect()),
+            Expr::Class(set) => (2, set.ranges().iter().flat_map(|&(a, b)| [a, b]).collect()),
+            Expr::Rule(rule) => (3, vec![rule.0]),
+            Expr::Sequence(parts) => (4, parts.iter().map(of).collect()),
+            Expr::Choice(parts) => (5, parts.iter().map(of).collect()),
+            Expr::Repeat { body, min, max } => {
+                (6, vec![of(body), *min, u32::from(max.is_some()), max.unwrap_or(0)])
+            }
+            // Refused before it is lowered; equal to itself only.
+            Expr::Macro(_) => (7, vec![i as u32]),
+        };
+        let next = ids.len() as u32;
+        out.push(*ids.entry(key).or_insert(next));
+    }
+    out
+}
+
 /// Writes the right-hand sides of one grammar as automata.
 pub(crate) struct Lowering<'a> {
     pub(crate) grammar: &'a Grammar,
     pub(crate) alphabet: &'a Alphabet,
     pub(crate) analysis: &'a Analysis,
     pub(crate) options: &'a NetworkOptions,
+    /// For each expression a number that equal expressions share.
+    pub(crate) shapes: &'a [u32],
+    /// The marker of each position of each repetition that was cut: by the body's shape, the
+    /// bounds and the position.
+    pub(crate) markers: RefCell<FxHashMap<(u32, u32, Option<u32>, u32), u32>>,
 }
 
 impl Lowering<'_> {
@@ -124,10 +156,13 @@ impl Lowering<'_> {
 
     /// Copies of the body, one for each count that some token can tell apart.
     ///
-    /// Beyond `repeat_window` copies on either side of the lower bound, all look alike to a token
-    /// that is no longer than the window: whatever it reads, it sees a stretch of copies of one
-    /// kind, or one of the two bounds, and every such view occurs in the shortened chain as well.
-    /// So equal displacements there are equal displacements in the long chain.
+    /// Beyond `repeat_window` copies on either side of the lower bound, all look alike to a token:
+    /// whatever it reads inside the chain, it sees a stretch of copies of one kind, or one of the
+    /// two bounds, and every such view occurs in the shortened chain as well (DESIGN.md).
+    ///
+    /// But two repetitions with different bounds must not become equal by being cut: what leads
+    /// to them would be merged. So each position of a cut chain has a marker, an edge that nothing
+    /// ever reads, which is the same only where body, bounds and position are.
     fn repeat(
         &self,
         nfa: &mut Nfa,
@@ -139,6 +174,20 @@ impl Lowering<'_> {
         let window = self.options.repeat_window.unwrap_or(u32::MAX);
         let required = min.min(window);
         let optional = max.map(|max| max.saturating_sub(min).min(window));
+        let cut_min = required < min;
+        let cut_max = max.is_some_and(|max| optional < Some(max.saturating_sub(min)));
+        let mut sink = None;
+        // A state of its own for a position, with a marker that tells how far it is.
+        let mut own = |nfa: &mut Nfa, at: u32, position: u32| {
+            let sink = *sink.get_or_insert_with(|| nfa.state());
+            let state = nfa.state();
+            nfa.skip(at, state);
+            let mut markers = self.markers.borrow_mut();
+            let next = FIRST_MARKER + markers.len() as u32;
+            let key = (self.shapes[body.index()], min, max, position);
+            nfa.edge(state, *markers.entry(key).or_insert(next), sink);
+            state
+        };
         let mut at = from;
         let mut budget = self.options.limits.max_network_states.saturating_sub(nfa.len());
         let mut step = |nfa: &mut Nfa, work: &mut Vec<(ExprId, u32, u32)>, at: u32| {
@@ -150,7 +199,10 @@ impl Lowering<'_> {
                 next
             })
         };
-        for _ in 0..required {
+        for i in 0..required {
+            if cut_min || cut_max {
+                at = own(nfa, at, i);
+            }
             let Some(next) = step(nfa, work, at) else { return };
             at = next;
         }
@@ -162,7 +214,10 @@ impl Lowering<'_> {
                 work.push((body, hub, hub));
             }
             Some(count) => {
-                for _ in 0..count {
+                for i in 0..count {
+                    if cut_max {
+                        at = own(nfa, at, required + i);
+                    }
                     nfa.skip(at, to);
                     let Some(next) = step(nfa, work, at) else { return };
                     at = next;

@@ -22,7 +22,7 @@ mod simplify;
 pub use adjacency::{Adjacency, BOTTOM};
 
 use crate::automata::alphabet::Alphabet;
-use crate::automata::{Automaton, FIRST_CALL, call, callee};
+use crate::automata::{Automaton, FIRST_CALL, call, callee, is_marker};
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
@@ -36,8 +36,9 @@ pub struct NetworkOptions {
     pub prune: bool,
     /// Ignore `(= ...)`: for grammars whose lookahead is implied by the rules.
     pub skip_lookahead: bool,
-    /// Keep at most so many copies on either side of a repetition's lower bound. Exact for
-    /// tokens of at most so many bytes; `None` keeps all.
+    /// Keep at most so many copies on either side of a repetition's lower bound: exact for the
+    /// displacement of tokens of less than half as many bytes, not for recognition. `None` keeps
+    /// all.
     pub repeat_window: Option<u32>,
     /// Growth in states that inlining one rule may cause.
     pub inline_budget: usize,
@@ -93,6 +94,8 @@ pub struct Network {
     call_starts: Vec<u32>,
     calls: Vec<Call>,
     first: Vec<ClassSet>,
+    /// States that stand for several positions of a repetition whose bounds were cut.
+    cut: Vec<bool>,
 }
 
 impl Network {
@@ -115,7 +118,15 @@ impl Network {
             });
         }
         let alphabet = lower::alphabet(grammar);
-        let lowering = lower::Lowering { grammar, alphabet: &alphabet, analysis: &facts, options };
+        let shapes = lower::shapes(grammar);
+        let lowering = lower::Lowering {
+            grammar,
+            alphabet: &alphabet,
+            analysis: &facts,
+            options,
+            shapes: &shapes,
+            markers: Default::default(),
+        };
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
         let mut states = 0;
         for (i, &reachable) in reachable.iter().enumerate() {
@@ -170,20 +181,24 @@ impl Network {
             call_starts: vec![0],
             calls: Vec::new(),
             first: Vec::new(),
+            cut: Vec::new(),
         };
         for (automaton, &offset) in rules.iter().zip(&base).filter(|(a, _)| !a.is_empty()) {
             let rule = out.rule_starts.len() as u32;
             out.rule_starts.push(offset);
             for (edges, &is_final) in automaton.edges.iter().zip(&automaton.finals) {
                 let from = out.edges.len();
+                let mut alone = false;
                 for &(letter, q) in edges {
                     match callee(letter) {
+                        None if is_marker(letter) => alone = true,
                         Some(b) => out.calls.push(Call { start: base[b], to: q + offset }),
                         None => out.edges.push((map[letter as usize], q + offset)),
                     }
                 }
                 out.edges[from..].sort_unstable();
                 dedup_from(&mut out.edges, from);
+                out.cut.push(alone);
                 out.rule_of.push(rule);
                 out.finals.push(is_final);
                 out.edge_starts.push(out.edges.len() as u32);
@@ -250,7 +265,7 @@ impl Network {
         &self.alphabet
     }
 
-    /// The start state. Nothing leads to it.
+    /// The start state. Minimization may have merged it with an equal state that is not final.
     pub fn start(&self) -> u32 {
         self.start
     }
@@ -280,6 +295,11 @@ impl Network {
         !self.finals[q]
             || self.edge_starts[q] != self.edge_starts[q + 1]
             || self.call_starts[q] != self.call_starts[q + 1]
+    }
+
+    /// Whether the state stands for several positions of a repetition whose bounds were cut.
+    pub(crate) fn is_cut(&self, state: u32) -> bool {
+        self.cut[state as usize]
     }
 
     /// The byte edges of a state, sorted by class.

@@ -1,0 +1,667 @@
+"""Bad input: a named error that says what to do, or the answer, soon, and never a crash.
+
+Each case runs in a process of its own, since what is tested for would take the tests along: a
+crash, gigabytes, minutes. The process has 4 GB of address space and some seconds of CPU time, and
+most cases run a second time in a thread with a stack of 256 KiB, as a server might start it.
+Times are CPU times, so that they hold on a busy machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import tokfold
+from tokfold import (
+    ArtifactError,
+    Grammar,
+    GrammarSyntaxError,
+    LimitExceededError,
+    Limits,
+    TokenClasses,
+    UnsupportedGrammarError,
+    Vocabulary,
+    VocabularyError,
+    compile_classes,
+    recognize,
+)
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs resource limits")
+
+SECONDS = 2.0
+"""CPU seconds that a step may take: the issue's second, and one for slower machines."""
+CPU_SECONDS = 6
+SMALL_STACK = 256 << 10
+# Bare exceptions that would escape to a user; PanicException is not even an Exception.
+NAMED = {
+    "ok",
+    "ArtifactError",
+    "GrammarSyntaxError",
+    "LimitExceededError",
+    "UnsupportedGrammarError",
+    "VocabularyError",
+}
+
+CHILD = """
+import json, resource, sys, threading, time
+gigabytes, seconds, stack = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+from tokfold import *
+import tokfold.recognition, tokfold.classes, tokfold.grammar
+resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
+BYTES = [bytes([b]) for b in range(256)]
+MORE = [b"ab", b"aa", b"((", b"))", b"()", b"xx", b'","', b"123", b"stop"]
+WORDS = Vocabulary([*BYTES, *MORE], stop_token_ids=[264])
+STEPS = []
+
+def step(name, work):
+    began = time.process_time()
+    result, value, limit = None, None, None
+    try:
+        result = work()
+        outcome = "ok"
+    except BaseException as error:
+        outcome, value, limit = type(error).__name__, str(error)[:500], getattr(error, "limit", None)
+    if outcome == "ok":
+        value = {"Recognition": lambda r: [r.accepted, r.read], "TokenClasses": len}.get(
+            type(result).__name__, lambda r: None)(result)
+    took = time.process_time() - began
+    print(json.dumps([name, outcome, value, limit, round(took, 3)]), flush=True)
+    return result
+
+def both(text, sample, vocabulary=WORDS):
+    "Read, fold with and without pruning, recognize."
+    grammar = step("read", lambda: Grammar.from_ebnf(text))
+    if grammar is not None:
+        step("pruned", lambda: compile_classes(grammar, vocabulary))
+        step("unpruned", lambda: compile_classes(grammar, vocabulary, prune=False))
+        step("recognized", lambda: recognize(grammar, sample))
+
+def main():
+    exec(compile(sys.stdin.read(), "case", "exec"), globals())
+
+if stack:
+    threading.stack_size(stack)
+    thread = threading.Thread(target=main)
+    thread.start()
+    thread.join()
+else:
+    main()
+print("end", flush=True)
+"""
+
+
+class Step:
+    """What became of one call in the other process."""
+
+    def __init__(self, name: str, outcome: str, value, limit: str | None, seconds: float) -> None:
+        self.name, self.outcome, self.value = name, outcome, value
+        self.limit, self.seconds = limit, seconds
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.outcome} {self.value} in {self.seconds} s"
+
+
+def run(body: str, stack: int = 0, seconds: int = CPU_SECONDS, prefix: str = "") -> dict[str, Step]:
+    """The steps of a script, after checking that it ended by itself."""
+    process = subprocess.run(
+        [sys.executable, "-c", prefix + CHILD, "4", str(seconds), str(stack)],
+        input=textwrap.dedent(body),
+        env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    *lines, end = process.stdout.splitlines() or [""]
+    steps = [Step(*json.loads(line)) for line in lines if line.startswith("[")]
+    trouble = f"ended with {process.returncode} after {steps}: {process.stderr[:300]}"
+    assert (process.returncode, end) == (0, "end"), trouble
+    return {step.name: step for step in steps}
+
+
+def check(steps: dict[str, Step], seconds: float = SECONDS) -> dict[str, Step]:
+    """Hold every step against what any input may come to."""
+    assert steps
+    for step in steps.values():
+        assert step.outcome in NAMED, step
+        assert step.seconds < seconds, step
+        if step.outcome == "LimitExceededError":
+            # finding: a recognition's depth is a limit that Limits does not have
+            assert step.limit in Limits().as_fields(), step
+        if step.outcome != "ok":
+            assert len(step.value) > 30, "says what to do"
+    return steps
+
+
+def outcomes(steps: dict[str, Step]) -> list[str]:
+    return [step.outcome for step in steps.values()]
+
+
+RULES = """
+N = {n}
+def rules(first, each, last=""):
+    lines = [first, *(each(i) for i in range(N)), *([last] if last else [])]
+    return "\\n".join(lines)
+"""
+
+# Name: number of rules, text, sample, and what recognition must say, where it says something.
+MANY_RULES = {
+    "flat": (
+        100_000,
+        """rules("root ::= " + " | ".join(f"r{i}" for i in range(N)),
+                 lambda i: f'r{i} ::= "k{i}"')""",
+        '"k99999"',
+        [True, 6],
+    ),
+    # finding: 20 s; a chain of 100,000 is inlined in quadratic time
+    "chain": (
+        100_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "x" r{i + 1}', f'r{N} ::= "y"')""",
+        '"x" * N + "y"',
+        [True, 100_001],
+    ),
+    "chain of 5,000": (
+        5_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "x" r{i + 1}', f'r{N} ::= "y"')""",
+        '"x" * N + "y"',
+        [True, 5_001],
+    ),
+    # finding: more than 45 s
+    "left chain": (
+        100_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= r{i + 1} "x" | r{i + 1} "y"', f'r{N} ::= "y"')""",
+        '"y" + "xy" * (N // 2)',
+        [True, 100_001],
+    ),
+    "left chain of 2,000": (
+        2_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= r{i + 1} "x" | r{i + 1} "y"', f'r{N} ::= "y"')""",
+        '"y" + "xy" * (N // 2)',
+        [True, 2_001],
+    ),
+    "cycle of 2,000": (
+        2_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "x" r{(i + 1) % N} | "y"')""",
+        '"x" * 100_000 + "y"',
+        [True, 100_001],
+    ),
+    # finding: more than 120 s
+    "cycle of 100,000": (
+        100_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "x" r{(i + 1) % N} | "y"')""",
+        '"x" * 1_000 + "y"',
+        [True, 1_001],
+    ),
+    "bracket cycle of 2,000": (
+        2_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "(" r{(i + 1) % N} ")" r{i * 7 % N} | "y"')""",
+        '"(" * 300 + "y" + ")y" * 300',
+        [True, 901],
+    ),
+    # finding: more than 45 s
+    "bracket cycle of 100,000": (
+        100_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "(" r{(i + 1) % N} ")" r{i * 7 % N} | "y"')""",
+        '"(" * 300 + "y" + ")y" * 300',
+        [True, 901],
+    ),
+    "left cycle of 2,000": (
+        2_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= r{(i + 1) % N} "x" | "y"')""",
+        '"y" + "x" * 2_000',
+        None,
+    ),
+    "left cycle of 100,000": (
+        100_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= r{(i + 1) % N} "x" | "y"')""",
+        '"y"',
+        None,
+    ),
+    "tangled left cycle of 300": (
+        300,
+        """rules("root ::= r0", lambda i: f'r{i} ::= r{(i + 1) % N} "x" | r{i * 7 % N} "z" | "y"')""",
+        '"y" + "xz" * 100',
+        [True, 201],
+    ),
+    "names only": (
+        100_000,
+        """rules("root ::= r0", lambda i: f"r{i} ::= r{i + 1}", f'r{N} ::= "y"')""",
+        '"y"',
+        [True, 1],
+    ),
+    "right-nested, 2,000": (
+        2_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "(" r{i + 1} ")" | "[" r{i + 1} "]"',
+                 f'r{N} ::= "y"')""",
+        '"([" * (N // 2) + "y" + "])" * (N // 2)',
+        [True, 4_001],
+    ),
+    # finding: 4 to 6 s
+    "right-nested": (
+        100_000,
+        """rules("root ::= r0", lambda i: f'r{i} ::= "(" r{i + 1} ")" | "[" r{i + 1} "]"',
+                 f'r{N} ::= "y"')""",
+        '"(" * 100',
+        [False, 100],
+    ),
+    # finding: recognition gives up before the first byte
+    "doubling": (
+        3_000,
+        """rules("root ::= r0", lambda i: f"r{i} ::= r{i + 1} r{i + 1}", f'r{N} ::= "y"')""",
+        '"yyyy"',
+        [False, 4],
+    ),
+    # finding: 10 s
+    "optional rules": (
+        3_000,
+        """rules("root ::= " + " ".join(f"r{i}" for i in range(N)),
+                 lambda i: f'r{i} ::= "k{i}" | ""')""",
+        '"k1k2k2999"',
+        [True, 9],
+    ),
+    "unused": (
+        300_000,
+        """rules('root ::= "a"', lambda i: f'a_rule_that_nobody_uses_{i} ::= "x"')""",
+        '"a"',
+        [True, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MANY_RULES)
+def test_many_rules(name):
+    n, text, sample, expected = MANY_RULES[name]
+    steps = check(run(RULES.format(n=n) + f"both({text}, {sample})"))
+    found = steps["recognized"]
+    if expected is None:
+        assert found.outcome == "LimitExceededError"
+    else:
+        # The limits may be reached, but then in the same way for folding.
+        assert (found.outcome, found.value) == ("ok", expected) or (
+            {s.limit for s in steps.values()} - {None} and found.outcome == "LimitExceededError"
+        )
+        if n <= 2_000:
+            assert outcomes(steps) == ["ok"] * 4
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in MANY_RULES if "finding" not in n and MANY_RULES[n][0] <= 5_000]
+)
+def test_many_rules_on_a_small_stack(name):
+    n, text, sample, _ = MANY_RULES[name]
+    steps = run(RULES.format(n=n) + f"both({text}, {sample})", SMALL_STACK, 60)
+    assert set(outcomes(steps)) <= NAMED
+
+
+@pytest.mark.parametrize("name", ["names only", "left cycle of 100,000", "unused"])
+def test_100_000_rules_on_a_small_stack(name):
+    n, text, sample, _ = MANY_RULES[name]
+    check(run(RULES.format(n=n) + f"both({text}, {sample})", SMALL_STACK))
+
+
+# Name: text, sample, and what recognition must say (None: any named outcome).
+GRAMMARS = {
+    "1,000 levels": ("'root ::= ' + '(' * 1000 + '\"a\"' + ')' * 1000", "'a'", [True, 1]),
+    "10,000 levels": ("'root ::= ' + '(' * 10_000 + '\"a\"' + ')' * 10_000", "'a'", None),
+    "10,000 open": ("'root ::= ' + '(' * 10_000", "'a'", None),
+    "10,000 stars": ("'root ::= \"a\"' + '*' * 10_000", "'a'", None),
+    # finding: recognition takes 2 to 4 s
+    "{0,1000000}": ("'root ::= \"a\"{0,1000000}'", "'a' * 1000", [True, 1_000]),
+    "[^x]{0,1000000}": ("'root ::= [^x]{0,1000000}'", "'a' * 1000", None),
+    "{1000000}": ("'root ::= \"a\"{1000000}'", "'a' * 1000", [False, 1_000]),
+    # finding: recognition takes 10 s and 1.4 GB, and then answers for a shortened repetition
+    "{4000000000,}": ("'root ::= \"a\"{4000000000,}'", "'a' * 1000", None),
+    "{0,4000000000}": ("'root ::= \"a\"{0,4000000000} \"b\"'", "'ab'", None),
+    # finding: aborts the process (SIGABRT) when it asks for 4 GiB
+    "repeated repetition": (
+        "'root ::= ((\"a\"{0,1000}){0,1000}){0,1000}'",
+        "'a' * 1000",
+        None,
+    ),
+    "repeated repetition of one or more": (
+        "'root ::= ((\"ab\"{1,1000}){1,1000}){1,1000}'",
+        "'ab' * 1000",
+        None,
+    ),
+    # finding: more than 45 s in recognition
+    "ambiguous repetition": (
+        "'root ::= ((([ab] \"a\"){1,100}){1,100}){1,100}'",
+        "'ba' * 100",
+        None,
+    ),
+    "repeated rule": (
+        "'root ::= r{0,1000000}\\nr ::= \"(\" r \")\" | \"ab\"'",
+        "'ab'",
+        None,
+    ),
+    "subset construction": ("'root ::= [ab]* \"a\" [ab]{25}'", "'ab' * 1000", [True, 2_000]),
+    "subset construction, 300": ("'root ::= [ab]* \"a\" [ab]{300}'", "'ab' * 1000", None),
+    # finding: a 160 KB text ends the process: 4 GB are not enough
+    "optional words": (
+        "'root ::= ' + ' '.join(f'\"k{i}\"?' for i in range(20_000))",
+        "'k1k2'",
+        None,
+    ),
+    "2,000 optional words": (
+        "'root ::= ' + ' '.join(f'\"k{i}\"?' for i in range(2_000))",
+        "'k1k2'",
+        [True, 4],
+    ),
+    "ambiguous": (
+        "'root ::= root root | root root root | \"a\" | \"\"'",
+        "'a' * 1000",
+        [True, 1_000],
+    ),
+    "ambiguous brackets": (
+        "'root ::= root root | root root root | \"a\" | \"(\" root \")\" | \"(\" root \"]\" | \"\"'",
+        "'(((a)a])' * 100",
+        [True, 800],
+    ),
+    "a class of 60,000 characters": (
+        "'root ::= [' + ''.join(chr(c) for c in range(0x400, 0x20000, 2) if c >> 11 != 27) + ']*'",
+        "'\\u0402' * 100",
+        [True, 200],
+    ),
+    "all but 60,000 characters": (
+        "'root ::= [^' + ''.join(chr(c) for c in range(0x400, 0x20000, 2) if c >> 11 != 27) + ']*'",
+        "'\\u0403' * 100",
+        [True, 200],
+    ),
+    # finding: more than 45 s
+    "100 classes of 5,000 characters": (
+        "'root ::= ' + ' '.join('[^' + ''.join(chr(c) for c in range(0x400 + k, 0x4000, 3)) + ']?'"
+        " for k in range(100))",
+        "'abc'",
+        None,
+    ),
+    "100,000 words": (
+        "'root ::= ' + ' | '.join(f'\"key number {i * 7919}\"' for i in range(100_000))",
+        "'key number 7919'",
+        [True, 15],
+    ),
+    # finding: 5 s
+    "100,000 random words": (
+        "'root ::= ' + ' | '.join(f'\"{(i + 1) * 7919 ** 5 % 10 ** 14:014}\"' for i in range(100_000))",
+        "'x'",
+        [False, 0],
+    ),
+    "10 MB, one literal": ("'root ::= \"' + 'a' * 10_000_000 + '\"'", "'aaa'", None),
+    # finding: 9 to 13 s
+    "10 MB, classes": ("'root ::= ' + '[ab]' * 2_500_000", "'aaa'", None),
+    "10 MB, alternatives": ("'root ::= ' + '|'.join(['\"ab\"'] * 2_000_000)", "'ab'", [True, 2]),
+    # finding: aborts the process (SIGABRT) when it asks for 4 GiB
+    "10 MB, optional letters": ("'root ::= ' + '\"a\"?' * 2_500_000", "'a'", None),
+    "10 MB, comments": ("'root ::= \"a\"' + '\\n# ' * 3_300_000", "'a'", [True, 1]),
+    "10 MB, no end of a literal": ("'root ::= \"' + 'a' * 10_000_000", "'a'", None),
+    "10 MB of zeros": ("'\\0' * 10_000_000", "'a'", None),
+    "10 MB, one name": ("'root ::= ' + 'a' * 10_000_000", "'a'", None),
+}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_grammars(name):
+    text, sample, expected = GRAMMARS[name]
+    steps = check(run(f"both({text}, {sample})"))
+    if expected is not None:
+        assert (steps["recognized"].outcome, steps["recognized"].value) == ("ok", expected)
+    elif "recognized" not in steps:
+        assert steps["read"].outcome in ("LimitExceededError", "GrammarSyntaxError")
+
+
+SMALL = ["1,000 levels", "10,000 levels", "10,000 stars", "subset construction", "ambiguous"]
+SMALL += ["ambiguous brackets", "2,000 optional words", "10 MB, alternatives"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_grammars_on_a_small_stack(name):
+    text, sample, _ = GRAMMARS[name]
+    check(run(f"both({text}, {sample})", SMALL_STACK))
+
+
+@pytest.mark.parametrize("levels", [900, 5_000, 1_000_000])
+@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+def test_deep_texts(levels, stack):
+    """Recognition keeps as many levels as it can and says so when there are more."""
+    body = f"""
+        n = {levels}
+        plain = Grammar.from_ebnf('root ::= "(" root ")" | "a"')
+        step("plain", lambda: recognize(plain, "(" * n + "a" + ")" * n))
+        ambiguous = Grammar.from_ebnf('root ::= "(" root ")" | "(" root "]" | root root | "a"')
+        step("ambiguous", lambda: recognize(ambiguous, "(" * n + "a" + ")" * n))
+        tail = Grammar.from_ebnf('root ::= "(" root | "a"')
+        step("tail", lambda: recognize(tail, "(" * n + "a"))
+        """
+    steps = check(run(body, stack))
+    assert steps["tail"].value == [True, levels + 1]
+    if levels == 900:
+        assert steps["plain"].value == [True, 2 * levels + 1]
+
+
+# Rules that say nothing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root ::= root",
+        "root ::= a\na ::= b\nb ::= a",
+        'root ::= "a" root',
+        'root ::= root "a"',
+        'root ::= root "a" | root root',
+        "root ::= []",
+        'root ::= [] | "a" []',
+        'root ::= []{1,5} | ("a" root){2,}',
+    ],
+)
+def test_a_language_without_strings(text):
+    grammar = Grammar.from_ebnf("# first\n" + text)
+    vocabulary = Vocabulary([b"a", b"aa", b"b", b"</s>"], stop_token_ids=[3])
+    for refused in (
+        lambda: compile_classes(grammar, vocabulary),
+        lambda: recognize(grammar, "a"),
+    ):
+        with pytest.raises(UnsupportedGrammarError, match="the language is empty") as caught:
+            refused()
+        assert (caught.value.construct, caught.value.line, caught.value.column) == ("root", 2, 1)
+    kept = compile_classes(grammar, vocabulary, prune=False)
+    assert kept.class_of[2] == -1
+    assert kept.num_stop_classes == 1
+
+
+@pytest.mark.parametrize("text", ['root ::= ""', 'root ::= "a"{0}', "root ::= []*", "root ::= []?"])
+def test_a_language_of_the_empty_string(text):
+    grammar = Grammar.from_ebnf(text)
+    found = compile_classes(grammar, Vocabulary([b"a", b"</s>"], stop_token_ids=[1]))
+    assert found.class_of.tolist() == [-1, 0]
+    assert recognize(grammar, "").accepted
+    assert not recognize(grammar, "a").accepted
+
+
+# Files that are no grammars
+
+TEXT = 'root ::= "ab" [a-z]* (digit | "é"{1,3})? # note\ndigit ::= [0-9] | Token(1)\n'
+
+
+def test_truncated_texts():
+    """Cut anywhere: a grammar or a syntax error within the text."""
+    read = 0
+    for end in range(len(TEXT)):
+        cut = TEXT[:end]
+        try:
+            Grammar.from_ebnf(cut)
+            read += 1
+        except GrammarSyntaxError as error:
+            lines = cut.split("\n")
+            assert 1 <= error.line <= len(lines), (cut, error)
+            assert 1 <= error.column <= len(lines[error.line - 1]) + 1, (cut, error)
+            assert str(error).startswith(f"line {error.line}, column {error.column}: ")
+    assert 0 < read < len(TEXT)
+
+
+def test_truncated_files(tmp_path):
+    data = TEXT.encode()
+    for end in range(len(data)):
+        (tmp_path / "g").write_bytes(data[:end])
+        try:
+            Grammar.from_file(tmp_path / "g")
+        except GrammarSyntaxError as error:
+            assert error.line in (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0", b"\xff\xfe", bytes(range(256)), b"\x7fELF" + bytes(1000), b"\x89PNG\r\n\x1a\n", b"PK"],
+)
+def test_binary_files(tmp_path, data):
+    (tmp_path / "g").write_bytes(data)
+    with pytest.raises(GrammarSyntaxError) as caught:
+        Grammar.from_file(tmp_path / "g")
+    assert (caught.value.line, len(str(caught.value)) > 20) == (1, True)
+
+
+def test_a_large_binary_file(tmp_path):
+    (tmp_path / "g").write_bytes(os.urandom(1000) + bytes(10_000_000))
+    body = f"step('read', lambda: Grammar.from_file({str(tmp_path / 'g')!r}))"
+    assert check(run(body))["read"].outcome == "GrammarSyntaxError"
+
+
+def test_no_file_and_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Grammar.from_file(tmp_path / "none")
+    with pytest.raises(OSError, match=r"directory|denied"):
+        Grammar.from_file(tmp_path)
+
+
+# Vocabularies
+
+
+@pytest.mark.parametrize("tokens", [[], [b""], [None, b""]])
+def test_an_empty_vocabulary(tokens):
+    with pytest.raises(VocabularyError, match="empty"):
+        Vocabulary(tokens)
+
+
+@pytest.mark.parametrize("stop", [[3], [-1], [2**32], [2**70], [0, 3]])
+def test_a_stop_token_outside(stop):
+    with pytest.raises(VocabularyError, match=r"stop_token_ids"):
+        Vocabulary([b"a", b"b", b"c"], stop_token_ids=stop)
+
+
+@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+def test_a_token_of_a_megabyte(stack):
+    body = """
+        M = 1_000_000
+        for name, text, token in (
+            ("star", "root ::= [a-z]*", b"a" * M),
+            ("open", 'root ::= "(" root ")" | "a"', b"(" * M),
+            ("close", 'root ::= "(" root ")" | "a"', b")" * M),
+            ("both", 'root ::= "(" root ")" | "a"', b"(" * (M // 2) + b")" * (M // 2)),
+            ("ambiguous", 'root ::= root root | root root root | "a" | ""', b"a" * M),
+            ("palindrome", 'root ::= "a" root "a" | "b" root "b" | ""', b"ab" * (M // 2)),
+            ("subsets", 'root ::= [ab]* "a" [ab]{25}', b"ab" * (M // 2)),
+        ):
+            grammar = Grammar.from_ebnf(text)
+            step(name, lambda: compile_classes(grammar, Vocabulary([*BYTES, token])))
+        """
+    steps = check(run(body, stack))
+    assert set(outcomes(steps)) == {"ok"}
+    assert steps["star"].value == 1
+
+
+def test_a_token_of_a_megabyte_and_a_repetition():
+    """Its length decides how many copies there are of what is repeated."""
+    body = """
+        vocabulary = Vocabulary([*BYTES, b"a" * 1_000_000])
+        for text in ('root ::= "a"{0,1000000}', 'root ::= ("a" | "b" root "c"){0,1000000}'):
+            grammar = Grammar.from_ebnf(text)
+            step(text, lambda: compile_classes(grammar, vocabulary))
+        """
+    # finding: 17 s
+    check(run(body))
+
+
+@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+@pytest.mark.parametrize("prune", [True, False])
+def test_tokens_of_10_000_brackets(stack, prune):
+    """Past some depth a token is a class of its own; not one is taken for another."""
+    body = """
+        text = 'root ::= "(" root ")" root | "[" root "]" root | "(" root "]" | "a" | ""'
+        grammar = Grammar.from_ebnf(text)
+        tokens = [*BYTES]
+        for half in (b"(", b")", b"([", b"])", b")("):
+            tokens += [half * n for n in (100, 490, 499, 500, 501, 999, 1000, 1001, 5000)]
+        tokens += [b"(" * n + b")" * n for n in (499, 501, 5000)]
+        tokens += [b")" * n + b"(" * n for n in (499, 501, 5000)]
+        tokens += [b"(" * n + b"a" + b"]" * n for n in (499, 501, 5000)]
+        found = step("fold", lambda: compile_classes(grammar, Vocabulary(tokens), prune=PRUNE))
+        apart = [found.class_of[tokens.index(b"(" * n)] for n in (100, 499, 1000, 5000)]
+        step("apart", lambda: None if len(set(apart)) == 4 else 1 / 0)
+        """
+    steps = check(run(body.replace("PRUNE", str(prune)), stack))
+    assert outcomes(steps) == ["ok", "ok"]
+
+
+# Artefacts
+
+
+def test_an_artefact_of_another_tokenizer(tmp_path):
+    grammar = Grammar.from_ebnf('root ::= "a"')
+    ours, theirs = Vocabulary([b"a", b"b"]), Vocabulary([b"b", b"a"])
+    compile_classes(grammar, theirs).save(tmp_path / "x")
+    with pytest.raises(ArtifactError, match="made for another vocabulary .* compile them again"):
+        TokenClasses.load(tmp_path / "x", grammar=grammar, vocabulary=ours)
+
+
+def test_truncated_artefacts(tmp_path):
+    compile_classes(Grammar.from_ebnf('root ::= "a"'), Vocabulary([b"a", b"b"])).save(tmp_path / "x")
+    data = (tmp_path / "x").read_bytes()
+    for end in range(len(data)):
+        (tmp_path / "x").write_bytes(data[:end])
+        with pytest.raises(ArtifactError, match=r"x: .*(ompile it again|artefact)"):
+            TokenClasses.load(tmp_path / "x")
+
+
+FULL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+"""
+
+
+def test_a_full_disk(tmp_path):
+    """Nothing is half-written: not beside what stood there, not in the cache."""
+    grammar = Grammar.from_ebnf("root ::= [a-z]+")
+    compile_classes(grammar, Vocabulary([b"a"])).save(tmp_path / "x")
+    before = (tmp_path / "x").read_bytes()
+    body = f"""
+        import warnings
+        grammar = Grammar.from_ebnf("root ::= [a-z]+")
+        vocabulary = Vocabulary([b"%d" % i for i in range(2_000)] + [b"a"])
+        classes = compile_classes(grammar, vocabulary)
+        step("save", lambda: classes.save({str(tmp_path / "x")!r}))
+        step("save new", lambda: classes.save({str(tmp_path / "y")!r}))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            cached = compile_classes(grammar, vocabulary, cache_dir={str(tmp_path / "c")!r})
+        assert cached == classes
+        step("warned", lambda: [str(w.message) for w in caught if "cannot be written" in str(w.message)][0])
+        """
+    steps = run(body, prefix=FULL_DISK)
+    assert outcomes(steps) == ["ArtifactError", "ArtifactError", "ok"]
+    assert "cannot be written: File too large" in steps["save"].value
+    assert (tmp_path / "x").read_bytes() == before
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["x"]
+
+
+def test_errors_are_those_that_are_documented():
+    """What this file relies on: the names are exceptions of the package."""
+    for name in NAMED - {"ok"}:
+        assert issubclass(getattr(tokfold, name), tokfold.TokfoldError)
+    with pytest.raises(LimitExceededError):
+        Grammar.from_ebnf('root ::= "abc"', limits=Limits(max_grammar_bytes=3))
