@@ -8,6 +8,7 @@ threads, limits. Whether classes are *right* is the business of ``test_classes_p
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 import signal
@@ -296,8 +297,12 @@ def test_small_bounds_tell_tokens_apart():
 def test_bounds_at_the_length_of_the_longest_token():
     """A window one too small would take them for unbounded."""
     for bound in range(1, 12):
-        taken = folded(f'root ::= "x" "a"{{0,{bound}}} "y"', [b"x", *(b"a" * n for n in range(1, 9))])
-        assert [n for n in range(1, 9) if taken[b"a" * n] != -1] == list(range(1, min(bound, 8) + 1))
+        taken = folded(
+            f'root ::= "x" "a"{{0,{bound}}} "y"', [b"x", *(b"a" * n for n in range(1, 9))]
+        )
+        assert [n for n in range(1, 9) if taken[b"a" * n] != -1] == list(
+            range(1, min(bound, 8) + 1)
+        )
 
 
 # What is refused, and what is not
@@ -356,7 +361,9 @@ def test_an_implied_lookahead_says_nothing():
 
 def test_options_that_leave_the_language_alone():
     plain = 'root ::= "x" a | b\na ::= "a"+\nb ::= "b"'
-    optioned = plain.replace("a :", 'a[capture="it", temperature=0.5] :').replace("b :", "b[capture] :")
+    optioned = plain.replace("a :", 'a[capture="it", temperature=0.5] :').replace(
+        "b :", "b[capture] :"
+    )
     tokens = [b"x", b"a", b"b", b"xa", b"aa", b"ax"]
     assert folded(optioned, tokens) == folded(plain, tokens)
 
@@ -523,7 +530,9 @@ def counted(monkeypatch):
 @pytest.mark.filterwarnings("error")
 def test_found_again_in_the_cache(nested, vocabulary, classes, tmp_path, counted):
     folder = tmp_path / "new" / "cache"
-    results = [compile_classes(nested, vocabulary, cache_dir=d) for d in (folder, str(folder), folder)]
+    results = [
+        compile_classes(nested, vocabulary, cache_dir=d) for d in (folder, str(folder), folder)
+    ]
     assert len(counted) == 1
     assert all(result == classes for result in results)
     assert all(r.representatives == classes.representatives for r in results)
@@ -550,7 +559,9 @@ def test_what_the_cache_keeps_apart(nested, vocabulary, tmp_path, counted):
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty", "text", "other"])
-def test_a_damaged_entry_is_named_and_made_again(nested, vocabulary, classes, tmp_path, counted, damage):
+def test_a_damaged_entry_is_named_and_made_again(
+    nested, vocabulary, classes, tmp_path, counted, damage
+):
     compile_classes(nested, vocabulary, cache_dir=tmp_path)
     (entry,) = tmp_path.iterdir()
     good = entry.read_bytes()
@@ -583,7 +594,9 @@ def test_a_cache_that_is_a_file(nested, vocabulary, tmp_path):
 def test_errors_are_not_cached(vocabulary, tmp_path):
     for _ in range(2):
         with pytest.raises(UnsupportedGrammarError):
-            compile_classes(Grammar.from_ebnf("root ::= root"), vocabulary, cache_dir=tmp_path / "c")
+            compile_classes(
+                Grammar.from_ebnf("root ::= root"), vocabulary, cache_dir=tmp_path / "c"
+            )
     assert not (tmp_path / "c").exists() or not list((tmp_path / "c").iterdir())
 
 
@@ -771,7 +784,7 @@ def test_other_threads_go_on():
         stop.set()
         thread.join()
     during = [began, *(t for t in ticks if began < t < ended), ended]
-    gaps = [b - a for a, b in zip(during, during[1:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(during)]
     assert ended - began > 0.05, "too short to tell"
     assert max(gaps) < (ended - began) / 2
     assert len(during) > 10
@@ -841,7 +854,7 @@ def test_limits_of_folding(text, limit, value):
 def test_limits_of_recognition():
     grammar = Grammar.from_ebnf('root ::= "(" root ")" | "a"')
     for text, limits in (("(" * 5_000, Limits()), ("(" * 900, Limits(max_automaton_bytes=1_000))):
-        with pytest.raises(LimitExceededError, match="raise|nested") as caught:
+        with pytest.raises(LimitExceededError, match=r"raise|nested") as caught:
             recognize(grammar, text, limits)
         # finding: the depth of a recognition is no field of Limits ("stack depth")
         assert caught.value.limit in Limits().as_fields()
@@ -953,7 +966,7 @@ def test_arrays_that_do_not_fit(classes):
             unfolder.unfold(mask, row)
     frozen = np.zeros(1, np.int32)
     frozen.flags.writeable = False
-    with pytest.raises((ValueError, TypeError), match="read-only|writeable|writable"):
+    with pytest.raises((ValueError, TypeError), match=r"read-only|writeable|writable"):
         unfolder.unfold(right, frozen)
     for wrong in (np.zeros(1, np.int64), np.zeros((1, 1), np.int32), [0], None):
         with pytest.raises(TypeError):

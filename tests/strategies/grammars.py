@@ -160,8 +160,7 @@ class _Builder:
     def build(self) -> Grammar:
         rules = {name: self.rule(name) for name in self.names}
         for before, name in pairwise(self.names):
-            if isinstance(rules[name], Repeat):
-                # XGrammar 0.2.8 overflows its stack on `r ::= r{0,2}` and its like.
+            if is_bare_repetition(rules[name]):
                 rules[name] = Choice((self.terminal(), rules[name]))
             if name not in reachable_rules(rules, "root") and self.chance(0.95):
                 link: Expr = Ref(name)
@@ -170,9 +169,20 @@ class _Builder:
                         (self.literal(), link) if self.chance(0.5) else (link, self.literal())
                     )
                 rules[before] = Choice((rules[before], link))
-        if isinstance(rules["root"], Repeat):
+        if is_bare_repetition(rules["root"]):
             rules["root"] = Choice((self.terminal(), rules["root"]))
         return Grammar(rules)
+
+
+def is_bare_repetition(body: Expr) -> bool:
+    """Whether a rule is nothing but a repetition.
+
+    Compiling `r ::= r{0,2}`, or the same by way of another rule, overflows XGrammar 0.2.8's stack.
+    """
+    if isinstance(body, Seq):
+        rest = [item for item in body.items if not isinstance(item, Empty)]
+        return len(rest) == 1 and is_bare_repetition(rest[0])
+    return isinstance(body, Repeat)
 
 
 def reachable_rules(rules: Mapping[str, Expr], root: str) -> set[str]:

@@ -1,0 +1,495 @@
+"""Grammars in: every way to make one, what it says of itself, and what it says when it cannot.
+
+The language itself is tested beside the parser, in Rust; here it is what a Python user holds in
+hand: texts, files, XGrammar's converters, printing, pickles, errors with their places.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tokfold
+from tokfold import (
+    Grammar,
+    GrammarSyntaxError,
+    LimitExceededError,
+    Limits,
+    MissingExtraError,
+    TokfoldError,
+    Vocabulary,
+    compile_classes,
+    recognize,
+)
+
+FOLDER = Path(__file__).parents[2] / "grammars"
+FILES = sorted(FOLDER.rglob("*.ebnf")) + sorted(FOLDER.rglob("*.gbnf"))
+
+TEXTS = [
+    'root ::= "a"',
+    'root ::= ""',
+    "root ::= []",
+    "root ::= [^]",
+    'root ::= "a" | "b" "c" | ""',
+    'root ::= ("a" | "b")* "c"? ("d" "e")+ "f"{3} "g"{3,} "h"{3,50000}',
+    r'root ::= "\n\r\t\\\"\x41\u00e9\U0001F600\0" [\]\-\^a-z\\] [^"\\\x00-\x1f]',
+    'root ::= "é😀" [α-ω]',
+    'root ::= root root | "a" root "b" | ""',
+    "root ::= a\n  b # comment\n| c\na ::= \"a\"\nb ::= 'b'\nc ::= [c]".replace("'b'", '"b"'),
+    'root ::= a\na[lazy, max_tokens=5, max_chars=7, capture="x", temperature=1.5] ::= "a" (= "b")',
+    'root ::= TagDispatch(("<t>", a), loop_after_dispatch=false) | Token(1, 2)\na ::= "a"',
+    'a-b.c_1 ::= "x"\nroot ::= a-b.c_1',
+]
+
+
+def accepts(grammar: Grammar, *texts: str | bytes) -> list[bool]:
+    return [recognize(grammar, text).accepted for text in texts]
+
+
+# Printing
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_printed_is_read_back(text):
+    grammar = Grammar.from_ebnf(text)
+    printed = str(grammar)
+    again = Grammar.from_ebnf(printed)
+    assert again == grammar
+    assert str(again) == printed
+    assert (again.rule_names, again.root) == (grammar.rule_names, grammar.root)
+    assert again.fingerprint == grammar.fingerprint
+    assert str(grammar) is str(grammar), "printed once"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_real_grammars_are_read_back(path):
+    grammar = Grammar.from_file(path)
+    assert Grammar.from_ebnf(str(grammar)) == grammar
+
+
+def test_there_are_real_grammars():
+    assert len(FILES) >= 10
+
+
+def test_layout_is_no_difference():
+    one = Grammar.from_ebnf('root ::= "a" | b "c"\nb ::= "b"')
+    for text in (
+        '# first\nroot   ::=   "a"   | b   "c" # x\n\n\nb::="b"\n\n',
+        'root ::= "a"\n  | b\n    "c"\nb ::=\n "b"',
+        'root ::= "a" | (b "c")\r\nb ::= (("b"))\r\n',
+        'root ::= "\\x61" | b "\\u0063"\nb ::= "\\U00000062"',
+    ):
+        other = Grammar.from_ebnf(text)
+        assert other == one
+        assert hash(other) == hash(one)
+        assert other.fingerprint == one.fingerprint
+
+
+def test_what_is_a_difference():
+    texts = [
+        'root ::= "a" | b "c"\nb ::= "b"',
+        'root ::= b "c" | "a"\nb ::= "b"',
+        'b ::= "b"\nroot ::= "a" | b "c"',
+        'root ::= "a" | x "c"\nx ::= "b"',
+        'root ::= "a" | b "c"\nb[lazy] ::= "b"',
+        'root ::= "a" | b "c"\nb ::= "b" (= "c")',
+        'root ::= "a" | b "c"\nb ::= [b]',
+    ]
+    grammars = [Grammar.from_ebnf(text) for text in texts]
+    grammars += [Grammar.from_ebnf(texts[0], "b"), Grammar.from_ebnf(texts[0], lookahead="implied")]
+    assert len(set(grammars)) == len(grammars)
+    assert len({grammar.fingerprint for grammar in grammars}) == len(grammars)
+    for i, one in enumerate(grammars):
+        assert [one == other for other in grammars] == [i == j for j in range(len(grammars))]
+
+
+def test_fingerprints_are_the_same_in_every_process():
+    grammar = Grammar.from_ebnf(TEXTS[5])
+    script = f"from tokfold import *; print(Grammar.from_ebnf({TEXTS[5]!r}).fingerprint)"
+    path = str(Path(tokfold.__file__).parent.parent)
+    for seed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert done.stdout.strip() == grammar.fingerprint
+    assert len(grammar.fingerprint) == 64
+
+
+# Values
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_pickles_and_copies(text):
+    grammar = Grammar.from_ebnf(text, lookahead="implied")
+    again = pickle.loads(pickle.dumps(grammar))
+    for other in (again, copy.copy(grammar), copy.deepcopy(grammar)):
+        assert other == grammar
+        assert hash(other) == hash(grammar)
+        assert other.lookahead == "implied"
+        assert str(other) == str(grammar)
+
+
+def test_a_pickle_keeps_the_root():
+    grammar = Grammar.from_ebnf('a ::= "x"\nb ::= a "y"', "b")
+    assert pickle.loads(pickle.dumps(grammar)).root == "b"
+
+
+def test_a_pickle_of_what_raised_limits_let_in():
+    deep = "root ::= " + "(" * 1_500 + '"a" "b"' + ")*" * 1_500
+    grammar = Grammar.from_ebnf(deep, limits=Limits(max_nesting=5_000))
+    # finding: it is read back under the usual limits
+    assert pickle.loads(pickle.dumps(grammar)) == grammar
+
+
+def test_names_and_repr():
+    grammar = Grammar.from_ebnf('z ::= "z"\nroot ::= z | a\na ::= "a"')
+    assert (grammar.root, grammar.rule_names) == ("root", ["z", "root", "a"])
+    assert repr(grammar) == "Grammar(root='root', rules=3)"
+    assert grammar != str(grammar)
+    assert (grammar == 5) is False
+
+
+def test_a_grammar_is_made_by_a_method():
+    with pytest.raises(TypeError, match="from_ebnf"):
+        Grammar()
+    for wrong in (None, b'root ::= "a"', 5, ["root"]):
+        with pytest.raises(TypeError, match="grammar text must be a str, not"):
+            Grammar.from_ebnf(wrong)
+    with pytest.raises(ValueError, match="lookahead must be 'exact' or 'implied', not 'both'"):
+        Grammar.from_ebnf('root ::= "a"', lookahead="both")
+
+
+# The root
+
+
+def test_a_chosen_root():
+    text = 'a ::= "x" b | "z"\nb ::= "y" a'
+    assert accepts(Grammar.from_ebnf(text, "a"), "z", "xyz", "yz") == [True, True, False]
+    assert accepts(Grammar.from_ebnf(text, "b"), "z", "xyz", "yz") == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ('root ::= "(" root ")" | "a"', ["a", "((a))"], ["", "(a", "a)"]),
+        ('root ::= root "+" root | "a"', ["a", "a+a+a"], ["", "a+", "+a"]),
+        ('root ::= root "d" | "c"', ["c", "cdd"], ["d", "dc"]),
+        ('root ::= b\nb ::= "x" root | "y"', ["y", "xxy"], ["x", "yx"]),
+        ('root ::= n root "a" | "b"\nn ::= "n" | ""', ["b", "baa", "nba", "nnbaa"], ["nb", "a"]),
+        ('root ::= root | "a"', ["a"], ["", "aa"]),
+    ],
+)
+def test_a_root_in_bodies(text, good, bad):
+    grammar = Grammar.from_ebnf(text)
+    assert accepts(grammar, *good) == [True] * len(good)
+    assert accepts(grammar, *bad) == [False] * len(bad)
+
+
+def test_a_root_that_is_not_there():
+    text = 'start ::= "a"\nroot_ ::= "b"'
+    with pytest.raises(
+        GrammarSyntaxError, match=r'no rule is named "root".*"start", "root_".*"root_"'
+    ):
+        Grammar.from_ebnf(text)
+    with pytest.raises(
+        GrammarSyntaxError, match=r'no rule is named "startt".*ask for "start"'
+    ) as caught:
+        Grammar.from_ebnf(text, "startt")
+    assert (caught.value.line, caught.value.column) == (1, 1)
+    with pytest.raises(GrammarSyntaxError, match='no rule is named ""'):
+        Grammar.from_ebnf(text, "")
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "words"),
+    [
+        ("", 1, 1, ["no rules", "root ::="]),
+        ("# only this\n", 2, 1, ["no rules"]),
+        ("root", 1, 5, ["::="]),
+        ("root ::=", 1, 1, ['"root"', "right-hand side"]),
+        ('root ::= "a', 1, 10, ['"']),
+        ('root ::= "a" "b\n"', 1, 14, ['"']),
+        ("root ::= [a", 1, 10, ["]"]),
+        ("root ::= [z-a]", 1, 11, ["z", "a"]),
+        ('root ::= ("a"', 1, 10, ["not closed"]),
+        ('root ::= "a")', 1, 13, ["closes nothing"]),
+        ('root ::= "a"{3,2}', 1, 13, ["3", "2"]),
+        ('root ::= "a"{,2}', 1, 13, ["{0,n}"]),
+        ('root ::= "a"{2', 1, 15, ["}"]),
+        ("root ::= *", 1, 10, ["repeat"]),
+        ('root ::= "a" % "b"', 1, 14, ["`%`"]),
+        ('root = "a"', 1, 6, ["::="]),
+        ('root := "a"', 1, 6, ["::="]),
+        ('root ::= "a"\nroot ::= "b"', 2, 1, ["twice", "line 1"]),
+        ('root ::= "\\q"', 1, 11, ["\\q"]),
+        ('root ::= "\\u12"', 1, 11, ["\\u"]),
+        ('root ::= "\\U00110000"', 1, 11, ["10FFFF"]),
+        ("root ::= 'a'", 1, 10, ['"']),
+        ('root ::= "é😀" %', 1, 15, ["`%`"]),
+        ('root ::= "a"\n\t%', 2, 2, ["`%`"]),
+        ('root ::= "a"\r\n  %', 2, 3, ["`%`"]),
+        ('\ufeffroot ::= "a" %', 1, 14, ["`%`"]),
+        ('root ::= "a"\0', 1, 13, ["NUL"]),
+    ],
+)
+def test_errors_say_where_and_what(text, line, column, words):
+    with pytest.raises(GrammarSyntaxError) as caught:
+        Grammar.from_ebnf(text)
+    error = caught.value
+    assert (error.line, error.column) == (line, column), error
+    assert str(error).startswith(f"line {line}, column {column}: ")
+    for word in words:
+        assert word in str(error)
+    assert isinstance(error, TokfoldError)
+    assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "near"),
+    [
+        ('root ::= exprr\nexpr ::= "a"', "exprr", "expr"),
+        ('root ::= stirng\nnumber ::= "1"\nstring ::= "a"', "stirng", "string"),
+        ('root ::= roo | "a"', "roo", "root"),
+    ],
+)
+def test_an_undefined_rule_names_the_nearest(text, wrong, near):
+    with pytest.raises(GrammarSyntaxError, match=f'"{wrong}".*"{near}"') as caught:
+        Grammar.from_ebnf(text)
+    assert (caught.value.line, caught.value.column) == (1, 10)
+
+
+def test_an_undefined_rule_far_from_all():
+    with pytest.raises(GrammarSyntaxError, match="zzz") as caught:
+        Grammar.from_ebnf('root ::= "a"\n  | zzz')
+    assert (caught.value.line, caught.value.column) == (2, 5)
+    assert "root" not in str(caught.value)
+
+
+def test_errors_can_be_sent_to_another_process():
+    with pytest.raises(GrammarSyntaxError) as syntax:
+        Grammar.from_ebnf("root ::= %")
+    with pytest.raises(LimitExceededError) as limit:
+        Grammar.from_ebnf('root ::= "a"', limits=Limits(max_grammar_bytes=3))
+    with pytest.raises(tokfold.UnsupportedGrammarError) as unsupported:
+        recognize(Grammar.from_ebnf("root ::= Token(1)"), "")
+    for error in (syntax.value, limit.value, unsupported.value):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+# Files
+
+
+def test_files(tmp_path):
+    path = tmp_path / "g.ebnf"
+    path.write_bytes('root ::= "é" | b\nb ::= "b"'.encode())
+    for where in (path, str(path)):
+        assert Grammar.from_file(where) == Grammar.from_ebnf('root ::= "é" | b\nb ::= "b"')
+    assert Grammar.from_file(path, "b").root == "b"
+    with pytest.raises(LimitExceededError):
+        Grammar.from_file(path, limits=Limits(max_rules=1))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_ends_and_byte_order_marks(tmp_path, newline, mark):
+    plain = 'root ::= "a" # note\n  | b\nb ::= "b"\n'
+    text = mark + plain.replace("\n", newline)
+    (tmp_path / "g").write_bytes(text.encode())
+    assert Grammar.from_file(tmp_path / "g") == Grammar.from_ebnf(plain)
+    assert Grammar.from_ebnf(text) == Grammar.from_ebnf(plain)
+    (tmp_path / "g").write_bytes((text + "%").encode())
+    with pytest.raises(GrammarSyntaxError) as caught:
+        Grammar.from_file(tmp_path / "g")
+    assert (caught.value.line, caught.value.column) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column", "byte"),
+    [
+        (b"\xff", 1, 1, "0xff"),
+        (b'root ::= "\xe9"', 1, 11, "0xe9"),
+        (b'root ::= "\xc3\xa9\xc3"', 1, 12, "0xc3"),
+        (b'# \xf0\x9f\x98\x80\nroot ::=\n "\xed\xa0\x80"', 3, 3, "0xed"),
+        (b'\xef\xbb\xbfroot ::= "\xe9"', 1, 11, "0xe9"),
+        ('root ::= "a"'.encode("utf-16"), 1, 1, "0xff"),
+    ],
+)
+def test_bytes_that_are_not_utf_8(tmp_path, data, line, column, byte):
+    path = tmp_path / "g"
+    path.write_bytes(data)
+    with pytest.raises(GrammarSyntaxError, match=f"byte {byte} is not UTF-8") as caught:
+        Grammar.from_file(path)
+    # finding: after a byte order mark the place and the byte are those of three bytes before
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value).startswith(f"{path}: line {line}, column {column}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('\ud800root ::= "a"', 1, 1),
+        ('root ::= "a"\n# é\udfff', 2, 4),
+        ('root ::= "\ud83d\ude00"', 1, 11),
+    ],
+)
+def test_lone_surrogates(text, line, column):
+    with pytest.raises(GrammarSyntaxError, match="surrogate") as caught:
+        Grammar.from_ebnf(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_a_root_with_a_surrogate():
+    # finding: it is not the text that the message speaks of, and the place is nowhere
+    with pytest.raises(GrammarSyntaxError, match="no rule is named"):
+        Grammar.from_ebnf('root ::= "a"', "\ud800")
+
+
+# XGrammar's converters
+
+xgrammar = pytest.importorskip("xgrammar")
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": "integer"}, ["0", "-12"], ["1.5", "01", '"a"']),
+        ({"enum": ["a", "b\nc", 7]}, ['"a"', '"b\\nc"', "7"], ['"c"', "8"]),
+        (
+            {"type": "object", "properties": {"é": {"type": "boolean"}}, "required": ["é"]},
+            ['{"é": true}', '{"é":false}'],
+            ["{}", '{"e": true}'],
+        ),
+        ({"type": "string", "maxLength": 3}, ['""', '"abc"', '"é😀"'], ['"abcd"', "abc"]),
+        ({"type": "array", "items": {"type": "null"}, "minItems": 2}, ["[null, null]"], ["[null]"]),
+        (True, ["null", '{"a": [1, 2.5e3]}'], ["nul", "{a: 1}"]),
+    ],
+)
+def test_json_schemas(schema, good, bad):
+    grammar = Grammar.from_json_schema(schema)
+    assert Grammar.from_json_schema(json.dumps(schema)) == grammar
+    assert accepts(grammar, *good) == [True] * len(good)
+    assert accepts(grammar, *bad) == [False] * len(bad)
+    assert grammar.lookahead == "implied"
+    assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
+    assert compile_classes(grammar, Vocabulary([bytes([b]) for b in range(256)])) is not None
+
+
+def test_options_of_json_schemas():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    tight = Grammar.from_json_schema(schema, any_whitespace=False, separators=(",", ":"))
+    assert accepts(tight, '{"a":1}', '{"a": 1}') == [True, False]
+    with pytest.raises(TypeError):
+        Grammar.from_json_schema(schema, no_such_option=True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        ("a+b?", ["a", "aab"], ["", "b", "abb"]),
+        ("[^a]", ["b", "é", "\n"], ["a", "", "bb"]),
+        (r"\d{2,3}(-\w+)*", ["12", "123-ab_c-d"], ["1", "12-"]),
+        (r"\x41\u00e9f", ["Aéf"], ["A", "Aé"]),
+        ("(?:ab|cd)*", ["", "abcd"], ["abc"]),
+    ],
+)
+def test_regular_expressions(pattern, good, bad):
+    grammar = Grammar.from_regex(pattern)
+    assert accepts(grammar, *good) == [True] * len(good)
+    assert accepts(grammar, *bad) == [False] * len(bad)
+    assert pickle.loads(pickle.dumps(grammar)) == grammar
+
+
+def test_lark():
+    grammar = Grammar.from_lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/\n')
+    assert accepts(grammar, "a", "ab,c", "a,", "") == [True, True, False, False]
+    assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
+
+
+def test_structural_tags():
+    tag = {
+        "type": "structural_tag",
+        "format": {
+            "type": "sequence",
+            "elements": [
+                {"type": "const_string", "value": "<a>"},
+                {"type": "json_schema", "json_schema": {"type": "integer"}},
+                {"type": "or", "elements": [{"type": "regex", "pattern": "x+"}]},
+            ],
+        },
+    }
+    grammar = Grammar.from_structural_tag(tag)
+    assert accepts(grammar, "<a>12xx", "<a>12", "12xx") == [True, False, False]
+    assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
+
+
+def test_a_structural_tag_with_free_text_is_read_and_refused_by_name():
+    tag = {
+        "type": "structural_tag",
+        "format": {
+            "type": "triggered_tags",
+            "triggers": ["<f"],
+            "tags": [
+                {
+                    "type": "tag",
+                    "begin": "<f>",
+                    "content": {"type": "regex", "pattern": "[0-9]+"},
+                    "end": "</f>",
+                }
+            ],
+        },
+    }
+    grammar = Grammar.from_structural_tag(tag)
+    assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
+    with pytest.raises(tokfold.UnsupportedGrammarError) as caught:
+        compile_classes(grammar, Vocabulary([b"a"]))
+    assert caught.value.construct == "TagDispatch"
+
+
+def test_code_points_that_xgrammar_prints_ambiguously():
+    """It prints a hexadecimal escape and then a digit that belongs to the next character."""
+    words = ["\x01a", "\x0bcafe", "é9", "\U0001f600a", '"\\', "\x1ff"]
+    for word in words:
+        grammar = Grammar.from_json_schema({"const": word})
+        text = json.dumps(word, ensure_ascii=False)
+        assert accepts(grammar, text, text[:-1] + 'x"') == [True, False]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Grammar.from_json_schema("{"),
+        lambda: Grammar.from_json_schema({"type": "no such type"}),
+        lambda: Grammar.from_regex("(a"),
+        lambda: Grammar.from_lark("start: )"),
+        lambda: Grammar.from_structural_tag({"type": "structural_tag"}),
+    ],
+)
+def test_what_the_converters_refuse(make):
+    with pytest.raises(TokfoldError):
+        make()
+
+
+@pytest.mark.parametrize(
+    "name", ["from_json_schema", "from_regex", "from_lark", "from_structural_tag"]
+)
+def test_without_xgrammar(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "xgrammar", None)
+    with pytest.raises(MissingExtraError, match=rf"Grammar\.{name}.*tokfold\[xgrammar\]"):
+        getattr(Grammar, name)("a")
+    assert Grammar.from_ebnf('root ::= "a"') is not None
