@@ -42,7 +42,8 @@ impl Unfolder {
                 row.len()
             )));
         }
-        inner.unfold(class_mask.as_slice()?, row.as_slice_mut()?);
+        let apart = |_| misuse("class mask and row must be contiguous");
+        inner.unfold(class_mask.as_slice().map_err(apart)?, row.as_slice_mut().map_err(apart)?);
         Ok(())
     }
 }

@@ -22,6 +22,11 @@ const TINY: usize = 10;
 const MEDIUM: usize = 120;
 /// How often a rule between `MEDIUM` and `LARGE` may be inlined.
 const MEDIUM_TIMES: usize = 64;
+/// States and edges of automata made anew after which nothing more is simplified: whatever is
+/// left is sound as it stands.
+const MAX_WORK: usize = 15_000_000;
+/// Rounds of merging equal rules; each makes callers equal whose callees were.
+const MAX_ROUNDS: usize = 16;
 /// Rules of more states than this are never inlined.
 const LARGE: usize = 500;
 /// The same inside a recursive component, of which there are few and no long chains.
@@ -41,6 +46,8 @@ pub(crate) struct Rules {
     pub(crate) prune: bool,
     /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
+    /// States and edges of automata made anew.
+    work: std::cell::Cell<usize>,
     /// How often a rule larger than `MEDIUM` may still be inlined.
     medium_left: usize,
     /// Rules that are known to lie on no cycle of calls.
@@ -56,6 +63,7 @@ impl Rules {
             budget,
             prune,
             uses: vec![0; n],
+            work: std::cell::Cell::new(0),
             medium_left: MEDIUM_TIMES,
             acyclic: vec![false; n],
         }
@@ -116,6 +124,8 @@ impl Rules {
 
     /// Reduces an automaton with epsilon edges; `None` where it stays nondeterministic.
     fn reduce(&self, nfa: &Nfa) -> Option<Automaton> {
+        let size = nfa.len() + nfa.edges.iter().map(Vec::len).sum::<usize>();
+        self.work.set(self.work.get().saturating_add(size));
         let mut out = nfa.reduce(4 * nfa.len() + 1_000);
         if self.prune {
             out.trim();
@@ -123,7 +133,14 @@ impl Rules {
         out.deterministic.then_some(out)
     }
 
+    fn is_spent(&self) -> bool {
+        self.work.get() > MAX_WORK
+    }
+
     fn component(&mut self, component: &[usize]) {
+        if self.is_spent() {
+            return;
+        }
         for &a in component {
             self.inline_into(a, |rules, b| rules.acyclic[b] && rules.is_cheap(b));
             self.tails(a);
@@ -131,13 +148,13 @@ impl Rules {
         if component.len() > 1 && component.len() <= MAX_COMPONENT {
             self.eliminate_within(component);
         }
+        // A member that no member calls any more is on no cycle: what is outside cannot call back.
+        let mut called: FxHashSet<usize> = FxHashSet::default();
+        for &b in component {
+            called.extend(self.callees(b));
+        }
         for &a in component {
-            self.acyclic[a] = if component.len() == 1 {
-                !self.callees(a).contains(&a)
-            } else {
-                // Called by no member any more (and no rule outside can be called back).
-                component.iter().all(|&b| !self.callees(b).contains(&a))
-            };
+            self.acyclic[a] = !called.contains(&a);
         }
     }
 
@@ -174,6 +191,9 @@ impl Rules {
             });
             let mut candidates: Vec<_> = candidates.collect();
             candidates.sort_unstable();
+            if self.is_spent() {
+                return;
+            }
             let Some(&(least, ..)) = candidates.first() else { return };
             // Those that cost the same and do not call each other go together.
             let mut chosen: FxHashSet<usize> = FxHashSet::default();
@@ -291,7 +311,7 @@ impl Rules {
     }
 
     fn merge_equal(&mut self) {
-        loop {
+        for _ in 0..MAX_ROUNDS {
             let mut seen: FxHashMap<&Automaton, usize> = FxHashMap::default();
             let mut same: Vec<usize> = (0..self.automata.len()).collect();
             let mut any = false;
