@@ -168,6 +168,15 @@ class TokenClasses:
                 and bool(((class_of >= -1) & (class_of < len(ids))).all())
                 and bool((ids < len(class_of)).all())
             )
+            stops = header["num_stop_classes"]
+            sound = sound and (
+                type(stops) is int
+                and 0 <= stops <= len(ids)
+                and type(header["prune"]) is bool
+                and type(header["grammar"]) is str
+                and type(header["vocabulary"]) is str
+                and type(header["stats"]) is dict
+            )
             if not sound:
                 raise ValueError("its parts do not fit together")
             bounds = [0, *ends.tolist()]

@@ -12,7 +12,7 @@ class Limits:
     """Bounds on a grammar and on the work of compiling it.
 
     A bound that is reached raises :class:`tokfold.LimitExceededError`, which names the field here,
-    except the two work bounds: past them tokens become classes of their own, which is exact but
+    except the work bounds and the last: past them tokens become classes of their own, which is exact but
     folds less. Work is counted, not timed, so results are the same on every machine.
     """
 
@@ -33,7 +33,7 @@ class Limits:
     """Work units, besides 200 for each state of the network, after which every token that needs
     more work is a class of its own."""
     max_automaton_bytes: int = 1 << 30
-    """Bytes of the displacement automaton."""
+    """Bytes of the displacement automaton; past them tokens are classes of their own, too."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

@@ -153,8 +153,6 @@ fn uses(language: &[bool], token: &[u8], contexts: &[Vec<u8>]) -> Vec<bool> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::default())]
-
     /// Also where budgets are too small for the grammar: then there are more classes, never wrong
     /// ones.
     #[test]

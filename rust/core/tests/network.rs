@@ -242,16 +242,8 @@ fn agrees(network: &Network, meaning: &Meaning) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each case is eight networks and all strings; `PROPTEST_CASES` sets four times the number.
-fn config() -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases / 4, ..default }
-}
-
 proptest! {
-    #![proptest_config(config())]
-
-    #[test]
+        #[test]
     fn strings_and_prefixes_are_those_of_the_grammar(bodies in vec(tree(), RULES)) {
         let grammar = grammar(&bodies);
         for prune in [true, false] {

@@ -91,6 +91,8 @@ pub struct TokenClasses {
 
 /// Tokens between two reports of progress.
 const REPORT_EVERY: usize = 4_096;
+/// Work units between two reports of progress.
+const REPORT_WORK: u64 = 500_000;
 
 /// Folds a vocabulary under a grammar. `report` is called now and then and ends the work by
 /// returning false.
@@ -174,10 +176,15 @@ fn walk(
     let total_work = limits.total_work(network.len());
     let token_work = limits.token_work(network.len());
     let mut ends = Vec::with_capacity(order.len());
+    let mut reported = 0;
     // path[d]: the state after the first d bytes of the current token, as far as it is alive.
     let mut path: Vec<End> = vec![End::State(automaton.start())];
     for (i, (&id, &shared)) in order.iter().zip(vocabulary.shared()).enumerate() {
-        if i % REPORT_EVERY == 0 && !report(Progress { done: i, total: order.len() }) {
+        let due = automaton.work() > reported + REPORT_WORK;
+        if due {
+            reported = automaton.work();
+        }
+        if (i % REPORT_EVERY == 0 || due) && !report(Progress { done: i, total: order.len() }) {
             return Err(Error::Cancelled);
         }
         path.truncate(shared as usize + 1);

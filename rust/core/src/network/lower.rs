@@ -54,6 +54,9 @@ pub(crate) fn shapes(grammar: &Grammar) -> Vec<u32> {
     out
 }
 
+/// A position in a cut repetition: the body's shape, the bounds, how far it is.
+type Position = (u32, u32, Option<u32>, u32);
+
 /// Writes the right-hand sides of one grammar as automata.
 pub(crate) struct Lowering<'a> {
     pub(crate) grammar: &'a Grammar,
@@ -64,7 +67,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) shapes: &'a [u32],
     /// The marker of each position of each repetition that was cut: by the body's shape, the
     /// bounds and the position.
-    pub(crate) markers: RefCell<FxHashMap<(u32, u32, Option<u32>, u32), u32>>,
+    pub(crate) markers: RefCell<FxHashMap<Position, u32>>,
 }
 
 impl Lowering<'_> {
@@ -82,7 +85,7 @@ impl Lowering<'_> {
         nfa.finals[end as usize] = true;
         let mut work = vec![(self.grammar.rule(rule).body, start, end)];
         while let Some((expr, from, to)) = work.pop() {
-            self.expr(&mut nfa, expr, from, to, &mut work);
+            self.expr(&mut nfa, expr, from, to, &mut work, rule)?;
             self.check(&nfa, rule, work.len())?;
         }
         let cap = 4 * nfa.len() + 1_000;
@@ -101,7 +104,8 @@ impl Lowering<'_> {
         from: u32,
         to: u32,
         work: &mut Vec<(ExprId, u32, u32)>,
-    ) {
+        rule: RuleId,
+    ) -> Result<()> {
         match self.grammar.expr(expr) {
             Expr::Empty => nfa.skip(from, to),
             Expr::Literal(bytes) => {
@@ -137,10 +141,11 @@ impl Lowering<'_> {
             }
             Expr::Choice(parts) => work.extend(parts.iter().map(|&part| (part, from, to))),
             Expr::Repeat { body, min, max } => {
-                self.repeat(nfa, *body, (*min, *max), (from, to), work);
+                self.repeat(nfa, *body, (*min, *max), (from, to), work, rule)?;
             }
             Expr::Macro(_) => unreachable!("refused before"),
         }
+        Ok(())
     }
 
     fn byte_ranges(&self, nfa: &mut Nfa, ranges: &[(u8, u8)], from: u32, to: u32) {
@@ -170,7 +175,8 @@ impl Lowering<'_> {
         (min, max): (u32, Option<u32>),
         (from, to): (u32, u32),
         work: &mut Vec<(ExprId, u32, u32)>,
-    ) {
+        rule: RuleId,
+    ) -> Result<()> {
         let window = self.options.repeat_window.unwrap_or(u32::MAX);
         let required = min.min(window);
         let optional = max.map(|max| max.saturating_sub(min).min(window));
@@ -191,7 +197,6 @@ impl Lowering<'_> {
         let mut at = from;
         let mut budget = self.options.limits.max_network_states.saturating_sub(nfa.len());
         let mut step = |nfa: &mut Nfa, work: &mut Vec<(ExprId, u32, u32)>, at: u32| {
-            // The limit itself is reported by the caller, which knows the rule.
             budget = budget.saturating_sub(1);
             (budget > 0).then(|| {
                 let next = nfa.state();
@@ -203,7 +208,7 @@ impl Lowering<'_> {
             if cut_min || cut_max {
                 at = own(nfa, at, i);
             }
-            let Some(next) = step(nfa, work, at) else { return };
+            let Some(next) = step(nfa, work, at) else { return Err(self.too_large(rule)) };
             at = next;
         }
         match optional {
@@ -219,26 +224,29 @@ impl Lowering<'_> {
                         at = own(nfa, at, required + i);
                     }
                     nfa.skip(at, to);
-                    let Some(next) = step(nfa, work, at) else { return };
+                    let Some(next) = step(nfa, work, at) else { return Err(self.too_large(rule)) };
                     at = next;
                 }
                 nfa.skip(at, to);
             }
         }
+        Ok(())
     }
 
     fn check(&self, nfa: &Nfa, rule: RuleId, pending: usize) -> Result<()> {
         let limit = self.options.limits.max_network_states;
-        if nfa.len().max(pending) < limit {
-            return Ok(());
-        }
-        Err(Error::Limit {
+        if nfa.len().max(pending) < limit { Ok(()) } else { Err(self.too_large(rule)) }
+    }
+
+    fn too_large(&self, rule: RuleId) -> Error {
+        let limit = self.options.limits.max_network_states;
+        Error::Limit {
             limit: "max_network_states",
             value: limit as u64,
             message: format!(
                 "rule {:?} needs more states than that; lower its repetition bounds or raise the limit",
                 self.grammar.rule(rule).name
             ),
-        })
+        }
     }
 }
