@@ -12,8 +12,8 @@ class Limits:
     """Bounds on a grammar and on the work of compiling it.
 
     A bound that is reached raises :class:`tokfold.LimitExceededError`, which names the field here,
-    except the work bounds and the last: past them tokens become classes of their own, which is exact but
-    folds less. Work is counted, not timed, so results are the same on every machine.
+    except the work bounds and the last: past them tokens become classes of their own, which is
+    exact but folds less. Work is counted, not timed, so results are the same on every machine.
     """
 
     max_grammar_bytes: int = 64 << 20

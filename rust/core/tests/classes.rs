@@ -239,6 +239,21 @@ fn numbers_and_representatives() {
     assert_eq!((stats.dead_tokens, stats.over_budget_tokens), (1, 0));
 }
 
+/// The place after `b` may be passed over without reading: beneath a frame of `b` stands not only
+/// that place, but whatever stands beneath it. The recursion keeps both rules from being inlined.
+#[test]
+fn frames_that_are_passed_over() {
+    let text = "root ::= \"1\" a \"2\" | \"3\" a \"4\"\na ::= \"x\" b \"y\"? | \"(\" a \")\"\n\
+                b ::= \"p\" b \"q\" | \"r\"";
+    let tokens: [&[u8]; 8] = [b"q", b"q2", b"q4", b"qy", b"qy2", b"q)", b"q)4", b"qqy))"];
+    for (prune, inline_budget) in [(true, 20), (false, 20), (true, 0)] {
+        let options = ClassOptions { prune, inline_budget, ..ClassOptions::default() };
+        let (classes, _) =
+            folded(&grammar(text), &vocabulary(&tokens, &[], &[]), &options).expect("folded");
+        assert_eq!(classes.class_of, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+}
+
 /// Ids with the same bytes stay together when there is no work to spend.
 #[test]
 fn doubles_stay_together_over_budget() {

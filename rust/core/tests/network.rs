@@ -354,21 +354,6 @@ fn equal_rules_become_one() {
     assert_ne!(printed(&other, true, 0), printed(&one, true, 0));
 }
 
-/// What `Network::start` says of itself.
-#[test]
-fn nothing_leads_to_the_start() {
-    for text in ["root ::= \"(\" root \")\" | \"a\"", "root ::= \"a\" root | \"b\""] {
-        let grammar = parse(text, "root", &Limits::default()).expect("well-formed");
-        let network = Network::new(&grammar, &options(true, 20)).expect("a network");
-        let leads = |q: u32| {
-            network.edges(q).iter().any(|e| e.1 == network.start())
-                || network.calls(q).iter().any(|c| c.to == network.start())
-        };
-        // finding: a root that is inlined into the start and is a loop leads back to it
-        assert!(!(0..network.len() as u32).any(leads), "{network}");
-    }
-}
-
 #[test]
 fn the_empty_string_is_a_flag_of_the_whole() {
     assert!(printed("root ::= \"a\"?", true, 20).contains("accepts the empty string"));
