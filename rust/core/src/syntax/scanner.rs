@@ -208,10 +208,8 @@ impl<'t> Scanner<'t> {
     }
 
     fn bracketed(&self, touches_word: bool) -> (Kind, usize) {
-        if touches_word {
-            if let Some(length) = self.options_length() {
-                return (Kind::Options, length);
-            }
+        if touches_word && let Some(length) = self.options_length() {
+            return (Kind::Options, length);
         }
         match self.escaped_until(b']') {
             Ok(length) => (Kind::Class, length),
