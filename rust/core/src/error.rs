@@ -43,6 +43,8 @@ pub enum Error {
     Vocabulary(String),
     /// A saved artefact is damaged, of another version, or made for something else.
     Artifact(String),
+    /// A matcher was asked for what its state does not allow.
+    State(String),
     /// The caller asked to stop.
     Cancelled,
 }
@@ -64,7 +66,7 @@ impl fmt::Display for Error {
             Error::Limit { limit, value, message } => {
                 write!(f, "limit {limit} = {value} reached: {message}")
             }
-            Error::Vocabulary(message) | Error::Artifact(message) => f.write_str(message),
+            Error::Vocabulary(message) | Error::Artifact(message) | Error::State(message) => f.write_str(message),
             Error::Cancelled => f.write_str("cancelled"),
         }
     }

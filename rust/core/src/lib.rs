@@ -1,12 +1,14 @@
 //! The core of tokfold: from grammar text to token classes.
 //!
 //! Dependencies run one way:
-//! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`.
+//! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
+//! `engine` -> `classes`, `mask`.
 //! `ids`, `limits` and `error` stand below everything.
 #![forbid(unsafe_code)]
 
 pub mod automata;
 pub mod classes;
+pub mod engine;
 pub mod error;
 pub mod grammar;
 pub mod ids;

@@ -12,7 +12,7 @@ use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper};
 /// The state of a recognition.
 pub struct Recognizer<'a> {
     network: &'a Network,
-    stepper: Stepper<'a>,
+    stepper: Stepper<&'a Network>,
     current: SetId,
     read: usize,
     max_bytes: usize,

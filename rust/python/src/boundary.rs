@@ -32,6 +32,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         }
         Error::Vocabulary(_) => errors.getattr("VocabularyError")?.call1((message,))?,
         Error::Artifact(_) => errors.getattr("ArtifactError")?.call1((message,))?,
+        Error::State(_) => errors.getattr("MatcherStateError")?.call1((message,))?,
         Error::Cancelled => errors.getattr("TokfoldError")?.call1((message,))?,
     };
     Ok(PyErr::from_value(value))

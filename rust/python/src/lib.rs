@@ -3,6 +3,7 @@
 
 mod boundary;
 mod classes;
+mod engine;
 mod grammar;
 mod mask;
 mod recognizer;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::classes::compile_classes;
+    #[pymodule_export]
+    use super::engine::{Engine, Matcher};
     #[pymodule_export]
     use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]

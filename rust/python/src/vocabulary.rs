@@ -3,11 +3,14 @@
 use crate::boundary::{detached, misuse};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
+use std::sync::{Arc, OnceLock};
 use tokfold_core::vocabulary;
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Vocabulary {
-    pub(crate) inner: vocabulary::Vocabulary,
+    pub(crate) inner: Arc<vocabulary::Vocabulary>,
+    /// Its trie, made by the first engine that needs it.
+    pub(crate) trie: Arc<OnceLock<Arc<vocabulary::Trie>>>,
 }
 
 #[pymethods]
@@ -29,7 +32,7 @@ impl Vocabulary {
         let blob = blob.to_vec();
         let inner =
             detached(py, || vocabulary::Vocabulary::new(blob, offsets, &stop_ids, &special_ids))?;
-        Ok(Self { inner })
+        Ok(Self { inner: Arc::new(inner), trie: Arc::default() })
     }
 
     fn __len__(&self) -> usize {

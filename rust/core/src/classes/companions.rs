@@ -25,14 +25,14 @@ const MAX_ROUNDS: u8 = 16;
 /// state is final.
 pub(crate) fn companions(
     network: &Network,
-    stepper: &mut Stepper<'_>,
+    stepper: &mut Stepper<&Network>,
 ) -> Result<Vec<Option<SetId>>, OverBudget> {
     let n = network.len();
     let mut found: Vec<Option<SetId>> = vec![None; n];
     let mut rounds = vec![0u8; n];
     let mut reached = vec![false; n];
     let mut work: Vec<u32> = Vec::new();
-    let mut alone = |q: u32, found: &mut Vec<Option<SetId>>, stepper: &mut Stepper<'_>| {
+    let mut alone = |q: u32, found: &mut Vec<Option<SetId>>, stepper: &mut Stepper<&Network>| {
         if found[q as usize].is_none() {
             found[q as usize] = Some(bare(network, stepper, q)?);
             work.push(q);
@@ -85,7 +85,7 @@ pub(crate) fn companions(
 /// What one byte makes of the stacks beside `q`, of which the edge to `t` is one.
 fn after(
     network: &Network,
-    stepper: &mut Stepper<'_>,
+    stepper: &mut Stepper<&Network>,
     q: u32,
     from: SetId,
     class: u8,
@@ -107,7 +107,7 @@ fn after(
 }
 
 /// The state alone, and the bare rest where it is final.
-fn bare(network: &Network, stepper: &mut Stepper<'_>, q: u32) -> Result<SetId, OverBudget> {
+fn bare(network: &Network, stepper: &mut Stepper<&Network>, q: u32) -> Result<SetId, OverBudget> {
     let mut set = NONE;
     if network.stays(q) {
         set = stepper.sets.add(&[(q, REST)])?;

@@ -36,7 +36,7 @@ const MAX_NESTING: u32 = 500;
 /// The automaton, as far as it has been needed.
 pub(crate) struct DisplacementAutomaton<'a> {
     network: &'a Network,
-    stepper: Stepper<'a>,
+    stepper: Stepper<&'a Network>,
     pub(crate) frames: FrameSets,
     num_classes: usize,
     /// For each frame the number of its adjacency set.

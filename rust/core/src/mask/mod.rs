@@ -87,6 +87,16 @@ impl Unfolder {
         words(self.num_tokens)
     }
 
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let row = 4 * (self.token_words() + self.class_words()) + 64;
+        let members = self.members.iter().map(|m| match m {
+            Members::Ids(ids) => ids.len() * 4,
+            Members::Row(row) => row.len() * 4,
+        });
+        (self.young.len() + self.old.len()) * row + members.sum::<usize>()
+    }
+
     /// Writes the token mask of a class mask. Bits past the last token are 0; bits past the last
     /// class are ignored.
     ///

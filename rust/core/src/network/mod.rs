@@ -302,6 +302,25 @@ impl Network {
         self.cut[state as usize]
     }
 
+    /// Tells networks apart, in any process.
+    pub fn fingerprint(&self) -> u64 {
+        let classes: Vec<u8> = (0..=255).map(|byte| self.alphabet.class(byte)).collect();
+        let calls: Vec<(u32, u32)> = self.calls.iter().map(|call| (call.start, call.to)).collect();
+        let tables = (&self.finals, &self.edge_starts, &self.edges, &self.call_starts, calls);
+        crate::stacks::hash_of(&(classes, self.start, self.accepts_empty, tables))
+    }
+
+    /// Whether a number is that of a state.
+    pub fn is_state(&self, state: u32) -> bool {
+        (state as usize) < self.len()
+    }
+
+    /// A state that does with every token of at most `longest` bytes what `state` does.
+    #[inline]
+    pub(crate) fn like(&self, state: u32, _longest: usize) -> u32 {
+        state
+    }
+
     /// The byte edges of a state, sorted by class.
     #[inline]
     pub fn edges(&self, state: u32) -> &[(u8, u32)] {

@@ -9,10 +9,13 @@ pub(crate) use sets::{Entry, NONE, OverBudget, REST, SetId, StackSets, hash_of, 
 
 use crate::network::{BOTTOM, Network, contains};
 use rustc_hash::FxHashMap;
+use std::ops::Deref;
 
 /// Stack sets with their transitions, made when first needed.
-pub(crate) struct Stepper<'a> {
-    network: &'a Network,
+///
+/// `N` is a reference to a network, or a share in one.
+pub(crate) struct Stepper<N> {
+    network: N,
     pub(crate) sets: StackSets,
     /// The set after a byte, by set and byte class. Most sets are asked for few classes, so a
     /// table of all would be mostly empty: 26 MB instead of 4 for Bython.
@@ -22,8 +25,8 @@ pub(crate) struct Stepper<'a> {
     entries: Vec<Entry>,
 }
 
-impl<'a> Stepper<'a> {
-    pub(crate) fn new(network: &'a Network) -> Self {
+impl<N: Deref<Target = Network>> Stepper<N> {
+    pub(crate) fn new(network: N) -> Self {
         Self {
             network,
             sets: StackSets::new(),
@@ -110,7 +113,7 @@ impl<'a> Stepper<'a> {
 
     /// What a byte makes of a list of stacks, or `None` and what is missing made pending.
     fn of_list(&mut self, set: SetId, class: u8) -> Result<Option<SetId>, OverBudget> {
-        let network = self.network;
+        let network: &Network = &self.network;
         let mut parts = std::mem::take(&mut self.parts);
         let mut entries = std::mem::take(&mut self.entries);
         parts.clear();

@@ -1,5 +1,9 @@
 //! The vocabulary as byte strings, in the order in which a walk of its trie meets them.
 
+mod trie;
+
+pub use trie::Trie;
+
 use crate::error::{Error, Result};
 
 /// The bytes of every token, and which ids are tokens of text at all.
@@ -12,6 +16,7 @@ pub struct Vocabulary {
     blob: Vec<u8>,
     offsets: Vec<u32>,
     stop_ids: Vec<u32>,
+    textual: Vec<bool>,
     order: Vec<u32>,
     shared: Vec<u32>,
     longest: usize,
@@ -75,7 +80,7 @@ impl Vocabulary {
             shared[i] = a.iter().zip(b).take_while(|(x, y)| x == y).count() as u32;
         }
         let longest = order.iter().map(|&id| bytes(id).len()).max().unwrap_or(0);
-        Ok(Self { blob, offsets, stop_ids, order, shared, longest })
+        Ok(Self { blob, offsets, stop_ids, textual, order, shared, longest })
     }
 
     /// The number of ids.
@@ -106,6 +111,16 @@ impl Vocabulary {
     /// For each textual id, in order, the length of the prefix shared with the one before.
     pub fn shared(&self) -> &[u32] {
         &self.shared
+    }
+
+    /// Whether an id is a token of text: it has bytes and is neither stop nor special.
+    pub fn is_textual(&self, id: u32) -> bool {
+        self.textual[id as usize]
+    }
+
+    /// The trie of all textual tokens.
+    pub fn trie(&self) -> Trie {
+        Trie::new(self.order.iter().map(|&id| (self.bytes(id), id)))
     }
 
     /// The length in bytes of the longest textual token.

@@ -1,0 +1,401 @@
+//! One request's state.
+
+use super::family::{Family, Read, StepId};
+use super::{Engine, lock};
+use crate::error::{Error, Result};
+use crate::mask::words;
+use crate::network::{BOTTOM, contains};
+use crate::stacks::{NONE, OverBudget, SetId};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Bytes read between two looks at the limits.
+const CHUNK: usize = 1_024;
+
+/// How a text ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StopRule {
+    /// Stop tokens in place of the vocabulary's, sorted; `None` for those of the vocabulary.
+    pub stop_ids: Option<Vec<u32>>,
+    /// The text ends by itself as soon as it is complete.
+    pub when_complete: bool,
+}
+
+/// What became of a token or text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accept {
+    /// It was read.
+    Taken,
+    /// It cannot follow; nothing has changed.
+    Refused,
+}
+
+/// A set of stacks over the engine's network, with the way there.
+///
+/// A clone is a fork: it shares all tables and goes its own way.
+#[derive(Clone)]
+pub struct Matcher {
+    engine: Arc<Engine>,
+    pub(super) family: Arc<Mutex<Family>>,
+    pub(super) at: StepId,
+    stops: Arc<StopRule>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Matcher {
+    /// At the start of the language.
+    ///
+    /// # Errors
+    /// [`Error::Vocabulary`] for a stop token outside of the vocabulary.
+    pub fn new(engine: Arc<Engine>, mut stops: StopRule) -> Result<Self> {
+        if let Some(ids) = &mut stops.stop_ids {
+            ids.sort_unstable();
+            ids.dedup();
+            let size = engine.vocabulary.len();
+            if let Some(id) = ids.iter().find(|&&id| id as usize >= size) {
+                return Err(Error::Vocabulary(format!(
+                    "stop token {id} is outside the vocabulary of {size} tokens"
+                )));
+            }
+        }
+        let family = Family::new(&engine.network).map_err(|_| over(&engine))?;
+        Ok(Self {
+            engine,
+            family: Arc::new(Mutex::new(family)),
+            at: 0,
+            stops: Arc::new(stops),
+            cancelled: Arc::default(),
+        })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// A switch that makes the work under way, and all that begins while it is on, end with
+    /// [`Error::Cancelled`]. Each matcher has its own.
+    pub fn cancel_switch(&self) -> Arc<AtomicBool> {
+        self.cancelled.clone()
+    }
+
+    /// A matcher at the same place that goes its own way from here.
+    pub fn fork(&self) -> Self {
+        Self { cancelled: Arc::default(), ..self.clone() }
+    }
+
+    /// The stop tokens in force, sorted.
+    pub fn stop_ids(&self) -> &[u32] {
+        self.stops.stop_ids.as_deref().unwrap_or(self.engine.vocabulary.stop_ids())
+    }
+
+    /// The number of tokens and texts accepted, which can be rolled back.
+    pub fn steps(&self) -> usize {
+        lock(&self.family).depth(self.at) as usize
+    }
+
+    /// Whether the text may end here.
+    pub fn is_accepting(&self) -> bool {
+        let family = lock(&self.family);
+        family.stepper.sets.has_rest(family.step(self.at).set)
+    }
+
+    /// Whether the text has ended.
+    pub fn is_terminated(&self) -> bool {
+        self.ended(&lock(&self.family))
+    }
+
+    fn ended(&self, family: &Family) -> bool {
+        let step = family.step(self.at);
+        matches!(step.read, Read::Stop(_))
+            || (self.stops.when_complete && family.stepper.sets.has_rest(step.set))
+    }
+
+    fn refuse_ended(&self, family: &Family) -> Result<()> {
+        if self.ended(family) {
+            return Err(Error::State(
+                "the text has ended: roll back or reset the matcher to go on".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes the row of tokens that may come next and says whether it forbids any.
+    ///
+    /// # Errors
+    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Cancelled`]. The row then means
+    /// nothing.
+    ///
+    /// # Panics
+    /// If the row has not exactly the words of the vocabulary.
+    pub fn fill(&self, row: &mut [i32]) -> Result<bool> {
+        let size = self.engine.vocabulary.len();
+        assert_eq!(row.len(), words(size), "words of a row");
+        let accepting = {
+            let family = lock(&self.family);
+            self.refuse_ended(&family)?;
+            let set = family.step(self.at).set;
+            let cancelled = || self.cancelled.load(Ordering::Relaxed);
+            self.engine.mask(&family.stepper.sets, set, &cancelled, row)?;
+            family.stepper.sets.has_rest(set)
+        };
+        for &id in self.stop_ids() {
+            let bit = 1 << (id & 31);
+            if accepting {
+                row[id as usize >> 5] |= bit;
+            } else {
+                row[id as usize >> 5] &= !bit;
+            }
+        }
+        let full = size / 32;
+        let rest = (1u32 << (size % 32)) - 1;
+        Ok(row[..full].iter().any(|&word| word != -1)
+            || row.get(full).is_some_and(|&word| word as u32 & rest != rest))
+    }
+
+    /// Accepts a token.
+    ///
+    /// # Errors
+    /// [`Error::Vocabulary`] for an id that is none; [`Error::State`] after the end;
+    /// [`Error::Limit`], [`Error::Cancelled`]. Nothing has changed then.
+    pub fn accept_token(&mut self, id: u32) -> Result<Accept> {
+        let engine = self.engine.clone();
+        let size = engine.vocabulary.len();
+        if id as usize >= size {
+            return Err(Error::Vocabulary(format!(
+                "token {id} is outside the vocabulary of {size} tokens"
+            )));
+        }
+        let is_stop = self.stop_ids().binary_search(&id).is_ok();
+        if is_stop {
+            let mut family = lock(&self.family);
+            self.refuse_ended(&family)?;
+            let set = family.step(self.at).set;
+            if !family.stepper.sets.has_rest(set) {
+                return Ok(Accept::Refused);
+            }
+            let at = family.push(self.at, set, Read::Stop(id));
+            drop(family);
+            self.at = at;
+            return Ok(Accept::Taken);
+        }
+        if !engine.vocabulary.is_textual(id) {
+            self.refuse_ended(&lock(&self.family))?;
+            return Ok(Accept::Refused);
+        }
+        self.read(engine.vocabulary.bytes(id), Some(id))
+    }
+
+    /// Accepts bytes as one step; none at all is a step too.
+    ///
+    /// # Errors
+    /// As for [`Self::accept_token`].
+    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<Accept> {
+        self.read(bytes, None)
+    }
+
+    fn read(&mut self, bytes: &[u8], token: Option<u32>) -> Result<Accept> {
+        let mut family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        let before = family.step(self.at).set;
+        let (set, _) = self.advance(&mut family, before, bytes)?;
+        if set == NONE {
+            return Ok(Accept::Refused);
+        }
+        let read = match token {
+            Some(id) => Read::Token(id),
+            None => family.text(bytes),
+        };
+        let at = family.push(self.at, set, read);
+        let crowded = family.bytes() > self.soft_limit(&family);
+        drop(family);
+        let before = std::mem::replace(&mut self.at, at);
+        if crowded && let Err(error) = self.rebuild() {
+            self.at = before;
+            return Err(error);
+        }
+        Ok(Accept::Taken)
+    }
+
+    /// The set after some bytes, or `NONE` and how many could be read.
+    pub(super) fn advance(
+        &self,
+        family: &mut Family,
+        mut set: SetId,
+        bytes: &[u8],
+    ) -> Result<(SetId, usize)> {
+        let alphabet = self.engine.network.alphabet();
+        for (i, &byte) in bytes.iter().enumerate() {
+            if i % CHUNK == 0 {
+                if self.cancelled.load(Ordering::Relaxed) {
+                    return Err(Error::Cancelled);
+                }
+                let sets = &mut family.stepper.sets;
+                sets.allowance = sets.work.saturating_add(self.engine.limits.max_accept_work);
+                if i > 0 && family.bytes() > self.engine.limits.max_matcher_bytes {
+                    return Err(crowded(&self.engine));
+                }
+            }
+            let next = family.stepper.step(set, alphabet.class(byte));
+            let next = next.map_err(|OverBudget| over(&self.engine))?;
+            if next == NONE {
+                return Ok((NONE, i));
+            }
+            set = next;
+        }
+        Ok((set, bytes.len()))
+    }
+
+    fn soft_limit(&self, family: &Family) -> usize {
+        let grown = family.rebuilt_bytes.saturating_mul(2).max(SOFT_BYTES);
+        grown.min(self.engine.limits.max_matcher_bytes)
+    }
+
+    /// New tables with nothing but what this matcher needs. Forks keep the old ones.
+    fn rebuild(&mut self) -> Result<()> {
+        let (family, at) = lock(&self.family)
+            .rebuilt(&self.engine.network, self.at)
+            .map_err(|OverBudget| over(&self.engine))?;
+        if family.bytes() > self.engine.limits.max_matcher_bytes {
+            return Err(crowded(&self.engine));
+        }
+        self.family = Arc::new(Mutex::new(family));
+        self.at = at;
+        Ok(())
+    }
+
+    /// Takes back the last `count` steps.
+    ///
+    /// # Errors
+    /// [`Error::State`] when there are fewer.
+    pub fn rollback(&mut self, count: usize) -> Result<()> {
+        let mut family = lock(&self.family);
+        let depth = family.depth(self.at);
+        let Some(left) = u32::try_from(count).ok().and_then(|count| depth.checked_sub(count))
+        else {
+            return Err(Error::State(format!(
+                "{count} steps cannot be taken back: {depth} were accepted"
+            )));
+        };
+        let at = family.ancestor(self.at, left);
+        if Arc::strong_count(&self.family) == 1 {
+            family.truncate(at);
+        }
+        drop(family);
+        self.at = at;
+        Ok(())
+    }
+
+    /// Back to the first step.
+    pub fn reset(&mut self) {
+        let steps = self.steps();
+        // Never more than there are.
+        let _ = self.rollback(steps);
+    }
+
+    /// The bytes that may come next.
+    pub fn expected(&self) -> Vec<u8> {
+        let family = lock(&self.family);
+        self.expected_after(&family, family.step(self.at).set)
+    }
+
+    pub(super) fn expected_after(&self, family: &Family, set: SetId) -> Vec<u8> {
+        let network = &self.engine.network;
+        let mut classes = [0u64; 4];
+        let mut work = vec![set];
+        while let Some(set) = work.pop() {
+            if let Some((left, right)) = family.stepper.sets.halves(set) {
+                work.extend([left, right]);
+                continue;
+            }
+            for &(state, _) in family.stepper.sets.list(set).iter().filter(|e| e.0 != BOTTOM) {
+                let first = network.first(state);
+                classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
+            }
+        }
+        (0..=255).filter(|&b| contains(&classes, network.alphabet().class(b))).collect()
+    }
+
+    /// The bytes that must come next, whatever is chosen; at most `limit` of them.
+    ///
+    /// # Errors
+    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Cancelled`].
+    pub fn forced_bytes(&self, limit: usize) -> Result<Vec<u8>> {
+        let mut family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        let mut set = family.step(self.at).set;
+        let mut out = Vec::new();
+        while out.len() < limit && !family.stepper.sets.has_rest(set) {
+            let [byte] = self.expected_after(&family, set)[..] else { break };
+            set = self.advance(&mut family, set, &[byte])?.0;
+            out.push(byte);
+        }
+        Ok(out)
+    }
+
+    /// How many of some bytes could be read next. Nothing changes.
+    ///
+    /// # Errors
+    /// As for [`Self::forced_bytes`].
+    pub fn readable(&self, bytes: &[u8]) -> Result<(usize, Vec<u8>)> {
+        let mut family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        let mut set = family.step(self.at).set;
+        for (i, &byte) in bytes.iter().enumerate() {
+            let next = self.advance(&mut family, set, &[byte])?.0;
+            if next == NONE {
+                return Ok((i, self.expected_after(&family, set)));
+            }
+            set = next;
+        }
+        Ok((bytes.len(), self.expected_after(&family, set)))
+    }
+
+    /// Everything read so far.
+    pub fn text(&self) -> Vec<u8> {
+        let family = lock(&self.family);
+        let mut out = Vec::new();
+        for step in family.path(self.at) {
+            match step.read {
+                Read::Token(id) => out.extend_from_slice(self.engine.vocabulary.bytes(id)),
+                Read::Bytes(text) => out.extend_from_slice(family.bytes_of(text)),
+                Read::Nothing | Read::Stop(_) => {}
+            }
+        }
+        out
+    }
+
+    /// Bytes held by this matcher and its forks together.
+    pub fn bytes(&self) -> usize {
+        lock(&self.family).bytes()
+    }
+
+    /// Items of the state, stack sets made so far, and work units spent on them.
+    pub fn counters(&self) -> (usize, usize, u64) {
+        let family = lock(&self.family);
+        let set = family.step(self.at).set;
+        let sets = &family.stepper.sets;
+        (sets.entries(set).len(), sets.len(), sets.work)
+    }
+}
+
+/// Bytes below which tables are never rebuilt.
+const SOFT_BYTES: usize = 64 << 20;
+
+fn over(engine: &Engine) -> Error {
+    Error::Limit {
+        limit: "max_accept_work",
+        value: engine.limits.max_accept_work,
+        message: "reading on takes more work; the grammar is very ambiguous here: \
+                  simplify it or raise the limit"
+            .into(),
+    }
+}
+
+fn crowded(engine: &Engine) -> Error {
+    Error::Limit {
+        limit: "max_matcher_bytes",
+        value: engine.limits.max_matcher_bytes as u64,
+        message: "the text so far takes more memory; raise the limit".into(),
+    }
+}

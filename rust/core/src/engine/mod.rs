@@ -1,0 +1,207 @@
+//! Our own engine: exact masks for any context-free grammar (DESIGN.md, "The engine").
+//!
+//! A state is a hash-consed set of stacks over the network, which is what Earley's sets say
+//! without their positions: an item is a network state with the set of what can stand beneath
+//! it, and two items that began at different places but go on alike are one. Prediction is the
+//! network's calls, completion happens while a byte is read, and tail calls push nothing, so
+//! right recursion costs a constant for each step (what Leo's items are for).
+//!
+//! [`Engine`] is what all requests of one grammar and vocabulary share; [`Matcher`] is one
+//! request's state.
+
+mod family;
+mod limits;
+mod matcher;
+mod state;
+mod walker;
+
+pub use limits::EngineLimits;
+pub use matcher::{Accept, Matcher, StopRule};
+pub use walker::WalkCounters;
+
+use crate::classes::TokenClasses;
+use crate::error::{Error, Result};
+use crate::mask::{Unfolder, words};
+use crate::network::Network;
+use crate::stacks::{SetId, StackSets};
+use crate::vocabulary::{Trie, Vocabulary};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use walker::{Allowance, Stop, Walker};
+
+/// A grammar and a vocabulary, ready for matchers.
+pub struct Engine {
+    network: Arc<Network>,
+    vocabulary: Arc<Vocabulary>,
+    limits: EngineLimits,
+    /// Over the whole vocabulary; made when first needed.
+    plain: OnceLock<Mutex<Walker>>,
+    trie: Arc<OnceLock<Arc<Trie>>>,
+    /// Over the representatives, when there are classes.
+    folded: OnceLock<Folded>,
+    fingerprint: u64,
+}
+
+struct Folded {
+    walker: Mutex<Walker>,
+    unfolder: Mutex<Unfolder>,
+    words: usize,
+}
+
+impl Engine {
+    /// An engine without classes. `trie` is the place of the vocabulary's trie, which engines
+    /// over one vocabulary share.
+    pub fn new(
+        network: Arc<Network>,
+        vocabulary: Arc<Vocabulary>,
+        trie: Arc<OnceLock<Arc<Trie>>>,
+        limits: EngineLimits,
+    ) -> Self {
+        let fingerprint = network.fingerprint();
+        Self {
+            network,
+            vocabulary,
+            limits,
+            plain: OnceLock::new(),
+            trie,
+            folded: OnceLock::new(),
+            fingerprint,
+        }
+    }
+
+    /// Takes up classes: from now on masks walk over their representatives. Classes that came
+    /// before stay.
+    ///
+    /// # Errors
+    /// [`Error::Vocabulary`] when they are not classes of this vocabulary.
+    pub fn take_classes(&self, classes: &TokenClasses) -> Result<()> {
+        if classes.class_of.len() != self.vocabulary.len() {
+            return Err(Error::Vocabulary(format!(
+                "the classes are for {} tokens, the vocabulary has {}",
+                classes.class_of.len(),
+                self.vocabulary.len()
+            )));
+        }
+        let textual = classes.representatives.len().saturating_sub(classes.num_stop_classes);
+        let mut entries: Vec<(&[u8], u32)> = Vec::with_capacity(textual);
+        for (class, &id) in classes.representatives.iter().take(textual).enumerate() {
+            if id as usize >= self.vocabulary.len() || self.vocabulary.bytes(id).is_empty() {
+                return Err(Error::Vocabulary(format!(
+                    "class {class} has token {id} as representative, which is no text"
+                )));
+            }
+            entries.push((self.vocabulary.bytes(id), class as u32));
+        }
+        entries.sort_unstable();
+        let trie = Arc::new(Trie::new(entries.into_iter()));
+        let count = classes.representatives.len();
+        let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes)
+            .map_err(Error::Vocabulary)?;
+        let walker = Walker::new(self.network.clone(), trie, words(count));
+        let folded = Folded {
+            walker: Mutex::new(walker),
+            unfolder: Mutex::new(unfolder),
+            words: words(count),
+        };
+        if self.folded.set(folded).is_ok()
+            && let Some(plain) = self.plain.get()
+        {
+            lock(plain).forget(); // nobody asks it any more
+        }
+        Ok(())
+    }
+
+    /// Whether masks walk over representatives.
+    pub fn has_classes(&self) -> bool {
+        self.folded.get().is_some()
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// What work is allowed.
+    pub fn limits(&self) -> &EngineLimits {
+        &self.limits
+    }
+
+    /// Tells networks apart: states are of one of them.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// Bytes held by what is remembered, network and vocabulary not counted.
+    pub fn bytes(&self) -> usize {
+        let plain = self.plain.get().map_or(0, |walker| lock(walker).bytes());
+        let folded = self.folded.get().map_or(0, |f| lock(&f.walker).bytes() + lock(&f.unfolder).bytes());
+        plain + folded
+    }
+
+    /// What masks cost so far, both walkers together.
+    pub fn counters(&self) -> WalkCounters {
+        let mut out = WalkCounters::default();
+        let folded = self.folded.get().map(|f| &f.walker);
+        for walker in self.plain.get().into_iter().chain(folded) {
+            let c = lock(walker).counters;
+            out.masks += c.masks;
+            out.visits += c.visits;
+            out.hits += c.hits;
+            out.misses += c.misses;
+            out.trie_nodes += c.trie_nodes;
+        }
+        out
+    }
+
+    /// Writes which textual tokens may follow a stack set; bits of other ids are 0.
+    fn mask(
+        &self,
+        sets: &StackSets,
+        set: SetId,
+        cancelled: &dyn Fn() -> bool,
+        row: &mut [i32],
+    ) -> Result<()> {
+        let allowance =
+            Allowance { work: self.limits.max_mask_work, bytes: self.limits.max_memo_bytes };
+        let stopped = |stop| self.stopped(stop);
+        if let Some(folded) = self.folded.get() {
+            let mut bits = vec![0; folded.words];
+            lock(&folded.walker).mask(sets, set, allowance, cancelled, &mut bits).map_err(stopped)?;
+            lock(&folded.unfolder).unfold(&bits, row);
+            return Ok(());
+        }
+        let plain = self.plain.get_or_init(|| {
+            let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
+            Mutex::new(Walker::new(self.network.clone(), trie, words(self.vocabulary.len())))
+        });
+        row.fill(0);
+        lock(plain).mask(sets, set, allowance, cancelled, row).map_err(stopped)
+    }
+
+    fn stopped(&self, stop: Stop) -> Error {
+        match stop {
+            Stop::Cancelled => Error::Cancelled,
+            Stop::Work => Error::Limit {
+                limit: "max_mask_work",
+                value: self.limits.max_mask_work,
+                message: "this mask takes more work; the grammar is very ambiguous here: \
+                          simplify it or raise the limit"
+                    .into(),
+            },
+            Stop::Memory => Error::Limit {
+                limit: "max_memo_bytes",
+                value: self.limits.max_memo_bytes as u64,
+                message: "this mask alone remembers more; raise the limit".into(),
+            },
+        }
+    }
+}
+
+/// A lock whose holder panicked guards tables that are only ever added to: still whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,82 @@
+//! States as values: equal, hashed, saved and restored.
+
+use super::family::{Read, beneath_first};
+use super::{Matcher, lock};
+use crate::error::{Error, Result};
+use crate::network::BOTTOM;
+use crate::stacks::{Entry, NONE, SetId};
+use rustc_hash::FxHashMap;
+
+impl Matcher {
+    /// The state as numbers that are equal exactly when the states are: the stack sets, each
+    /// after those beneath its tops, and whether a stop token was read.
+    ///
+    /// A list of sets; a set is the number of its tops and for each the network state and the
+    /// place of the set beneath it.
+    pub fn state(&self) -> Vec<u32> {
+        let family = lock(&self.family);
+        let step = family.step(self.at);
+        let sets = &family.stepper.sets;
+        let mut places: FxHashMap<SetId, u32> = FxHashMap::default();
+        let mut out = vec![match step.read {
+            Read::Stop(id) => id + 1,
+            _ => 0,
+        }];
+        for (place, set) in beneath_first(sets, step.set, |_| false).into_iter().enumerate() {
+            let entries = sets.entries(set);
+            out.push(entries.len() as u32);
+            for (top, beneath) in entries {
+                out.push(top);
+                out.push(if top == BOTTOM { 0 } else { places[&beneath] });
+            }
+            places.insert(set, place as u32);
+        }
+        out
+    }
+
+    /// Goes to a saved state, which becomes the first step: nothing before it can be rolled back.
+    ///
+    /// # Errors
+    /// [`Error::State`] for numbers that are no state of this network. Nothing has changed then.
+    pub fn restore(&mut self, state: &[u32]) -> Result<()> {
+        let refused = || Error::State("this is no state of this grammar".into());
+        let network = &self.engine().network;
+        let fresh = Matcher::new(self.engine().clone(), super::StopRule::default())?;
+        let mut places: Vec<SetId> = Vec::new();
+        let at = {
+            let mut family = lock(&fresh.family);
+            let (&stop, mut rest) = state.split_first().ok_or_else(refused)?;
+            while let Some((&count, after)) = rest.split_first() {
+                let size = (count as usize).checked_mul(2).filter(|&n| n <= after.len() && n > 0);
+                let (listed, after) = after.split_at(size.ok_or_else(refused)?);
+                rest = after;
+                let mut entries: Vec<Entry> = Vec::with_capacity(count as usize);
+                for pair in listed.chunks_exact(2) {
+                    let beneath = match (pair[0], places.get(pair[1] as usize)) {
+                        (BOTTOM, _) => NONE,
+                        (top, Some(&set)) if network.is_state(top) => set,
+                        _ => return Err(refused()),
+                    };
+                    if entries.last().is_some_and(|last| last.0 >= pair[0]) {
+                        return Err(refused());
+                    }
+                    entries.push((pair[0], beneath));
+                }
+                family.stepper.sets.allowance = u64::MAX;
+                places.push(family.stepper.sets.add(&entries).map_err(|_| refused())?);
+            }
+            let &set = places.last().ok_or_else(refused)?;
+            let first = family.begin(set);
+            match stop.checked_sub(1) {
+                None => first,
+                Some(id) if (id as usize) < self.engine().vocabulary.len() => {
+                    family.push(first, set, Read::Stop(id))
+                }
+                Some(_) => return Err(refused()),
+            }
+        };
+        self.family = fresh.family;
+        self.at = at;
+        Ok(())
+    }
+}

@@ -1,0 +1,363 @@
+//! Masks as a walk down the stack, each step remembered (DESIGN.md, "The engine").
+//!
+//! What a frame does with the trie does not depend on what stands beneath it: some entries are
+//! accepted while the frame, or what was called above it, is still there; and at some nodes of
+//! the trie the frame has just been popped. There the frame beneath goes on. So a mask is the
+//! union over the frames from the top down, each asked about the nodes that those above left
+//! *pending*, until none is. Every answer is made when first needed and remembered under
+//! (frame, pending nodes).
+
+use crate::network::{BOTTOM, Network};
+use crate::stacks::{NONE, OverBudget, REST, SetId, StackSets, Stepper};
+use crate::vocabulary::Trie;
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// A set of trie nodes, hash-consed.
+type PendingId = u32;
+/// The root of the trie alone: nothing read yet.
+const AT_ROOT: PendingId = 0;
+/// No node.
+const NOWHERE: PendingId = u32::MAX;
+
+/// Entries of the trie that are accepted.
+#[derive(Clone, Copy)]
+enum Accepted {
+    /// A range of `Walker::listed`.
+    Listed(u32, u32),
+    /// One of `Walker::rows`: where that is no larger than the list.
+    Row(u32),
+}
+
+/// Trie nodes that count as one unit of work: a step that is remembered is cheap.
+const NODES_OF_WORK: u64 = 8;
+
+/// What a frame does from a set of trie nodes.
+#[derive(Clone, Copy)]
+struct Answer {
+    /// Accepted for certain.
+    accepted: Accepted,
+    /// Where the frame has been popped, with more of the trie below.
+    pending: PendingId,
+}
+
+/// What masks cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalkCounters {
+    /// Masks made.
+    pub masks: u64,
+    /// Pairs of a stack set and pending nodes looked at.
+    pub visits: u64,
+    /// Answers that were there.
+    pub hits: u64,
+    /// Answers that were made.
+    pub misses: u64,
+    /// Trie nodes entered to make them.
+    pub trie_nodes: u64,
+}
+
+/// Why a mask was not made.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It costs more than it may.
+    Work,
+    /// What it remembers takes more than it may.
+    Memory,
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+impl From<OverBudget> for Stop {
+    fn from(_: OverBudget) -> Self {
+        Stop::Work
+    }
+}
+
+/// What one mask may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    /// Trie nodes, stack set entries and visits, together.
+    pub(crate) work: u64,
+    /// Bytes of everything remembered.
+    pub(crate) bytes: usize,
+}
+
+/// The answers over one trie.
+pub(crate) struct Walker {
+    network: Arc<Network>,
+    trie: Arc<Trie>,
+    /// Stack sets above an unknown rest, and what bytes do to them.
+    stepper: Stepper<Arc<Network>>,
+    answers: FxHashMap<(u32, PendingId), Answer>,
+    listed: Vec<u32>,
+    rows: Vec<Box<[i32]>>,
+    /// Words of a row.
+    words: usize,
+    pending: PendingSets,
+    /// Work done outside of the stepper.
+    work: u64,
+    pub(crate) counters: WalkCounters,
+    // Room that is used again and again.
+    path: Vec<(u32, SetId)>,
+    queue: Vec<(SetId, PendingId)>,
+    seen: FxHashSet<(SetId, PendingId)>,
+}
+
+impl Walker {
+    /// Over a trie whose numbers are bits of rows of so many words.
+    pub(crate) fn new(network: Arc<Network>, trie: Arc<Trie>, words: usize) -> Self {
+        let mut stepper = Stepper::new(network.clone());
+        stepper.sets.max_depth = u32::MAX;
+        Self {
+            network,
+            trie,
+            stepper,
+            answers: FxHashMap::default(),
+            listed: Vec::new(),
+            rows: Vec::new(),
+            words,
+            pending: PendingSets::new(),
+            work: 0,
+            counters: WalkCounters::default(),
+            path: Vec::new(),
+            queue: Vec::new(),
+            seen: FxHashSet::default(),
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.stepper.bytes()
+            + self.answers.capacity() * 21
+            + self.listed.capacity() * 4
+            + self.rows.len() * (self.words * 4 + 16)
+            + self.pending.bytes()
+    }
+
+    /// Forgets every answer.
+    pub(crate) fn forget(&mut self) {
+        let counters = self.counters;
+        *self = Self::new(self.network.clone(), self.trie.clone(), self.words);
+        self.counters = counters;
+    }
+
+    /// Sets the bits of the entries that may follow a stack set of `sets`.
+    ///
+    /// When it stops, everything made is kept and right; the bits are to be thrown away.
+    pub(crate) fn mask(
+        &mut self,
+        sets: &StackSets,
+        set: SetId,
+        allowance: Allowance,
+        cancelled: &dyn Fn() -> bool,
+        bits: &mut [i32],
+    ) -> Result<(), Stop> {
+        self.counters.masks += 1;
+        if self.bytes() > allowance.bytes {
+            self.forget();
+        }
+        let limit = self.spent().saturating_add(allowance.work);
+        let mut queue = std::mem::take(&mut self.queue);
+        let mut seen = std::mem::take(&mut self.seen);
+        queue.clear();
+        seen.clear();
+        queue.push((set, AT_ROOT));
+        let mut result = Ok(());
+        while let Some((set, pending)) = queue.pop() {
+            if let Some((left, right)) = sets.halves(set) {
+                queue.extend([(right, pending), (left, pending)]);
+                continue;
+            }
+            self.counters.visits += 1;
+            self.work += 1;
+            for &(top, beneath) in sets.list(set) {
+                if top == BOTTOM {
+                    continue;
+                }
+                let answer = match self.answer(top, pending, limit, allowance.bytes, cancelled) {
+                    Ok(answer) => answer,
+                    Err(stop) => {
+                        result = Err(stop);
+                        queue.clear();
+                        break;
+                    }
+                };
+                match answer.accepted {
+                    Accepted::Listed(from, to) => {
+                        set_bits(bits, &self.listed[from as usize..to as usize]);
+                    }
+                    Accepted::Row(row) => {
+                        bits.iter_mut().zip(&self.rows[row as usize]).for_each(|(a, b)| *a |= b);
+                    }
+                }
+                if answer.pending != NOWHERE
+                    && beneath != REST
+                    && seen.insert((beneath, answer.pending))
+                {
+                    queue.push((beneath, answer.pending));
+                }
+            }
+        }
+        self.queue = queue;
+        self.seen = seen;
+        result
+    }
+
+    fn spent(&self) -> u64 {
+        self.stepper.sets.work + self.work
+    }
+
+    fn answer(
+        &mut self,
+        frame: u32,
+        pending: PendingId,
+        limit: u64,
+        max_bytes: usize,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Answer, Stop> {
+        let frame = self.network.like(frame, self.trie.longest());
+        if let Some(&answer) = self.answers.get(&(frame, pending)) {
+            self.counters.hits += 1;
+            return Ok(answer);
+        }
+        self.counters.misses += 1;
+        let from = self.listed.len();
+        let made = self.make(frame, pending, limit, max_bytes, cancelled);
+        let popped = match made {
+            Ok(popped) => popped,
+            Err(stop) => {
+                self.listed.truncate(from);
+                return Err(stop);
+            }
+        };
+        let mut accepted = Accepted::Listed(from as u32, self.listed.len() as u32);
+        if self.listed.len() - from > self.words {
+            let mut row = vec![0; self.words];
+            set_bits(&mut row, &self.listed[from..]);
+            self.listed.truncate(from);
+            accepted = Accepted::Row(self.rows.len() as u32);
+            self.rows.push(row.into());
+        }
+        let answer = Answer { accepted, pending: self.pending.intern(popped) };
+        self.answers.insert((frame, pending), answer);
+        Ok(answer)
+    }
+
+    /// Walks the trie below each pending node with the frame alone on the stack. Accepted entries
+    /// go to the end of `self.listed`; the nodes where the frame is popped are returned.
+    fn make(
+        &mut self,
+        frame: u32,
+        pending: PendingId,
+        limit: u64,
+        max_bytes: usize,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<u32>, Stop> {
+        let trie = self.trie.clone();
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let left = limit.saturating_sub(self.spent());
+        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
+        let start = self.stepper.sets.add(&[(frame, REST)])?;
+        let mut popped = Vec::new();
+        let mut path = std::mem::take(&mut self.path);
+        for index in 0..self.pending.get(pending).len() {
+            let root = self.pending.get(pending)[index];
+            let over = self.spent() > limit;
+            if over || cancelled() {
+                self.path = path;
+                return Err(if over { Stop::Work } else { Stop::Cancelled });
+            }
+            let mut entered = 0u64;
+            path.clear();
+            path.push((trie.end(root), start));
+            let mut node = root + 1;
+            while node < trie.end(root) {
+                while path[path.len() - 1].0 <= node {
+                    path.pop();
+                }
+                entered += 1;
+                let class = alphabet.class(trie.byte(node));
+                let set = self.stepper.step(path[path.len() - 1].1, class)?;
+                let end = trie.end(node);
+                if set == NONE {
+                    node = end;
+                    continue;
+                }
+                self.listed.extend_from_slice(trie.numbers(node));
+                if end > node + 1 && self.stepper.sets.has_rest(set) {
+                    popped.push(node);
+                }
+                if set == REST {
+                    node = end;
+                    continue;
+                }
+                path.push((end, set));
+                node += 1;
+            }
+            self.work += entered / NODES_OF_WORK;
+            self.counters.trie_nodes += entered;
+            // Looked at between two roots only: one walk of the whole trie is the least unit.
+            if self.bytes() > max_bytes {
+                self.path = path;
+                return Err(Stop::Memory);
+            }
+        }
+        self.path = path;
+        popped.sort_unstable();
+        popped.dedup();
+        Ok(popped)
+    }
+}
+
+fn set_bits(row: &mut [i32], numbers: &[u32]) {
+    for &number in numbers {
+        row[number as usize >> 5] |= 1 << (number & 31);
+    }
+}
+
+/// Sets of trie nodes, hash-consed.
+struct PendingSets {
+    nodes: Vec<u32>,
+    ranges: Vec<(u32, u32)>,
+    table: HashTable<PendingId>,
+}
+
+impl PendingSets {
+    fn new() -> Self {
+        let mut out = Self { nodes: Vec::new(), ranges: Vec::new(), table: HashTable::new() };
+        out.intern(vec![0]);
+        out
+    }
+
+    fn bytes(&self) -> usize {
+        self.nodes.capacity() * 4 + self.ranges.capacity() * 8 + self.table.capacity() * 5
+    }
+
+    fn get(&self, id: PendingId) -> &[u32] {
+        let (from, to) = self.ranges[id as usize];
+        &self.nodes[from as usize..to as usize]
+    }
+
+    /// The number of a sorted set.
+    fn intern(&mut self, nodes: Vec<u32>) -> PendingId {
+        if nodes.is_empty() {
+            return NOWHERE;
+        }
+        let hash = crate::stacks::hash_of(nodes.as_slice());
+        if let Some(&id) = self.table.find(hash, |&id| self.get(id) == nodes) {
+            return id;
+        }
+        let id = self.ranges.len() as PendingId;
+        let from = self.nodes.len() as u32;
+        self.nodes.extend_from_slice(&nodes);
+        self.ranges.push((from, self.nodes.len() as u32));
+        let (all, ranges) = (&self.nodes, &self.ranges);
+        self.table.insert_unique(hash, id, |&id| {
+            let (from, to) = ranges[id as usize];
+            crate::stacks::hash_of(&all[from as usize..to as usize])
+        });
+        id
+    }
+}

@@ -1,0 +1,125 @@
+//! The trie of a vocabulary, or of the representatives of its classes, as one flat array.
+
+/// One node. Nodes stand depth-first, so a subtree is a range.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Past the last node of the subtree.
+    end: u32,
+    /// The first of the entries of the subtree; the node's own come first.
+    first: u32,
+    /// The byte that leads here.
+    byte: u8,
+}
+
+/// A trie over byte strings, each with a number. Node 0 is the empty string.
+#[derive(Clone, Debug)]
+pub struct Trie {
+    nodes: Vec<Node>,
+    numbers: Vec<u32>,
+    longest: usize,
+}
+
+impl Trie {
+    /// The trie of entries that are sorted by bytes. Bytes may repeat and are not empty.
+    pub fn new<'a>(entries: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
+        let mut nodes = vec![Node { end: 0, first: 0, byte: 0 }];
+        let mut numbers = Vec::new();
+        let mut longest = 0;
+        // The nodes from the root to the last one made.
+        let mut path = vec![0usize];
+        let mut previous: &[u8] = &[];
+        for (bytes, number) in entries {
+            let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            for closed in path.drain(shared + 1..) {
+                nodes[closed].end = nodes.len() as u32;
+            }
+            for &byte in &bytes[shared..] {
+                path.push(nodes.len());
+                nodes.push(Node { end: 0, first: numbers.len() as u32, byte });
+            }
+            numbers.push(number);
+            longest = longest.max(bytes.len());
+            previous = bytes;
+        }
+        let end = nodes.len() as u32;
+        for open in path {
+            nodes[open].end = end;
+        }
+        // A last node closes the ranges of entries.
+        nodes.push(Node { end, first: numbers.len() as u32, byte: 0 });
+        Self { nodes, numbers, longest }
+    }
+
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Bytes of the longest entry.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The byte that leads to a node.
+    #[inline]
+    pub fn byte(&self, node: u32) -> u8 {
+        self.nodes[node as usize].byte
+    }
+
+    /// Past the last node of the subtree.
+    #[inline]
+    pub fn end(&self, node: u32) -> u32 {
+        self.nodes[node as usize].end
+    }
+
+    /// The numbers of the entries that end at a node.
+    #[inline]
+    pub fn numbers(&self, node: u32) -> &[u32] {
+        let own = self.nodes[node as usize].first as usize;
+        &self.numbers[own..self.nodes[node as usize + 1].first as usize]
+    }
+
+    /// Bytes held.
+    pub fn bytes_held(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.numbers.capacity() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn every_prefix_is_a_node_and_every_entry_is_found(
+            words in proptest::collection::vec(proptest::collection::vec(0u8..3, 1..6), 0..30),
+        ) {
+            let mut entries: Vec<(Vec<u8>, u32)> =
+                words.into_iter().enumerate().map(|(i, w)| (w, i as u32)).collect();
+            entries.sort();
+            let trie = Trie::new(entries.iter().map(|(w, i)| (w.as_slice(), *i)));
+            let prefixes: BTreeSet<&[u8]> =
+                entries.iter().flat_map(|(w, _)| (0..=w.len()).map(|n| &w[..n])).collect();
+            prop_assert_eq!(trie.len(), prefixes.len().max(1));
+            let mut found = Vec::new();
+            let mut path: Vec<(u32, Vec<u8>)> = vec![(trie.end(0), Vec::new())];
+            for node in 1..trie.len() as u32 {
+                while path.last().is_some_and(|p| p.0 <= node) {
+                    path.pop();
+                }
+                let mut word = path.last().map(|p| p.1.clone()).unwrap_or_default();
+                word.push(trie.byte(node));
+                found.extend(trie.numbers(node).iter().map(|&i| (word.clone(), i)));
+                path.push((trie.end(node), word));
+            }
+            prop_assert_eq!(found, entries);
+        }
+    }
+}
