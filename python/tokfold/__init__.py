@@ -7,6 +7,7 @@ one representative per class (:mod:`tokfold.xgrammar`), and its answer is unfold
 
 from tokfold.bitmask import Unfolder, allocate_bitmask
 from tokfold.classes import TokenClasses, compile_classes
+from tokfold.engine import CompiledGrammar, compile
 from tokfold.errors import (
     ArtifactError,
     FallbackWarning,
@@ -18,8 +19,10 @@ from tokfold.errors import (
     UnsupportedGrammarError,
     VocabularyError,
 )
+from tokfold.explanation import Explanation
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
+from tokfold.matcher import Matcher, MatcherState, fill_bitmask_batch
 from tokfold.recognition import Recognition, recognize
 from tokfold.vocabulary import Vocabulary
 
@@ -27,11 +30,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArtifactError",
+    "CompiledGrammar",
+    "Explanation",
     "FallbackWarning",
     "Grammar",
     "GrammarSyntaxError",
     "LimitExceededError",
     "Limits",
+    "Matcher",
+    "MatcherState",
     "MatcherStateError",
     "MissingExtraError",
     "Recognition",
@@ -42,6 +49,8 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "allocate_bitmask",
+    "compile",
     "compile_classes",
+    "fill_bitmask_batch",
     "recognize",
 ]

@@ -34,6 +34,17 @@ class Limits:
     more work is a class of its own."""
     max_automaton_bytes: int = 1 << 30
     """Bytes of the displacement automaton; past them tokens are classes of their own, too."""
+    max_mask_work: int = 20_000_000
+    """Work units of one mask of our engine."""
+    max_accept_work: int = 5_000_000
+    """Work units of one token that a matcher accepts, or of a kilobyte of text."""
+    max_memo_bytes: int = 64 << 20
+    """Bytes of what the masks of a compiled grammar remember; past them it is forgotten and made
+    again when needed. An error only where one mask alone takes more."""
+    max_row_bytes: int = 16 << 20
+    """Bytes of token rows that a compiled grammar remembers; never an error."""
+    max_matcher_bytes: int = 1 << 30
+    """Bytes of a matcher and its forks."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -43,5 +54,18 @@ class Limits:
                 raise ValueError(f"{name} must be between 1 and 2**63 - 1, not {value}")
 
     def as_fields(self) -> dict[str, int]:
-        """Field names and values, as the core takes them."""
-        return asdict(self)
+        """Names and values of the bounds on grammars and classes, as the core takes them."""
+        return {name: value for name, value in asdict(self).items() if name not in _ENGINE}
+
+    def engine_fields(self) -> dict[str, int]:
+        """Names and values of the bounds on masks and matchers, as the core takes them."""
+        return {name: getattr(self, name) for name in _ENGINE}
+
+
+_ENGINE = (
+    "max_mask_work",
+    "max_accept_work",
+    "max_memo_bytes",
+    "max_row_bytes",
+    "max_matcher_bytes",
+)

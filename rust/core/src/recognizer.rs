@@ -65,6 +65,24 @@ impl<'a> Recognizer<'a> {
         }
     }
 
+    /// The rules of one of the parses, outermost first, and those of all tops.
+    pub fn open_rules(&self) -> (Vec<u32>, Vec<u32>) {
+        let is_state = |entry: &&(u32, SetId)| entry.0 != crate::network::BOTTOM;
+        let mut path = Vec::new();
+        let mut set = self.current;
+        let entries = self.stepper.sets.entries(set);
+        let mut tops: Vec<u32> =
+            entries.iter().filter(is_state).map(|e| self.network.origin_of(e.0)).collect();
+        tops.sort_unstable();
+        tops.dedup();
+        while let Some(&(state, beneath)) = self.stepper.sets.entries(set).iter().find(is_state) {
+            path.push(self.network.origin_of(state));
+            set = beneath;
+        }
+        path.reverse();
+        (path, tops)
+    }
+
     /// The bytes that may come next, ascending.
     pub fn expected(&self) -> Vec<u8> {
         let mut classes = [0u64; 4];

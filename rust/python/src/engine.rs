@@ -3,7 +3,9 @@
 use crate::boundary::{Reporter, detached, misuse, raise};
 use crate::grammar::{Grammar, limits};
 use crate::vocabulary::Vocabulary;
-use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use numpy::ndarray::Dimension;
+use numpy::{PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +81,13 @@ impl Engine {
         detached(py, || self.inner.take_classes(&classes))
     }
 
+    /// Makes the answers that are likely to cost most, ahead of time; returns how many.
+    fn warm(&self, py: Python<'_>, count: usize, switch: &Switch) -> PyResult<usize> {
+        let on = switch.on.clone();
+        let limits = detached(py, || self.inner.warm(count, &|| on.load(Ordering::Relaxed)))?;
+        Ok(limits)
+    }
+
     #[getter]
     fn has_classes(&self) -> bool {
         self.inner.has_classes()
@@ -109,6 +118,119 @@ impl Engine {
         out.set_item("trie_nodes", counters.trie_nodes)?;
         Ok(out)
     }
+}
+
+/// A switch that stops work in another thread.
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct Switch {
+    on: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Switch {
+    #[new]
+    fn new() -> Self {
+        Self { on: Arc::default() }
+    }
+
+    fn set(&self) {
+        self.on.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Calls `work` with all words of a bitmask.
+fn with_rows<T>(
+    bitmask: &Bound<'_, PyAny>,
+    words: usize,
+    work: impl FnOnce(&mut [i32]) -> PyResult<T>,
+) -> PyResult<T> {
+    fn run<D: Dimension, T>(
+        array: &Bound<'_, PyArray<i32, D>>,
+        words: usize,
+        work: impl FnOnce(&mut [i32]) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let wide = array.shape().last().copied().unwrap_or(0);
+        if wide != words {
+            return Err(misuse(format!(
+                "a row of the bitmask must have {words} words of int32, not {wide}: \
+                 allocate_bitmask(batch, len(vocabulary)) makes one that fits"
+            )));
+        }
+        let mut rows = array.try_readwrite().map_err(|error| {
+            misuse(format!("the bitmask cannot be written: {error}"))
+        })?;
+        work(rows.as_slice_mut().map_err(|_| {
+            misuse("the bitmask must be contiguous: allocate_bitmask() makes one that is")
+        })?)
+    }
+    if let Ok(array) = bitmask.cast::<PyArray2<i32>>() {
+        return run(array, words, work);
+    }
+    if let Ok(array) = bitmask.cast::<PyArray1<i32>>() {
+        return run(array, words, work);
+    }
+    Err(PyTypeError::new_err(
+        "the bitmask must be a numpy array of dtype int32 with one or two dimensions",
+    ))
+}
+
+/// Fills rows for many matchers; for each, whether it forbids any token.
+#[pyfunction]
+pub(crate) fn fill_batch(
+    py: Python<'_>,
+    matchers: Vec<PyRef<'_, Matcher>>,
+    bitmask: &Bound<'_, PyAny>,
+    rows: Vec<usize>,
+    threads: usize,
+) -> PyResult<Vec<bool>> {
+    let Some(first) = matchers.first() else { return Ok(Vec::new()) };
+    let words = first.own(py)?.engine().vocabulary().len().div_ceil(32);
+    let mut guards = Vec::with_capacity(matchers.len());
+    for matcher in &matchers {
+        let guard = matcher.own(py)?;
+        if guard.engine().vocabulary().len().div_ceil(32) != words {
+            return Err(misuse("the matchers are for vocabularies of different sizes"));
+        }
+        guards.push(guard);
+    }
+    with_rows(bitmask, words, |all| {
+        let count = all.len() / words;
+        let mut places: Vec<Option<&mut [i32]>> = all.chunks_exact_mut(words).map(Some).collect();
+        let mut work = Vec::with_capacity(rows.len());
+        for (guard, &row) in guards.iter().zip(&rows) {
+            match places.get_mut(row).map(Option::take) {
+                Some(Some(place)) => work.push((&**guard, place)),
+                Some(None) => return Err(misuse(format!("row {row} is asked for twice"))),
+                None => {
+                    return Err(misuse(format!(
+                        "the bitmask has {count} rows, not one of index {row}"
+                    )));
+                }
+            }
+        }
+        let size = work.len().div_ceil(threads.max(1)).max(1);
+        let fill = |part: &mut [(&engine::Matcher, &mut [i32])]| {
+            part.iter_mut().map(|(matcher, row)| matcher.fill(row)).collect::<Vec<_>>()
+        };
+        let results: Vec<_> = py.detach(|| {
+            if threads <= 1 {
+                return fill(&mut work);
+            }
+            std::thread::scope(|scope| {
+                let parts: Vec<_> =
+                    work.chunks_mut(size).map(|part| scope.spawn(move || fill(part))).collect();
+                let joined = parts.into_iter().map(|part| part.join());
+                joined
+                    .flat_map(|part| {
+                        part.unwrap_or_else(|_| {
+                            vec![Err(Error::State("a thread of the batch failed inside".into()))]
+                        })
+                    })
+                    .collect()
+            })
+        });
+        results.into_iter().map(|result| result.map_err(|error| raise(py, &error))).collect()
+    })
 }
 
 #[pyclass(frozen, module = "tokfold._core")]
@@ -160,15 +282,18 @@ impl Matcher {
         inner.map(Self::wrap).map_err(|error| raise(py, &error))
     }
 
-    /// Fills a contiguous row with exactly the words of the vocabulary.
-    fn fill(&self, py: Python<'_>, mut row: PyReadwriteArray1<'_, i32>) -> PyResult<bool> {
+    /// Fills a row of a bitmask, which is int32, contiguous and has the words of the vocabulary.
+    fn fill(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<bool> {
         let matcher = self.own(py)?;
-        let row = row.as_slice_mut().map_err(|_| misuse("the row must be contiguous"))?;
         let words = matcher.engine().vocabulary().len().div_ceil(32);
-        if row.len() != words {
-            return Err(misuse(format!("a row has {words} words; got {}", row.len())));
-        }
-        py.detach(|| matcher.fill(row)).map_err(|error| raise(py, &error))
+        with_rows(bitmask, words, |rows| {
+            let count = rows.len() / words;
+            let Some(row) = rows.chunks_exact_mut(words).nth(row) else {
+                return Err(misuse(format!("the bitmask has {count} rows, not one of index {row}")));
+            };
+            let matcher = &*matcher;
+            py.detach(|| matcher.fill(row)).map_err(|error| raise(py, &error))
+        })
     }
 
     fn accept_token(&self, py: Python<'_>, id: u32) -> PyResult<bool> {
@@ -236,15 +361,21 @@ impl Matcher {
         Ok(PyBytes::new(py, &self.own(py)?.text()))
     }
 
-    fn state(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        let matcher = self.own(py)?;
-        Ok(py.detach(|| matcher.state()))
+    /// The state as little-endian numbers.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let state = py.detach(|| matcher.state().into_iter().flat_map(u32::to_le_bytes).collect());
+        let state: Vec<u8> = state;
+        Ok(PyBytes::new(py, &state))
     }
 
-    fn restore(&self, py: Python<'_>, state: Vec<u32>) -> PyResult<()> {
+    fn restore(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        py.detach(|| matcher.restore(&state)).map_err(|error| raise(py, &error))
+        let numbers: Vec<u32> =
+            state.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
+        py.detach(|| matcher.restore(&numbers)).map_err(|error| raise(py, &error))
     }
 
     /// Makes the work under way, and all that begins while it is on, end with an error.
@@ -256,8 +387,14 @@ impl Matcher {
         Ok(self.own(py)?.bytes())
     }
 
-    /// Items of the state, stack sets made, work units spent.
-    fn counters(&self, py: Python<'_>) -> PyResult<(usize, usize, u64)> {
-        Ok(self.own(py)?.counters())
+    /// What the state holds and what it took to come here.
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self.own(py)?.counters();
+        let out = PyDict::new(py);
+        out.set_item("items", counters.items)?;
+        out.set_item("earley_sets", counters.sets)?;
+        out.set_item("completions", counters.completions)?;
+        out.set_item("work", counters.work)?;
+        Ok(out)
     }
 }

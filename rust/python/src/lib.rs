@@ -16,13 +16,13 @@ mod _core {
     #[pymodule_export]
     use super::classes::compile_classes;
     #[pymodule_export]
-    use super::engine::{Engine, Matcher};
+    use super::engine::{Engine, Matcher, Switch, fill_batch};
     #[pymodule_export]
     use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]
     use super::mask::Unfolder;
     #[pymodule_export]
-    use super::recognizer::recognize;
+    use super::recognizer::{open_rules, recognize};
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 }

@@ -1,6 +1,6 @@
 //! `tokfold._core.recognize`.
 
-use crate::boundary::Reporter;
+use crate::boundary::{Reporter, detached};
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -51,4 +51,40 @@ fn run(
         read += 1;
     }
     Ok((read, recognizer.is_accepting(), recognizer.expected()))
+}
+
+/// The rules that are open after some bytes, outermost first: those of one parse, and last of all
+/// every rule that may go on. The network is made without merging rules, so the names are those
+/// of the grammar.
+#[pyfunction]
+#[pyo3(signature = (grammar, data, *, skip_lookahead, limits=None))]
+pub(crate) fn open_rules(
+    py: Python<'_>,
+    grammar: &Grammar,
+    data: &[u8],
+    skip_lookahead: bool,
+    limits: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Vec<String>, Vec<String>)> {
+    let options = NetworkOptions {
+        skip_lookahead,
+        simplify: false,
+        limits: self::limits(limits)?,
+        ..NetworkOptions::default()
+    };
+    let found = detached(py, || {
+        let network = Network::new(&grammar.inner, &options)?;
+        let mut recognizer = recognizer::Recognizer::new(&network, &options.limits)?;
+        for &byte in data {
+            if !recognizer.advance(byte)? {
+                break;
+            }
+        }
+        Ok(recognizer.open_rules())
+    })?;
+    let name = |rule: u32| {
+        let rules = grammar.inner.rules();
+        rules.get(rule as usize).map(|rule| rule.name.clone())
+    };
+    let (path, tops) = found;
+    Ok((path.into_iter().filter_map(name).collect(), tops.into_iter().filter_map(name).collect()))
 }

@@ -118,6 +118,7 @@ pub fn compile(
                 .ok()
                 .and_then(|n| n.checked_mul(2)?.checked_add(2)),
             inline_budget: options.inline_budget,
+            simplify: true,
             limits: options.limits.clone(),
         },
     )?;

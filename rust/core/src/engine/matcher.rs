@@ -30,6 +30,19 @@ pub enum Accept {
     Refused,
 }
 
+/// What a matcher and its forks hold and did, since their tables were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatcherCounters {
+    /// Earley items of the state: the network states that can stand on top.
+    pub items: usize,
+    /// Earley sets (sets of stacks) made.
+    pub sets: usize,
+    /// Rules completed.
+    pub completions: u64,
+    /// Work units spent.
+    pub work: u64,
+}
+
 /// A set of stacks over the engine's network, with the way there.
 ///
 /// A clone is a fork: it shares all tables and goes its own way.
@@ -370,12 +383,16 @@ impl Matcher {
         lock(&self.family).bytes()
     }
 
-    /// Items of the state, stack sets made so far, and work units spent on them.
-    pub fn counters(&self) -> (usize, usize, u64) {
+    /// What the state holds and what it took to come here.
+    pub fn counters(&self) -> MatcherCounters {
         let family = lock(&self.family);
-        let set = family.step(self.at).set;
         let sets = &family.stepper.sets;
-        (sets.entries(set).len(), sets.len(), sets.work)
+        MatcherCounters {
+            items: sets.entries(family.step(self.at).set).len(),
+            sets: sets.len(),
+            completions: family.stepper.completions,
+            work: sets.work,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ mod state;
 mod walker;
 
 pub use limits::EngineLimits;
-pub use matcher::{Accept, Matcher, StopRule};
+pub use matcher::{Accept, Matcher, MatcherCounters, StopRule};
 pub use walker::WalkCounters;
 
 use crate::classes::TokenClasses;
@@ -157,6 +157,37 @@ impl Engine {
         out
     }
 
+    /// Makes the answers of the frames that are likely to cost most, ahead of time (XGrammar 2,
+    /// section 3.2); returns how many were made. With classes, over their representatives.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; [`Error::Limit`] as for a mask.
+    pub fn warm(&self, count: usize, cancelled: &dyn Fn() -> bool) -> Result<usize> {
+        let walker = match self.folded.get() {
+            Some(folded) => &folded.walker,
+            None => self.plain(),
+        };
+        let costs = lock(walker).costs();
+        let mut made = 0;
+        for frame in costs.into_iter().take(count) {
+            // The lock is taken anew each time: requests come first.
+            let fresh = lock(walker).warm(frame, self.allowance(), cancelled);
+            made += usize::from(fresh.map_err(|stop| self.stopped(stop))?);
+        }
+        Ok(made)
+    }
+
+    fn plain(&self) -> &Mutex<Walker> {
+        self.plain.get_or_init(|| {
+            let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
+            Mutex::new(Walker::new(self.network.clone(), trie, words(self.vocabulary.len())))
+        })
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { work: self.limits.max_mask_work, bytes: self.limits.max_memo_bytes }
+    }
+
     /// Writes which textual tokens may follow a stack set; bits of other ids are 0.
     fn mask(
         &self,
@@ -165,8 +196,7 @@ impl Engine {
         cancelled: &dyn Fn() -> bool,
         row: &mut [i32],
     ) -> Result<()> {
-        let allowance =
-            Allowance { work: self.limits.max_mask_work, bytes: self.limits.max_memo_bytes };
+        let allowance = self.allowance();
         let stopped = |stop| self.stopped(stop);
         if let Some(folded) = self.folded.get() {
             let mut bits = vec![0; folded.words];
@@ -174,12 +204,8 @@ impl Engine {
             lock(&folded.unfolder).unfold(&bits, row);
             return Ok(());
         }
-        let plain = self.plain.get_or_init(|| {
-            let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
-            Mutex::new(Walker::new(self.network.clone(), trie, words(self.vocabulary.len())))
-        });
         row.fill(0);
-        lock(plain).mask(sets, set, allowance, cancelled, row).map_err(stopped)
+        lock(self.plain()).mask(sets, set, allowance, cancelled, row).map_err(stopped)
     }
 
     fn stopped(&self, stop: Stop) -> Error {

@@ -7,7 +7,7 @@
 //! *pending*, until none is. Every answer is made when first needed and remembered under
 //! (frame, pending nodes).
 
-use crate::network::{BOTTOM, Network};
+use crate::network::{BOTTOM, Network, contains};
 use crate::stacks::{NONE, OverBudget, REST, SetId, StackSets, Stepper};
 use crate::vocabulary::Trie;
 use hashbrown::HashTable;
@@ -202,6 +202,40 @@ impl Walker {
         self.queue = queue;
         self.seen = seen;
         result
+    }
+
+    /// The frames that can stand on top, those first whose answers are likely to cost most: by the
+    /// trie nodes below the bytes that they can read first.
+    pub(crate) fn costs(&self) -> Vec<u32> {
+        let alphabet = self.network.alphabet();
+        let mut below = [0u64; 256];
+        let mut node = 1;
+        while (node as usize) < self.trie.len() {
+            let end = self.trie.end(node);
+            below[alphabet.class(self.trie.byte(node)) as usize] += u64::from(end - node);
+            node = end;
+        }
+        let cost = |state: u32| {
+            let first = self.network.first(state);
+            (0..=255u8).filter(|&class| contains(first, class)).map(|c| below[c as usize]).sum()
+        };
+        let mut out: Vec<(u64, u32)> =
+            (0..self.network.len() as u32).map(|state| (cost(state), state)).collect();
+        out.sort_unstable_by_key(|&(cost, state)| (std::cmp::Reverse(cost), state));
+        out.into_iter().map(|(_, state)| state).collect()
+    }
+
+    /// Makes the answer of a frame with nothing read; false where it was there.
+    pub(crate) fn warm(
+        &mut self,
+        frame: u32,
+        allowance: Allowance,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool, Stop> {
+        let before = self.counters.misses;
+        let limit = self.spent().saturating_add(allowance.work);
+        self.answer(frame, AT_ROOT, limit, allowance.bytes, cancelled)?;
+        Ok(self.counters.misses > before)
     }
 
     fn spent(&self) -> u64 {

@@ -42,6 +42,8 @@ pub struct NetworkOptions {
     pub repeat_window: Option<u32>,
     /// Growth in states that inlining one rule may cause.
     pub inline_budget: usize,
+    /// Merge and inline rules. Without, each rule keeps its states, and the network is larger.
+    pub simplify: bool,
     /// Bounds on states and edges.
     pub limits: Limits,
 }
@@ -53,6 +55,7 @@ impl Default for NetworkOptions {
             skip_lookahead: false,
             repeat_window: None,
             inline_budget: 20,
+            simplify: true,
             limits: Limits::default(),
         }
     }
@@ -88,6 +91,8 @@ pub struct Network {
     accepts_empty: bool,
     rule_of: Vec<u32>,
     rule_starts: Vec<u32>,
+    /// For each rule that is left its number in the grammar, or past those of the grammar.
+    origins: Vec<u32>,
     finals: Vec<bool>,
     edge_starts: Vec<u32>,
     edges: Vec<(u8, u32)>,
@@ -149,7 +154,9 @@ impl Network {
             automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
         }
         let mut rules = simplify::Rules::new(automata, start, options.inline_budget, options.prune);
-        rules.simplify();
+        if options.simplify {
+            rules.simplify();
+        }
         let accepts_empty = facts.nullable[root.index()];
         Self::assemble(&rules.automata, start, alphabet, accepts_empty, &options.limits)
     }
@@ -175,6 +182,7 @@ impl Network {
             accepts_empty,
             rule_of: Vec::with_capacity(total),
             rule_starts: Vec::new(),
+            origins: Vec::new(),
             finals: Vec::with_capacity(total),
             edge_starts: vec![0],
             edges: Vec::new(),
@@ -183,7 +191,9 @@ impl Network {
             first: Vec::new(),
             cut: Vec::new(),
         };
-        for (automaton, &offset) in rules.iter().zip(&base).filter(|(a, _)| !a.is_empty()) {
+        for (number, automaton) in rules.iter().enumerate().filter(|(_, a)| !a.is_empty()) {
+            let offset = base[number];
+            out.origins.push(number as u32);
             let rule = out.rule_starts.len() as u32;
             out.rule_starts.push(offset);
             for (edges, &is_final) in automaton.edges.iter().zip(&automaton.finals) {
@@ -278,6 +288,11 @@ impl Network {
     /// The rule that a state belongs to.
     pub fn rule_of(&self, state: u32) -> u32 {
         self.rule_of[state as usize]
+    }
+
+    /// The number in the grammar of the rule that a state belongs to.
+    pub fn origin_of(&self, state: u32) -> u32 {
+        self.origins[self.rule_of[state as usize] as usize]
     }
 
     /// Whether the rule of a state may be complete there.

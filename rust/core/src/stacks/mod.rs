@@ -23,6 +23,8 @@ pub(crate) struct Stepper<N> {
     pending: Vec<SetId>,
     parts: Vec<SetId>,
     entries: Vec<Entry>,
+    /// Rules completed so far, in steps that were made.
+    pub(crate) completions: u64,
 }
 
 impl<N: Deref<Target = Network>> Stepper<N> {
@@ -34,6 +36,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
             pending: Vec::new(),
             parts: Vec::new(),
             entries: Vec::new(),
+            completions: 0,
         }
     }
 
@@ -132,6 +135,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
                     entries.push((target, beneath));
                 }
                 if network.is_final(target) {
+                    self.completions += 1;
                     parts.push(beneath);
                 }
             }

@@ -1,0 +1,230 @@
+"""Our own engine: a grammar and a vocabulary made ready for matchers."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from os import PathLike
+from typing import Literal
+
+import numpy as np
+
+from tokfold import _core
+from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
+from tokfold.errors import FallbackWarning, TokfoldError
+from tokfold.grammar import Grammar
+from tokfold.limits import Limits
+from tokfold.vocabulary import Vocabulary
+
+__all__ = ["ClassesMode", "CompiledGrammar", "compile"]
+
+ClassesMode = Literal["auto", "now", "never"]
+
+
+class _Stopped(Exception):
+    """The work in the background is no longer wanted."""
+
+
+class CompiledGrammar:
+    """A grammar and a vocabulary, ready for any number of matchers; made by :func:`compile`.
+
+    What masks cost is paid once: each answer is made when first needed, remembered, and shared by
+    all matchers, in all threads.
+
+    Attributes:
+        grammar: the grammar.
+        vocabulary: the vocabulary.
+        limits: the bounds in force.
+    """
+
+    def __init__(
+        self, grammar: Grammar, vocabulary: Vocabulary, limits: Limits, core: _core.Engine
+    ) -> None:
+        self.grammar = grammar
+        self.vocabulary = vocabulary
+        self.limits = limits
+        self._core = core
+        self._background: _Background | None = None
+        self._failure: TokfoldError | None = None
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether masks look at one representative for each class by now."""
+        return self._core.has_classes
+
+    def take_classes(self, classes: TokenClasses) -> None:
+        """Look at one representative for each class from now on; the masks stay the same.
+
+        Raises:
+            ValueError: the classes were made for another grammar, another vocabulary, or with
+                ``prune=False``.
+        """
+        for what, ours, theirs in (
+            ("grammar", self.grammar.fingerprint, classes.grammar_fingerprint),
+            ("vocabulary", self.vocabulary.fingerprint, classes.vocabulary_fingerprint),
+        ):
+            if ours != theirs:
+                raise ValueError(f"the classes were made for another {what}")
+        if not classes.prune:
+            raise ValueError("the classes must be made with prune=True: this engine prunes")
+        self._core.take_classes(
+            np.ascontiguousarray(classes.class_of),
+            np.ascontiguousarray(classes.representative_ids),
+            classes.num_stop_classes,
+        )
+
+    def warm(self, states: int = 1_000) -> int:
+        """Make the masks that are likely to cost most ahead of time; returns how many were made.
+
+        The partial just-in-time compilation of XGrammar 2, section 3.2. Ctrl-C does not stop it;
+        it takes microseconds (with classes) or milliseconds (without) for each state.
+
+        Args:
+            states: how many states of the grammar's network to make, the costliest first.
+
+        Raises:
+            LimitExceededError: a mask takes more work than ``limits.max_mask_work``.
+        """
+        return self._core.warm(states, _core.Switch())
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the work in the background; whether there are classes now.
+
+        Args:
+            timeout: seconds; ``None`` waits as long as it takes.
+
+        Warns:
+            FallbackWarning: the classes could not be made; masks come from the whole vocabulary,
+                just as exact.
+        """
+        if self._background is not None:
+            self._background.thread.join(timeout)
+        if self._failure is not None:
+            warnings.warn(
+                f"no classes: {self._failure}; masks walk the whole vocabulary",
+                FallbackWarning,
+                stacklevel=2,
+            )
+        return self.has_classes
+
+    def stop(self) -> None:
+        """Stop the work in the background. Masks stay exact, and may stay slower."""
+        if self._background is not None:
+            self._background.stop()
+
+    def counters(self) -> dict[str, int]:
+        """What all masks cost so far.
+
+        ``masks``; ``sets_visited``, the Earley sets looked at; ``memo_hits`` and ``memo_misses``
+        of their answers; ``trie_nodes`` entered to make the missing ones; ``bytes_held``.
+        """
+        return {**self._core.counters(), "bytes_held": self._core.bytes_held}
+
+    def __repr__(self) -> str:
+        folded = "folded" if self.has_classes else "whole vocabulary"
+        return f"<CompiledGrammar of {self.grammar!r}, {len(self.vocabulary)} tokens, {folded}>"
+
+
+class _Background:
+    """Classes and warm masks, made by another thread.
+
+    Holds the compiled grammar weakly: when nobody wants it any more, the work ends.
+    """
+
+    def __init__(self, compiled: CompiledGrammar, cache_dir: str | PathLike[str] | None) -> None:
+        self._switch = _core.Switch()
+        self._is_stopped = threading.Event()
+        self._compiled = weakref.ref(compiled)
+        self._arguments = (compiled.grammar, compiled.vocabulary, compiled.limits)
+        self._cache_dir = cache_dir
+        weakref.finalize(compiled, self.stop).atexit = True
+        self.thread = threading.Thread(target=self._run, name="tokfold-classes", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        self._is_stopped.set()
+        self._switch.set()
+
+    def _report(self, done: int, total: int) -> None:
+        if self._is_stopped.is_set():
+            raise _Stopped
+
+    def _run(self) -> None:
+        grammar, vocabulary, limits = self._arguments
+        try:
+            classes = compile_classes(
+                grammar, vocabulary, limits, progress=self._report, cache_dir=self._cache_dir
+            )
+            compiled = self._compiled()
+            if compiled is not None and not self._is_stopped.is_set():
+                compiled.take_classes(classes)
+                core = compiled._core
+                del compiled
+                core.warm(WARM_STATES, self._switch)
+        except _Stopped:
+            return
+        except (TokfoldError, OSError) as error:
+            compiled = self._compiled()
+            if compiled is not None and not self._is_stopped.is_set():
+                compiled._failure = (
+                    error if isinstance(error, TokfoldError) else TokfoldError(str(error))
+                )
+
+
+WARM_STATES = 500
+"""States whose masks the background makes ahead of time, the costliest first."""
+
+
+def compile(
+    grammar: Grammar,
+    vocabulary: Vocabulary,
+    limits: Limits | None = None,
+    *,
+    classes: ClassesMode | TokenClasses = "auto",
+    progress: bool | ProgressCallback | None = None,
+    cache_dir: str | PathLike[str] | None = None,
+) -> CompiledGrammar:
+    """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
+
+    Args:
+        grammar: any context-free grammar.
+        vocabulary: the vocabulary.
+        limits: bounds on size and work; see :class:`Limits`.
+        classes: masks are the same with and without classes, and faster with them. ``"auto"``
+            makes them in a thread of its own and takes them up when they are there; ``"now"``
+            waits for them; ``"never"`` does without; :class:`TokenClasses` that were made before
+            are taken as they are.
+        progress: as for :func:`compile_classes`; with ``classes="now"``.
+        cache_dir: a folder of compiled classes, as for :func:`compile_classes`.
+
+    Raises:
+        UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
+            string at all.
+        LimitExceededError: a bound of ``limits`` was reached.
+    """
+    if not isinstance(grammar, Grammar):
+        raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
+    if not isinstance(vocabulary, Vocabulary):
+        raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
+    if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
+        raise ValueError(
+            f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}'
+        )
+    limits = limits or Limits()
+    core = _core.Engine(
+        grammar._core,
+        vocabulary._compiled,
+        skip_lookahead=grammar.lookahead == "implied",
+        limits=limits.as_fields(),
+        engine_limits=limits.engine_fields(),
+    )
+    compiled = CompiledGrammar(grammar, vocabulary, limits, core)
+    if isinstance(classes, TokenClasses):
+        compiled.take_classes(classes)
+    elif classes == "now":
+        made = compile_classes(grammar, vocabulary, limits, progress, cache_dir=cache_dir)
+        compiled.take_classes(made)
+    elif classes == "auto":
+        compiled._background = _Background(compiled, cache_dir)
+    return compiled

@@ -1,0 +1,103 @@
+"""Why a token is allowed, or what stands against it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokfold import _core
+from tokfold.bitmask import allocate_bitmask
+
+if TYPE_CHECKING:
+    from tokfold.matcher import Matcher
+
+__all__ = ["Explanation", "explain"]
+
+MAX_NEAREST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a grammar says of one token at one place."""
+
+    token_id: int
+    token: bytes
+    """The token's bytes."""
+    allowed: bool
+    """Whether the mask allows it."""
+    reason: str
+    """In a sentence."""
+    read: int
+    """How many of its bytes could be read."""
+    expected: bytes
+    """The bytes that may come where it cannot go on (or after it), ascending."""
+    may_end: bool
+    """Whether the text may end before the token."""
+    open_rules: tuple[str, ...]
+    """The rules open there in one parse, outermost first."""
+    innermost_rules: tuple[str, ...]
+    """The rules that may go on there, in any parse."""
+    nearest: tuple[int, ...]
+    """Allowed tokens that have most of their beginning in common with it, nearest first."""
+
+    @property
+    def refused_byte(self) -> int | None:
+        """The first byte that cannot be; None where there is none."""
+        return self.token[self.read] if self.read < len(self.token) else None
+
+
+def explain(matcher: Matcher, token_id: int) -> Explanation:
+    """What :meth:`Matcher.explain` returns."""
+    compiled = matcher.compiled
+    vocabulary = compiled.vocabulary
+    token = vocabulary[token_id]
+    bitmask = allocate_bitmask(1, len(vocabulary))
+    matcher.fill_bitmask(bitmask)
+    bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[: len(vocabulary)]
+    allowed = bool(bits[token_id])
+    is_stop = token_id in matcher.stop_token_ids
+    is_text = not is_stop and bool(token)
+    is_text = is_text and token_id not in vocabulary.stop_token_ids
+    is_text = is_text and token_id not in vocabulary.special_token_ids
+    read, expected = matcher._core.readable(token if is_text else b"")
+    path, tops = _core.open_rules(
+        compiled.grammar._core,
+        matcher.text + token[:read] if is_text else matcher.text,
+        skip_lookahead=compiled.grammar.lookahead == "implied",
+        limits=compiled.limits.as_fields(),
+    )
+    if is_stop:
+        reason = "the text is complete" if allowed else "the text is not complete here"
+    elif not is_text:
+        reason = "a special or empty token is never text"
+    elif allowed:
+        reason = "the text can be completed after it"
+    else:
+        reason = f"byte {read + 1} of {len(token)}, 0x{token[read]:02x}, cannot be"
+    return Explanation(
+        token_id=token_id,
+        token=token,
+        allowed=allowed,
+        reason=reason,
+        read=read,
+        expected=expected,
+        may_end=matcher.is_accepting,
+        open_rules=tuple(path),
+        innermost_rules=tuple(tops),
+        nearest=() if allowed else _nearest(matcher, token, np.flatnonzero(bits).tolist()),
+    )
+
+
+def _nearest(matcher: Matcher, token: bytes, allowed: list[int]) -> tuple[int, ...]:
+    vocabulary = matcher.compiled.vocabulary
+    stops = set(matcher.stop_token_ids)
+
+    def distance(token_id: int) -> tuple[int, int, int]:
+        other = vocabulary[token_id]
+        shared = len(os.path.commonprefix([token, other]))
+        return -shared, abs(len(other) - len(token)), token_id
+
+    return tuple(sorted((i for i in allowed if i not in stops), key=distance)[:MAX_NEAREST])

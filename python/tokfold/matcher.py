@@ -1,0 +1,320 @@
+"""Matchers: one text each, on its way through a grammar."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold import _core
+from tokfold.engine import CompiledGrammar
+from tokfold.errors import MatcherStateError, VocabularyError
+
+if TYPE_CHECKING:
+    from tokfold.explanation import Explanation
+
+__all__ = ["Matcher", "MatcherState", "fill_bitmask_batch"]
+
+MAX_FORCED_BYTES = 4_096
+_MAGIC = b"tokfold state 1\n"
+
+
+class MatcherState:
+    """Where a matcher stands, as a value: equal states allow the same texts to follow.
+
+    Equal and hashed by content, across matchers, forks and processes. What was read before is no
+    part of it.
+    """
+
+    __slots__ = ("_data", "_engine")
+
+    def __init__(self, engine: int, data: bytes) -> None:
+        self._engine, self._data = engine, data
+
+    def to_bytes(self) -> bytes:
+        """Bytes that :meth:`from_bytes` reads in any process: versioned and checksummed."""
+        body = self._engine.to_bytes(8, "little") + self._data
+        return _MAGIC + hashlib.sha256(body).digest()[:16] + body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> MatcherState:
+        """Read what :meth:`to_bytes` wrote.
+
+        Raises:
+            MatcherStateError: the bytes are damaged, or of another version.
+        """
+        start = len(_MAGIC)
+        digest, body = data[start : start + 16], data[start + 16 :]
+        if not data.startswith(_MAGIC):
+            raise MatcherStateError("not a saved matcher state of this version of tokfold")
+        if hashlib.sha256(body).digest()[:16] != digest or len(body) < 12 or len(body) % 4:
+            raise MatcherStateError("the saved matcher state is damaged")
+        return cls(int.from_bytes(body[:8], "little"), body[8:])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MatcherState):
+            return NotImplemented
+        return self._engine == other._engine and self._data == other._data
+
+    def __hash__(self) -> int:
+        return hash((self._engine, self._data))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MatcherState, (self._engine, self._data)
+
+    def __repr__(self) -> str:
+        return f"<MatcherState of {len(self._data)} bytes>"
+
+
+class Matcher:
+    """One text on its way through a grammar.
+
+    A token is allowed in the mask exactly when :meth:`accept_token` would take it, which is
+    exactly when the text can still be completed after it (with stop tokens: when it is complete).
+
+    Safe between threads in this sense: a matcher that two threads use at once raises, and forks
+    may be used by a thread each.
+    """
+
+    __slots__ = ("_core", "compiled")
+
+    def __init__(
+        self,
+        compiled: CompiledGrammar,
+        *,
+        stop_token_ids: Sequence[int] | None = None,
+        terminate_without_stop_token: bool = False,
+    ) -> None:
+        """Begin a text.
+
+        Args:
+            compiled: what :func:`tokfold.compile` made.
+            stop_token_ids: stop tokens in place of the vocabulary's. A token given here ends the
+                text and is never text; stop tokens of the vocabulary that are not given here are
+                never allowed.
+            terminate_without_stop_token: the text ends by itself as soon as it is complete.
+
+        Raises:
+            VocabularyError: a stop token is outside the vocabulary.
+        """
+        if not isinstance(compiled, CompiledGrammar):
+            raise TypeError(
+                f"compiled must be a tokfold.CompiledGrammar, not {type(compiled).__name__}"
+            )
+        stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
+        self.compiled = compiled
+        self._core = _core.Matcher(
+            compiled._core, stop_ids=stops, when_complete=terminate_without_stop_token
+        )
+
+    @classmethod
+    def _of(cls, compiled: CompiledGrammar, core: _core.Matcher) -> Matcher:
+        self = object.__new__(cls)
+        self.compiled, self._core = compiled, core
+        return self
+
+    @staticmethod
+    def _id(compiled: CompiledGrammar, token_id: int) -> int:
+        size = len(compiled.vocabulary)
+        if not 0 <= token_id < size:
+            raise VocabularyError(
+                f"token {token_id} is outside the vocabulary of {size} tokens: pass ids from 0 to "
+                f"{size - 1}"
+            )
+        return int(token_id)
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+        """Write which tokens may come next into a row of a bitmask.
+
+        Args:
+            bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))`` or ``(ceil(V / 32),)``;
+                bit ``j`` of word ``i`` is token ``32 * i + j``, 1 is allowed. Bits past the last
+                token are 0. A torch tensor goes in as ``tensor.numpy()``.
+            row: the row.
+
+        Returns:
+            False where every token is allowed and the row need not be applied.
+
+        Raises:
+            MatcherStateError: the text has ended, or another thread uses the matcher.
+            LimitExceededError: this mask takes more work or memory than ``limits`` allow; the row
+                then means nothing, the matcher is as it was.
+            TypeError, ValueError: the bitmask has another dtype, shape or layout.
+        """
+        if row < 0:
+            raise ValueError(f"row must be 0 or more, not {row}")
+        return self._core.fill(bitmask, row)
+
+    def accept_token(self, token_id: int) -> bool:
+        """Read a token; False where it cannot follow, and nothing has changed.
+
+        Raises:
+            VocabularyError: the vocabulary has no such token.
+            MatcherStateError: the text has ended, or another thread uses the matcher.
+            LimitExceededError: it takes more work or memory than ``limits`` allow; nothing has
+                changed.
+        """
+        try:
+            return self._core.accept_token(token_id)
+        except OverflowError:
+            return self._core.accept_token(self._id(self.compiled, token_id))
+
+    def accept_bytes(self, data: bytes) -> bool:
+        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
+        return self._core.accept_bytes(data)
+
+    def accept_string(self, text: str) -> bool:
+        """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
+        return self._core.accept_bytes(text.encode())
+
+    def rollback(self, count: int = 1) -> None:
+        """Take back the last steps, over a stop token too. Costs the same for any number.
+
+        Raises:
+            MatcherStateError: there are fewer steps; nothing has changed.
+        """
+        if count < 0:
+            raise ValueError(f"count must be 0 or more, not {count}")
+        self._core.rollback(count)
+
+    def reset(self) -> None:
+        """Take back all steps; a restored matcher goes back to where it was restored."""
+        self._core.reset()
+
+    def fork(self) -> Matcher:
+        """A matcher at the same place that goes its own way from here, rollback included.
+
+        Costs the same at any place: the two share their memory.
+        """
+        return Matcher._of(self.compiled, self._core.fork())
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+        return self._core.is_accepting()
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the text has ended: by a stop token, or by itself."""
+        return self._core.is_terminated()
+
+    @property
+    def num_steps(self) -> int:
+        """Steps accepted, which is how many can be rolled back."""
+        return self._core.steps()
+
+    @property
+    def stop_token_ids(self) -> tuple[int, ...]:
+        """The stop tokens in force, ascending."""
+        return tuple(self._core.stop_ids())
+
+    @property
+    def text(self) -> bytes:
+        """Everything read since the start, or since the state was restored."""
+        return self._core.text()
+
+    def forced_bytes(self, limit: int = MAX_FORCED_BYTES) -> bytes:
+        """What must come next, whatever is chosen; empty where there is a choice.
+
+        Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes.
+
+        Raises:
+            MatcherStateError: the text has ended.
+            LimitExceededError: as for :meth:`accept_token`.
+        """
+        return self._core.forced_bytes(limit)
+
+    def explain(self, token_id: int) -> Explanation:
+        """Why a token is allowed, or what stands against it.
+
+        Raises:
+            VocabularyError: the vocabulary has no such token.
+            MatcherStateError: the text has ended.
+        """
+        from tokfold.explanation import explain
+
+        return explain(self, self._id(self.compiled, token_id))
+
+    @property
+    def state(self) -> MatcherState:
+        """Where the matcher stands, as a value."""
+        return MatcherState(self.compiled._core.fingerprint, self._core.state())
+
+    @classmethod
+    def from_state(cls, compiled: CompiledGrammar, state: MatcherState, **options: Any) -> Matcher:
+        """A matcher that goes on from a state, in this or another process.
+
+        Args:
+            compiled: the same grammar compiled, by the same version.
+            state: where to begin; nothing before it can be rolled back.
+            options: those of the constructor.
+
+        Raises:
+            MatcherStateError: the state is of another grammar.
+        """
+        self = cls(compiled, **options)
+        if state._engine != compiled._core.fingerprint:
+            raise MatcherStateError("the state was saved for another grammar or version of tokfold")
+        self._core.restore(state._data)
+        return self
+
+    def cancel(self) -> None:
+        """Make the call that another thread is in end with :class:`TokfoldError`.
+
+        Stays in force until :meth:`resume`; the state is as it was before that call.
+        """
+        self._core.cancel(True)
+
+    def resume(self) -> None:
+        """Take back :meth:`cancel`."""
+        self._core.cancel(False)
+
+    def counters(self) -> dict[str, int]:
+        """What the state holds and what it took to come here, forks included.
+
+        ``items``, the Earley items of the state; ``earley_sets`` made; ``completions`` of rules;
+        ``work`` units spent; ``bytes_held``; ``steps``. The costs of masks are with
+        :meth:`CompiledGrammar.counters`.
+        """
+        own = self._core.counters()
+        return {**own, "bytes_held": self._core.bytes_held(), "steps": self._core.steps()}
+
+    def __repr__(self) -> str:
+        return f"<Matcher after {self.num_steps} steps>"
+
+
+def fill_bitmask_batch(
+    matchers: Sequence[Matcher],
+    bitmask: npt.NDArray[np.int32],
+    rows: Sequence[int] | None = None,
+    threads: int | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Write the rows of many matchers, without the GIL.
+
+    Args:
+        matchers: the matchers, over vocabularies of one size; none twice.
+        bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))``.
+        rows: the row of each matcher; by default 0, 1, 2 and so on.
+        threads: how many to use; by default one for each 16 matchers, at most one for each CPU.
+
+    Returns:
+        bool, shape ``(len(matchers),)``: False where every token is allowed.
+
+    Raises:
+        As :meth:`Matcher.fill_bitmask`, for the first matcher that does. Rows then mean nothing.
+    """
+    places = list(range(len(matchers)) if rows is None else rows)
+    if len(places) != len(matchers):
+        raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
+    if any(place < 0 for place in places):
+        raise ValueError("rows must be 0 or more")
+    if threads is None:
+        threads = min(os.cpu_count() or 1, (len(matchers) + 15) // 16)
+    if threads < 0:
+        raise ValueError(f"threads must be 0 or more, not {threads}")
+    cores = [matcher._core for matcher in matchers]
+    return np.array(_core.fill_batch(cores, bitmask, places, threads), dtype=np.bool_)
