@@ -53,6 +53,7 @@ impl Engine {
     ) -> PyResult<Self> {
         let options = NetworkOptions {
             skip_lookahead,
+            counters: true,
             limits: self::limits(limits)?,
             ..NetworkOptions::default()
         };

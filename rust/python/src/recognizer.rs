@@ -37,7 +37,7 @@ fn run(
     limits: Limits,
     reporter: &mut Reporter,
 ) -> Result<(usize, bool, Vec<u8>)> {
-    let options = NetworkOptions { skip_lookahead, limits, ..NetworkOptions::default() };
+    let options = NetworkOptions { skip_lookahead, counters: true, limits, ..NetworkOptions::default() };
     let network = Network::new(&grammar.inner, &options)?;
     let mut recognizer = recognizer::Recognizer::new(&network, &options.limits)?;
     let mut read = 0;
@@ -68,6 +68,7 @@ pub(crate) fn open_rules(
     let options = NetworkOptions {
         skip_lookahead,
         simplify: false,
+        counters: true,
         limits: self::limits(limits)?,
         ..NetworkOptions::default()
     };

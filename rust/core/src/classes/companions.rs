@@ -45,7 +45,7 @@ pub(crate) fn companions(
         if network.is_cut(q) {
             alone(q, &mut found, stepper)?;
         }
-        for call in network.calls(q) {
+        for call in network.calls(q).iter() {
             alone(call.start, &mut found, stepper)?;
             alone(call.to, &mut found, stepper)?;
         }

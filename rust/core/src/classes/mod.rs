@@ -119,6 +119,7 @@ pub fn compile(
                 .and_then(|n| n.checked_mul(2)?.checked_add(2)),
             inline_budget: options.inline_budget,
             simplify: true,
+            counters: false,
             limits: options.limits.clone(),
         },
     )?;

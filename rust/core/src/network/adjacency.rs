@@ -31,7 +31,7 @@ impl Adjacency {
         let mut passed: Vec<Vec<usize>> = vec![Vec::new(); n];
         own[network.rule_of(network.start()) as usize].push(BOTTOM);
         for q in 0..network.len() as u32 {
-            for call in network.calls(q) {
+            for call in network.calls(q).iter() {
                 let b = network.rule_of(call.start) as usize;
                 if network.stays(call.to) {
                     own[b].push(call.to);

@@ -14,25 +14,28 @@ pub(crate) struct Analysis {
     pub(crate) nullable: Vec<bool>,
     /// Rules that have some string.
     pub(crate) productive: Vec<bool>,
+    /// Expressions that have the empty string.
+    pub(crate) nullable_exprs: Vec<bool>,
+    /// Expressions that have some string.
+    pub(crate) productive_exprs: Vec<bool>,
 }
 
 impl Analysis {
     pub(crate) fn new(grammar: &Grammar) -> Self {
         let graph = Parents::new(grammar);
-        Self {
-            nullable: graph.least_fixpoint(grammar, |expr| match expr {
-                Expr::Empty => Some(true),
-                Expr::Repeat { min: 0, .. } => Some(true),
-                Expr::Literal(_) | Expr::Class(_) | Expr::Macro(_) => Some(false),
-                _ => None,
-            }),
-            productive: graph.least_fixpoint(grammar, |expr| match expr {
-                Expr::Empty | Expr::Literal(_) | Expr::Macro(_) => Some(true),
-                Expr::Class(set) => Some(!set.is_empty()),
-                Expr::Repeat { min: 0, .. } => Some(true),
-                _ => None,
-            }),
-        }
+        let (nullable, nullable_exprs) = graph.least_fixpoint(grammar, |expr| match expr {
+            Expr::Empty => Some(true),
+            Expr::Repeat { min: 0, .. } => Some(true),
+            Expr::Literal(_) | Expr::Class(_) | Expr::Macro(_) => Some(false),
+            _ => None,
+        });
+        let (productive, productive_exprs) = graph.least_fixpoint(grammar, |expr| match expr {
+            Expr::Empty | Expr::Literal(_) | Expr::Macro(_) => Some(true),
+            Expr::Class(set) => Some(!set.is_empty()),
+            Expr::Repeat { min: 0, .. } => Some(true),
+            _ => None,
+        });
+        Self { nullable, productive, nullable_exprs, productive_exprs }
     }
 }
 
@@ -71,13 +74,13 @@ impl Parents {
         out
     }
 
-    /// The rules whose body has the property: sequences when all children have it, choices and
+    /// The rules whose body has the property, and the expressions: sequences when all children have it, choices and
     /// repetitions when one has it, the rest as `known` says.
     fn least_fixpoint(
         &self,
         grammar: &Grammar,
         known: impl Fn(&Expr) -> Option<bool>,
-    ) -> Vec<bool> {
+    ) -> (Vec<bool>, Vec<bool>) {
         let exprs = grammar.exprs();
         let mut missing: Vec<usize> = exprs
             .iter()
@@ -112,7 +115,7 @@ impl Parents {
                 }
             }
         }
-        rules
+        (rules, missing.into_iter().map(|count| count == 0).collect())
     }
 }
 

@@ -23,7 +23,7 @@ impl fmt::Display for Network {
             for targets in by_target(self.edges(state)) {
                 write!(f, " {}->{}", bytes_of(self, &targets.1), targets.0)?;
             }
-            for call in self.calls(state) {
+            for call in self.calls(state).iter() {
                 write!(f, " rule {}->{}", self.rule_of(call.start), call.to)?;
             }
             writeln!(f)?;

@@ -10,6 +10,15 @@ use crate::automata::{Automaton, Nfa, callee};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 
+/// Whether one of some rules can call itself before it has read a byte.
+pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -> bool {
+    let components = graph::components(rules.len(), |a| rules[a].left_calls().collect());
+    components.into_iter().any(|component| {
+        let alone = component.len() == 1;
+        component.into_iter().any(|a| select(a) && (!alone || rules[a].left_calls().any(|b| b == a)))
+    })
+}
+
 /// Rewrites the rules until no rule can call itself before it has read a byte.
 ///
 /// # Errors

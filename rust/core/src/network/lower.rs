@@ -2,6 +2,7 @@
 
 use super::NetworkOptions;
 use super::analysis::Analysis;
+use super::counters::Counter;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, utf8};
 use crate::error::{Error, Result};
@@ -57,6 +58,30 @@ pub(crate) fn shapes(grammar: &Grammar) -> Vec<u32> {
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
 type Position = (u32, u32, Option<u32>, u32);
 
+/// Repetitions of more copies than this are counted.
+const COUNTED_COPIES: u32 = 16;
+
+/// How many copies of its body a repetition is written out as.
+fn copies(min: u32, max: Option<u32>) -> u32 {
+    max.unwrap_or(min)
+}
+
+/// Rules that counting brings, past those of the grammar.
+#[derive(Default)]
+pub(crate) struct Counted {
+    rules: Vec<CountedRule>,
+    /// The rule of a body, by its shape.
+    bodies: FxHashMap<u32, usize>,
+    /// The rule that counts, by the body's rule and the bounds.
+    counters: FxHashMap<(usize, u32, Option<u32>), usize>,
+}
+
+#[derive(Clone, Copy)]
+enum CountedRule {
+    Body(ExprId),
+    Counter(usize, Counter),
+}
+
 /// Writes the right-hand sides of one grammar as automata.
 pub(crate) struct Lowering<'a> {
     pub(crate) grammar: &'a Grammar,
@@ -68,6 +93,7 @@ pub(crate) struct Lowering<'a> {
     /// The marker of each position of each repetition that was cut: by the body's shape, the
     /// bounds and the position.
     pub(crate) markers: RefCell<FxHashMap<Position, u32>>,
+    pub(crate) counted: RefCell<Counted>,
 }
 
 impl Lowering<'_> {
@@ -79,11 +105,15 @@ impl Lowering<'_> {
     /// # Errors
     /// [`Error::Limit`] when the automaton grows past the limits.
     pub(crate) fn rule(&self, rule: RuleId) -> Result<Automaton> {
+        self.body(self.grammar.rule(rule).body, rule)
+    }
+
+    fn body(&self, body: ExprId, rule: RuleId) -> Result<Automaton> {
         let mut nfa = Nfa::default();
         let start = nfa.state();
         let end = nfa.state();
         nfa.finals[end as usize] = true;
-        let mut work = vec![(self.grammar.rule(rule).body, start, end)];
+        let mut work = vec![(body, start, end)];
         while let Some((expr, from, to)) = work.pop() {
             self.expr(&mut nfa, expr, from, to, &mut work, rule)?;
             self.check(&nfa, rule, work.len())?;
@@ -177,6 +207,10 @@ impl Lowering<'_> {
         work: &mut Vec<(ExprId, u32, u32)>,
         rule: RuleId,
     ) -> Result<()> {
+        if self.options.counters && copies(min, max) > COUNTED_COPIES {
+            self.count(nfa, body, (min, max), (from, to));
+            return Ok(());
+        }
         let window = self.options.repeat_window.unwrap_or(u32::MAX);
         let required = min.min(window);
         let optional = max.map(|max| max.saturating_sub(min).min(window));
@@ -231,6 +265,63 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A call of a rule that counts: see [`super::counters`].
+    fn count(
+        &self,
+        nfa: &mut Nfa,
+        body: ExprId,
+        (min, max): (u32, Option<u32>),
+        (from, to): (u32, u32),
+    ) {
+        // Each pass of a counted rule takes at least one byte; the others add nothing.
+        let nullable = self.analysis.nullable_exprs[body.index()];
+        let min = if nullable { 0 } else { min };
+        if min == 0 {
+            nfa.skip(from, to);
+        }
+        if !self.analysis.productive_exprs[body.index()] {
+            return;
+        }
+        let mut counted = self.counted.borrow_mut();
+        let shape = self.shapes[body.index()];
+        let first = self.grammar.rules().len() + 1;
+        let Counted { rules, bodies, counters } = &mut *counted;
+        let body = match self.grammar.expr(body) {
+            Expr::Rule(rule) => rule.index(),
+            _ => *bodies.entry(shape).or_insert_with(|| {
+                rules.push(CountedRule::Body(body));
+                first + rules.len() - 1
+            }),
+        };
+        let rule = *counters.entry((body, min, max)).or_insert_with(|| {
+            rules.push(CountedRule::Counter(body, Counter { min, max }));
+            first + rules.len() - 1
+        });
+        nfa.edge(from, call(rule), to);
+    }
+
+    /// The automata of the rules that counting has brought, with the bounds of those that count.
+    ///
+    /// # Errors
+    /// As for [`Self::rule`].
+    pub(crate) fn counted(&self) -> Result<Vec<(Automaton, Option<Counter>)>> {
+        let mut out = Vec::new();
+        loop {
+            // Bodies may count in turn.
+            let Some(rule) = self.counted.borrow().rules.get(out.len()).copied() else {
+                return Ok(out);
+            };
+            out.push(match rule {
+                CountedRule::Body(body) => (self.body(body, self.grammar.root())?, None),
+                CountedRule::Counter(body, counter) => {
+                    let edges = vec![vec![(call(body), 1)], vec![(call(body), 1)]];
+                    let finals = vec![false, true];
+                    (Automaton { edges, finals, deterministic: true }, Some(counter))
+                }
+            });
+        }
     }
 
     fn check(&self, nfa: &Nfa, rule: RuleId, pending: usize) -> Result<()> {

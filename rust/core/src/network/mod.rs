@@ -13,6 +13,7 @@
 
 mod adjacency;
 mod analysis;
+mod counters;
 mod display;
 mod graph;
 mod left_recursion;
@@ -27,7 +28,9 @@ use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
+use counters::{Counter, Counters};
 use rustc_hash::FxHashMap;
+use std::ops::Deref;
 
 /// How a network is made.
 #[derive(Clone, Debug)]
@@ -44,6 +47,9 @@ pub struct NetworkOptions {
     pub inline_budget: usize,
     /// Merge and inline rules. Without, each rule keeps its states, and the network is larger.
     pub simplify: bool,
+    /// Count large repetitions instead of writing them out. Then some states are not in the
+    /// tables; needs `prune`.
+    pub counters: bool,
     /// Bounds on states and edges.
     pub limits: Limits,
 }
@@ -56,6 +62,7 @@ impl Default for NetworkOptions {
             repeat_window: None,
             inline_budget: 20,
             simplify: true,
+            counters: false,
             limits: Limits::default(),
         }
     }
@@ -83,6 +90,27 @@ pub struct Call {
     pub to: u32,
 }
 
+/// The calls of a state: a slice.
+#[derive(Clone, Copy, Debug)]
+pub enum Calls<'a> {
+    /// From the tables.
+    Listed(&'a [Call]),
+    /// Of a counted repetition.
+    One(Call),
+}
+
+impl Deref for Calls<'_> {
+    type Target = [Call];
+
+    #[inline]
+    fn deref(&self) -> &[Call] {
+        match self {
+            Calls::Listed(calls) => calls,
+            Calls::One(call) => std::slice::from_ref(call),
+        }
+    }
+}
+
 /// The automata of all rules in one table of states.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -101,6 +129,7 @@ pub struct Network {
     first: Vec<ClassSet>,
     /// States that stand for several positions of a repetition whose bounds were cut.
     cut: Vec<bool>,
+    counters: Counters,
 }
 
 impl Network {
@@ -131,6 +160,7 @@ impl Network {
             options,
             shapes: &shapes,
             markers: Default::default(),
+            counted: Default::default(),
         };
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
         let mut states = 0;
@@ -149,16 +179,28 @@ impl Network {
             finals: vec![false, true],
             deterministic: true,
         });
+        let mut counted = FxHashMap::default();
+        for (automaton, counter) in lowering.counted()? {
+            counted.extend(counter.map(|counter| (automata.len(), counter)));
+            states += automaton.len();
+            check_states(states, &options.limits)?;
+            automata.push(automaton);
+        }
+        if left_recursion::is_in_cycle(&automata, |a| counted.contains_key(&a)) {
+            // What is before a pass would have to be counted from behind: written out instead.
+            return Self::new(grammar, &NetworkOptions { counters: false, ..options.clone() });
+        }
         left_recursion::eliminate(&mut automata, &options.limits)?;
         if options.prune {
             automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
         }
         let mut rules = simplify::Rules::new(automata, start, options.inline_budget, options.prune);
+        rules.keep = counted.keys().copied().collect();
         if options.simplify {
             rules.simplify();
         }
         let accepts_empty = facts.nullable[root.index()];
-        Self::assemble(&rules.automata, start, alphabet, accepts_empty, &options.limits)
+        Self::assemble(&rules.automata, start, alphabet, accepts_empty, &counted, &options.limits)
     }
 
     fn assemble(
@@ -166,6 +208,7 @@ impl Network {
         start: usize,
         alphabet: Alphabet,
         accepts_empty: bool,
+        counted: &FxHashMap<usize, Counter>,
         limits: &Limits,
     ) -> Result<Self> {
         let mut base = vec![u32::MAX; rules.len()];
@@ -175,6 +218,7 @@ impl Network {
             total += automaton.len();
         }
         check_states(total, limits)?;
+        let mut counters = Counters::after(total);
         let map = merge_classes(rules, alphabet.len());
         let mut out = Self {
             alphabet: alphabet.merged(&map),
@@ -190,11 +234,20 @@ impl Network {
             calls: Vec::new(),
             first: Vec::new(),
             cut: Vec::new(),
+            counters: Counters::default(),
         };
         for (number, automaton) in rules.iter().enumerate().filter(|(_, a)| !a.is_empty()) {
             let offset = base[number];
             out.origins.push(number as u32);
             let rule = out.rule_starts.len() as u32;
+            // The second state of a rule that counts stands for all after it: nothing leads there.
+            let first_pass = match counted.get(&number).zip(automaton.left_calls().next()) {
+                None => None,
+                Some((&counter, body)) => match counters.place(counter, base[body], rule) {
+                    None => return Err(too_many_passes()),
+                    first => first,
+                },
+            };
             out.rule_starts.push(offset);
             for (edges, &is_final) in automaton.edges.iter().zip(&automaton.finals) {
                 let from = out.edges.len();
@@ -202,7 +255,10 @@ impl Network {
                 for &(letter, q) in edges {
                     match callee(letter) {
                         None if is_marker(letter) => alone = true,
-                        Some(b) => out.calls.push(Call { start: base[b], to: q + offset }),
+                        Some(b) => {
+                            let to = first_pass.unwrap_or(q + offset);
+                            out.calls.push(Call { start: base[b], to });
+                        }
                         None => out.edges.push((map[letter as usize], q + offset)),
                     }
                 }
@@ -226,6 +282,7 @@ impl Network {
             });
         }
         out.first = out.first_sets(rules, &base);
+        out.counters = counters;
         Ok(out)
     }
 
@@ -240,7 +297,7 @@ impl Network {
             })
             .collect();
         let add_callees = |first: &mut Vec<ClassSet>, q: u32| {
-            for call in self.calls(q) {
+            for call in self.calls(q).iter() {
                 let set = first[call.start as usize];
                 first[q as usize].iter_mut().zip(set).for_each(|(a, b)| *a |= b);
             }
@@ -287,18 +344,24 @@ impl Network {
 
     /// The rule that a state belongs to.
     pub fn rule_of(&self, state: u32) -> u32 {
-        self.rule_of[state as usize]
+        match self.rule_of.get(state as usize) {
+            Some(&rule) => rule,
+            None => self.counters.rule_of(state),
+        }
     }
 
     /// The number in the grammar of the rule that a state belongs to.
     pub fn origin_of(&self, state: u32) -> u32 {
-        self.origins[self.rule_of[state as usize] as usize]
+        self.origins[self.rule_of(state) as usize]
     }
 
     /// Whether the rule of a state may be complete there.
     #[inline]
     pub fn is_final(&self, state: u32) -> bool {
-        self.finals[state as usize]
+        match self.finals.get(state as usize) {
+            Some(&is_final) => is_final,
+            None => self.counters.is_final(state),
+        }
     }
 
     /// Whether a stack keeps the state: all but the ends, which are final and lead nowhere. A
@@ -306,6 +369,9 @@ impl Network {
     /// there were taken.
     #[inline]
     pub fn stays(&self, state: u32) -> bool {
+        if !self.is_listed(state) {
+            return self.counters.call(state).is_some() || !self.counters.is_final(state);
+        }
         let q = state as usize;
         !self.finals[q]
             || self.edge_starts[q] != self.edge_starts[q + 1]
@@ -321,39 +387,55 @@ impl Network {
     pub fn fingerprint(&self) -> u64 {
         let classes: Vec<u8> = (0..=255).map(|byte| self.alphabet.class(byte)).collect();
         let calls: Vec<(u32, u32)> = self.calls.iter().map(|call| (call.start, call.to)).collect();
+        let calls = (calls, self.counters.key());
         let tables = (&self.finals, &self.edge_starts, &self.edges, &self.call_starts, calls);
         crate::stacks::hash_of(&(classes, self.start, self.accepts_empty, tables))
     }
 
     /// Whether a number is that of a state.
     pub fn is_state(&self, state: u32) -> bool {
-        (state as usize) < self.len()
+        state < self.counters.end()
+    }
+
+    /// Whether the state is in the tables, and none of a counted repetition.
+    #[inline]
+    fn is_listed(&self, state: u32) -> bool {
+        (state as usize) < self.finals.len()
     }
 
     /// A state that does with every token of at most `longest` bytes what `state` does.
     #[inline]
-    pub(crate) fn like(&self, state: u32, _longest: usize) -> u32 {
-        state
+    pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
+        if self.is_listed(state) { state } else { self.counters.like(state, longest) }
     }
 
     /// The byte edges of a state, sorted by class.
     #[inline]
     pub fn edges(&self, state: u32) -> &[(u8, u32)] {
+        if !self.is_listed(state) {
+            return &[];
+        }
         let q = state as usize;
         &self.edges[self.edge_starts[q] as usize..self.edge_starts[q + 1] as usize]
     }
 
     /// The calls of a state.
     #[inline]
-    pub fn calls(&self, state: u32) -> &[Call] {
+    pub fn calls(&self, state: u32) -> Calls<'_> {
+        if !self.is_listed(state) {
+            return self.counters.call(state).map_or(Calls::Listed(&[]), Calls::One);
+        }
         let q = state as usize;
-        &self.calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize]
+        Calls::Listed(&self.calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize])
     }
 
     /// The byte classes that a state can read first.
     #[inline]
     pub fn first(&self, state: u32) -> &ClassSet {
-        &self.first[state as usize]
+        if self.is_listed(state) {
+            return &self.first[state as usize];
+        }
+        self.counters.call(state).map_or(&[0; 4], |call| &self.first[call.start as usize])
     }
 }
 
@@ -368,6 +450,16 @@ fn check_states(states: usize, limits: &Limits) -> Result<()> {
             "the network has {states} states or more; simplify the grammar or raise the limit"
         ),
     })
+}
+
+fn too_many_passes() -> Error {
+    Error::Limit {
+        limit: "max_network_states",
+        value: 1 << 31,
+        message: "the bounds of the repetitions add up to more; lower them, or drop an upper \
+                  bound that no text reaches"
+            .to_owned(),
+    }
 }
 
 fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {

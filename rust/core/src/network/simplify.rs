@@ -52,6 +52,8 @@ pub(crate) struct Rules {
     medium_left: usize,
     /// Rules that are known to lie on no cycle of calls.
     acyclic: Vec<bool>,
+    /// Rules that count: their automata say less than they mean, so they stay as they are.
+    pub(crate) keep: FxHashSet<usize>,
 }
 
 impl Rules {
@@ -66,6 +68,7 @@ impl Rules {
             work: std::cell::Cell::new(0),
             medium_left: MEDIUM_TIMES,
             acyclic: vec![false; n],
+            keep: FxHashSet::default(),
         }
     }
 
@@ -142,6 +145,9 @@ impl Rules {
             return;
         }
         for &a in component {
+            if self.keep.contains(&a) {
+                continue;
+            }
             self.inline_into(a, |rules, b| rules.acyclic[b] && rules.is_cheap(b));
             self.tails(a);
         }
@@ -154,7 +160,7 @@ impl Rules {
             called.extend(self.callees(b));
         }
         for &a in component {
-            self.acyclic[a] = !called.contains(&a);
+            self.acyclic[a] = !called.contains(&a) && !self.keep.contains(&a);
         }
     }
 
@@ -186,7 +192,11 @@ impl Rules {
                 let size = self.automata[b].len();
                 let growth = (uses - 1) * size;
                 let fits = size <= TINY || (growth <= self.budget && size <= LARGE_RECURSIVE);
-                let may = fits && b != self.start && !gone.contains(&b) && !recursive.contains(&b);
+                let may = fits
+                    && b != self.start
+                    && !gone.contains(&b)
+                    && !recursive.contains(&b)
+                    && !self.keep.contains(&b);
                 may.then_some((growth, std::cmp::Reverse(size), b))
             });
             let mut candidates: Vec<_> = candidates.collect();
@@ -207,7 +217,8 @@ impl Rules {
                 }
             }
             gone.extend(&chosen);
-            for &a in component.iter().filter(|a| !chosen.contains(a)) {
+            let keep = self.keep.clone();
+            for &a in component.iter().filter(|a| !chosen.contains(a) && !keep.contains(a)) {
                 if self.automata[a].calls().any(|call| chosen.contains(&call.1)) {
                     self.inline_into(a, |_, callee| chosen.contains(&callee));
                     self.tails(a);
@@ -303,7 +314,7 @@ impl Rules {
             return true;
         }
         let inner = &self.automata[b];
-        if inner.is_empty() {
+        if inner.is_empty() || self.keep.contains(&b) {
             return false;
         }
         let mut finals = inner.finals.iter().enumerate().filter(|f| *f.1).map(|f| f.0 as u32);
@@ -317,7 +328,7 @@ impl Rules {
             let mut any = false;
             for (i, automaton) in self.automata.iter().enumerate() {
                 // The start may have the empty string on top of its automaton: nobody's equal.
-                if automaton.is_empty() || i == self.start {
+                if automaton.is_empty() || i == self.start || self.keep.contains(&i) {
                     continue;
                 }
                 let first = *seen.entry(automaton).or_insert(i);
@@ -339,7 +350,7 @@ impl Rules {
                         changed = true;
                     }
                 }
-                if changed {
+                if changed && !self.keep.contains(&i) {
                     let mut nfa = Nfa::default();
                     nfa.embed(&self.automata[i], true);
                     let reduced = nfa.reduce(4 * nfa.len() + 1_000);

@@ -139,7 +139,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
                     parts.push(beneath);
                 }
             }
-            for call in network.calls(state) {
+            for call in network.calls(state).iter() {
                 if !contains(network.first(call.start), class) {
                     continue;
                 }
