@@ -14,7 +14,7 @@ from tokfold.bitmask import allocate_bitmask
 if TYPE_CHECKING:
     from tokfold.matcher import Matcher
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "open_rules"]
 
 MAX_NEAREST = 8
 
@@ -63,12 +63,7 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
     is_text = is_text and token_id not in vocabulary.stop_token_ids
     is_text = is_text and token_id not in vocabulary.special_token_ids
     read, expected = matcher._core.readable(token if is_text else b"")
-    path, tops = _core.open_rules(
-        compiled.grammar._core,
-        matcher.text + token[:read] if is_text else matcher.text,
-        skip_lookahead=compiled.grammar.lookahead == "implied",
-        limits=compiled.limits.as_fields(),
-    )
+    path, tops = open_rules(matcher, token[:read] if is_text else b"")
     if is_stop:
         reason = "the text is complete" if allowed else "the text is not complete here"
     elif not is_text:
@@ -85,10 +80,22 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
         read=read,
         expected=expected,
         may_end=matcher.is_accepting,
-        open_rules=tuple(path),
-        innermost_rules=tuple(tops),
+        open_rules=path,
+        innermost_rules=tops,
         nearest=() if allowed else _nearest(matcher, token, np.flatnonzero(bits).tolist()),
     )
+
+
+def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The open rules where a matcher stands, or ``further`` on: those of one parse, innermost."""
+    grammar = matcher.compiled.grammar
+    path, tops = _core.open_rules(
+        grammar._core,
+        matcher.text + further,
+        skip_lookahead=grammar.lookahead == "implied",
+        limits=matcher.compiled.limits.as_fields(),
+    )
+    return tuple(path), tuple(tops)
 
 
 def _nearest(matcher: Matcher, token: bytes, allowed: list[int]) -> tuple[int, ...]:

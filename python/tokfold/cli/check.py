@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -13,44 +14,37 @@ from tokfold import Grammar
 from tokfold.cli.console import fits_encoding, print_json, report_error, stdout, steps
 from tokfold.cli.diagnosis import Diagnosis, diagnose
 from tokfold.cli.inputs import STDIN, chosen_kind, located, read_grammar, read_text
+from tokfold.cli.options import (
+    AsJson,
+    Chomp,
+    GrammarFile,
+    IsLark,
+    IsRegex,
+    IsSchema,
+    IsTag,
+    Root,
+)
 from tokfold.cli.render import number
 from tokfold.errors import LimitExceededError, TokfoldError
 
-__all__ = ["check"]
+__all__ = ["check", "show_notes", "show_spot"]
 
 
 def check(
-    grammar: Annotated[
-        str,
-        typer.Argument(
-            metavar="GRAMMAR",
-            help="Grammar file: .gbnf or .ebnf text, a JSON Schema or structural tag (.json), "
-            "a .lark file.",
-            show_default=False,
-        ),
-    ],
+    grammar: GrammarFile,
     files: Annotated[
         list[str],
         typer.Argument(
             metavar="FILE...", help="Texts, or - for standard input.", show_default=False
         ),
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
-    root: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Start rule of grammar text, if not root."),
-    ] = None,
-    chomp: Annotated[
-        bool, typer.Option("--chomp", help="Leave out a line end at the end of each text.")
-    ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="GRAMMAR is a JSON Schema.")] = False,
-    regex: Annotated[
-        bool, typer.Option("--regex", help="GRAMMAR is itself the pattern, not a file.")
-    ] = False,
-    lark: Annotated[bool, typer.Option("--lark", help="GRAMMAR is a Lark file.")] = False,
-    tag: Annotated[bool, typer.Option("--tag", help="GRAMMAR is a structural tag.")] = False,
+    as_json: AsJson = False,
+    root: Root = None,
+    chomp: Chomp = False,
+    schema: IsSchema = False,
+    regex: IsRegex = False,
+    lark: IsLark = False,
+    tag: IsTag = False,
 ) -> None:
     r"""Check texts against a grammar: accepted, or where and what was expected.
 
@@ -111,19 +105,28 @@ def _show(console: Console, name: str, found: Diagnosis) -> None:
         (f"{label}:{found.line}:{found.column}", "bold"), ": ", ("refused", "bold red")
     )
     console.print(verdict, soft_wrap=True)
+    show_spot(console, found)
+    show_notes(
+        console,
+        [("found", found.found), ("expected", found.expectation), ("hint", found.hint)],
+    )
+
+
+def show_spot(console: Console, found: Diagnosis) -> None:
+    """Print the line in question with a caret under the spot."""
     gutter = f"{found.line:>5} | "
     ellipsis = "…" if fits_encoding(console, "…") else "..."
     line, caret = found.excerpt(console.width - len(gutter) - 1, ellipsis)
     console.print(Text.assemble((gutter, "dim"), line), no_wrap=True, crop=False)
     console.print(Text.assemble((" " * 5 + " | ", "dim"), " " * caret, ("^", "bold red")))
-    notes = Table.grid(padding=(0, 2, 0, 0))
-    notes.add_column()
-    notes.add_column(overflow="fold")
-    for what, text in (
-        ("found", found.found),
-        ("expected", found.expectation),
-        ("hint", found.hint),
-    ):
+
+
+def show_notes(console: Console, notes: Iterable[tuple[str, str]]) -> None:
+    """Print a name and what there is to say of it on each line; nothing where that is empty."""
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(no_wrap=True)
+    rows.add_column(overflow="fold")
+    for what, text in notes:
         if text:
-            notes.add_row(Text(f"  {what}", style="dim"), Text(text))
-    console.print(notes)
+            rows.add_row(Text(f"  {what}", style="dim"), Text(text))
+    console.print(rows)

@@ -23,6 +23,16 @@ from tokfold.cli.inputs import (
     read_grammar,
     read_tokenizer,
 )
+from tokfold.cli.options import (
+    AsJson,
+    GrammarFile,
+    IsLark,
+    IsRegex,
+    IsSchema,
+    IsTag,
+    Root,
+    Tokenizer,
+)
 from tokfold.cli.render import bar, number, seconds, size, table
 from tokfold.cli.summary import (
     BAR_WIDTH,
@@ -37,43 +47,18 @@ FOLDING = "folding"
 
 
 def classes(
-    grammar: Annotated[
-        str,
-        typer.Argument(
-            metavar="GRAMMAR",
-            help="Grammar file, or - for standard input: .gbnf or .ebnf text, a JSON Schema or "
-            "structural tag (.json), a .lark file.",
-            show_default=False,
-        ),
-    ],
-    tokenizer: Annotated[
-        str,
-        typer.Option(
-            "--tokenizer",
-            "-t",
-            metavar="PATH",
-            help="Tokenizer: a model folder, tokenizer.json, tekken.json, *.tiktoken, "
-            "tokenizer.model; or the word tekken for the one of the demo.",
-            show_default=False,
-        ),
-    ],
+    grammar: GrammarFile,
+    tokenizer: Tokenizer,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Save the classes to this file."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
-    root: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Start rule of grammar text, if not root."),
-    ] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="GRAMMAR is a JSON Schema.")] = False,
-    regex: Annotated[
-        bool, typer.Option("--regex", help="GRAMMAR is itself the pattern, not a file.")
-    ] = False,
-    lark: Annotated[bool, typer.Option("--lark", help="GRAMMAR is a Lark file.")] = False,
-    tag: Annotated[bool, typer.Option("--tag", help="GRAMMAR is a structural tag.")] = False,
+    as_json: AsJson = False,
+    root: Root = None,
+    schema: IsSchema = False,
+    regex: IsRegex = False,
+    lark: IsLark = False,
+    tag: IsTag = False,
     prune: Annotated[
         bool,
         typer.Option(

@@ -89,6 +89,11 @@ impl Engine {
         Ok(limits)
     }
 
+    /// Forgets every answer: for measuring what masks cost at first sight.
+    fn forget(&self, py: Python<'_>) {
+        py.detach(|| self.inner.forget());
+    }
+
     #[getter]
     fn has_classes(&self) -> bool {
         self.inner.has_classes()

@@ -110,6 +110,14 @@ impl Engine {
         Ok(())
     }
 
+    /// Forgets every answer: for measuring what masks cost at first sight.
+    pub fn forget(&self) {
+        let folded = self.folded.get().map(|f| &f.walker);
+        for walker in self.plain.get().into_iter().chain(folded) {
+            lock(walker).forget();
+        }
+    }
+
     /// Whether masks walk over representatives.
     pub fn has_classes(&self) -> bool {
         self.folded.get().is_some()

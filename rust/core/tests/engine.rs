@@ -1,0 +1,227 @@
+//! The engine against the recognizer, which writes repetitions out and has no memo: random small
+//! grammars, counted and written out, with classes and without, walked with forks and rollbacks.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::{Arc, OnceLock};
+
+use tokfold_core::classes::{self, ClassOptions};
+use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, StopRule};
+use tokfold_core::error::Error;
+use tokfold_core::limits::Limits;
+use tokfold_core::mask::words;
+use tokfold_core::network::{Network, NetworkOptions};
+use tokfold_core::recognizer::Recognizer;
+use tokfold_core::syntax::parse;
+use tokfold_core::vocabulary::Vocabulary;
+
+/// Right-hand sides as text, with repetitions below and above what is written out.
+fn body() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("\"a\"".to_owned()),
+        Just("\"b\"".to_owned()),
+        Just("\"ab\"".to_owned()),
+        Just("[a-c]".to_owned()),
+        Just("\"\"".to_owned()),
+        Just("root".to_owned()),
+        Just("other".to_owned()),
+    ];
+    let bounds = (0..20u32, proptest::option::of(0..20u32));
+    leaf.prop_recursive(3, 10, 3, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join(" "))),
+            vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join(" | "))),
+            (inner, bounds.clone()).prop_map(|(body, (min, more))| match more {
+                Some(more) => format!("({body}){{{min},{}}}", (min + more).max(1)),
+                None => format!("({body}){{{min},}}"),
+            }),
+        ]
+    })
+}
+
+fn vocabulary() -> Arc<Vocabulary> {
+    let mut tokens: Vec<Vec<u8>> = vec![b"".to_vec(), b"</s>".to_vec(), b"aa".to_vec()];
+    for n in 1..4usize {
+        for i in 0..4usize.pow(n as u32) {
+            tokens.push((0..n).map(|k| b'a' + (i / 4usize.pow(k as u32) % 4) as u8).collect());
+        }
+    }
+    tokens.push(b"aaaaaaaaaaaaaaaaaaaaaaaa".to_vec());
+    let mut offsets = vec![0];
+    let mut blob = Vec::new();
+    for token in tokens {
+        blob.extend(token);
+        offsets.push(blob.len() as u32);
+    }
+    Arc::new(Vocabulary::new(blob, offsets, &[1], &[]).expect("sound"))
+}
+
+/// Small bounds keep a case short: what is very ambiguous is left out.
+fn limits() -> Limits {
+    Limits { max_network_states: 5_000, ..Limits::default() }
+}
+
+fn engine(network: Network, vocabulary: &Arc<Vocabulary>) -> Arc<Engine> {
+    let limits =
+        EngineLimits { max_mask_work: 200_000, max_accept_work: 50_000, ..Default::default() };
+    let place = Arc::new(OnceLock::new());
+    Arc::new(Engine::new(Arc::new(network), vocabulary.clone(), place, limits))
+}
+
+/// Whether a text begins some string, and whether it is one; `None` where it is too ambiguous.
+fn recognized(network: &Network, text: &[u8]) -> Option<(bool, bool)> {
+    let limits = Limits { max_automaton_bytes: 4 << 20, ..Limits::default() };
+    let mut recognizer = Recognizer::new(network, &limits).ok()?;
+    for &byte in text {
+        match recognizer.advance(byte) {
+            Ok(true) => {}
+            Ok(false) => return Some((false, false)),
+            Err(_) => return None,
+        }
+    }
+    Some((true, recognizer.is_accepting()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn a_bit_is_set_exactly_when_the_text_can_be_completed(
+        root in body(),
+        other in body(),
+        choices in vec((any::<prop::sample::Index>(), 0..6u8), 1..12),
+    ) {
+        let text = format!("root ::= {root} | \"d\"\nother ::= {other} | \"c\"");
+        let grammar = parse(&text, "root", &limits()).expect("grammar text");
+        let options = NetworkOptions { limits: limits(), ..NetworkOptions::default() };
+        let Ok(plain) = Network::new(&grammar, &options) else { return Ok(()) };
+        let counted = Network::new(&grammar, &NetworkOptions { counters: true, ..options })
+            .expect("counting takes no more than writing out");
+        let vocabulary = vocabulary();
+        let unfolded = engine(counted.clone(), &vocabulary);
+        let folded = engine(counted, &vocabulary);
+        let class_options = ClassOptions { limits: limits(), ..ClassOptions::default() };
+        let (classes, _) = classes::compile(&grammar, &vocabulary, &class_options, &mut |_| true)
+            .expect("classes of a small grammar");
+        folded.take_classes(&classes).expect("of this vocabulary");
+        let mut matcher = Matcher::new(unfolded, StopRule::default()).expect("stop tokens");
+        let mut second = Matcher::new(folded, StopRule::default()).expect("stop tokens");
+        let size = vocabulary.len();
+        for (choice, action) in choices {
+            let mut row = vec![0; words(size)];
+            let mut again = row.clone();
+            match (matcher.fill(&mut row), second.fill(&mut again)) {
+                (Ok(some), Ok(same)) => prop_assert_eq!(some, same),
+                (Err(Error::State(_)), Err(Error::State(_))) if matcher.is_terminated() => break,
+                (Err(Error::Limit { .. }), _) | (_, Err(Error::Limit { .. })) => return Ok(()),
+                other => prop_assert!(false, "{:?}", other),
+            }
+            prop_assert_eq!(&row, &again, "with and without classes, {}", text);
+            let read = matcher.text();
+            let allowed: Vec<u32> =
+                (0..size as u32).filter(|&t| row[t as usize >> 5] >> (t & 31) & 1 == 1).collect();
+            for token in 0..size as u32 {
+                let longer = [&read[..], vocabulary.bytes(token)].concat();
+                let Some((viable, complete)) = recognized(&plain, &longer) else { return Ok(()) };
+                let truth = match token {
+                    0 => false,
+                    1 => recognized(&plain, &read).is_some_and(|r| r.1),
+                    _ => viable,
+                };
+                prop_assert_eq!(allowed.contains(&token), truth, "{:?} after {:?} of {}", vocabulary.bytes(token), read, text);
+                if token > 1 && viable {
+                    let mut fork = matcher.fork();
+                    match fork.accept_token(token) {
+                        Ok(accept) => prop_assert_eq!(accept, Accept::Taken),
+                        Err(_) => return Ok(()),
+                    }
+                    prop_assert_eq!(fork.is_accepting(), complete);
+                }
+            }
+            prop_assert!(!allowed.is_empty(), "dead end after {:?} of {}", read, text);
+            if action == 0 && matcher.steps() > 0 {
+                let back = 1 + choice.index(matcher.steps());
+                matcher.rollback(back).expect("so many steps");
+                second.rollback(back).expect("so many steps");
+                continue;
+            }
+            let token = allowed[choice.index(allowed.len())];
+            for matcher in [&mut matcher, &mut second] {
+                match matcher.accept_token(token) {
+                    Ok(accept) => prop_assert_eq!(accept, Accept::Taken),
+                    Err(_) => return Ok(()),
+                }
+            }
+            prop_assert_eq!(matcher.state(), second.state());
+            let mut restored = matcher.fork();
+            restored.restore(&matcher.state()).expect("a state");
+            prop_assert_eq!(restored.state(), matcher.state());
+        }
+    }
+}
+
+#[test]
+fn a_counted_repetition_costs_the_same_for_every_bound() {
+    let states = |text: &str| {
+        let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+        let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
+        Network::new(&grammar, &options).expect("counted").len()
+    };
+    let small = states("root ::= \"[\" (\"a\" | \"b\" root){3,100} \"]\"");
+    assert_eq!(states("root ::= \"[\" (\"a\" | \"b\" root){50000,1000000000} \"]\""), small);
+}
+
+#[test]
+fn masks_are_exact_at_both_bounds() {
+    let text = "root ::= [a-b]{1000,2000} \"c\"";
+    let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+    let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
+    let vocabulary = vocabulary();
+    let engine = engine(Network::new(&grammar, &options).expect("counted"), &vocabulary);
+    let mut matcher = Matcher::new(engine, StopRule::default()).expect("stop tokens");
+    let mut row = vec![0; words(vocabulary.len())];
+    let find = |text: &[u8]| (0..vocabulary.len() as u32).find(|&t| vocabulary.bytes(t) == text);
+    for read in 0..2_000usize {
+        matcher.fill(&mut row).expect("a mask");
+        for length in [1, 2, 3, 24] {
+            for end in ["", "c"] {
+                let mut text = vec![b'a'; length - end.len()];
+                text.extend(end.bytes());
+                let Some(token) = find(&text) else { continue };
+                let passes = read + length - end.len();
+                let truth = passes <= 2_000 && (end.is_empty() || passes >= 1_000);
+                let bit = row[token as usize >> 5] >> (token & 31) & 1 == 1;
+                assert_eq!(bit, truth, "{length} with {end:?} after {read}");
+            }
+        }
+        assert_eq!(matcher.accept_bytes(b"a").expect("no limit"), Accept::Taken);
+    }
+    assert_eq!(matcher.accept_bytes(b"a").expect("no limit"), Accept::Refused);
+    assert_eq!(matcher.accept_bytes(b"c").expect("no limit"), Accept::Taken);
+    assert!(matcher.is_accepting());
+}
+
+#[test]
+fn any_step_can_be_taken_back_and_forks_go_their_own_way() {
+    let grammar = parse("root ::= [a-c]*", "root", &Limits::default()).expect("grammar text");
+    let vocabulary = vocabulary();
+    let network = Network::new(&grammar, &NetworkOptions::default()).expect("network");
+    let engine = engine(network, &vocabulary);
+    let mut matcher = Matcher::new(engine, StopRule::default()).expect("stop tokens");
+    let letter = |i: usize| [b'a' + (i * i % 3) as u8];
+    let text: Vec<u8> = (0..1_000).flat_map(letter).collect();
+    for i in 0..1_000 {
+        matcher.accept_bytes(&letter(i)).expect("no limit");
+    }
+    for back in [0, 1, 2, 3, 17, 255, 256, 600, 999, 1_000] {
+        let mut fork = matcher.fork();
+        fork.rollback(back).expect("so many steps");
+        assert_eq!(fork.text(), text[..1_000 - back]);
+        fork.accept_bytes(b"cab").expect("no limit");
+        assert_eq!(fork.text(), [&text[..1_000 - back], b"cab"].concat());
+    }
+    assert!(matches!(matcher.rollback(1_001), Err(Error::State(_))));
+    assert_eq!(matcher.text(), text);
+    matcher.rollback(990).expect("so many steps");
+    matcher.accept_bytes(b"bb").expect("no limit");
+    assert_eq!(matcher.text(), [&text[..10], b"bb"].concat());
+}

@@ -1,0 +1,265 @@
+"""What a matcher of our own engine should be, as a plain value, and settings to try it in.
+
+:class:`PlainMatcher` is a list of what was read and the oracle after each; every question is
+answered from the oracle's naive recognizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+import tokfold
+from hypothesis import strategies as st
+from oracles.earley import Oracle, State
+from oracles.model import Grammar, to_ebnf
+
+from strategies.grammars import build_grammar
+from strategies.vocabularies import build_vocabulary
+
+GARBAGE = 0x5A5A5A5A
+"""What stands in a bitmask before it is filled: none of it may show."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that a matcher depends on."""
+
+    grammar: Grammar
+    tokens: tuple[bytes, ...]
+    stops: tuple[int, ...] = ()
+    specials: tuple[int, ...] = ()
+    override: tuple[int, ...] | None = None
+    when_complete: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"{to_ebnf(self.grammar)}tokens={list(self.tokens)}, stops={self.stops}, "
+            f"specials={self.specials}, override={self.override}, "
+            f"when_complete={self.when_complete}"
+        )
+
+    @property
+    def stops_in_force(self) -> tuple[int, ...]:
+        return tuple(sorted(set(self.stops if self.override is None else self.override)))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For the constructor of a matcher."""
+        return {
+            "stop_token_ids": self.override,
+            "terminate_without_stop_token": self.when_complete,
+        }
+
+    def text_of(self, token: int) -> bytes | None:
+        """The bytes of a token where it is text."""
+        if token in {*self.stops_in_force, *self.stops, *self.specials}:
+            return None
+        return self.tokens[token] or None
+
+    def our_grammar(self) -> tokfold.Grammar:
+        return tokfold.Grammar.from_ebnf(to_ebnf(self.grammar), root=self.grammar.root)
+
+    def our_vocabulary(self) -> tokfold.Vocabulary:
+        return tokfold.Vocabulary(
+            list(self.tokens), stop_token_ids=self.stops, special_token_ids=self.specials
+        )
+
+
+@dataclass
+class PlainMatcher:
+    """The steps of one text, and where the oracle stood after each."""
+
+    setting: Setting
+    start: State
+    steps: list[tuple[bytes, State, bool]] = field(default_factory=list)
+    """What was read, where that led, and whether it was a stop token."""
+
+    def fork(self) -> PlainMatcher:
+        return PlainMatcher(self.setting, self.start, list(self.steps))
+
+    def restored(self) -> PlainMatcher:
+        """What a saved state becomes: nothing is known of how it was reached."""
+        return PlainMatcher(self.setting, self.state)
+
+    @property
+    def state(self) -> State:
+        return self.steps[-1][1] if self.steps else self.start
+
+    @property
+    def text(self) -> bytes:
+        return b"".join(text for text, _, _ in self.steps)
+
+    @property
+    def accepting(self) -> bool:
+        return self.state.accepting
+
+    @property
+    def ended(self) -> bool:
+        stopped = bool(self.steps) and self.steps[-1][2]
+        return stopped or (self.setting.when_complete and self.accepting)
+
+    def takes(self, token: int) -> bool:
+        if token in self.setting.stops_in_force:
+            return self.accepting
+        text = self.setting.text_of(token)
+        return text is not None and self.state.allowed(text)
+
+    def mask(self) -> list[bool]:
+        return [self.takes(token) for token in range(len(self.setting.tokens))]
+
+    def accept_token(self, token: int) -> bool:
+        if not self.takes(token):
+            return False
+        if token in self.setting.stops_in_force:
+            self.steps.append((b"", self.state, True))
+            return True
+        return self.accept_bytes(self.setting.tokens[token])
+
+    def accept_bytes(self, data: bytes) -> bool:
+        after = self.state.feed(data)
+        if not after.viable:
+            return False
+        self.steps.append((data, after, False))
+        return True
+
+    def rollback(self, count: int) -> None:
+        del self.steps[len(self.steps) - count :]
+
+    def forced(self, limit: int) -> bytes:
+        """What must come next."""
+        state, out = self.state, bytearray()
+        while len(out) < limit and not state.accepting:
+            allowed = state.next_bytes()
+            if len(allowed) != 1:
+                break
+            out += bytes(allowed)
+            state = state.feed(bytes(allowed))
+        return bytes(out)
+
+
+def read_row(row: np.ndarray, size: int) -> list[bool]:
+    """The bits of a row; those past the last token must be 0."""
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    assert not bits[size:].any(), "bits past the last token"
+    return bits[:size].astype(bool).tolist()
+
+
+def mask_of(matcher, size: int) -> tuple[list[bool], bool]:
+    """The mask of a matcher, written into the middle row of garbage, and what was returned."""
+    bitmask = np.full((3, (size + 31) // 32), GARBAGE, dtype=np.int32)
+    needs_apply = matcher.fill_bitmask(bitmask, 1)
+    assert (bitmask[[0, 2]] == GARBAGE).all(), "another row was written"
+    return read_row(bitmask[1], size), needs_apply
+
+
+def check(matcher, plain: PlainMatcher, *, every_token: bool = True) -> list[bool]:
+    """All that can be asked of a matcher is what the plain one says; the mask, where there is."""
+    setting = plain.setting
+    size = len(setting.tokens)
+    assert matcher.stop_token_ids == setting.stops_in_force
+    assert matcher.is_accepting is plain.accepting
+    assert matcher.is_terminated is plain.ended
+    assert matcher.num_steps == len(plain.steps)
+    assert matcher.text == plain.text
+    if plain.ended:
+        check_ended(matcher)
+        return []
+    bits, needs_apply = mask_of(matcher, size)
+    assert bits == plain.mask(), [
+        (setting.tokens[t], bits[t]) for t in range(size) if bits[t] != plain.takes(t)
+    ]
+    assert needs_apply is not all(bits)
+    assert mask_of(matcher, size) == (bits, needs_apply), "the second mask is another"
+    before = matcher.state
+    for token in range(size) if every_token else ():
+        fork = matcher.fork()
+        assert fork.accept_token(token) is bits[token], setting.tokens[token]
+        assert bits[token] or fork.state == before, "a refused token changed the state"
+        assert fork.num_steps == len(plain.steps) + bits[token]
+    assert matcher.state == before, "a fork changed the state"
+    assert matcher.forced_bytes(8) == plain.forced(8)
+    return bits
+
+
+def check_ended(matcher) -> None:
+    """After its end a text takes nothing more, and nothing that is tried changes it."""
+    before, steps = matcher.state, matcher.num_steps
+    bitmask = np.full((1, 1 + len(matcher.compiled.vocabulary) // 32), 0, dtype=np.int32)
+    bitmask = bitmask[:, : (len(matcher.compiled.vocabulary) + 31) // 32].copy()
+    for use in (
+        lambda: matcher.fill_bitmask(bitmask),
+        lambda: matcher.accept_token(0),
+        lambda: matcher.accept_bytes(b"a"),
+        lambda: matcher.accept_bytes(b""),
+        lambda: matcher.forced_bytes(),
+        lambda: matcher.explain(0),
+        lambda: tokfold.fill_bitmask_batch([matcher], bitmask),
+        *(lambda t=token: matcher.accept_token(t) for token in matcher.stop_token_ids),
+    ):
+        try:
+            use()
+        except tokfold.MatcherStateError:
+            pass
+        else:
+            raise AssertionError("it was used after its end")
+    assert matcher.state == before
+    assert matcher.num_steps == steps
+
+
+def build_setting(random: Random, *, rules: int = 3, size: int = 16, long_runs: bool = False):
+    """A grammar, a vocabulary for it, and ways to end; the simplest choices come first."""
+    g = build_grammar(random, rules=rules)
+    tokens = build_vocabulary(random, g, size=size, long_runs=long_runs)
+    ids = list(range(size))
+
+    def some(most: int) -> tuple[int, ...]:
+        return tuple(sorted(random.sample(ids, random.randint(0, most))))
+
+    stops, specials = some(2), some(1)
+    override = random.choice([None, None, some(2)])
+    when_complete = random.choice([False, False, False, True])
+    return Setting(g, tuple(tokens), stops, specials, override, when_complete)
+
+
+@st.composite
+def settings_of_matchers(draw, max_rules: int = 4, max_size: int = 20, **options) -> Setting:
+    """Hypothesis strategy over :func:`build_setting`."""
+    rules, size = draw(st.integers(1, max_rules)), draw(st.integers(4, max_size))
+    random = draw(st.randoms(use_true_random=False, note_method_calls=False))
+    return build_setting(random, rules=rules, size=size, **options)
+
+
+def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
+    """The setting compiled without classes, with them, and with coarse ones that were given.
+
+    ``None`` where there is nothing to match: no token has bytes, or the grammar has no string.
+    """
+    if not any(setting.tokens):
+        return None
+    grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
+    if not Oracle(setting.grammar).productive:
+        try:
+            tokfold.compile(grammar, vocabulary, classes="never")
+        except tokfold.UnsupportedGrammarError:
+            return None
+        raise AssertionError("a grammar without any string was compiled")
+    finer = tokfold.compile_classes(grammar, vocabulary, tokfold.Limits(max_token_work=2))
+    return [
+        tokfold.compile(grammar, vocabulary, classes="never"),
+        tokfold.compile(grammar, vocabulary, classes="now"),
+        tokfold.compile(grammar, vocabulary, classes=finer),
+    ]
+
+
+def plain_matcher(setting: Setting) -> PlainMatcher:
+    """At the start of the language."""
+    return PlainMatcher(setting, Oracle(setting.grammar).initial(prune=True))
+
+
+def allowed_tokens(mask: Sequence[bool]) -> list[int]:
+    """The tokens that a mask allows."""
+    return [token for token, bit in enumerate(mask) if bit]
