@@ -90,6 +90,7 @@ test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
 bench: $(HAS_TESTS) $(HAS_EXTENSION)
 	$(PY) benches/python/bench_classes.py $(BENCH_ARGS)
 	$(PY) benches/python/bench_xgrammar.py $(BENCH_ARGS)
+	$(PY) benches/python/bench_engine.py $(BENCH_ARGS)
 
 wheel: $(HAS_WHEEL)
 	@ls -l dist/*.whl

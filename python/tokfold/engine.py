@@ -22,7 +22,7 @@ __all__ = ["ClassesMode", "CompiledGrammar", "compile"]
 ClassesMode = Literal["auto", "now", "never"]
 
 
-class _Stopped(Exception):
+class _Stopped(Exception):  # noqa: N818 - no error
     """The work in the background is no longer wanted."""
 
 
@@ -172,7 +172,7 @@ class _Background:
                 )
 
 
-WARM_STATES = 500
+WARM_STATES = 1_000
 """States whose masks the background makes ahead of time, the costliest first."""
 
 
@@ -193,7 +193,8 @@ def compile(
         limits: bounds on size and work; see :class:`Limits`.
         classes: masks are the same with and without classes, and faster with them. ``"auto"``
             makes them in a thread of its own and takes them up when they are there; ``"now"``
-            waits for them; ``"never"`` does without; :class:`TokenClasses` that were made before
+            waits for them and warms the masks of the states that cost most; ``"never"`` does
+            without; :class:`TokenClasses` that were made before
             are taken as they are.
         progress: as for :func:`compile_classes`; with ``classes="now"``.
         cache_dir: a folder of compiled classes, as for :func:`compile_classes`.
@@ -208,9 +209,7 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
     if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
-        raise ValueError(
-            f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}'
-        )
+        raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
     limits = limits or Limits()
     core = _core.Engine(
         grammar._core,
@@ -225,6 +224,7 @@ def compile(
     elif classes == "now":
         made = compile_classes(grammar, vocabulary, limits, progress, cache_dir=cache_dir)
         compiled.take_classes(made)
+        compiled.warm(WARM_STATES)
     elif classes == "auto":
         compiled._background = _Background(compiled, cache_dir)
     return compiled

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tokfold import _core
 from tokfold.bitmask import allocate_bitmask
+from tokfold.errors import LimitExceededError
 
 if TYPE_CHECKING:
     from tokfold.matcher import Matcher
@@ -37,9 +38,9 @@ class Explanation:
     may_end: bool
     """Whether the text may end before the token."""
     open_rules: tuple[str, ...]
-    """The rules open there in one parse, outermost first."""
+    """The rules open there in one parse, outermost first; empty in very deep texts."""
     innermost_rules: tuple[str, ...]
-    """The rules that may go on there, in any parse."""
+    """The rules that may go on there, in any parse; empty in very deep texts."""
     nearest: tuple[int, ...]
     """Allowed tokens that have most of their beginning in common with it, nearest first."""
 
@@ -87,14 +88,21 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
 
 
 def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The open rules where a matcher stands, or ``further`` on: those of one parse, innermost."""
+    """The open rules where a matcher stands, or ``further`` on: those of one parse, innermost.
+
+    Both empty where the text is nested deeper than the parser that finds them goes: the matcher
+    itself has no such bound, and what it says must not fail for want of names.
+    """
     grammar = matcher.compiled.grammar
-    path, tops = _core.open_rules(
-        grammar._core,
-        matcher.text + further,
-        skip_lookahead=grammar.lookahead == "implied",
-        limits=matcher.compiled.limits.as_fields(),
-    )
+    try:
+        path, tops = _core.open_rules(
+            grammar._core,
+            matcher.text + further,
+            skip_lookahead=grammar.lookahead == "implied",
+            limits=matcher.compiled.limits.as_fields(),
+        )
+    except LimitExceededError:
+        return (), ()
     return tuple(path), tuple(tops)
 
 
@@ -104,7 +112,8 @@ def _nearest(matcher: Matcher, token: bytes, allowed: list[int]) -> tuple[int, .
 
     def distance(token_id: int) -> tuple[int, int, int]:
         other = vocabulary[token_id]
-        shared = len(os.path.commonprefix([token, other]))
+        pairs = zip(token, other, strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         return -shared, abs(len(other) - len(token)), token_id
 
     return tuple(sorted((i for i in allowed if i not in stops), key=distance)[:MAX_NEAREST])

@@ -1,6 +1,6 @@
 """Wrapped against plain XGrammar, along random walks.
 
-The contract (DESIGN.md, section 6, point 2): a bit of the wrapped mask equals the plain one, or
+The contract (DESIGN.md, section 5, point 2): a bit of the wrapped mask equals the plain one, or
 else the plain one contradicts XGrammar's own ``accept_token`` and the wrapped one agrees with it.
 """
 

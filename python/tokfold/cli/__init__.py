@@ -1,4 +1,4 @@
-"""The command line: ``tokfold classes``, ``check``, ``inspect`` and ``demo``.
+"""The command line: ``tokfold classes``, ``check``, ``explain``, ``walk`` and others.
 
 Needs the extra ``cli``. This module imports nothing of it, so that :func:`main` can say what is
 missing; everything else here may.

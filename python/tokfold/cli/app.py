@@ -13,7 +13,10 @@ from tokfold.cli.check import check
 from tokfold.cli.classes import classes
 from tokfold.cli.console import report_error
 from tokfold.cli.demo import demo
+from tokfold.cli.explain import explain
 from tokfold.cli.inspect import inspect
+from tokfold.cli.replay import replay
+from tokfold.cli.walk import walk
 from tokfold.errors import TokfoldError
 
 __all__ = ["app", "run"]
@@ -48,6 +51,9 @@ app = typer.Typer(
 )
 app.command(no_args_is_help=True)(classes)
 app.command(no_args_is_help=True)(check)
+app.command(no_args_is_help=True)(explain)
+app.command(no_args_is_help=True)(walk)
+app.command(no_args_is_help=True)(replay)
 app.command(no_args_is_help=True)(inspect)
 app.command()(demo)
 
@@ -67,12 +73,12 @@ def _tokfold(
         ),
     ] = False,
 ) -> None:
-    """Fold the vocabulary of a language model under a grammar.
+    """Constrained decoding: which tokens does a grammar allow next?
 
     Most tokens of a vocabulary are interchangeable under one grammar.
     tokfold finds the classes of tokens that the grammar cannot tell apart,
-    exactly, in milliseconds; an engine for constrained decoding then looks
-    at one token of each class.
+    exactly, in milliseconds; an engine for constrained decoding, tokfold's
+    own or XGrammar, then looks at one token of each class.
 
     Start with [bold]tokfold demo[/bold], which needs no files.
     """

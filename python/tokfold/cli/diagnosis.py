@@ -11,10 +11,10 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from tokfold import Grammar, recognize
+from tokfold import Grammar, LimitExceededError, Recognition, recognize
 from tokfold.cli.render import byte_ranges, escaped, quoted
 
-__all__ = ["Diagnosis", "diagnose"]
+__all__ = ["Diagnosis", "described", "diagnose"]
 
 MAX_FORCED = 24
 """Bytes of a forced continuation that are shown."""
@@ -102,7 +102,11 @@ def diagnose(grammar: Grammar, data: bytes) -> Diagnosis:
         UnsupportedGrammarError: the grammar is not context-free or has no strings.
         LimitExceededError: the text is nested too deep.
     """
-    result = recognize(grammar, data)
+    return described(grammar, data, recognize(grammar, data))
+
+
+def described(grammar: Grammar, data: bytes, result: Recognition) -> Diagnosis:
+    """Work out what to say of a text that was recognized."""
     at = _character_start(data, result.read)
     line_start = data.rfind(b"\n", 0, at) + 1
     rest = data[result.read :]
@@ -182,7 +186,10 @@ def _expected(grammar: Grammar, data: bytes, read: int, expected: bytes) -> list
         word = bytes([start])
         while len(word) < MAX_FORCED and _is_wordy(word[-1]) and budget > 0:
             budget -= len(prefix) + len(word)
-            further = recognize(grammar, prefix + word)
+            try:
+                further = recognize(grammar, prefix + word)
+            except LimitExceededError:  # nested too deep for it: bytes will do
+                return byte_ranges(expected)
             if len(further.expected) != 1 or further.complete or not _is_wordy(further.expected[0]):
                 break
             word += further.expected

@@ -30,6 +30,7 @@ __all__ = [
     "located",
     "read_grammar",
     "read_packaged_tekken",
+    "read_replayed_text",
     "read_text",
     "read_tokenizer",
 ]
@@ -76,6 +77,19 @@ def chosen_kind(schema: bool, regex: bool, lark: bool, tag: bool) -> GrammarKind
 def read_text(path: str) -> bytes:
     """The bytes of a file, or of standard input for ``-``."""
     return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+
+
+def read_replayed_text(grammar: str, source: str, chomp: bool) -> bytes:
+    """The bytes of a text that is to go through the grammar of the file ``grammar``.
+
+    Raises:
+        TokfoldError: both are to be read from standard input.
+        OSError: the file cannot be read.
+    """
+    if grammar == source == STDIN:
+        raise TokfoldError("grammar and text cannot both come from standard input; name one file")
+    data = read_text(source)
+    return data.removesuffix(b"\n").removesuffix(b"\r") if chomp else data
 
 
 def read_grammar(

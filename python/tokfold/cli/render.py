@@ -6,6 +6,7 @@ are no text can be told apart: ``" the"``, ``"\n"``, ``"\xe2\x80"``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich import box
@@ -22,6 +23,7 @@ __all__ = [
     "seconds",
     "size",
     "table",
+    "unescaped",
 ]
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\\": "\\\\"}
@@ -42,6 +44,42 @@ def escaped(data: bytes) -> str:
         else:
             parts.append(f"\\x{point:02x}" if point < 0x80 else f"\\u{{{point:x}}}")
     return "".join(parts)
+
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]{1,6})\}|(.?))", re.DOTALL)
+_UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\", '"': b'"', "'": b"'"}
+
+
+def unescaped(text: str) -> bytes:
+    """The bytes of a text as :func:`escaped` shows them.
+
+    Raises:
+        ValueError: it holds an escape that there is none of.
+    """
+    result, at = b"", 0
+    for match in _ESCAPE.finditer(text):
+        byte, point, char = match.groups()
+        result += text[at : match.start()].encode("utf-8", "surrogateescape")
+        at = match.end()
+        if byte is not None:
+            result += bytes([int(byte, 16)])
+        elif point is not None:
+            result += _character(point)
+        elif char in _UNESCAPES:
+            result += _UNESCAPES[char]
+        else:
+            raise ValueError(
+                f"{match[0]} is no escape; there are \\n \\r \\t \\0 \\xHH \\u{{H...}}, and \\\\ for "
+                "the backslash itself"
+            )
+    return result + text[at:].encode("utf-8", "surrogateescape")
+
+
+def _character(point: str) -> bytes:
+    try:
+        return chr(int(point, 16)).encode()
+    except (ValueError, UnicodeEncodeError) as error:
+        raise ValueError(f"\\u{{{point}}} is no character") from error
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,261 @@
+"""Limits of our own engine: what reaches one says which, and nothing means something else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import tokfold
+from hypothesis import given, note
+from hypothesis import strategies as st
+from oracles.model import Choice, Grammar, Literal, Ref, Repeat, Seq
+from strategies.engine import (
+    GARBAGE,
+    Setting,
+    allowed_tokens,
+    build_setting,
+    compiled_ways,
+    mask_of,
+)
+from strategies.profiles import CASES, examples
+
+FIELDS = ("max_mask_work", "max_accept_work", "max_memo_bytes", "max_matcher_bytes")
+OF_MASKS = ("max_mask_work", "max_memo_bytes")
+
+GRAMMARS = Path(__file__).parents[2] / "grammars"
+AMBIGUOUS = Grammar(
+    {
+        "root": Choice(
+            (
+                Literal(b"a"),
+                Seq((Ref("root"), Ref("root"))),
+                Seq((Ref("root"), Literal(b"b"), Repeat(Ref("root"), 0, None), Literal(b"c"))),
+            )
+        )
+    }
+)
+TOKENS = (b"a", b"b", b"c", b"ab", b"abac", b"aaaa", b"ba", b"d", b"</s>", b"")
+SETTING = Setting(AMBIGUOUS, TOKENS, stops=(8,))
+
+
+def limited(setting: Setting, classes: bool = False, **limits: int) -> tokfold.CompiledGrammar:
+    """The setting under limits, with no mask made yet."""
+    grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
+    compiled = tokfold.compile(grammar, vocabulary, tokfold.Limits(**limits), classes="never")
+    if classes:
+        compiled.take_classes(tokfold.compile_classes(grammar, vocabulary))
+    return compiled
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("field", FIELDS)
+def test_the_least(field, classes):
+    """A limit of 1: the call that reaches it names it, and the state is what it was."""
+    compiled = limited(SETTING, classes, **{field: 1})
+    matcher = tokfold.Matcher(compiled)
+    before = matcher.state
+    bitmask = np.full((2, 1), GARBAGE, dtype=np.int32)
+    uses: list[Callable[[], object]] = [
+        lambda: matcher.accept_token(0),
+        lambda: matcher.accept_bytes(b"ab"),
+    ]
+    if field in OF_MASKS:
+        uses = [
+            lambda: matcher.fill_bitmask(bitmask),
+            lambda: tokfold.fill_bitmask_batch([matcher], bitmask),
+            lambda: matcher.explain(0),
+        ]
+    for use in uses * 2:
+        with pytest.raises(tokfold.LimitExceededError) as caught:
+            use()
+        assert caught.value.limit == field
+        assert caught.value.value == 1
+        assert field in str(caught.value)
+        assert matcher.state == before
+        assert matcher.num_steps == 0
+        assert matcher.text == b""
+    assert bitmask[1, 0] == GARBAGE, "another row was written"
+    if field in OF_MASKS:
+        assert matcher.accept_token(0)
+    else:
+        assert matcher.fill_bitmask(bitmask)
+
+
+def test_the_row_limit_is_never_an_error():
+    compiled = limited(SETTING, True, max_row_bytes=1)
+    matcher, free = tokfold.Matcher(compiled), tokfold.Matcher(limited(SETTING))
+    for token in (0, 3, 2, 0, 1):
+        assert mask_of(matcher, len(TOKENS)) == mask_of(free, len(TOKENS))
+        assert matcher.accept_token(token) is free.accept_token(token)
+
+
+@examples(150)
+@given(seed=st.integers(0, 1 << 40), field=st.sampled_from(FIELDS), exponent=st.integers(0, 14))
+def test_an_answer_or_the_error(seed, field, exponent):
+    """On random walks under any one limit each answer is that of a matcher without limits."""
+    random = Random(seed)
+    setting = build_setting(random, rules=random.randint(1, 5), size=14)
+    note(str(setting))
+    ways = compiled_ways(setting)
+    if ways is None:
+        return
+    limit = max(1, random.randint(1 << exponent, 2 << exponent))
+    compiled = limited(setting, random.random() < 0.5, **{field: limit})
+    bounded = tokfold.Matcher(compiled, **setting.options)
+    free = tokfold.Matcher(ways[0], **setting.options)
+    size = len(setting.tokens)
+    for _ in range(8):
+        if free.is_terminated:
+            break
+        expected = mask_of(free, size)
+        outcome, got = attempt(lambda: mask_of(bounded, size), field)
+        assert got in (None, expected)
+        assert outcome == "right" or field in OF_MASKS
+        for token in range(size):
+            fork, free_fork = bounded.fork(), free.fork()
+            taken = free_fork.accept_token(token)
+            outcome, got = attempt(lambda f=fork, t=token: f.accept_token(t), field)
+            assert got in (None, taken)
+            assert outcome == "right" or field not in OF_MASKS
+            assert fork.state == (free_fork if got else free).state
+            assert fork.num_steps == free.num_steps + bool(got)
+        assert bounded.state == free.state
+        allowed = allowed_tokens(expected[0])
+        if not allowed:
+            break
+        token = random.choice(allowed)
+        outcome, got = attempt(lambda t=token: bounded.accept_token(t), field)
+        if not got:
+            break
+        assert free.accept_token(token)
+
+
+def attempt(use: Callable[[], Any], field: str) -> tuple[str, Any]:
+    """What came of it, and what it said; an error must name the field."""
+    try:
+        result = use()
+    except tokfold.LimitExceededError as error:
+        assert error.limit == field  # noqa: PT017
+        result, outcome = None, "limit"
+    else:
+        outcome = "right"
+    CASES[f"engine: {field}, {outcome}"] += 1
+    return outcome, result
+
+
+@pytest.mark.parametrize("field", OF_MASKS)
+def test_masks_made_ahead_are_no_reason_to_fail(field):
+    """Compiling makes some masks that may never be asked for: those that cannot be made, or not
+    all be remembered, are not its business."""
+    for exponent in range(24):
+        compiled = tokfold.compile(
+            SETTING.our_grammar(),
+            SETTING.our_vocabulary(),
+            tokfold.Limits(**{field: 1 << exponent}),
+            classes="now",
+        )
+        assert compiled.has_classes
+
+
+def test_both_outcomes_are_met():
+    """Without this the test above could pass by never reaching a limit, or always."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for field in FIELDS:
+        for exponent in range(0, 24, 2):
+            matcher = tokfold.Matcher(limited(SETTING, **{field: 1 << exponent}))
+            use: Callable[[], Any] = lambda m=matcher: m.accept_bytes(b"aab" + b"a" * 20)  # noqa: E731
+            if field in OF_MASKS:
+                use = lambda m=matcher: mask_of(m, len(TOKENS))  # noqa: E731
+            seen[field, attempt(use, field)[0]] += 1
+    assert len(seen) == 2 * len(FIELDS), seen
+
+
+class TestMemory:
+    def test_what_is_remembered_is_forgotten_and_made_again(self):
+        """An error only where one mask alone takes more than ``max_memo_bytes``."""
+        grammar = tokfold.Grammar.from_file(GRAMMARS / "json" / "json.gbnf")
+        vocabulary = tokfold.Vocabulary(
+            [bytes([i]) for i in range(256)] + [b'"a', b'":', b"},", b"</s>"], stop_token_ids=[259]
+        )
+        text = (GRAMMARS / "json" / "valid" / "numbers.json").read_bytes()
+        row = tokfold.allocate_bitmask(1, len(vocabulary))
+
+        def fresh(limit: int) -> tokfold.CompiledGrammar:
+            limits = tokfold.Limits(max_memo_bytes=limit)
+            return tokfold.compile(grammar, vocabulary, limits, classes="never")
+
+        for limit in (1_500, 3_000, 6_000, 20_000):
+            shared = tokfold.Matcher(fresh(limit))
+            for token in vocabulary.encode_greedy(text):
+                alone = tokfold.Matcher.from_state(fresh(limit), shared.state)
+                try:
+                    alone.fill_bitmask(row)
+                except tokfold.LimitExceededError:
+                    pass
+                else:
+                    expected = row.copy()
+                    shared.fill_bitmask(row)
+                    assert (row == expected).all()
+                assert shared.accept_token(token)
+
+    def test_forgetting_keeps_the_bound(self):
+        grammar = tokfold.Grammar.from_file(GRAMMARS / "json" / "json.gbnf")
+        vocabulary = tokfold.Vocabulary([bytes([i]) for i in range(256)])
+        limit = 60_000
+        compiled = tokfold.compile(
+            grammar, vocabulary, tokfold.Limits(max_memo_bytes=limit), classes="never"
+        )
+        matcher = tokfold.Matcher(compiled)
+        row = tokfold.allocate_bitmask(1, 256)
+        for byte in (GRAMMARS / "json" / "valid" / "order.json").read_bytes():
+            matcher.fill_bitmask(row)
+            assert matcher.accept_token(byte)
+            assert compiled.counters()["bytes_held"] < 3 * limit
+
+    def test_a_long_text_under_a_small_limit(self):
+        """What dead ends and rollbacks leave behind is thrown away before an error is made of it."""
+        limits = tokfold.Limits(max_matcher_bytes=1 << 20)
+        compiled = tokfold.compile(
+            tokfold.Grammar.from_ebnf('root ::= "(" root ")" | "x"'),
+            tokfold.Vocabulary([b"(", b")", b"x"]),
+            limits,
+            classes="never",
+        )
+        matcher = tokfold.Matcher(compiled)
+        for _ in range(200):
+            assert matcher.accept_bytes(b"(" * 1_000)
+            matcher.rollback()
+        assert matcher.counters()["bytes_held"] <= 1 << 20
+        assert matcher.accept_bytes(b"(" * 1_000 + b"x" + b")" * 1_000)
+        with pytest.raises(tokfold.LimitExceededError, match="max_matcher_bytes"):
+            tokfold.Matcher(compiled).accept_bytes(b"(" * 1_000_000)
+
+    def test_an_error_leaves_the_way_free(self):
+        """After a text that was too long, and however often, shorter ones are read."""
+        compiled = limited(
+            Setting(Grammar({"root": Repeat(Seq((Literal(b"a"), Ref("x"))), 0, None),
+                             "x": Choice((Seq((Literal(b"("), Ref("x"), Literal(b")"))),
+                                          Literal(b"b")))}), (b"a", b"b", b"(", b")")),
+            max_matcher_bytes=2 << 20,
+        )  # fmt: skip
+        matcher = tokfold.Matcher(compiled)
+        for _ in range(5):
+            before = matcher.state
+            with pytest.raises(tokfold.LimitExceededError, match="max_matcher_bytes"):
+                matcher.accept_bytes(b"a" + b"(" * 500_000)
+            assert matcher.state == before
+            assert matcher.accept_bytes(b"a" + b"(" * 50 + b"b" + b")" * 50)
+        assert matcher.num_steps == 5
+        assert matcher.is_accepting
+
+
+@pytest.mark.parametrize("value", [0, -1, 1 << 63, True, 1.0, "1"])
+@pytest.mark.parametrize("field", [*FIELDS, "max_row_bytes"])
+def test_bounds_of_bounds(field, value):
+    with pytest.raises((TypeError, ValueError), match=field):
+        tokfold.Limits(**{field: value})

@@ -1,0 +1,331 @@
+"""Threads: matchers used by two at once, cancelled ones, and classes made in the background."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokfold
+from strategies.engine import mask_of
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+"""Seconds after which something is thought to hang."""
+
+AMBIGUOUS = 'root ::= root root root | root root | "a" | "aa"'
+NESTED = 'root ::= "(" root ")" | "x"'
+TOKENS = [b"(", b")", b"x", b"a", b"aa", b"</s>", *(bytes([i]) * 3 for i in range(200))]
+
+
+def compiled_of(text: str, **options) -> tokfold.CompiledGrammar:
+    options.setdefault("classes", "never")
+    return tokfold.compile(
+        tokfold.Grammar.from_ebnf(text),
+        tokfold.Vocabulary(TOKENS, stop_token_ids=[5]),
+        **options,
+    )
+
+
+def sql() -> tokfold.Grammar:
+    """One whose classes take a while."""
+    return tokfold.Grammar.from_file(ROOT / "grammars" / "sql" / "sql.gbnf")
+
+
+def words() -> tokfold.Vocabulary:
+    """Many tokens, so that folding them takes a while."""
+    letters = b"abcdefghijklmnopqrstuvwxyz0123456789 '(),;"
+    tokens = [bytes([a, b, c]) for a in letters for b in letters for c in letters]
+    return tokfold.Vocabulary([*tokens, *(bytes([i]) for i in range(256))])
+
+
+class Running:
+    """Work in another thread that takes long enough to be met."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.error: BaseException | None = None
+        self.result: object = None
+
+        def run() -> None:
+            try:
+                self.result = work()
+            except BaseException as error:  # noqa: BLE001
+                self.error = error
+
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+    def join(self) -> None:
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive(), "it hangs"
+
+
+def long_matcher() -> tuple[tokfold.Matcher, bytes]:
+    """A matcher, and a text that it reads for a good part of a second."""
+    depth = 400_000
+    return tokfold.Matcher(compiled_of(NESTED)), b"(" * depth
+
+
+class TestTwoAtOnce:
+    def test_the_second_is_refused(self):
+        """All that is tried meanwhile raises, and the first is not disturbed."""
+        matcher, text = long_matcher()
+        running = Running(lambda: matcher.accept_bytes(text))
+        refused = 0
+        row = tokfold.allocate_bitmask(1, len(TOKENS))
+        uses: list[Callable[[], object]] = [
+            lambda: matcher.accept_token(0),
+            lambda: matcher.accept_bytes(b"("),
+            lambda: matcher.rollback(0),
+            lambda: matcher.fork(),
+            lambda: matcher.fill_bitmask(row),
+            lambda: matcher.forced_bytes(),
+            lambda: matcher.state,
+            lambda: matcher.text,
+            lambda: matcher.num_steps,
+            lambda: matcher.is_accepting,
+            lambda: matcher.is_terminated,
+            lambda: matcher.counters(),
+            lambda: tokfold.fill_bitmask_batch([matcher], row),
+        ]
+        started = time.monotonic()
+        while refused == 0 and running.thread.is_alive():
+            try:
+                assert matcher.num_steps in (0, 1)
+            except tokfold.MatcherStateError:
+                refused = 1
+            assert time.monotonic() - started < PATIENCE
+        if running.thread.is_alive():
+            for use in uses:
+                with pytest.raises(tokfold.MatcherStateError, match="another thread"):
+                    use()
+                refused += 1
+        running.join()
+        assert running.error is None
+        assert running.result is True
+        assert matcher.num_steps == 1
+        assert matcher.text == text
+        assert refused > 0, "the work was over too soon to be met"
+
+    def test_forks_in_threads(self):
+        """A thread for each fork, tables shared: each sees what it would see alone."""
+        compiled = compiled_of(AMBIGUOUS)
+        matcher = tokfold.Matcher(compiled)
+        assert matcher.accept_bytes(b"aaa")
+
+        def walk(number: int) -> list[object]:
+            fork, seen = forks[number], []
+            for step in range(60):
+                seen.append(mask_of(fork, len(TOKENS)))
+                assert fork.accept_token(3 + (number + step) % 2)
+                if step % 7 == 6:
+                    fork.rollback(3)
+                seen.append(fork.state)
+            return seen
+
+        forks = [matcher.fork() for _ in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(walk, range(8)))
+        forks = [matcher.fork() for _ in range(8)]
+        assert together == [walk(number) for number in range(8)]
+
+    def test_one_bitmask_for_two(self):
+        """Rows of one bitmask, filled at once by many threads: right, or refused."""
+        compiled = compiled_of(NESTED)
+        matchers = [tokfold.Matcher(compiled) for _ in range(4)]
+        for number, matcher in enumerate(matchers):
+            assert matcher.accept_bytes(b"(" * number + b"x" * (number > 1))
+        expected = [mask_of(matcher, len(TOKENS))[0] for matcher in matchers]
+        bitmask = tokfold.allocate_bitmask(4, len(TOKENS))
+
+        def fill(number: int) -> int:
+            refused = 0
+            for _ in range(300):
+                try:
+                    matchers[number].fill_bitmask(bitmask, number)
+                except ValueError:
+                    refused += 1
+                    continue
+                bits = np.unpackbits(bitmask[number].view(np.uint8), bitorder="little")
+                assert bits[: len(TOKENS)].astype(bool).tolist() == expected[number]
+            return refused
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(fill, range(4))) < 4 * 300
+
+
+class TestCancel:
+    def test_from_another_thread(self):
+        matcher, text = long_matcher()
+        assert matcher.accept_bytes(b"(")
+        before = matcher.state
+        running = Running(lambda: matcher.accept_bytes(text))
+        time.sleep(0.02)
+        matcher.cancel()
+        running.join()
+        if running.error is None:
+            pytest.skip("it was over before it could be cancelled")
+        assert type(running.error) is tokfold.TokfoldError
+        assert matcher.state == before
+        assert matcher.num_steps == 1
+        with pytest.raises(tokfold.TokfoldError, match="cancelled"):
+            matcher.accept_token(0)
+        fork = matcher.fork()
+        assert fork.accept_token(0)  # each has a switch of its own
+        matcher.resume()
+        assert matcher.accept_token(0)
+        assert matcher.num_steps == 2
+
+    def test_all_that_begins_while_it_is_on(self):
+        """An error, or what would have come without it; never anything else."""
+        compiled = compiled_of(NESTED)
+        matcher = tokfold.Matcher(compiled)
+        expected = mask_of(tokfold.Matcher(compiled_of(NESTED)), len(TOKENS))
+        matcher.cancel()
+        with pytest.raises(tokfold.TokfoldError, match="cancelled"):
+            mask_of(matcher, len(TOKENS))
+        matcher.resume()
+        assert mask_of(matcher, len(TOKENS)) == expected
+        matcher.cancel()
+        try:
+            assert mask_of(matcher, len(TOKENS)) == expected
+        except tokfold.TokfoldError as error:
+            assert "cancelled" in str(error)  # noqa: PT017
+        assert matcher.num_steps == 0
+        assert not matcher.is_terminated
+        matcher.reset()
+
+    def test_many_times(self):
+        """Cancelled at any moment: the state is before or after, and nothing between."""
+        compiled = compiled_of(NESTED)
+        matcher = tokfold.Matcher(compiled)
+        over = threading.Event()
+
+        def switch() -> None:
+            while not over.is_set():
+                matcher.cancel()
+                matcher.resume()
+
+        running = Running(switch)
+        depth = cancelled = 0
+        try:
+            for _ in range(300):
+                try:
+                    assert matcher.accept_bytes(b"(" * 2_000)
+                    depth += 1
+                except tokfold.TokfoldError:
+                    cancelled += 1
+                assert matcher.num_steps == depth
+        finally:
+            over.set()
+            running.join()
+        matcher.resume()
+        assert matcher.text == b"(" * 2_000 * depth
+        assert matcher.accept_bytes(b"x" + b")" * (2_000 * depth))
+        assert matcher.is_accepting
+
+
+class TestBackground:
+    def test_masks_are_the_same_before_and_after(self):
+        vocabulary = words()
+        compiled = tokfold.compile(sql(), vocabulary)
+        matcher = tokfold.Matcher(compiled)
+        before = mask_of(matcher, len(vocabulary))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert compiled.wait(PATIENCE)
+        assert compiled.has_classes
+        assert mask_of(matcher, len(vocabulary)) == before
+        assert compiled.wait(0)
+
+    def test_stop(self):
+        compiled = tokfold.compile(sql(), words())
+        compiled.stop()
+        compiled.stop()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compiled.wait(PATIENCE)
+        assert mask_of(tokfold.Matcher(compiled), len(compiled.vocabulary))[1]
+
+    def test_nothing_in_the_background(self):
+        compiled = compiled_of(NESTED)
+        assert compiled.wait() is False
+        compiled.stop()
+        assert compiled.warm(5) > 0
+        assert compiled.warm(5) == 0
+
+    def test_an_unwanted_one_goes_while_the_thread_works(self):
+        """Nobody holds it: it goes, and the thread ends soon."""
+        compiled = tokfold.compile(sql(), words())
+        matcher = tokfold.Matcher(compiled)
+        background = compiled._background
+        assert background is not None
+        thread, gone = background.thread, weakref.ref(compiled)
+        del compiled, background
+        gc.collect()
+        assert gone() is not None, "a matcher holds it"
+        del matcher
+        gc.collect()
+        assert gone() is None
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+    def test_many_at_once(self):
+        grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
+        all_of_them = [tokfold.compile(grammar, vocabulary) for _ in range(20)]
+        masks = [mask_of(tokfold.Matcher(compiled), len(TOKENS)) for compiled in all_of_them]
+        assert all(mask == masks[0] for mask in masks)
+        for compiled in all_of_them[::2]:
+            assert compiled.wait(PATIENCE)
+        del all_of_them, compiled
+        gc.collect()
+
+    @pytest.mark.parametrize("limit", ["max_mask_work", "max_memo_bytes"])
+    def test_warm_masks_that_cannot_be_made(self, limit):
+        """The classes are there all the same: nothing is said of their being missing."""
+        compiled = compiled_of(NESTED, classes="auto", limits=tokfold.Limits(**{limit: 1}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert compiled.wait(PATIENCE)
+
+    def test_classes_that_cannot_be_kept(self, tmp_path):
+        """A cache folder that is a file: a warning, and exact masks."""
+        path = tmp_path / "file"
+        path.write_bytes(b"")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compiled = compiled_of(NESTED, classes="auto", cache_dir=path)
+            compiled.wait(PATIENCE)
+        expected = mask_of(tokfold.Matcher(compiled_of(NESTED)), len(TOKENS))
+        assert mask_of(tokfold.Matcher(compiled), len(TOKENS)) == expected
+
+    @pytest.mark.parametrize("ending", ["", "raise SystemExit(0)", "del compiled"])
+    def test_the_end_of_the_process(self, ending):
+        """At once, with the thread at work: no crash, no word."""
+        program = (
+            "import tokfold\n"
+            f"grammar = tokfold.Grammar.from_file({str(ROOT / 'grammars/cpp/cpp.gbnf')!r})\n"
+            "letters = b'abcdefghijklmnopqrstuvwxyz(){};,. '\n"
+            "tokens = [bytes([a, b, c]) for a in letters for b in letters for c in letters]\n"
+            "compiled = tokfold.compile(grammar, tokfold.Vocabulary(tokens))\n"
+            "matcher = tokfold.Matcher(compiled)\n" + ending
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
