@@ -45,6 +45,9 @@ class Limits:
     """Bytes of token rows that a compiled grammar remembers; never an error."""
     max_matcher_bytes: int = 1 << 30
     """Bytes of a matcher and its forks."""
+    max_call_milliseconds: int = 60_000
+    """Milliseconds of one mask, accept or other call of a matcher. The one bound that is a time:
+    the others end a call at the same place on every machine."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -68,4 +71,5 @@ _ENGINE = (
     "max_memo_bytes",
     "max_row_bytes",
     "max_matcher_bytes",
+    "max_call_milliseconds",
 )

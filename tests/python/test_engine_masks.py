@@ -31,6 +31,7 @@ from strategies.engine import (
     PlainMatcher,
     Setting,
     allowed_tokens,
+    build_counted_setting,
     build_setting,
     check,
     compiled_ways,
@@ -144,6 +145,14 @@ class TestWalks:
         random = Random(seed)
         setting = build_setting(random, rules=random.randint(6, 12), size=60)
         check_walk(setting, build_walk(random, 12))
+
+    @examples(60)
+    @given(seed=st.integers(0, 1 << 40))
+    def test_counted_repetitions(self, seed):
+        random = Random(seed)
+        setting = build_counted_setting(random)
+        note(str(setting))
+        event(f"accepted: {min(check_walk(setting, build_walk(random, 10)), 9)}")
 
     def test_walks_lead_somewhere(self):
         """Without this the tests above could pass by standing still."""

@@ -15,7 +15,18 @@ import numpy as np
 import tokfold
 from hypothesis import strategies as st
 from oracles.earley import Oracle, State
-from oracles.model import Grammar, to_ebnf
+from oracles.model import (
+    CharClass,
+    Choice,
+    Empty,
+    Expr,
+    Grammar,
+    Literal,
+    Ref,
+    Repeat,
+    Seq,
+    to_ebnf,
+)
 
 from strategies.grammars import build_grammar
 from strategies.vocabularies import build_vocabulary
@@ -263,3 +274,51 @@ def plain_matcher(setting: Setting) -> PlainMatcher:
 def allowed_tokens(mask: Sequence[bool]) -> list[int]:
     """The tokens that a mask allows."""
     return [token for token, bit in enumerate(mask) if bit]
+
+
+LARGE_BOUNDS = [(0, 17), (17, 17), (17, None), (3, 20), (18, 40), (30, None), (0, 33), (1, 64)]
+"""Repetitions that are counted, not written out."""
+
+
+def build_counted_setting(random: Random, *, size: int = 14) -> Setting:
+    """Large repetitions of all kinds of bodies, in all kinds of places, and runs as tokens."""
+    a, b, c = Literal(b"a"), Literal(b"b"), Literal(b"c")
+    bodies: list[Expr] = [
+        a,
+        Choice((a, b)),
+        Choice((a, Literal(b"aa"))),
+        Seq((a, Repeat(b, 0, 1))),
+        Repeat(a, 0, 1),
+        Repeat(Choice((a, b)), 1, 3),
+        Ref("x"),
+        Seq((Ref("x"), b)),
+        CharClass(((0x61, 0x62), (0xE9, 0xE9))),
+    ]
+
+    def counted() -> Expr:
+        return Repeat(random.choice(bodies), *random.choice(LARGE_BOUNDS))
+
+    xs: list[Expr] = [
+        b,
+        Empty(),
+        Seq((b, Ref("x"))),
+        Seq((a, Ref("x"), b)),
+        Repeat(a, *random.choice(LARGE_BOUNDS)),
+    ]
+    roots: list[Expr] = [
+        Seq((counted(), c)),
+        counted(),
+        Seq((counted(), counted())),
+        Choice((Seq((counted(), c)), Seq((counted(), b)))),
+        Seq((a, Repeat(counted(), 0, 1), Ref("root"))),
+        Seq((Ref("root"), counted())),
+        Repeat(Seq((counted(), c)), 0, random.choice([2, 18, None])),
+    ]
+    x = Choice((random.choice([a, b, Seq((a, b))]), *random.sample(xs, random.randint(0, 2))))
+    root = Choice((*random.sample(roots, random.randint(1, 2)), c))
+    pieces = [b"a", b"b", b"aa", b"ab", b"c", b"\xc3", b"\xa9", "é".encode()]
+    tokens = [b"a", b"b", b"c"]
+    while len(tokens) < size:
+        piece = random.choice(pieces)
+        tokens.append(piece * random.choice([1, 2, 5, 15, 16, 17, 18, 30]) + random.choice(pieces))
+    return Setting(Grammar({"root": root, "x": x}), tuple(tokens), stops=(size - 1,))

@@ -1,8 +1,10 @@
-"""What ``tokfold demo`` does: one text, replayed through XGrammar over classes and plain.
+"""What ``tokfold demo`` does: one text, replayed through XGrammar, plain and over classes, and ours.
 
-Both matchers follow the same tokens. The masks over classes are made at every step; plain masks
-take a tenth of a second and more each, so they are made at steps spread evenly over the text, in
-passes that fill the gaps of the passes before, until the time is used up.
+All matchers follow the same tokens. Our engine's masks and those over classes are made at every
+step; plain masks take a tenth of a second and more each, so they are made at steps spread evenly
+over the text, in passes that fill the gaps of the passes before, until the time is used up.
+
+XGrammar takes special tokens for their bytes; so does our engine here, that masks can be compared.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokfold import Grammar, TokenClasses, Vocabulary, compile_classes
+from tokfold import (
+    Grammar,
+    Matcher,
+    TokenClasses,
+    Vocabulary,
+    allocate_bitmask,
+    compile,
+    compile_classes,
+)
 from tokfold._extras import require
 from tokfold.cli.console import Step
 from tokfold.cli.inputs import read_packaged_tekken
@@ -32,7 +42,7 @@ Words = npt.NDArray[np.int32]
 
 @dataclass
 class Comparison:
-    """Masks of both, step by step, where both were made."""
+    """Masks over classes and plain ones, step by step, where both were made."""
 
     masks: int = 0
     bits: int = 0
@@ -59,11 +69,17 @@ class Replay:
     load_seconds: float
     fold_seconds: float
     compile_seconds: dict[str, float]
-    """Of ``"plain"`` and ``"classes"``; the latter with folding."""
+    """Of ``"plain"``, of ``"classes"`` with folding, of ``"own"`` without: it needs no classes."""
+    own_first_seconds: float
+    """Time of our engine's first mask, when there are no classes yet."""
     fill_seconds: list[float]
     """Time of each mask over classes, unfolded to the full row."""
+    own_fill_seconds: list[float]
+    """Time of each mask of our engine, with classes."""
+    own_equal: int
+    """Masks of our engine that are equal, bit for bit, to those of XGrammar over classes."""
     finished: bool
-    """Whether the matcher took every token and then the stop token."""
+    """Whether both matchers took every token and then the stop token."""
     comparison: Comparison
 
 
@@ -83,7 +99,7 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
         from tokfold import xgrammar as txgr
     with step("Loading the vocabulary"):
         began = time.perf_counter()
-        vocabulary = read_packaged_tekken()
+        vocabulary = read_packaged_tekken().replace(special_token_ids=())
         load_seconds = time.perf_counter() - began
     text, ebnf = _packaged("cpp.txt"), _packaged("cpp.gbnf").decode()
     grammar = Grammar.from_ebnf(ebnf)
@@ -95,8 +111,12 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
         stop_token_ids=list(vocabulary.stop_token_ids),
     )
     with step("Folding the vocabulary") as report:
-        fold_seconds, _ = _timed(lambda: compile_classes(grammar, vocabulary, progress=report))
+        fold_seconds, made = _timed(lambda: compile_classes(grammar, vocabulary, progress=report))
     compile_seconds: dict[str, float] = {}
+    with step("Compiling with our own engine"):
+        compile_seconds["own"], bare = _timed(lambda: compile(grammar, vocabulary, classes="never"))
+        mask = allocate_bitmask(1, len(vocabulary))
+        own_first_seconds, _ = _timed(lambda: Matcher(bare).fill_bitmask(mask))
     with step("Compiling with XGrammar, over classes"):
         compiler = txgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
         compiler.compile_grammar('root ::= "a"')  # reads the tokenizer, once for all grammars
@@ -104,8 +124,17 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
     with step("Compiling with XGrammar, plain"):
         plain_compiler = xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
         compile_seconds["plain"], plain = _timed(lambda: plain_compiler.compile_grammar(ebnf))
+    stops = vocabulary.stop_token_ids
+    with step("Decoding with our own engine") as report:
+        own = Matcher(compile(grammar, vocabulary, classes=made))
+        own_rows, own_fill_seconds, own_finished = _replay(
+            own, own.fill_bitmask, tokens, stops, len(vocabulary), report
+        )
     with step("Decoding over classes") as report:
-        rows, fill_seconds, finished = _replay(txgr.GrammarMatcher(folded), tokens, info, report)
+        over = txgr.GrammarMatcher(folded)
+        rows, fill_seconds, finished = _replay(
+            over, over.fill_next_token_bitmask, tokens, stops, len(vocabulary), report
+        )
     with step("Comparing with plain XGrammar") as report:
         comparison = _compare(xgr.GrammarMatcher(plain), tokens, rows, report, steps, seconds)
     return Replay(
@@ -118,8 +147,11 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
         load_seconds=load_seconds,
         fold_seconds=fold_seconds,
         compile_seconds=compile_seconds,
+        own_first_seconds=own_first_seconds,
         fill_seconds=fill_seconds,
-        finished=finished,
+        own_fill_seconds=own_fill_seconds,
+        own_equal=int((own_rows == rows).all(axis=1).sum()),
+        finished=finished and own_finished,
         comparison=comparison,
     )
 
@@ -135,24 +167,25 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def _replay(
-    matcher: Any,  # noqa: ANN401 - of tokfold.xgrammar
+    matcher: Any,  # noqa: ANN401 - ours, or of tokfold.xgrammar
+    fill: Callable[[Words, int], object],
     tokens: list[int],
-    info: Any,  # noqa: ANN401 - XGrammar's
+    stops: tuple[int, ...],
+    size: int,
     report: Step,
 ) -> tuple[Words, list[float], bool]:
     """Masks before each token and after the last, the time of each, and whether all were taken."""
-    size = info.vocab_size
     rows = np.zeros((len(tokens) + 1, (size + 31) // 32), dtype=np.int32)
     times = []
     for index in range(len(tokens) + 1):
         began = time.perf_counter()
-        matcher.fill_next_token_bitmask(rows, index)
+        fill(rows, index)
         times.append(time.perf_counter() - began)
         if index < len(tokens) and not matcher.accept_token(tokens[index]):
             raise TokfoldError(f"the demo's own text is refused at token {index}: please report it")
         report(index, len(tokens))
-    finished = all(matcher.fork().accept_token(stop) for stop in info.stop_token_ids)
-    return rows, times, finished and bool(info.stop_token_ids)
+    finished = all(matcher.fork().accept_token(stop) for stop in stops)
+    return rows, times, finished and bool(stops)
 
 
 def _compare(

@@ -22,7 +22,12 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 
-__all__ = ["Case", "Outcome", "read_cases", "run_cases"]
+__all__ = ["Case", "CaseError", "Outcome", "read_cases", "run_cases"]
+
+
+class CaseError(TokfoldError):
+    """A line of the file cannot be replayed, whatever the engine."""
+
 
 _KINDS = ("grammar", "json_schema", "regex", "lark", "structural_tag")
 _CONVERTED = ("json_schema", "lark", "structural_tag")
@@ -78,7 +83,7 @@ def read_cases(data: bytes, name: str) -> list[Case]:
         name: for messages.
 
     Raises:
-        TokfoldError: a line is no case; names it.
+        CaseError: a line is no case; names it.
     """
     cases = []
     for index, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
@@ -86,8 +91,8 @@ def read_cases(data: bytes, name: str) -> list[Case]:
             continue
         try:
             cases.append(_case(line, index))
-        except (TokfoldError, ValueError, RecursionError) as error:
-            raise TokfoldError(f"{name}: line {index}: {error}") from error
+        except (CaseError, RecursionError) as error:
+            raise CaseError(f"{name}: line {index}: {error}") from error
     return cases
 
 
@@ -95,27 +100,27 @@ def _case(line: bytes, index: int) -> Case:
     try:
         found = json.loads(line)
     except UnicodeDecodeError as error:
-        raise TokfoldError(f"byte 0x{line[error.start]:02x} is not UTF-8") from error
+        raise CaseError(f"byte 0x{line[error.start]:02x} is not UTF-8") from error
     except ValueError as error:
-        raise TokfoldError(f"not a JSON document: {error}") from error
+        raise CaseError(f"not a JSON document: {error}") from error
     if not isinstance(found, dict):
-        raise TokfoldError("a case is a JSON object with a grammar, a text and a verdict")
+        raise CaseError("a case is a JSON object with a grammar, a text and a verdict")
     unknown = sorted(found.keys() - _KEYS)
     if unknown:
-        raise TokfoldError(f'unknown key "{unknown[0]}"; a case has {", ".join(sorted(_KEYS))}')
+        raise CaseError(f'unknown key "{unknown[0]}"; a case has {", ".join(sorted(_KEYS))}')
     kinds = [kind for kind in _KINDS if kind in found]
     if len(kinds) != 1:
-        raise TokfoldError(f"a case has one of {', '.join(_KINDS)}; this one has {len(kinds)}")
+        raise CaseError(f"a case has one of {', '.join(_KINDS)}; this one has {len(kinds)}")
     (kind,) = kinds
     if kind in ("grammar", "regex", "lark"):
         _checked(found, kind, str)
     if "root" in found and kind != "grammar":
-        raise TokfoldError(f'"root" names a rule of "grammar"; there is none in "{kind}"')
+        raise CaseError(f'"root" names a rule of "grammar"; there is none in "{kind}"')
     if "options" in found and kind not in _CONVERTED:
-        raise TokfoldError(f'"options" are for {", ".join(_CONVERTED)}; "{kind}" takes none')
+        raise CaseError(f'"options" are for {", ".join(_CONVERTED)}; "{kind}" takes none')
     accepted, prefix = _checked(found, "accepted", bool), _checked(found, "prefix", bool, None)
     if accepted and prefix is False:
-        raise TokfoldError('"accepted" is true and "prefix" false: what is accepted can be read')
+        raise CaseError('"accepted" is true and "prefix" false: what is accepted can be read')
     root, options = _checked(found, "root", str, "root"), _checked(found, "options", dict, {})
     return Case(
         line=index,
@@ -138,15 +143,15 @@ _NAMES = {str: "a string", bool: "true or false", dict: "an object"}
 def _checked(found: dict[str, Any], key: str, type_: type, default: Any = _REQUIRED) -> Any:  # noqa: ANN401
     value = found.get(key, default)
     if value is _REQUIRED:
-        raise TokfoldError(f'"{key}" is missing: {_NAMES[type_]}')
+        raise CaseError(f'"{key}" is missing: {_NAMES[type_]}')
     if value is not default and not isinstance(value, type_):
-        raise TokfoldError(f'"{key}" must be {_NAMES[type_]}, not {json.dumps(value)[:40]}')
+        raise CaseError(f'"{key}" must be {_NAMES[type_]}, not {json.dumps(value)[:40]}')
     return value
 
 
 def _text(found: dict[str, Any]) -> bytes:
     if ("text" in found) == ("bytes" in found):
-        raise TokfoldError('a case has either "text", a string, or "bytes", in base64')
+        raise CaseError('a case has either "text", a string, or "bytes", in base64')
     if "text" in found:
         text: str = _checked(found, "text", str)
         # JSON can spell lone surrogates; their bytes are no UTF-8, and no grammar has them.
@@ -154,7 +159,7 @@ def _text(found: dict[str, Any]) -> bytes:
     try:
         return base64.b64decode(_checked(found, "bytes", str), validate=True)
     except binascii.Error as error:
-        raise TokfoldError(f'"bytes" is not base64: {error}') from error
+        raise CaseError(f'"bytes" is not base64: {error}') from error
 
 
 def run_cases(cases: list[Case], report: Callable[[int, int], None]) -> list[Outcome]:
@@ -164,7 +169,7 @@ def run_cases(cases: list[Case], report: Callable[[int, int], None]) -> list[Out
 
     Raises:
         MissingExtraError: a grammar needs XGrammar's converters, and they are not installed.
-        TokfoldError: the options of a case are none of its converter's.
+        CaseError: the options of a case are none of its converter's.
     """
     vocabulary = Vocabulary([bytes([byte]) for byte in range(256)], name="bytes")
     groups: dict[str, list[Case]] = {}
@@ -180,7 +185,7 @@ def run_cases(cases: list[Case], report: Callable[[int, int], None]) -> list[Out
 def _group(group: list[Case], vocabulary: Vocabulary) -> Iterator[Outcome]:
     try:
         compiled = compile(_grammar(group[0]), vocabulary, classes="never")
-    except MissingExtraError:
+    except (CaseError, MissingExtraError):
         raise  # nothing is wrong with the grammar
     except TokfoldError as error:
         yield from (Outcome(case, error=_name(error), message=str(error)) for case in group)
@@ -198,7 +203,7 @@ def _grammar(case: Case) -> Grammar:
     try:
         grammar: Grammar = getattr(Grammar, f"from_{case.kind}")(case.grammar, **case.options)
     except TypeError as error:  # of options that the converter does not have, or another type
-        raise TokfoldError(f"line {case.line}: {case.kind}: {error}") from error
+        raise CaseError(f"line {case.line}: {case.kind}: {error}") from error
     return grammar
 
 

@@ -285,7 +285,11 @@ def _summary(document: dict[str, Any]) -> Group:
     remembered = f"{100 * made['memo_hits'] / lookups:.0f}% of them remembered" if lookups else ""
     for name, value, note in (
         ("compiling", seconds(document["compile_seconds"]), "classes included"),
-        ("tokens read", number(document["tokens_read"]), f"of {number(document['text']['tokens'])}"),
+        (
+            "tokens read",
+            number(document["tokens_read"]),
+            f"of {number(document['text']['tokens'])}",
+        ),
         ("masks", number(made["masks"]), ""),
         ("answers looked up", number(lookups), remembered),
         ("entries of the trie", number(made["trie_nodes"]), "to make the other ones"),

@@ -66,7 +66,9 @@ impl fmt::Display for Error {
             Error::Limit { limit, value, message } => {
                 write!(f, "limit {limit} = {value} reached: {message}")
             }
-            Error::Vocabulary(message) | Error::Artifact(message) | Error::State(message) => f.write_str(message),
+            Error::Vocabulary(message) | Error::Artifact(message) | Error::State(message) => {
+                f.write_str(message)
+            }
             Error::Cancelled => f.write_str("cancelled"),
         }
     }

@@ -27,6 +27,7 @@ fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
             "max_memo_bytes" => limits.max_memo_bytes = value.extract()?,
             "max_row_bytes" => limits.max_row_bytes = value.extract()?,
             "max_matcher_bytes" => limits.max_matcher_bytes = value.extract()?,
+            "max_call_milliseconds" => limits.max_call_milliseconds = value.extract()?,
             _ => return Err(misuse(format!("no limit is named {name:?}"))),
         }
     }
@@ -85,8 +86,8 @@ impl Engine {
     /// Makes the answers that are likely to cost most, ahead of time; returns how many.
     fn warm(&self, py: Python<'_>, count: usize, switch: &Switch) -> PyResult<usize> {
         let on = switch.on.clone();
-        let limits = detached(py, || self.inner.warm(count, &|| on.load(Ordering::Relaxed)))?;
-        Ok(limits)
+        let check = || if on.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) };
+        detached(py, || self.inner.warm(count, &check))
     }
 
     /// Forgets every answer: for measuring what masks cost at first sight.
@@ -162,9 +163,9 @@ fn with_rows<T>(
                  allocate_bitmask(batch, len(vocabulary)) makes one that fits"
             )));
         }
-        let mut rows = array.try_readwrite().map_err(|error| {
-            misuse(format!("the bitmask cannot be written: {error}"))
-        })?;
+        let mut rows = array
+            .try_readwrite()
+            .map_err(|error| misuse(format!("the bitmask cannot be written: {error}")))?;
         work(rows.as_slice_mut().map_err(|_| {
             misuse("the bitmask must be contiguous: allocate_bitmask() makes one that is")
         })?)
@@ -258,15 +259,15 @@ impl Matcher {
             Err(TryLockError::WouldBlock) => Err(raise(
                 py,
                 &Error::State(
-                    "another thread is using this matcher: give each thread a fork of its own"
+                    "this matcher is in use, by another thread or twice in one batch: \
+                     give each a fork of its own"
                         .into(),
                 ),
             )),
             Err(TryLockError::Poisoned(_)) => Err(raise(
                 py,
                 &Error::State(
-                    "this matcher failed inside and cannot be used any more: make a new one"
-                        .into(),
+                    "this matcher failed inside and cannot be used any more: make a new one".into(),
                 ),
             )),
         }
@@ -295,7 +296,9 @@ impl Matcher {
         with_rows(bitmask, words, |rows| {
             let count = rows.len() / words;
             let Some(row) = rows.chunks_exact_mut(words).nth(row) else {
-                return Err(misuse(format!("the bitmask has {count} rows, not one of index {row}")));
+                return Err(misuse(format!(
+                    "the bitmask has {count} rows, not one of index {row}"
+                )));
             };
             let matcher = &*matcher;
             py.detach(|| matcher.fill(row)).map_err(|error| raise(py, &error))

@@ -37,7 +37,8 @@ fn run(
     limits: Limits,
     reporter: &mut Reporter,
 ) -> Result<(usize, bool, Vec<u8>)> {
-    let options = NetworkOptions { skip_lookahead, counters: true, limits, ..NetworkOptions::default() };
+    let options =
+        NetworkOptions { skip_lookahead, counters: true, limits, ..NetworkOptions::default() };
     let network = Network::new(&grammar.inner, &options)?;
     let mut recognizer = recognizer::Recognizer::new(&network, &options.limits)?;
     let mut read = 0;

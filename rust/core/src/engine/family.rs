@@ -57,13 +57,8 @@ impl Family {
         if network.accepts_empty() {
             start = stepper.sets.union(start, REST)?;
         }
-        let mut out = Self {
-            stepper,
-            steps: Vec::new(),
-            texts: Vec::new(),
-            text_bytes: 0,
-            rebuilt_bytes: 0,
-        };
+        let mut out =
+            Self { stepper, steps: Vec::new(), texts: Vec::new(), text_bytes: 0, rebuilt_bytes: 0 };
         out.begin(start);
         Ok(out)
     }

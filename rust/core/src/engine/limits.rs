@@ -14,6 +14,8 @@ pub struct EngineLimits {
     pub max_row_bytes: usize,
     /// Bytes of the tables of a matcher and its forks.
     pub max_matcher_bytes: usize,
+    /// Milliseconds of one mask, accept or other call of a matcher.
+    pub max_call_milliseconds: u64,
 }
 
 impl Default for EngineLimits {
@@ -24,6 +26,7 @@ impl Default for EngineLimits {
             max_memo_bytes: 64 << 20,
             max_row_bytes: 16 << 20,
             max_matcher_bytes: 1 << 30,
+            max_call_milliseconds: 60_000,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::network::{BOTTOM, contains};
 use crate::stacks::{NONE, OverBudget, SetId};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Bytes read between two looks at the limits.
 const CHUNK: usize = 1_024;
@@ -148,8 +149,7 @@ impl Matcher {
             let family = lock(&self.family);
             self.refuse_ended(&family)?;
             let set = family.step(self.at).set;
-            let cancelled = || self.cancelled.load(Ordering::Relaxed);
-            self.engine.mask(&family.stepper.sets, set, &cancelled, row)?;
+            self.engine.mask(&family.stepper.sets, set, &self.clock(), row)?;
             family.stepper.sets.has_rest(set)
         };
         for &id in self.stop_ids() {
@@ -230,6 +230,25 @@ impl Matcher {
         Ok(Accept::Taken)
     }
 
+    /// Says when a call that begins now is to end.
+    fn clock(&self) -> impl Fn() -> Result<()> + '_ {
+        let limit = self.engine.limits.max_call_milliseconds;
+        let end = Instant::now().checked_add(Duration::from_millis(limit));
+        move || {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            if end.is_some_and(|end| Instant::now() > end) {
+                return Err(Error::Limit {
+                    limit: "max_call_milliseconds",
+                    value: limit,
+                    message: "the call takes longer; nothing has changed".into(),
+                });
+            }
+            Ok(())
+        }
+    }
+
     /// The set after some bytes, or `NONE` and how many could be read.
     pub(super) fn advance(
         &self,
@@ -238,11 +257,10 @@ impl Matcher {
         bytes: &[u8],
     ) -> Result<(SetId, usize)> {
         let alphabet = self.engine.network.alphabet();
+        let check = self.clock();
         for (i, &byte) in bytes.iter().enumerate() {
             if i % CHUNK == 0 {
-                if self.cancelled.load(Ordering::Relaxed) {
-                    return Err(Error::Cancelled);
-                }
+                check()?;
                 let sets = &mut family.stepper.sets;
                 sets.allowance = sets.work.saturating_add(self.engine.limits.max_accept_work);
                 if i > 0 && family.bytes() > self.engine.limits.max_matcher_bytes {

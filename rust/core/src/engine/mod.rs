@@ -25,8 +25,11 @@ use crate::mask::{Unfolder, words};
 use crate::network::Network;
 use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::{Trie, Vocabulary};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use walker::{Allowance, Stop, Walker};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+use walker::{Allowance, Check, Stop, Walker};
 
 /// A grammar and a vocabulary, ready for matchers.
 pub struct Engine {
@@ -34,17 +37,26 @@ pub struct Engine {
     vocabulary: Arc<Vocabulary>,
     limits: EngineLimits,
     /// Over the whole vocabulary; made when first needed.
-    plain: OnceLock<Mutex<Walker>>,
+    plain: OnceLock<RwLock<Walker>>,
     trie: Arc<OnceLock<Arc<Trie>>>,
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
+    quick: Quick,
     fingerprint: u64,
 }
 
 struct Folded {
-    walker: Mutex<Walker>,
-    unfolder: Mutex<Unfolder>,
+    walker: RwLock<Walker>,
+    unfolder: RwLock<Unfolder>,
     words: usize,
+}
+
+/// Counters of masks for which no answer had to be made.
+#[derive(Default)]
+struct Quick {
+    masks: AtomicU64,
+    visits: AtomicU64,
+    hits: AtomicU64,
 }
 
 impl Engine {
@@ -64,6 +76,7 @@ impl Engine {
             plain: OnceLock::new(),
             trie,
             folded: OnceLock::new(),
+            quick: Quick::default(),
             fingerprint,
         }
     }
@@ -98,14 +111,14 @@ impl Engine {
             .map_err(Error::Vocabulary)?;
         let walker = Walker::new(self.network.clone(), trie, words(count));
         let folded = Folded {
-            walker: Mutex::new(walker),
-            unfolder: Mutex::new(unfolder),
+            walker: RwLock::new(walker),
+            unfolder: RwLock::new(unfolder),
             words: words(count),
         };
         if self.folded.set(folded).is_ok()
             && let Some(plain) = self.plain.get()
         {
-            lock(plain).forget(); // nobody asks it any more
+            write(plain).forget(); // nobody asks it any more
         }
         Ok(())
     }
@@ -114,7 +127,7 @@ impl Engine {
     pub fn forget(&self) {
         let folded = self.folded.get().map(|f| &f.walker);
         for walker in self.plain.get().into_iter().chain(folded) {
-            lock(walker).forget();
+            write(walker).forget();
         }
     }
 
@@ -145,17 +158,23 @@ impl Engine {
 
     /// Bytes held by what is remembered, network and vocabulary not counted.
     pub fn bytes(&self) -> usize {
-        let plain = self.plain.get().map_or(0, |walker| lock(walker).bytes());
-        let folded = self.folded.get().map_or(0, |f| lock(&f.walker).bytes() + lock(&f.unfolder).bytes());
+        let plain = self.plain.get().map_or(0, |walker| read(walker).bytes());
+        let folded =
+            self.folded.get().map_or(0, |f| read(&f.walker).bytes() + read(&f.unfolder).bytes());
         plain + folded
     }
 
     /// What masks cost so far, both walkers together.
     pub fn counters(&self) -> WalkCounters {
-        let mut out = WalkCounters::default();
+        let mut out = WalkCounters {
+            masks: self.quick.masks.load(Ordering::Relaxed),
+            visits: self.quick.visits.load(Ordering::Relaxed),
+            hits: self.quick.hits.load(Ordering::Relaxed),
+            ..WalkCounters::default()
+        };
         let folded = self.folded.get().map(|f| &f.walker);
         for walker in self.plain.get().into_iter().chain(folded) {
-            let c = lock(walker).counters;
+            let c = read(walker).counters;
             out.masks += c.masks;
             out.visits += c.visits;
             out.hits += c.hits;
@@ -169,26 +188,26 @@ impl Engine {
     /// section 3.2); returns how many were made. With classes, over their representatives.
     ///
     /// # Errors
-    /// [`Error::Cancelled`]; [`Error::Limit`] as for a mask.
-    pub fn warm(&self, count: usize, cancelled: &dyn Fn() -> bool) -> Result<usize> {
+    /// What `check` says; [`Error::Limit`] as for a mask.
+    pub fn warm(&self, count: usize, check: &dyn Fn() -> Result<()>) -> Result<usize> {
         let walker = match self.folded.get() {
             Some(folded) => &folded.walker,
             None => self.plain(),
         };
-        let costs = lock(walker).costs();
+        let costs = read(walker).costs();
         let mut made = 0;
         for frame in costs.into_iter().take(count) {
             // The lock is taken anew each time: requests come first.
-            let fresh = lock(walker).warm(frame, self.allowance(), cancelled);
+            let fresh = write(walker).warm(frame, self.allowance(), check);
             made += usize::from(fresh.map_err(|stop| self.stopped(stop))?);
         }
         Ok(made)
     }
 
-    fn plain(&self) -> &Mutex<Walker> {
+    fn plain(&self) -> &RwLock<Walker> {
         self.plain.get_or_init(|| {
             let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
-            Mutex::new(Walker::new(self.network.clone(), trie, words(self.vocabulary.len())))
+            RwLock::new(Walker::new(self.network.clone(), trie, words(self.vocabulary.len())))
         })
     }
 
@@ -197,28 +216,44 @@ impl Engine {
     }
 
     /// Writes which textual tokens may follow a stack set; bits of other ids are 0.
-    fn mask(
+    fn mask(&self, sets: &StackSets, set: SetId, check: Check<'_>, row: &mut [i32]) -> Result<()> {
+        let Some(folded) = self.folded.get() else {
+            return self.walk(self.plain(), sets, set, check, row);
+        };
+        let mut bits = vec![0; folded.words];
+        self.walk(&folded.walker, sets, set, check, &mut bits)?;
+        // Rows that were made are read by many threads at once.
+        if !read(&folded.unfolder).unfold_again(&bits, row) {
+            write(&folded.unfolder).unfold(&bits, row);
+        }
+        Ok(())
+    }
+
+    /// The bits of one walker: first as a reader, as most answers are there.
+    fn walk(
         &self,
+        walker: &RwLock<Walker>,
         sets: &StackSets,
         set: SetId,
-        cancelled: &dyn Fn() -> bool,
-        row: &mut [i32],
+        check: Check<'_>,
+        bits: &mut [i32],
     ) -> Result<()> {
-        let allowance = self.allowance();
-        let stopped = |stop| self.stopped(stop);
-        if let Some(folded) = self.folded.get() {
-            let mut bits = vec![0; folded.words];
-            lock(&folded.walker).mask(sets, set, allowance, cancelled, &mut bits).map_err(stopped)?;
-            lock(&folded.unfolder).unfold(&bits, row);
+        bits.fill(0);
+        let mut counters = WalkCounters::default();
+        if read(walker).mask_again(sets, set, &mut counters, bits) {
+            self.quick.masks.fetch_add(counters.masks, Ordering::Relaxed);
+            self.quick.visits.fetch_add(counters.visits, Ordering::Relaxed);
+            self.quick.hits.fetch_add(counters.hits, Ordering::Relaxed);
             return Ok(());
         }
-        row.fill(0);
-        lock(self.plain()).mask(sets, set, allowance, cancelled, row).map_err(stopped)
+        bits.fill(0);
+        let made = write(walker).mask(sets, set, self.allowance(), check, bits);
+        made.map_err(|stop| self.stopped(stop))
     }
 
     fn stopped(&self, stop: Stop) -> Error {
         match stop {
-            Stop::Cancelled => Error::Cancelled,
+            Stop::Told(error) => error,
             Stop::Work => Error::Limit {
                 limit: "max_mask_work",
                 value: self.limits.max_mask_work,
@@ -233,6 +268,14 @@ impl Engine {
             },
         }
     }
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A lock whose holder panicked guards tables that are only ever added to: still whole.

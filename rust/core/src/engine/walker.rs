@@ -7,6 +7,7 @@
 //! *pending*, until none is. Every answer is made when first needed and remembered under
 //! (frame, pending nodes).
 
+use crate::error::Error;
 use crate::network::{BOTTOM, Network, contains};
 use crate::stacks::{NONE, OverBudget, REST, SetId, StackSets, Stepper};
 use crate::vocabulary::Trie;
@@ -30,6 +31,8 @@ enum Accepted {
     Row(u32),
 }
 
+/// Trie nodes between two looks at the clock.
+const CHECK_EVERY: u64 = 4_096;
 /// Trie nodes that count as one unit of work: a step that is remembered is cheap.
 const NODES_OF_WORK: u64 = 8;
 
@@ -42,7 +45,7 @@ struct Answer {
     pending: PendingId,
 }
 
-/// What masks cost so far.
+/// What masks cost so far; masks made of answers that were there count where they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalkCounters {
     /// Masks made.
@@ -64,8 +67,17 @@ pub(crate) enum Stop {
     Work,
     /// What it remembers takes more than it may.
     Memory,
-    /// The caller asked to stop.
-    Cancelled,
+    /// The caller said so.
+    Told(Error),
+}
+
+/// Asked now and then whether to go on: an error is the reason to stop.
+pub(crate) type Check<'a> = &'a dyn Fn() -> Result<(), Error>;
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Told(error)
+    }
 }
 
 impl From<OverBudget> for Stop {
@@ -98,10 +110,40 @@ pub(crate) struct Walker {
     /// Work done outside of the stepper.
     work: u64,
     pub(crate) counters: WalkCounters,
-    // Room that is used again and again.
+    /// Room that is used again and again.
     path: Vec<(u32, SetId)>,
+}
+
+/// The way down the stacks: pairs of a stack set and the pending nodes to ask it about.
+#[derive(Default)]
+struct Way {
     queue: Vec<(SetId, PendingId)>,
     seen: FxHashSet<(SetId, PendingId)>,
+}
+
+impl Way {
+    fn begin(set: SetId) -> Self {
+        Self { queue: vec![(set, AT_ROOT)], seen: FxHashSet::default() }
+    }
+
+    /// The next set that is a list of tops.
+    fn next(&mut self, sets: &StackSets) -> Option<(SetId, PendingId)> {
+        loop {
+            let (set, pending) = self.queue.pop()?;
+            match sets.halves(set) {
+                Some((left, right)) => self.queue.extend([(right, pending), (left, pending)]),
+                None => return Some((set, pending)),
+            }
+        }
+    }
+
+    /// What stands beneath a top that has been popped.
+    fn go_on(&mut self, beneath: SetId, pending: PendingId) {
+        let is_new = pending != NOWHERE && beneath != REST && self.seen.insert((beneath, pending));
+        if is_new {
+            self.queue.push((beneath, pending));
+        }
+    }
 }
 
 impl Walker {
@@ -121,8 +163,6 @@ impl Walker {
             work: 0,
             counters: WalkCounters::default(),
             path: Vec::new(),
-            queue: Vec::new(),
-            seen: FxHashSet::default(),
         }
     }
 
@@ -150,7 +190,7 @@ impl Walker {
         sets: &StackSets,
         set: SetId,
         allowance: Allowance,
-        cancelled: &dyn Fn() -> bool,
+        check: Check<'_>,
         bits: &mut [i32],
     ) -> Result<(), Stop> {
         self.counters.masks += 1;
@@ -158,50 +198,49 @@ impl Walker {
             self.forget();
         }
         let limit = self.spent().saturating_add(allowance.work);
-        let mut queue = std::mem::take(&mut self.queue);
-        let mut seen = std::mem::take(&mut self.seen);
-        queue.clear();
-        seen.clear();
-        queue.push((set, AT_ROOT));
-        let mut result = Ok(());
-        while let Some((set, pending)) = queue.pop() {
-            if let Some((left, right)) = sets.halves(set) {
-                queue.extend([(right, pending), (left, pending)]);
-                continue;
-            }
+        let mut way = Way::begin(set);
+        while let Some((set, pending)) = way.next(sets) {
             self.counters.visits += 1;
             self.work += 1;
-            for &(top, beneath) in sets.list(set) {
-                if top == BOTTOM {
-                    continue;
-                }
-                let answer = match self.answer(top, pending, limit, allowance.bytes, cancelled) {
-                    Ok(answer) => answer,
-                    Err(stop) => {
-                        result = Err(stop);
-                        queue.clear();
-                        break;
-                    }
-                };
-                match answer.accepted {
-                    Accepted::Listed(from, to) => {
-                        set_bits(bits, &self.listed[from as usize..to as usize]);
-                    }
-                    Accepted::Row(row) => {
-                        bits.iter_mut().zip(&self.rows[row as usize]).for_each(|(a, b)| *a |= b);
-                    }
-                }
-                if answer.pending != NOWHERE
-                    && beneath != REST
-                    && seen.insert((beneath, answer.pending))
-                {
-                    queue.push((beneath, answer.pending));
-                }
+            for &(top, beneath) in sets.list(set).iter().filter(|entry| entry.0 != BOTTOM) {
+                let answer = self.answer(top, pending, limit, allowance.bytes, check)?;
+                self.write(answer.accepted, bits);
+                way.go_on(beneath, answer.pending);
             }
         }
-        self.queue = queue;
-        self.seen = seen;
-        result
+        Ok(())
+    }
+
+    /// The same where every answer is there; else false, and the bits are to be thrown away.
+    pub(crate) fn mask_again(
+        &self,
+        sets: &StackSets,
+        set: SetId,
+        counters: &mut WalkCounters,
+        bits: &mut [i32],
+    ) -> bool {
+        let mut way = Way::begin(set);
+        while let Some((set, pending)) = way.next(sets) {
+            counters.visits += 1;
+            for &(top, beneath) in sets.list(set).iter().filter(|entry| entry.0 != BOTTOM) {
+                let frame = self.network.like(top, self.trie.longest());
+                let Some(answer) = self.answers.get(&(frame, pending)) else { return false };
+                counters.hits += 1;
+                self.write(answer.accepted, bits);
+                way.go_on(beneath, answer.pending);
+            }
+        }
+        counters.masks += 1;
+        true
+    }
+
+    fn write(&self, accepted: Accepted, bits: &mut [i32]) {
+        match accepted {
+            Accepted::Listed(from, to) => set_bits(bits, &self.listed[from as usize..to as usize]),
+            Accepted::Row(row) => {
+                bits.iter_mut().zip(&self.rows[row as usize]).for_each(|(a, b)| *a |= b);
+            }
+        }
     }
 
     /// The frames that can stand on top, those first whose answers are likely to cost most: by the
@@ -230,11 +269,11 @@ impl Walker {
         &mut self,
         frame: u32,
         allowance: Allowance,
-        cancelled: &dyn Fn() -> bool,
+        check: Check<'_>,
     ) -> Result<bool, Stop> {
         let before = self.counters.misses;
         let limit = self.spent().saturating_add(allowance.work);
-        self.answer(frame, AT_ROOT, limit, allowance.bytes, cancelled)?;
+        self.answer(frame, AT_ROOT, limit, allowance.bytes, check)?;
         Ok(self.counters.misses > before)
     }
 
@@ -248,7 +287,7 @@ impl Walker {
         pending: PendingId,
         limit: u64,
         max_bytes: usize,
-        cancelled: &dyn Fn() -> bool,
+        check: Check<'_>,
     ) -> Result<Answer, Stop> {
         let frame = self.network.like(frame, self.trie.longest());
         if let Some(&answer) = self.answers.get(&(frame, pending)) {
@@ -257,7 +296,7 @@ impl Walker {
         }
         self.counters.misses += 1;
         let from = self.listed.len();
-        let made = self.make(frame, pending, limit, max_bytes, cancelled);
+        let made = self.make(frame, pending, limit, max_bytes, check);
         let popped = match made {
             Ok(popped) => popped,
             Err(stop) => {
@@ -286,7 +325,7 @@ impl Walker {
         pending: PendingId,
         limit: u64,
         max_bytes: usize,
-        cancelled: &dyn Fn() -> bool,
+        check: Check<'_>,
     ) -> Result<Vec<u32>, Stop> {
         let trie = self.trie.clone();
         let network = self.network.clone();
@@ -298,11 +337,10 @@ impl Walker {
         let mut path = std::mem::take(&mut self.path);
         for index in 0..self.pending.get(pending).len() {
             let root = self.pending.get(pending)[index];
-            let over = self.spent() > limit;
-            if over || cancelled() {
-                self.path = path;
-                return Err(if over { Stop::Work } else { Stop::Cancelled });
+            if self.spent() > limit {
+                return Err(Stop::Work);
             }
+            check()?;
             let mut entered = 0u64;
             path.clear();
             path.push((trie.end(root), start));
@@ -312,6 +350,9 @@ impl Walker {
                     path.pop();
                 }
                 entered += 1;
+                if entered % CHECK_EVERY == 0 {
+                    check()?;
+                }
                 let class = alphabet.class(trie.byte(node));
                 let set = self.stepper.step(path[path.len() - 1].1, class)?;
                 let end = trie.end(node);
@@ -334,7 +375,6 @@ impl Walker {
             self.counters.trie_nodes += entered;
             // Looked at between two roots only: one walk of the whole trie is the least unit.
             if self.bytes() > max_bytes {
-                self.path = path;
                 return Err(Stop::Memory);
             }
         }

@@ -121,6 +121,15 @@ impl Unfolder {
         self.young.insert(class_mask.into(), made);
     }
 
+    /// The same for a mask that was seen lately; else false, and nothing is written.
+    ///
+    /// # Panics
+    /// As [`Self::unfold`], for the row.
+    pub fn unfold_again(&self, class_mask: &[i32], row: &mut [i32]) -> bool {
+        let known = self.young.get(class_mask);
+        known.inspect(|known| row.copy_from_slice(known)).is_some()
+    }
+
     fn make(&self, class_mask: &[i32]) -> Box<[i32]> {
         let mut row = vec![0i32; self.token_words()];
         for (i, &word) in class_mask.iter().enumerate() {

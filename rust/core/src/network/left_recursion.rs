@@ -15,7 +15,9 @@ pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -
     let components = graph::components(rules.len(), |a| rules[a].left_calls().collect());
     components.into_iter().any(|component| {
         let alone = component.len() == 1;
-        component.into_iter().any(|a| select(a) && (!alone || rules[a].left_calls().any(|b| b == a)))
+        component
+            .into_iter()
+            .any(|a| select(a) && (!alone || rules[a].left_calls().any(|b| b == a)))
     })
 }
 
