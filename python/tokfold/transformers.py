@@ -2,8 +2,11 @@
 
 ::
 
-    compiled = txgr.GrammarCompiler(info).compile_json_schema(schema)
+    compiled = tokfold.compile(grammar, vocabulary)
     model.generate(**inputs, logits_processor=[GrammarLogitsProcessor(compiled)])
+
+It takes grammars compiled for tokfold's own engine and those of :mod:`tokfold.xgrammar`; XGrammar
+is needed for the latter only.
 
 The state of a row is a function of its grammar and of what was generated in it. So rows are
 followed by their history, not by their place: between two calls each row looks for the previous
@@ -19,9 +22,10 @@ only what is generated after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +38,76 @@ require("transformers", "transformers", "tokfold.transformers")
 import torch  # noqa: E402 - after the check that names the extra
 import transformers  # noqa: E402
 
-from tokfold import xgrammar as txgr  # noqa: E402
+from tokfold.bitmask import allocate_bitmask  # noqa: E402
+from tokfold.engine import CompiledGrammar  # noqa: E402
 from tokfold.errors import MatcherStateError  # noqa: E402
+from tokfold.matcher import Matcher  # noqa: E402
+
+if TYPE_CHECKING:
+    from tokfold import xgrammar as txgr
 
 __all__ = ["GrammarLogitsProcessor"]
 
 History = npt.NDArray[np.int64]
+AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar"
+
+
+class _Matcher(Protocol):
+    """What a row needs of a matcher: by the names of our own engine."""
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool: ...
+    def accept_token(self, token_id: int) -> bool: ...
+    def rollback(self, count: int = 1) -> None: ...
+    def fork(self) -> _Matcher: ...
+    @property
+    def is_terminated(self) -> bool: ...
+
+
+class _XGrammarMatcher:
+    """A matcher of :mod:`tokfold.xgrammar` by the names of our own."""
+
+    __slots__ = ("_matcher",)
+
+    def __init__(self, matcher: txgr.GrammarMatcher) -> None:
+        self._matcher = matcher
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+        return self._matcher.fill_next_token_bitmask(bitmask, row)
+
+    def accept_token(self, token_id: int) -> bool:
+        return self._matcher.accept_token(token_id)
+
+    def rollback(self, count: int = 1) -> None:
+        self._matcher.rollback(count)
+
+    def fork(self) -> _Matcher:
+        return _XGrammarMatcher(self._matcher.fork())
+
+    @property
+    def is_terminated(self) -> bool:
+        return self._matcher.is_terminated()
+
+
+def _begin(compiled: AnyCompiled) -> _Matcher:
+    if isinstance(compiled, CompiledGrammar):
+        return Matcher(compiled)
+    from tokfold import xgrammar as txgr
+
+    return _XGrammarMatcher(txgr.GrammarMatcher(compiled))
+
+
+def _vocab_size(compiled: AnyCompiled) -> int:
+    """The number of tokens; refuses what is no compiled grammar."""
+    if isinstance(compiled, CompiledGrammar):
+        return len(compiled.vocabulary)
+    # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
+    txgr = sys.modules.get("tokfold.xgrammar")
+    if txgr is None or not isinstance(compiled, txgr.CompiledGrammar):
+        raise TypeError(
+            "a grammar must be a tokfold.CompiledGrammar or a tokfold.xgrammar.CompiledGrammar, "
+            f"not {type(compiled).__module__}.{type(compiled).__qualname__}"
+        )
+    return int(compiled.tokenizer_info.vocab_size)
 
 
 @dataclass
@@ -50,14 +118,14 @@ class _Row:
     ``accepted`` may be less than what was generated.
     """
 
-    matcher: txgr.GrammarMatcher
+    matcher: _Matcher
     grammar: int
     accepted: int
     refused: bool
 
     @property
     def is_open(self) -> bool:
-        return not self.refused and not self.matcher.is_terminated()
+        return not self.refused and not self.matcher.is_terminated
 
 
 class GrammarLogitsProcessor(transformers.LogitsProcessor):
@@ -75,34 +143,34 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     Args:
         compiled_grammar: one for all rows, or a list: with ``n`` grammars for ``r`` rows, each
             stands for ``r / n`` rows that follow one another, as ``generate()`` lays out beams
-            and ``num_return_sequences``.
+            and ``num_return_sequences``. Both engines may be in one list.
         dead_rows: what to do where a row was given a token that had been masked. ``"raise"``: it
             is a mistake, as of another processor after this one. ``"leave"``: the row is lost and
             left as it is; beam search does this when fewer tokens are allowed than there are
             beams (the score of such a beam is -inf), assisted generation with drafts.
 
     Raises:
-        ValueError: an empty list.
+        ValueError: an empty list, or vocabularies of different sizes.
+        TypeError: something else than a compiled grammar.
     """
 
     def __init__(
         self,
-        compiled_grammar: txgr.CompiledGrammar | Sequence[txgr.CompiledGrammar],
+        compiled_grammar: AnyCompiled | Sequence[AnyCompiled],
         *,
         dead_rows: Literal["raise", "leave"] = "raise",
     ) -> None:
         if dead_rows not in ("raise", "leave"):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
         grammars = (
-            [compiled_grammar]
-            if isinstance(compiled_grammar, txgr.CompiledGrammar)
-            else list(compiled_grammar)
+            list(compiled_grammar) if isinstance(compiled_grammar, Iterable) else [compiled_grammar]
         )
         if not grammars:
             raise ValueError("There must be at least one grammar")
         self._grammars = grammars
-        self._vocab_size = max(grammar.tokenizer_info.vocab_size for grammar in grammars)
-        if any(grammar.tokenizer_info.vocab_size != self._vocab_size for grammar in grammars):
+        sizes = [_vocab_size(grammar) for grammar in grammars]
+        self._vocab_size = sizes[0]
+        if len(set(sizes)) > 1:
             raise ValueError("The grammars were compiled for vocabularies of different sizes")
         self._dead_rows = dead_rows
         self.reset()
@@ -112,7 +180,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._rows: list[_Row] = []
         self._prompt: torch.Tensor | None = None
         self._history: History = np.zeros((0, 0), dtype=np.int64)
-        self._bitmask: torch.Tensor | None = None
+        self._bitmask: npt.NDArray[np.int32] | None = None
 
     @torch.no_grad()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -120,11 +188,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
 
         Args:
             input_ids: int64, shape ``(rows, length)``: prompt and what was generated.
-            scores: floating, shape ``(rows, width)``. Float32 scores on the CPU or on CUDA are
-                written to.
+            scores: floating, shape ``(rows, width)``; written to.
 
         Returns:
-            The masked scores, same shape, dtype and device.
+            ``scores``, masked.
 
         Raises:
             ValueError: the number of rows is no multiple of the number of grammars.
@@ -159,10 +226,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             )
         self._prompt = input_ids.clone()
         self._history = np.zeros((count, 0), dtype=np.int64)
-        self._bitmask = txgr.allocate_token_bitmask(count, self._vocab_size)
+        self._bitmask = allocate_bitmask(count, self._vocab_size)
         share = count // len(self._grammars)
         self._rows = [
-            _Row(txgr.GrammarMatcher(self._grammars[row // share]), row // share, 0, False)
+            _Row(_begin(self._grammars[row // share]), row // share, 0, False)
             for row in range(count)
         ]
 
@@ -218,30 +285,23 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     # ------------------------------------------------------------------ masks
 
     def _masked(self, scores: torch.Tensor) -> torch.Tensor:
-        assert self._bitmask is not None
         bitmask = self._bitmask
+        assert bitmask is not None
+        bitmask[:] = -1  # rows that are not open are left as they are
         open_rows = [index for index, row in enumerate(self._rows) if row.is_open]
-        apply = [
-            index
-            for index in open_rows
-            if self._rows[index].matcher.fill_next_token_bitmask(bitmask, index)
-        ]
-        if not open_rows:
-            return scores
-        masked: torch.Tensor = scores
-        in_place = scores.dtype == torch.float32 and scores.device.type in ("cpu", "cuda")
-        if not in_place or not scores.is_contiguous():
-            masked = scores.to("cpu", torch.float32, copy=True).contiguous()
-        if apply:
-            txgr.apply_token_bitmask_inplace(
-                masked,
-                bitmask.to(masked.device),
-                vocab_size=min(self._vocab_size, masked.shape[1]),
-                indices=apply,
-            )
-        if masked.shape[1] > self._vocab_size:
-            masked[open_rows, self._vocab_size :] = -torch.inf
-        if masked is scores:
-            return scores
-        # from the copy only what was masked: other scores keep their precision
-        return scores.masked_fill(masked.to(scores.device) == -torch.inf, -torch.inf)
+        restricted = False
+        for index in open_rows:
+            if self._rows[index].matcher.fill_bitmask(bitmask, index):
+                restricted = True
+            else:
+                bitmask[index] = -1
+        width = min(self._vocab_size, scores.shape[1])
+        if restricted:
+            # One bit for each score goes to the device, and is made a byte there.
+            packed = torch.from_numpy(bitmask.view(np.uint8)).to(scores.device)
+            bits = torch.arange(8, dtype=torch.uint8, device=scores.device)
+            allowed = (packed[:, :, None] >> bits & 1).view(len(packed), -1)[:, :width]
+            scores[:, :width].masked_fill_(allowed == 0, -torch.inf)
+        if open_rows and scores.shape[1] > width:
+            scores[open_rows, width:] = -torch.inf
+        return scores

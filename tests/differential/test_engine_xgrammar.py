@@ -45,7 +45,15 @@ def vocabulary() -> tuple[bytes, ...]:
         for length in (2, 3, 4, 6, 9):
             counts.update({text[i : i + length] for i in range(len(text) - length + 1)})
     pieces = sorted(counts, key=lambda piece: (-counts[piece], piece))[:1_400]
-    odd = [b"\xed\xa0\x80", b"\xed\xa0", b'"\xed', "😀é".encode(), b"\xf0\x9f\x98", b"\xff", b"  \n"]
+    odd = [
+        b"\xed\xa0\x80",
+        b"\xed\xa0",
+        b'"\xed',
+        "😀é".encode(),
+        b"\xf0\x9f\x98",
+        b"\xff",
+        b"  \n",
+    ]
     tokens = [bytes([i]) for i in range(256)] + pieces + [o for o in odd if o not in counts]
     return (*dict.fromkeys(tokens), STOP)
 
@@ -176,7 +184,7 @@ SCHEMAS: dict[str, tuple[Any, list[str]]] = {
     "integer": ({"type": "integer"}, ["-120", "0"]),
     "number": (NUMBER, ["-1.5e+10", "0.25"]),
     "boolean": ({"type": "boolean"}, ["true", "false"]),
-    "constant": ({"const": {"a": [1, "\u65e5"]}}, ['{"a": [1, "\u65e5"]}']),
+    "constant": ({"const": {"a": [1, "\u65e5"]}}, ['{"a":[1,"\u65e5"]}']),
     "enumeration": ({"enum": ["red", "green", "\u00fcber", 12, None]}, ['"green"', "12", "null"]),
     "maxLength": ({"type": "string", "maxLength": 60}, ['"' + "ab\u00e9" * 20 + '"', '"a"']),
     "minLength": ({"type": "string", "minLength": 20, "maxLength": 22}, ['"' + "a" * 21 + '"']),

@@ -6,47 +6,30 @@ missing extra, encodings) gets one.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+import tokfold
 
-typer_testing = pytest.importorskip("typer.testing")
+pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-import tokfold  # noqa: E402
-from tokfold.cli.app import app  # noqa: E402
-from tokfold.cli.diagnosis import diagnose  # noqa: E402
-from tokfold.cli.render import byte_ranges, escaped, quoted, seconds, size  # noqa: E402
+from python.cli_runner import (
+    JSON_LIKE,
+    ROOT,
+    TEXTS,
+    as_json,
+    fails,
+    process,
+    run,
+    write_tokenizer,
+)
+from tokfold.cli.diagnosis import diagnose
+from tokfold.cli.render import byte_ranges, escaped, quoted, seconds, size
 
-ROOT = Path(__file__).parents[2]
 DATA = ROOT / "python" / "tokfold" / "cli" / "data"
-TEXTS = [
-    b"{",
-    b"}",
-    b'"',
-    b":",
-    b",",
-    b"a",
-    b"b",
-    b"ab",
-    b"1",
-    b"12",
-    b" ",
-    b"\n",
-    b"\xc3",
-    b"\xa9",
-]
-JSON_LIKE = """\
-root ::= "{" ws pair ("," ws pair)* "}"
-pair ::= string ":" ws (number | "true" | "false")
-string ::= "\\"" [a-zé]* "\\""
-number ::= [0-9]+
-ws ::= " "*
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -69,63 +52,12 @@ def grammar(tmp_path):
     return str(path)
 
 
-def write_tokenizer(path: Path, texts: list[bytes]) -> str:
-    """A tokenizer.json with these tokens and one special token that ends the text."""
-    spelled = {"".join(spelling()[byte] for byte in text): i for i, text in enumerate(texts)}
-    end = {"id": len(texts), "content": "</s>", "special": True}
-    document = {
-        "version": "1.0",
-        "added_tokens": [end],
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
-        "decoder": {"type": "ByteLevel"},
-        "model": {"type": "BPE", "vocab": spelled, "merges": []},
-    }
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return str(path)
-
-
-def spelling() -> dict[int, str]:
-    """GPT-2's character for each byte."""
-    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in kept]
-    return {byte: chr(byte) for byte in kept} | {
-        byte: chr(256 + number) for number, byte in enumerate(others)
-    }
-
-
-def run(*arguments: object, code: int = 0, stdin: bytes | None = None):
-    result = typer_testing.CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
-
-
-def as_json(*arguments: object, code: int = 0, stdin: bytes | None = None):
-    return json.loads(run(*arguments, "--json", code=code, stdin=stdin).stdout)
-
-
-def fails(*arguments: object) -> str:
-    """The one line that a command prints when it cannot work."""
-    result = run(*arguments, code=2)
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("error: ")
-    assert not result.stdout
-    return lines[0]
-
-
-def process(*arguments: str, code: str = "from tokfold.cli import main; main()", **environment):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **environment}
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, env=environment, check=False)
-
-
 # --------------------------------------------------------------------------- help
 
 
 def test_help_teaches():
     assert "tokfold demo" in run("--help").stdout
-    for command in ("classes", "check", "inspect", "demo"):
+    for command in ("classes", "check", "explain", "walk", "replay", "inspect", "demo"):
         text = run(command, "--help").stdout
         assert "Examples" in text
         assert f"tokfold {command}" in text
@@ -412,6 +344,21 @@ def test_demo():
     assert found["compared"]["wrong"] == []
     assert found["vocabulary"]["size"] == 131_072
     assert found["classes"] < 10_000
+    assert found["own_engine"] == {"masks": 437, "equal_to_classes": 437}
+    for times in found["mask_seconds"].values():
+        assert 0 < times["own"] < times["classes"] < times["plain"]
+    seconds = found["seconds"]
+    assert seconds["first_mask_own"] < seconds["first_mask_classes"] < seconds["first_mask_plain"]
+
+
+def test_demo_shows_three_engines():
+    pytest.importorskip("xgrammar")
+    pytest.importorskip("mistral_common")
+    text = run("demo", "--steps", "2").stdout
+    assert "437 of 437 masks the same as XGrammar's over classes" in text
+    for part in ("XGrammar   over classes", "own engine", "to the first mask", "a mask, p99"):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_tekken_by_name(grammar):

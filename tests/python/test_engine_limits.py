@@ -218,7 +218,7 @@ class TestMemory:
             assert compiled.counters()["bytes_held"] < 3 * limit
 
     def test_a_long_text_under_a_small_limit(self):
-        """What dead ends and rollbacks leave behind is thrown away before an error is made of it."""
+        """What rollbacks leave behind is thrown away before an error is made of it."""
         limits = tokfold.Limits(max_matcher_bytes=1 << 20)
         compiled = tokfold.compile(
             tokfold.Grammar.from_ebnf('root ::= "(" root ")" | "x"'),
@@ -234,6 +234,45 @@ class TestMemory:
         assert matcher.accept_bytes(b"(" * 1_000 + b"x" + b")" * 1_000)
         with pytest.raises(tokfold.LimitExceededError, match="max_matcher_bytes"):
             tokfold.Matcher(compiled).accept_bytes(b"(" * 1_000_000)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_tables_that_are_made_anew(self, seed):
+        """Whenever they are full, with what one matcher needs; nothing of it shows."""
+        random = Random(seed)
+        grammar = tokfold.Grammar.from_ebnf('root ::= "(" root ")" | "[" root "]" | root "x" | "x"')
+        tokens = tokfold.Vocabulary([b"(", b"[", b")", b"]", b"x", b"([(", b"</s>"], [6])
+        small, free = (
+            tokfold.compile(grammar, tokens, limits, classes="never")
+            for limits in (tokfold.Limits(max_matcher_bytes=120_000), None)
+        )
+        pairs = [(tokfold.Matcher(small), tokfold.Matcher(free))]
+        anew, held = 0, 0
+        for _ in range(3_000):
+            matcher, twin = pairs[random.randrange(len(pairs))]
+            if not twin.is_terminated and random.random() < 0.7:
+                text = bytes(random.choices(b"([", k=random.randint(1, 40)))
+                token = random.choice([None, *range(7)])
+                if token is None:
+                    taken = matcher.accept_bytes(text) is twin.accept_bytes(text)
+                else:
+                    taken = matcher.accept_token(token) is twin.accept_token(token)
+                assert taken
+            elif random.random() < 0.3:
+                pairs.append((matcher.fork(), twin.fork()))
+                pairs = pairs[-3:]
+            else:
+                count = random.randint(0, min(twin.num_steps, 30))
+                matcher.rollback(count)
+                twin.rollback(count)
+            assert matcher.state == twin.state
+            assert matcher.text == twin.text
+            assert matcher.num_steps == twin.num_steps
+            before, held = held, matcher.counters()["bytes_held"]
+            anew += held < before - 20_000
+            if len(twin.text) > 1_500:
+                matcher.reset()
+                twin.reset()
+        assert anew >= 3
 
     def test_an_error_leaves_the_way_free(self):
         """After a text that was too long, and however often, shorter ones are read."""
@@ -251,6 +290,11 @@ class TestMemory:
             assert matcher.state == before
             assert matcher.accept_bytes(b"a" + b"(" * 50 + b"b" + b")" * 50)
         assert matcher.num_steps == 5
+        with pytest.raises(tokfold.LimitExceededError, match="max_matcher_bytes"):
+            matcher.accept_bytes(b"a" + b"(" * 500_000)
+        # Longer than what is read between two looks at the limit.
+        assert matcher.fork().accept_bytes(b"a" + b"(" * 2_000)
+        assert matcher.accept_bytes(b"a" + b"(" * 2_000 + b"b" + b")" * 2_000)
         assert matcher.is_accepting
 
 

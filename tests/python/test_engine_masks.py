@@ -184,7 +184,9 @@ NAMED: dict[str, dict[str, Expr]] = {
     "dead end": {"root": Choice((Seq((A, NOTHING)), Seq((A, B))))},
     "dead end, deep": {"root": Choice((Seq((A, ROOT, B)), Seq((A, A, NOTHING)), C))},
     "never ends": {"root": Choice((Seq((A, X)), B)), "x": Seq((B, X))},
-    "code points": {"root": Repeat(CharClass(((0x61, 0x61), (0x7F0, 0x810), (0xFFF0, 0x1000F))), 0, None)},
+    "code points": {
+        "root": Repeat(CharClass(((0x61, 0x61), (0x7F0, 0x810), (0xFFF0, 0x1000F))), 0, None)
+    },
     "all but": {"root": Repeat(CharClass(((0x22, 0x22),), negated=True), 1, None)},
     "surrogates": {"root": Repeat(CharClass(((0xD7FF, 0xE000),)), 0, 2)},
     "two ends": {"root": Seq((X, Repeat(X, 0, 1))), "x": Choice((A, Seq((A, A)), Empty()))},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from random import Random
 
 import numpy as np
@@ -105,6 +107,23 @@ class TestTokens:
                 tokfold.Vocabulary([b"a"]),
                 classes="later",
             )
+
+
+def test_a_copy_is_a_matcher_of_its_own(matcher):
+    """Or there is none; never two names for one state."""
+    for make in (copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):
+        try:
+            copied = make(matcher)
+        except TypeError:
+            continue
+        assert copied.accept_bytes(b"(")
+        assert matcher.num_steps == 1
+
+
+@pytest.mark.parametrize("ids", [[1.0], [2.7], ["1"], [None], "12", 1])
+def test_stop_tokens_that_are_no_numbers(compiled, ids):
+    with pytest.raises(TypeError):
+        tokfold.Matcher(compiled, stop_token_ids=ids)
 
 
 class TestRollback:

@@ -137,6 +137,19 @@ print("done")
         )
         assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
 
+    @pytest.mark.parametrize("classes", ["never", "now"])
+    def test_long_tokens(self, classes):
+        """A token may be as long as a text, and pop as many rules."""
+        tokens = [b"(" * DEEP, b")" * DEEP, b"x", b"(" * DEEP + b"x", b")" * (DEEP + 1), b"</s>"]
+        compiled = compiled_of('root ::= "(" root ")" | "x"', tokens, classes=classes)
+        matcher = tokfold.Matcher(compiled)
+        assert mask_of(matcher, 6)[0] == [True, False, True, True, False, False]
+        assert matcher.accept_token(3)
+        assert mask_of(matcher, 6)[0] == [False, True, False, False, False, False]
+        assert matcher.accept_token(4) is False
+        assert matcher.accept_token(1)
+        assert matcher.is_accepting
+
     def test_rules_that_begin_with_each_other(self):
         """A chain of calls as long as the grammar, before any byte is read."""
         count = 3_000
@@ -200,7 +213,9 @@ class TestFlat:
         ],
     )
     def test_each_step_costs_the_same(self, grammar, text):
-        meter = Meter(compiled_of(grammar, [b"x", b"y", b"xx", b"xy", b"yyy", b"(", b"))", b"</s>"]))
+        meter = Meter(
+            compiled_of(grammar, [b"x", b"y", b"xx", b"xy", b"yyy", b"(", b"))", b"</s>"])
+        )
         for _ in range(1_500):
             meter.step(text)
         meter.flat(COSTS)

@@ -234,6 +234,9 @@ print(json.dumps(out))
 
 
 COMPILED = compiled_of()
+COUNTED = compiled_of(
+    Setting(grammar({"root": Seq((Repeat(Repeat(Choice((A, B)), 1, 20), 2, 40), C))}), TOKENS, (9,))
+)
 
 
 class TestDamaged:
@@ -256,10 +259,23 @@ class TestDamaged:
         with pytest.raises(tokfold.MatcherStateError):
             tokfold.MatcherState.from_bytes(MAGIC + data if behind_magic else data)
 
-    def test_of_another_grammar(self):
-        other = compiled_of(Setting(grammar({"root": Seq((A, Repeat(B, 0, 1)))}), TOKENS))
-        with pytest.raises(tokfold.MatcherStateError):
-            tokfold.Matcher.from_state(compiled_of(), at(other, b"a").state)
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (Seq((A, B)), Seq((A, C))),  # other bytes
+            (Seq((A, B)), Seq((A, Repeat(B, 0, 1)))),  # another end
+            (Repeat(A, 0, 40), Repeat(A, 0, 41)),  # another bound, counted
+            (Repeat(A, 30, 40), Repeat(A, 31, 40)),
+            (Repeat(Seq((A, B)), 0, 40), Repeat(Seq((A, C)), 0, 40)),  # of something else
+            (Seq((A, B)), Choice((Seq((A, B)), Seq(())))),  # empty or not
+        ],
+    )
+    def test_of_another_grammar(self, one, other):
+        here, there = (compiled_of(Setting(grammar({"root": e}), TOKENS)) for e in (one, other))
+        for compiled, foreign in ((here, there), (there, here)):
+            state = at(foreign, b"a").state
+            with pytest.raises(tokfold.MatcherStateError):
+                tokfold.Matcher.from_state(compiled, state)
 
     @pytest.mark.parametrize(
         "numbers",
@@ -289,8 +305,9 @@ class TestDamaged:
     def test_hostile_numbers(self, seed):
         """With a right checksum: refused, or a state of the network that can be used."""
         random = Random(seed)
-        compiled = COMPILED
-        text = random.choice([b"", b"aaacb", b"acb", b"aaaaaacbab"])
+        compiled = random.choice([COMPILED, COUNTED])
+        texts = [b"", b"aaacb", b"acb", b"aaaaaacbab"]
+        text = random.choice(texts if compiled is COMPILED else [b"", b"a", b"ab" * 9, b"a" * 30])
         numbers, engine = numbers_of(at(compiled, text).state)
         for _ in range(random.randint(1, 3)):
             place = random.randrange(len(numbers))
@@ -331,7 +348,7 @@ def use(compiled: tokfold.CompiledGrammar, numbers: list[int], engine: int) -> b
         for token in range(len(TOKENS)):
             fork = matcher.fork()
             assert fork.accept_token(token) is bits[token]
-            tokfold.Matcher.from_state(compiled, fork.state)
+            assert tokfold.Matcher.from_state(compiled, fork.state).state == fork.state
         matcher.forced_bytes(50)
     except tokfold.MatcherStateError:
         assert matcher.is_terminated

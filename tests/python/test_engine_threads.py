@@ -59,7 +59,7 @@ class Running:
         def run() -> None:
             try:
                 self.result = work()
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 self.error = error
 
         self.thread = threading.Thread(target=run, daemon=True)

@@ -1,10 +1,16 @@
-"""The logits processors, with a real ``generate()`` on a tiny random model."""
+"""The logits processors, with a real ``generate()`` on a tiny random model.
+
+What takes the fixture ``compiled`` runs with our own engine and with XGrammar over classes.
+"""
 
 from __future__ import annotations
 
 import base64
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +20,7 @@ transformers = pytest.importorskip("transformers")
 xgr = pytest.importorskip("xgrammar")
 tokenizers = pytest.importorskip("tokenizers")
 
+import tokfold  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
 from tokfold.errors import MatcherStateError  # noqa: E402
 from tokfold.transformers import GrammarLogitsProcessor  # noqa: E402
@@ -78,10 +85,47 @@ def info(tokenizer):
 
 
 @pytest.fixture(scope="module")
-def compiled(info):
+def vocabulary(tokenizer):
+    return tokfold.Vocabulary.from_huggingface(tokenizer)
+
+
+@pytest.fixture(scope="module")
+def over_classes(info):
     found = txgr.GrammarCompiler(info).compile_json_schema(SCHEMA, **NO_SPACES)
     assert found.is_compressed
     return found
+
+
+@pytest.fixture(scope="module")
+def own(vocabulary):
+    schema = tokfold.Grammar.from_json_schema(SCHEMA, **NO_SPACES)
+    return tokfold.compile(schema, vocabulary, classes="now")
+
+
+@pytest.fixture(scope="module", params=["own engine", "XGrammar over classes"])
+def compiled(request, own, over_classes):
+    return own if request.param == "own engine" else over_classes
+
+
+def allowed_after(compiled, tokens: list[int]):
+    """The mask of a fresh matcher after these tokens, as bools; None where the text has ended."""
+    if isinstance(compiled, tokfold.CompiledGrammar):
+        size = len(compiled.vocabulary)
+        matcher, bitmask = tokfold.Matcher(compiled), tokfold.allocate_bitmask(1, size)
+        for token in tokens:
+            assert matcher.is_terminated or matcher.accept_token(token)
+        if matcher.is_terminated:
+            return None
+        matcher.fill_bitmask(bitmask)
+        return txgr.testing.bitmask_to_bool_mask(torch.from_numpy(bitmask), size)[0]
+    size = compiled.tokenizer_info.vocab_size
+    matcher, bitmask = txgr.GrammarMatcher(compiled), txgr.allocate_token_bitmask(1, size)
+    for token in tokens:
+        assert matcher.is_terminated() or matcher.accept_token(token)
+    if matcher.is_terminated():
+        return None
+    matcher.fill_next_token_bitmask(bitmask)
+    return txgr.testing.bitmask_to_bool_mask(bitmask, size)[0]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +154,7 @@ def check(text: str) -> None:
 
 @pytest.mark.parametrize("sample", [False, True])
 def test_batches_with_left_padding_equal_xgrammars(
-    model, tokenizer, inputs, info, compiled, width, sample
+    model, tokenizer, inputs, compiled, width, sample
 ) -> None:
     # XGrammar leaves scores past the vocabulary alone, so it gets one of the full width
     wide = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=width)
@@ -149,16 +193,10 @@ def test_beams_follow_their_histories(compiled, info) -> None:
         scores = processor(rows, torch.zeros(4, size))
         tokens = []
         for row, allowed in zip(rows.tolist(), (scores == 0), strict=True):
-            matcher = txgr.GrammarMatcher(compiled)
-            assert all(
-                matcher.accept_token(token) for token in row[2:] if not matcher.is_terminated()
-            )
-            if matcher.is_terminated():
+            expected = allowed_after(compiled, row[2:])
+            if expected is None:
                 tokens.append(0)
                 continue
-            bitmask = txgr.allocate_token_bitmask(1, size)
-            matcher.fill_next_token_bitmask(bitmask)
-            expected = txgr.testing.bitmask_to_bool_mask(bitmask, size)[0]
             assert (allowed == expected).all()
             choices = expected.nonzero()[:, 0]
             tokens.append(choices[torch.randint(len(choices), (1,), generator=generator)].item())
@@ -189,10 +227,16 @@ def test_drafts_that_are_taken_back(compiled, info, tokenizer) -> None:
     assert mask(brace) == after_brace
 
 
-def test_a_grammar_for_each_row(model, tokenizer, inputs, info) -> None:
+@pytest.mark.parametrize("engines", ["ooo", "xxx", "oxo"])
+def test_a_grammar_for_each_row(model, tokenizer, inputs, info, vocabulary, engines) -> None:
     compiler = txgr.GrammarCompiler(info)
     patterns = ["a+", "(bc)+", "[0-9]{3}"]
-    grammars = [compiler.compile_regex(pattern) for pattern in patterns]
+    grammars = [
+        tokfold.compile(tokfold.Grammar.from_regex(pattern), vocabulary)
+        if engine == "o"
+        else compiler.compile_regex(pattern)
+        for pattern, engine in zip(patterns, engines, strict=True)
+    ]
     output = generate(model, inputs, GrammarLogitsProcessor(grammars), max_new_tokens=12)
     texts = texts_of(tokenizer, inputs, output)
     assert set(texts[0]) == {"a"}
@@ -259,14 +303,57 @@ def test_scores_of_any_kind(compiled, info, dtype, extra) -> None:
     masked = GrammarLogitsProcessor(compiled)(torch.tensor([[5], [5]]), scores)
     assert masked.dtype == dtype
     assert masked.shape == scores.shape
-    bitmask = txgr.allocate_token_bitmask(1, info.vocab_size)
-    txgr.GrammarMatcher(compiled).fill_next_token_bitmask(bitmask)
     allowed = torch.zeros(size, dtype=torch.bool)
-    bits = txgr.testing.bitmask_to_bool_mask(bitmask, info.vocab_size)[0]
-    allowed[: info.vocab_size] = bits[:size]
+    allowed[: info.vocab_size] = allowed_after(compiled, [])[:size]
     for row in range(2):
         assert (masked[row][allowed] == before[row][allowed]).all()
         assert masked[row][~allowed].eq(-torch.inf).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"do_sample": True}, {"num_beams": 3}])
+def test_both_engines_generate_the_same(model, inputs, own, over_classes, options) -> None:
+    ours, theirs = (
+        generate(model, inputs, GrammarLogitsProcessor(compiled, dead_rows="leave"), **options)
+        for compiled in (own, over_classes)
+    )
+    assert ours.tolist() == theirs.tolist()
+
+
+def test_what_is_no_compiled_grammar(own, info, vocabulary) -> None:
+    plain = xgr.GrammarCompiler(info).compile_regex("a")
+    for wrong in (plain, own.grammar, None, [own, "a"]):
+        with pytest.raises(TypeError, match=r"tokfold\.CompiledGrammar or a tokfold\.xgrammar"):
+            GrammarLogitsProcessor(wrong)
+    wide = tokfold.compile(own.grammar, vocabulary.replace(size=len(vocabulary) + 32))
+    with pytest.raises(ValueError, match="different sizes"):
+        GrammarLogitsProcessor([own, wide])
+
+
+WITHOUT_XGRAMMAR = """
+import sys
+sys.modules["xgrammar"] = None
+import tokfold, torch
+from tokfold.transformers import GrammarLogitsProcessor
+vocabulary = tokfold.Vocabulary([b"a", b"b", b"</s>"], stop_token_ids=[2])
+compiled = tokfold.compile(tokfold.Grammar.from_ebnf('root ::= "b" "a"?'), vocabulary)
+processor = GrammarLogitsProcessor(compiled)
+rows = torch.tensor([[0]])
+for token in (1, 2, 0):
+    print(processor(rows, torch.zeros(1, 4)).tolist()[0])
+    rows = torch.cat([rows, torch.tensor([[token]])], dim=1)
+"""
+
+
+def test_our_engine_needs_no_xgrammar() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])}
+    command = [sys.executable, "-c", WITHOUT_XGRAMMAR]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "[-inf, 0.0, -inf, -inf]",
+        "[0.0, -inf, 0.0, -inf]",
+        "[0.0, 0.0, 0.0, 0.0]",
+    ]
 
 
 @pytest.mark.skipif(

@@ -61,7 +61,8 @@ class _Reader:
         at = 0
         while text[at:].strip():
             match = _TOKEN.match(text, at)
-            assert match and match.lastgroup, text[at : at + 40]
+            assert match, text[at : at + 40]
+            assert match.lastgroup
             self.tokens.append((match.lastgroup, match[match.lastgroup]))
             at = match.end()
         self.at = 0

@@ -1,4 +1,4 @@
-"""What ``tokfold demo`` does: one text, replayed through XGrammar, plain and over classes, and ours.
+"""What ``tokfold demo`` does: one text, through XGrammar, plain and over classes, and our engine.
 
 All matchers follow the same tokens. Our engine's masks and those over classes are made at every
 step; plain masks take a tenth of a second and more each, so they are made at steps spread evenly

@@ -69,8 +69,8 @@ def unescaped(text: str) -> bytes:
             result += _UNESCAPES[char]
         else:
             raise ValueError(
-                f"{match[0]} is no escape; there are \\n \\r \\t \\0 \\xHH \\u{{H...}}, and \\\\ for "
-                "the backslash itself"
+                f"{match[0]} is no escape; there are \\n \\r \\t \\0 \\xHH \\u{{H...}}, and "
+                "\\\\ for the backslash itself"
             )
     return result + text[at:].encode("utf-8", "surrogateescape")
 

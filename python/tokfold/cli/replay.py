@@ -72,11 +72,12 @@ def replay(
     sources: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         sources.setdefault(outcome.case.source, []).append(outcome)
+    total = _score(outcomes)
     document = {
         "file": cases,
         "grammars": len({case.key for case in read}),
         "seconds": elapsed,
-        "total": _score(outcomes),
+        "total": total,
         "sources": {source: _score(of) for source, of in sorted(sources.items())},
         "disagreements": [
             _disagreement(outcome)
@@ -96,7 +97,7 @@ def replay(
         print_json(document)
     else:
         _show(stdout(), name, document)
-    if document["total"]["agreed"] < len(outcomes):
+    if total["agreed"] < len(outcomes):
         raise typer.Exit(1)
 
 
