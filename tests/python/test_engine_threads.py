@@ -248,6 +248,31 @@ class TestBackground:
         assert mask_of(matcher, len(vocabulary)) == before
         assert compiled.wait(0)
 
+    def test_masks_while_the_classes_arrive(self):
+        """Four threads look all the time; none sees anything but the mask."""
+        grammar, vocabulary = sql(), words()
+        plain = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+        expected = [mask_of(plain, len(vocabulary))]
+        assert plain.accept_bytes(b"select a")
+        expected.append(mask_of(plain, len(vocabulary)))
+        compiled = tokfold.compile(grammar, vocabulary)
+
+        def look(number: int) -> tuple[int, int]:
+            seen = [0, 0]
+            matcher = tokfold.Matcher(compiled)
+            if number % 2:
+                assert matcher.accept_bytes(b"select a")
+            while seen[1] < 5:
+                has_classes = compiled.has_classes
+                assert mask_of(matcher, len(vocabulary)) == expected[number % 2]
+                seen[has_classes] += 1
+            return seen[0], seen[1]
+
+        with ThreadPoolExecutor(4) as pool:
+            seen = list(pool.map(look, range(4)))
+        assert all(after for _, after in seen)
+        assert any(before for before, _ in seen), "the classes were there too soon"
+
     def test_stop(self):
         compiled = tokfold.compile(sql(), words())
         compiled.stop()

@@ -277,7 +277,7 @@ proptest! {
         for q in 0..network.len() as u32 {
             prop_assert!(network.edges(q).windows(2).all(|w| w[0] < w[1]), "sorted, distinct");
             let mut next: Vec<u32> = network.edges(q).iter().map(|e| e.1).collect();
-            for call in network.calls(q) {
+            for call in network.calls(q).iter() {
                 prop_assert!(!network.is_final(call.start), "a call takes at least one byte");
                 next.push(call.to);
                 let beneath = &adjacency.sets()[adjacency.set_of_rule(network.rule_of(call.start)) as usize];
