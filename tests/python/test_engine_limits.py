@@ -298,8 +298,47 @@ class TestMemory:
         assert matcher.is_accepting
 
 
+class TestTime:
+    DEEP = 'root ::= "(" root ")" | "x"'
+
+    def matcher(self, text: str, **limits: int) -> tokfold.Matcher:
+        return tokfold.Matcher(
+            tokfold.compile(
+                tokfold.Grammar.from_ebnf(text),
+                tokfold.Vocabulary([b"(", b")", b"x"]),
+                tokfold.Limits(**limits),
+                classes="never",
+            )
+        )
+
+    def test_a_long_text(self):
+        """A fraction of a second, where five milliseconds are allowed."""
+        matcher = self.matcher(self.DEEP, max_call_milliseconds=5)
+        before = matcher.state
+        for _ in range(2):
+            with pytest.raises(tokfold.LimitExceededError) as caught:
+                matcher.accept_bytes(b"(" * 400_000)
+            assert caught.value.limit == "max_call_milliseconds"
+            assert caught.value.value == 5
+            assert matcher.state == before
+        assert matcher.accept_bytes(b"(x)")
+        assert matcher.is_accepting
+
+    @pytest.mark.parametrize("field", ["max_call_milliseconds", "max_matcher_bytes"])
+    def test_what_is_forced(self, field):
+        """It may be as long as a text that is accepted, and is bounded like one."""
+        limit = 5 if field == "max_call_milliseconds" else 1 << 20
+        matcher = self.matcher('root ::= "("{1000000000}', **{field: limit})
+        before = matcher.state
+        assert matcher.forced_bytes(20) == b"(" * 20
+        with pytest.raises(tokfold.LimitExceededError) as caught:
+            matcher.forced_bytes(400_000)
+        assert caught.value.limit == field
+        assert matcher.state == before
+
+
 @pytest.mark.parametrize("value", [0, -1, 1 << 63, True, 1.0, "1"])
-@pytest.mark.parametrize("field", [*FIELDS, "max_row_bytes"])
+@pytest.mark.parametrize("field", [*FIELDS, "max_row_bytes", "max_call_milliseconds"])
 def test_bounds_of_bounds(field, value):
     with pytest.raises((TypeError, ValueError), match=field):
         tokfold.Limits(**{field: value})

@@ -319,6 +319,45 @@ def test_both_engines_generate_the_same(model, inputs, own, over_classes, option
     assert ours.tolist() == theirs.tolist()
 
 
+N = -torch.inf
+# Two grammars, the tokens of a step, and the scores before and after it; a row that was given the
+# stop token has finished.
+LEFT_ALONE = {
+    "all allowed, then finished": (
+        ("root ::= [ab]*", 'root ::= "b" "a"?'),
+        (2, 1),
+        [[0, 0, 0, N], [N, 0, N, N]],
+        [[0, 0, 0, 0], [0, N, 0, N]],
+    ),
+    "masked, then finished": (
+        ("root ::= [ab]", 'root ::= "b"?'),
+        (0, 2),
+        [[0, 0, N, N], [N, 0, 0, N]],
+        [[N, N, 0, N], [0, 0, 0, 0]],
+    ),
+}
+
+
+@pytest.mark.parametrize("engines", ["oo", "xx", "ox", "xo"])
+@pytest.mark.parametrize("case", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_rows_that_are_left_as_they_are(case, engines) -> None:
+    texts, step, before, after = case
+    tokens = [b"a", b"b", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[2])
+    info = xgr.TokenizerInfo(tokens, xgr.VocabType.RAW, vocab_size=3, stop_token_ids=[2])
+    grammars = [
+        tokfold.compile(tokfold.Grammar.from_ebnf(text), vocabulary)
+        if engine == "o"
+        else txgr.GrammarCompiler(info).compile_grammar(text)
+        for text, engine in zip(texts, engines, strict=True)
+    ]
+    processor = GrammarLogitsProcessor(grammars)
+    rows = torch.tensor([[0], [0]])
+    assert processor(rows, torch.zeros(2, 4)).tolist() == before
+    rows = torch.cat([rows, torch.tensor(step)[:, None]], dim=1)
+    assert processor(rows, torch.zeros(2, 4)).tolist() == after
+
+
 def test_what_is_no_compiled_grammar(own, info, vocabulary) -> None:
     plain = xgr.GrammarCompiler(info).compile_regex("a")
     for wrong in (plain, own.grammar, None, [own, "a"]):

@@ -199,7 +199,7 @@ def _group(group: list[Case], vocabulary: Vocabulary) -> Iterator[Outcome]:
 
 def _grammar(case: Case) -> Grammar:
     if case.kind == "grammar":
-        return Grammar.from_ebnf(case.grammar)
+        return Grammar.from_ebnf(case.grammar, case.root)
     try:
         grammar: Grammar = getattr(Grammar, f"from_{case.kind}")(case.grammar, **case.options)
     except TypeError as error:  # of options that the converter does not have, or another type
