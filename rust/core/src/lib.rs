@@ -2,7 +2,7 @@
 //!
 //! Dependencies run one way:
 //! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`.
-//! `ids`, `limits` and `error` stand below everything.
+//! `ids`, `limits`, `error` and `work` stand below everything.
 #![forbid(unsafe_code)]
 
 pub mod automata;
@@ -17,3 +17,4 @@ pub mod recognizer;
 mod stacks;
 pub mod syntax;
 pub mod vocabulary;
+pub mod work;

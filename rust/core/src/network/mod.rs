@@ -27,7 +27,12 @@ use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
+use crate::work::Work;
 use rustc_hash::FxHashMap;
+
+/// Units of work for each state of a finished network: what is made of it later, whatever for,
+/// begins with each of its states.
+const FRAME: usize = 56;
 
 /// How a network is made.
 #[derive(Clone, Debug)]
@@ -103,8 +108,21 @@ impl Network {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for what the network cannot express exactly and, with pruning, for
-    /// a grammar without any string; [`Error::Limit`] when a bound on states is reached.
+    /// a grammar without any string; [`Error::Limit`] when a bound on states, edges or work is
+    /// reached.
     pub fn new(grammar: &Grammar, options: &NetworkOptions) -> Result<Self> {
+        let mut go_on = || true;
+        Self::make(grammar, options, &Work::new(&options.limits, &mut go_on))
+    }
+
+    /// The network of a grammar, made under a count of work that others may go on with, and that
+    /// can be ended.
+    ///
+    /// # Errors
+    /// Those of [`Network::new`] and [`Work::spend`].
+    pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Work<'_>) -> Result<Self> {
+        // Three passes over all expressions.
+        work.spend(3 * grammar.exprs().len())?;
         let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
         let facts = analysis::Analysis::new(grammar);
         let root = grammar.root();
@@ -117,8 +135,8 @@ impl Network {
                 position: grammar.rule(root).position,
             });
         }
-        let alphabet = lower::alphabet(grammar);
-        let shapes = lower::shapes(grammar);
+        let alphabet = lower::alphabet(grammar, work)?;
+        let shapes = lower::shapes(grammar, work)?;
         let lowering = lower::Lowering {
             grammar,
             alphabet: &alphabet,
@@ -126,31 +144,37 @@ impl Network {
             options,
             shapes: &shapes,
             markers: Default::default(),
+            work,
         };
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
-        let mut states = 0;
+        let (mut states, mut edges) = (0, 0);
         for (i, &reachable) in reachable.iter().enumerate() {
             let needed = reachable && (!options.prune || facts.productive[i]);
             let automaton =
                 if needed { lowering.rule(RuleId::new(i))? } else { Automaton::default() };
             states += automaton.len();
+            edges += automaton.num_edges();
             check_states(states, &options.limits)?;
+            check_edges(edges, &options.limits)?;
             automata.push(automaton);
         }
+
         // A start rule of our own: the root may occur in bodies.
         let start = automata.len();
-        automata.push(Automaton {
-            edges: vec![vec![(call(root.index()), 1)], Vec::new()],
-            finals: vec![false, true],
-            deterministic: true,
-        });
-        left_recursion::eliminate(&mut automata, &options.limits)?;
+        automata.push(Automaton::from_states(&[
+            (false, [(call(root.index()), 1)].as_slice()),
+            (true, &[]),
+        ]));
+        left_recursion::eliminate(&mut automata, &options.limits, work)?;
         if options.prune {
             automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
         }
-        let mut rules = simplify::Rules::new(automata, start, options.inline_budget, options.prune);
-        rules.simplify();
+        let mut rules =
+            simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
+        rules.simplify()?;
         let accepts_empty = facts.nullable[root.index()];
+        let (states, edges) = rules.size();
+        work.spend(edges + FRAME * states)?;
         Self::assemble(&rules.automata, start, alphabet, accepts_empty, &options.limits)
     }
 
@@ -168,6 +192,7 @@ impl Network {
             total += automaton.len();
         }
         check_states(total, limits)?;
+        check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
         let map = merge_classes(rules, alphabet.len());
         let mut out = Self {
             alphabet: alphabet.merged(&map),
@@ -186,7 +211,7 @@ impl Network {
         for (automaton, &offset) in rules.iter().zip(&base).filter(|(a, _)| !a.is_empty()) {
             let rule = out.rule_starts.len() as u32;
             out.rule_starts.push(offset);
-            for (edges, &is_final) in automaton.edges.iter().zip(&automaton.finals) {
+            for (state, edges) in automaton.states() {
                 let from = out.edges.len();
                 let mut alone = false;
                 for &(letter, q) in edges {
@@ -200,20 +225,10 @@ impl Network {
                 dedup_from(&mut out.edges, from);
                 out.cut.push(alone);
                 out.rule_of.push(rule);
-                out.finals.push(is_final);
+                out.finals.push(automaton.is_final(state));
                 out.edge_starts.push(out.edges.len() as u32);
                 out.call_starts.push(out.calls.len() as u32);
             }
-        }
-        let edges = out.edges.len() + out.calls.len();
-        if edges > limits.max_network_edges {
-            return Err(Error::Limit {
-                limit: "max_network_edges",
-                value: limits.max_network_edges as u64,
-                message: format!(
-                    "the network has {edges} edges; simplify the grammar or raise the limit"
-                ),
-            });
         }
         out.first = out.first_sets(rules, &base);
         Ok(out)
@@ -302,6 +317,11 @@ impl Network {
         self.cut[state as usize]
     }
 
+    /// Whether there is any such state.
+    pub(crate) fn has_cuts(&self) -> bool {
+        self.cut.contains(&true)
+    }
+
     /// The byte edges of a state, sorted by class.
     #[inline]
     pub fn edges(&self, state: u32) -> &[(u8, u32)] {
@@ -336,6 +356,19 @@ fn check_states(states: usize, limits: &Limits) -> Result<()> {
     })
 }
 
+fn check_edges(edges: usize, limits: &Limits) -> Result<()> {
+    if edges <= limits.max_network_edges {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        limit: "max_network_edges",
+        value: limits.max_network_edges as u64,
+        message: format!(
+            "the network has {edges} edges or more; simplify the grammar or raise the limit"
+        ),
+    })
+}
+
 fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
     let mut keep = from;
     for i in from..items.len() {
@@ -351,9 +384,9 @@ fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
 fn merge_classes(rules: &[Automaton], num_classes: usize) -> Vec<u8> {
     let mut moves: Vec<Vec<(u32, u32, u32)>> = vec![Vec::new(); num_classes];
     for (r, automaton) in rules.iter().enumerate() {
-        for (p, edges) in automaton.edges.iter().enumerate() {
+        for (p, edges) in automaton.states() {
             for &(letter, q) in edges.iter().filter(|e| e.0 < FIRST_CALL) {
-                moves[letter as usize].push((r as u32, p as u32, q));
+                moves[letter as usize].push((r as u32, p, q));
             }
         }
     }

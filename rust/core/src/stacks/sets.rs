@@ -31,8 +31,7 @@ pub(crate) type Entry = (u32, SetId);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OverBudget;
 
-/// A set nested deeper than this, stacks and tree levels together, is over budget: unions recurse
-/// that far, and a thread's stack must take it.
+/// The depth that is allowed where nobody says otherwise: a token does not nest deeper.
 const MAX_DEPTH: u32 = 1_000;
 
 /// The most entries of a list.
@@ -55,6 +54,10 @@ pub(crate) struct StackSets {
     entries: Vec<Entry>,
     table: HashTable<SetId>,
     unions: FxHashMap<(SetId, SetId), SetId>,
+    /// Pairs to be united, what they depend on above them.
+    pending: Vec<(SetId, SetId)>,
+    /// A set nested deeper, stacks and tree levels together, is over budget.
+    pub(crate) max_depth: u32,
     /// Entries written and pairs united so far: the measure of work.
     pub(crate) work: u64,
     /// `work` may not pass this.
@@ -76,6 +79,8 @@ impl StackSets {
             entries: Vec::new(),
             table: HashTable::new(),
             unions: FxHashMap::default(),
+            pending: Vec::new(),
+            max_depth: MAX_DEPTH,
             work: 0,
             allowance: u64::MAX,
         };
@@ -202,7 +207,7 @@ impl StackSets {
         ends: (u32, u32),
         depth: u32,
     ) -> Result<SetId, OverBudget> {
-        if depth > MAX_DEPTH {
+        if depth > self.max_depth {
             return Err(OverBudget);
         }
         let id = self.nodes.len() as SetId;
@@ -223,59 +228,108 @@ impl StackSets {
     }
 
     /// Everything in either set.
+    ///
+    /// Stacks may be as deep as a text, so what a union depends on is worked off on a stack of
+    /// its own, deepest first.
     pub(crate) fn union(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
-        if a == b || b == NONE {
-            return Ok(a);
+        if let Some(known) = self.known_union(a, b) {
+            return Ok(known);
         }
-        if a == NONE {
-            return Ok(b);
-        }
-        let key = (a.min(b), a.max(b));
-        if let Some(&id) = self.unions.get(&key) {
-            return Ok(id);
-        }
-        let id = match (self.nodes[a as usize], self.nodes[b as usize]) {
-            (Node::Leaf(..), Node::Leaf(..)) => self.union_of_lists(a, b)?,
-            _ => {
-                let (a_ends, b_ends) = (self.ends[a as usize], self.ends[b as usize]);
-                let bit = highest_difference(a_ends.0.min(b_ends.0), a_ends.1.max(b_ends.1));
-                let (a_left, a_right) = self.split(a, bit)?;
-                let (b_left, b_right) = self.split(b, bit)?;
-                let left = self.union(a_left, b_left)?;
-                let right = self.union(a_right, b_right)?;
-                self.branch(left, right)?
-            }
-        };
-        self.spend(1)?;
-        self.unions.insert(key, id);
-        Ok(id)
+        let base = self.pending.len();
+        self.pending.push((a, b));
+        let result = self.work_off(base);
+        self.pending.truncate(base);
+        result?;
+        Ok(self.known_union(a, b).unwrap_or(NONE))
     }
 
-    fn union_of_lists(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
-        let mut merged: Vec<Entry> = Vec::with_capacity(2 * LEAF);
-        let (mut i, mut j) = (0, 0);
-        loop {
-            match (self.list(a).get(i).copied(), self.list(b).get(j).copied()) {
-                (None, None) => break,
-                (Some(x), Some(y)) if x.0 == y.0 => {
-                    let beneath = self.union(x.1, y.1)?;
-                    merged.push((x.0, beneath));
-                    i += 1;
-                    j += 1;
-                }
-                (Some(x), y) if y.is_none_or(|y| x.0 < y.0) => {
-                    merged.push(x);
-                    i += 1;
-                }
-                (_, Some(y)) => {
-                    merged.push(y);
-                    j += 1;
-                }
-                (Some(_), None) => unreachable!("taken by the third arm"),
+    #[inline]
+    fn known_union(&self, a: SetId, b: SetId) -> Option<SetId> {
+        if a == b || b == NONE {
+            return Some(a);
+        }
+        if a == NONE {
+            return Some(b);
+        }
+        self.unions.get(&(a.min(b), a.max(b))).copied()
+    }
+
+    fn work_off(&mut self, base: usize) -> Result<(), OverBudget> {
+        while self.pending.len() > base {
+            let (a, b) = self.pending[self.pending.len() - 1];
+            if self.known_union(a, b).is_some() {
+                self.pending.pop();
+                continue;
+            }
+            let made = match (self.nodes[a as usize], self.nodes[b as usize]) {
+                (Node::Leaf(..), Node::Leaf(..)) => self.union_of_lists(a, b)?,
+                _ => self.union_of_trees(a, b)?,
+            };
+            if let Some(id) = made {
+                self.pending.pop();
+                self.spend(1)?;
+                self.unions.insert((a.min(b), a.max(b)), id);
             }
         }
-        self.spend(merged.len() as u64)?;
-        self.add(&merged)
+        Ok(())
+    }
+
+    /// The union, or `None` and what is missing made pending.
+    fn union_of_trees(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, OverBudget> {
+        let (a_ends, b_ends) = (self.ends[a as usize], self.ends[b as usize]);
+        let bit = highest_difference(a_ends.0.min(b_ends.0), a_ends.1.max(b_ends.1));
+        let (a_left, a_right) = self.split(a, bit)?;
+        let (b_left, b_right) = self.split(b, bit)?;
+        let left = self.known_union(a_left, b_left);
+        let right = self.known_union(a_right, b_right);
+        if let (Some(left), Some(right)) = (left, right) {
+            return self.branch(left, right).map(Some);
+        }
+        if left.is_none() {
+            self.pending.push((a_left, b_left));
+        }
+        if right.is_none() {
+            self.pending.push((a_right, b_right));
+        }
+        Ok(None)
+    }
+
+    /// The union, or `None` and what is missing made pending.
+    fn union_of_lists(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, OverBudget> {
+        let mut merged = [(0, NONE); 2 * LEAF];
+        let mut len = 0;
+        let mut missing = false;
+        let (mut i, mut j) = (0, 0);
+        loop {
+            merged[len] = match (self.list(a).get(i).copied(), self.list(b).get(j).copied()) {
+                (None, None) => break,
+                (Some(x), Some(y)) if x.0 == y.0 => {
+                    i += 1;
+                    j += 1;
+                    let beneath = self.known_union(x.1, y.1);
+                    if beneath.is_none() {
+                        missing = true;
+                        self.pending.push((x.1, y.1));
+                    }
+                    (x.0, beneath.unwrap_or(NONE))
+                }
+                (Some(x), y) if y.is_none_or(|y| x.0 < y.0) => {
+                    i += 1;
+                    x
+                }
+                (_, Some(y)) => {
+                    j += 1;
+                    y
+                }
+                (Some(_), None) => unreachable!("taken by the third arm"),
+            };
+            len += 1;
+        }
+        if missing {
+            return Ok(None);
+        }
+        self.spend(len as u64)?;
+        self.add(&merged[..len]).map(Some)
     }
 
     /// The tops without and with a bit, where that bit is the highest in which they may differ.
