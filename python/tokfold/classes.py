@@ -27,7 +27,7 @@ __all__ = ["ProgressCallback", "TokenClasses", "compile_classes"]
 ProgressCallback = Callable[[int, int], None]
 
 KIND = "token-classes"
-ALGORITHM = 2
+ALGORITHM = 3
 """Raised whenever the same input may give other classes, so that caches do not mix them."""
 
 
@@ -217,7 +217,8 @@ def compile_classes(
             ids without bytes and tokens that the grammar can never take get class -1.
         limits: bounds on size and work; see :class:`Limits`.
         progress: ``True`` for a progress bar on the terminal (extra ``cli``), or a function of
-            the tokens done and the tokens to do. What it raises ends the work.
+            the tokens done and the tokens to do; while the network is made, none is done. What
+            it raises ends the work.
         prune: drop branches that cannot be completed, so that a valid token is one with which
             the text can still be completed. ``False`` keeps them, as XGrammar does.
         cache_dir: a folder of compiled artefacts, shared between processes. Found there, the

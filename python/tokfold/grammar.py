@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import dataclasses
 import hashlib
 import json
 import re
@@ -34,9 +36,10 @@ class Grammar:
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
     """
 
-    __slots__ = ("_core", "_text", "lookahead")
+    __slots__ = ("_core", "_limits", "_text", "lookahead")
 
     _core: _core.Grammar
+    _limits: Limits | None
     _text: str | None
     lookahead: Lookahead
 
@@ -73,6 +76,13 @@ class Grammar:
         try:
             self._core = _core.Grammar(text, root, fields)
         except UnicodeEncodeError as error:
+            if error.object != text:
+                raise GrammarSyntaxError(
+                    f"line 1, column 1: no rule is named {root!a}: a lone surrogate is no "
+                    "character; pass the name of the start rule as the text has it",
+                    1,
+                    1,
+                ) from error
             line = text.count("\n", 0, error.start) + 1
             column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
             raise GrammarSyntaxError(
@@ -82,6 +92,7 @@ class Grammar:
                 column,
             ) from error
         self._text = None
+        self._limits = limits
         self.lookahead = lookahead
         return self
 
@@ -99,9 +110,10 @@ class Grammar:
             GrammarSyntaxError: as :meth:`from_ebnf`; also for bytes that are not UTF-8.
             FileNotFoundError: there is no such file.
         """
-        data = Path(path).read_bytes()
+        # Places are told without the byte order mark, which is no part of the text.
+        data = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
         try:
-            text = data.decode("utf-8-sig")
+            text = data.decode()
         except UnicodeDecodeError as error:
             before = data[: error.start].decode("utf-8", "replace")
             line = before.count("\n") + 1
@@ -207,8 +219,15 @@ class Grammar:
         return hash((self.root, self.lookahead, str(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _read_back, (str(self), self.root, self.lookahead)
+        # What was read under raised limits is read back under them. Printing may make the text
+        # longer, and that alone must not refuse it.
+        text = str(self)
+        limits = self._limits or Limits()
+        size = len(text.encode())
+        if size > limits.max_grammar_bytes:
+            limits = dataclasses.replace(limits, max_grammar_bytes=size)
+        return _read_back, (text, self.root, self.lookahead, limits)
 
 
-def _read_back(text: str, root: str, lookahead: Lookahead) -> Grammar:
-    return Grammar.from_ebnf(text, root, lookahead=lookahead)
+def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:
+    return Grammar.from_ebnf(text, root, lookahead=lookahead, limits=limits)

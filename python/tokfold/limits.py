@@ -16,16 +16,22 @@ class Limits:
     exact but folds less. Work is counted, not timed, so results are the same on every machine.
     """
 
-    max_grammar_bytes: int = 64 << 20
+    max_grammar_bytes: int = 16 << 20
     """Bytes of grammar text."""
     max_rules: int = 1 << 20
     """Rules of a grammar."""
     max_nesting: int = 1_000
     """Levels of nested groups in one rule."""
-    max_network_states: int = 4 << 20
+    max_network_states: int = 2 << 20
     """States of the network, at any stage of its construction."""
-    max_network_edges: int = 16 << 20
-    """Edges of the network, and pairs of its stack adjacency."""
+    max_network_edges: int = 8 << 20
+    """Edges of the network, at any stage of its construction, and pairs of its stack adjacency."""
+    max_network_work: int = 80_000_000
+    """States and edges made or visited while the network is made. What only makes it smaller is
+    left undone before this is reached."""
+    max_stack_depth: int = 1_000
+    """Levels of a stack, and of the trees in which sets of stacks are kept. A text that is nested
+    deeper is not recognized; a token that is, is a class of its own."""
     max_token_work: int = 200_000
     """Work units for each new token, as much again for every 10,000 states of the network; past
     them the token is a class of its own."""

@@ -30,11 +30,19 @@ class Recognition:
 
 
 def recognize(grammar: Grammar, text: str | bytes, limits: Limits | None = None) -> Recognition:
-    """Recognize a text, byte by byte, for any context-free grammar.
+    """Recognize a text, byte by byte, for any context-free grammar. Ctrl-C stops it.
+
+    Args:
+        grammar: the grammar.
+        text: the text; a ``str`` as UTF-8.
+        limits: bounds on size, work and depth; see :class:`Limits`. Of the work bounds
+            ``max_total_work`` counts, which grows with the text.
 
     Raises:
         UnsupportedGrammarError: the grammar holds something that is not context-free.
-        LimitExceededError: the text is nested deeper than the stacks may grow.
+        LimitExceededError: a bound of ``limits`` was reached: the text is nested too deeply
+            (``max_stack_depth``), or the grammar is too large or too ambiguous.
+        KeyboardInterrupt: Ctrl-C.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     read, complete, expected = _core.recognize(

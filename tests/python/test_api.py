@@ -707,9 +707,15 @@ def test_a_callback_that_is_none(nested, vocabulary):
 LONG_WORK = """
     import hashlib
     kind, folder = sys.argv[1:]
-    unbounded = Limits(max_token_work=10**12, max_total_work=10**15, max_automaton_bytes=10**10)
+    unbounded = Limits(
+        max_token_work=10**12,
+        max_total_work=10**15,
+        max_automaton_bytes=10**10,
+        max_network_work=10**15,
+        max_network_states=10**9,
+    )
     if kind == "network":
-        rules = (f'r{i} ::= "x" r{(i + 1) % 100_000} | "y"' for i in range(100_000))
+        rules = (f'r{i} ::= r{(i + 1) % 3_000} "x" | "y"' for i in range(3_000))
         text = "root ::= r0\\n" + "\\n".join(rules)
         tokens = [bytes([b]) for b in range(256)]
     else:
@@ -732,9 +738,7 @@ LONG_WORK = """
     ("kind", "text"),
     [
         ("steady", STEADY),
-        # finding: progress and Ctrl-C come once in 4,096 tokens, whatever these cost
         ("heavy", HEAVY),
-        # finding: nobody looks for Ctrl-C while the network is made
         ("network", ""),
     ],
 )
@@ -836,6 +840,7 @@ def test_limits_of_reading(text, limit, value):
         ('root ::= "a"{200}', "max_network_states", 100),
         ('root ::= ("ab" | "c"){3,100}', "max_network_states", 50),
         ('root ::= "abcdefghijkl"', "max_network_edges", 5),
+        ('root ::= "abcdefghijkl"', "max_network_work", 20),
         (f'root ::= {TAGS} | "z"', "max_network_edges", 90),
     ],
 )
@@ -853,7 +858,7 @@ def test_limits_of_recognition():
     for text, limits in (("(" * 5_000, Limits()), ("(" * 900, Limits(max_automaton_bytes=1_000))):
         with pytest.raises(LimitExceededError, match=r"raise|nested") as caught:
             recognize(grammar, text, limits)
-        assert caught.value.limit in (*Limits().as_fields(), "stack depth")
+        assert caught.value.limit in Limits().as_fields()
         assert caught.value.value > 0
 
 

@@ -16,7 +16,16 @@ pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
-from tokfold.errors import UnsupportedGrammarError  # noqa: E402
+from tokfold.errors import MatcherStateError, UnsupportedGrammarError  # noqa: E402
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_jumps():
+    """Forced bytes without an end are met at every step of some walks: give up early."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tokfold.xgrammar.matcher.MAX_TRIED", 64)
+        yield
+
 
 SEEDS = range(int(os.environ.get("TOKFOLD_WALK_SEEDS", "6")))
 
@@ -45,6 +54,11 @@ GRAMMARS: dict[str, str] = {
     "any character": "root ::= [^]*",
     "nul": 'root ::= "a\\0b" [\\0-\\x02]* "\\0"?',
     "unproductive": 'root ::= "a" root | "b" dead\ndead ::= "c" dead',
+    "a rule that cannot begin": 'root ::= "a" dead | "b" root | "x"\ndead ::= dead "x"',
+    "only a rule that cannot begin": "root ::= root",
+    "nothing after a dead end": 'root ::= "a" dead "b" | "ab" "x"*\ndead ::= dead',
+    "surrogates": 'root ::= "\\ud800"* [\\udb00-\\udfff]* "a"?',
+    "two surrogates": 'root ::= ("a" "\\ud83d" "\\ude00" | "\\ud83d\\ude00" "b")*',
     "empty": 'root ::= ""',
     "capture": 'root ::= "<" name ">" rest\nname[capture="n"] ::= [a-z]+\nrest ::= [^<]*',
     "capture of the root": 'root[capture="all"] ::= "a" root? "b"',
@@ -54,11 +68,26 @@ GRAMMARS: dict[str, str] = {
     "token twice": 'root ::= Token(3) a | Token(4) b\na ::= "a" Token(4)\nb ::= "b" Token(3)',
     "exclude token": 'root ::= "a" ExcludeToken(5, 6) "b"*',
     "tokens until": 'root ::= "a" inner* Token(4)\ninner ::= ExcludeToken(4, 5)',
+    "regex": r'root ::= "\"" Regex("a*[b-é]?(xa|.)+") "\""',
+    "regex at the root": r'root ::= Regex("^(a|bb|(c|d){2,3})*x$")',
+    "regex for JSON": r'root ::= "\"" Regex("^[^a]{1,3}.*$", json_string=true) "\"" ws'
+    + "\nws ::= [ ]*",
+    "regex with large bounds": r'root ::= Regex("(a|xb){2,300}c") ("," | Regex("1[a-c]{150}x"))',
+    "regex beside rules": r'root ::= "[" e ("," e)* "]" | "a" root'
+    + "\n"
+    + r'e ::= Regex("\\d+|a[^,]?") | root',
+    "regex that is stuck": r'root ::= Regex("(a|b)*[^\\s\\S]c|(aa|ab)") "x"',
+    "regex beside a token": r'root ::= Regex("a*.") Token(5) (Regex("[^x]") | ExcludeToken(1, 2))*',
+    "substring": 'root ::= "a" Substring("xa", "b", "xa", "c") "b"?',
+    "tags": 'root ::= TagDispatch(("<a", b), ("xb", c), loop_after_dispatch=true)\n'
+    'b ::= [0-9]+ ">" | "é"\nc ::= "x" c? "a"',
+    "one tag": 'root ::= "a"? dispatch "c"\n'
+    'dispatch ::= TagDispatch(("<", b), loop_after_dispatch=false, excludes=("dd"))\n'
+    'b ::= "a" ("," [^,])*',
+    "tags in tags": 'root ::= TagDispatch(("<", b), loop_after_dispatch=true)\n'
+    'b ::= "a" root "z" | "(" ")"',
     "token that is a stop": "root ::= Token(0) [a-z]* | ExcludeToken(1)",
 }
-
-ENDLESS_JUMPS = ("unproductive",)
-"""XGrammar's jump-forward follows bytes that are forced until memory runs out here."""
 
 SCHEMAS: dict[str, tuple[object, dict[str, object]]] = {
     "any": ({}, {}),
@@ -109,11 +138,12 @@ def bits(words: np.ndarray, size: int) -> np.ndarray:
     return np.unpackbits(words.view(np.uint8), bitorder="little")[:size].astype(bool)
 
 
-def jump_forward(matcher: xgr.GrammarMatcher | txgr.GrammarMatcher) -> str:
+def jump_forward(matcher: xgr.GrammarMatcher) -> str:
+    """XGrammar's own, of whole characters."""
     try:
         return matcher.find_jump_forward_string()
-    except UnicodeDecodeError:  # XGrammar stops inside a character
-        return "part of a character"
+    except UnicodeDecodeError as error:  # XGrammar stops inside a character
+        return error.object[: error.start].decode()
 
 
 class Pair:
@@ -121,7 +151,6 @@ class Pair:
 
     def __init__(self, plain: xgr.GrammarMatcher, wrapped: txgr.GrammarMatcher, size: int):
         self.plain, self.wrapped, self.size = plain, wrapped, size
-        self.jumps = True
         self.masks_agree = True
 
     def check(self) -> np.ndarray | None:
@@ -156,8 +185,12 @@ class Pair:
         if self.wrapped._compiled.is_compressed:
             assert not bits(words[1], num_words * 32)[self.size :].any()
             self.check_class_mask(mask, apply)
-        if self.jumps:
-            assert jump_forward(self.wrapped) == jump_forward(self.plain)
+        try:
+            jump = self.wrapped.find_jump_forward_string()
+        except MatcherStateError:  # XGrammar would follow the bytes until memory runs out
+            pass
+        else:
+            assert jump == jump_forward(self.plain)
         return mask
 
     def check_class_mask(self, mask: np.ndarray, apply: bool) -> None:
@@ -244,7 +277,6 @@ def test_walks_over_ebnf(name: str, seed: int) -> None:
             txgr.GrammarMatcher(compiled, **chosen),
             info.vocab_size,
         )
-        pair.jumps = name not in ENDLESS_JUMPS
         walk(pair, rng)
 
 
@@ -276,7 +308,7 @@ def random_grammar(rng: random.Random, *, tokens: bool) -> str:
         if choice < 0.55 or depth > 2:
             return rng.choice(TERMINALS) + rng.choice(QUANTIFIERS)
         if choice < 0.8:
-            # XGrammar dies of a rule that repeats itself at its start, so no quantifier here
+            # no quantifier here: XGrammar takes long over rules that repeat each other
             return rng.choice(names[1:] if tokens and names[1:] else names)
         if choice < 0.9 and tokens:
             ids = ", ".join(map(str, rng.sample(range(12), rng.randint(1, 2))))
@@ -303,12 +335,61 @@ def test_walks_over_random_grammars(seed: int, tokens: bool) -> None:
     try:
         compiled = compiler.compile_grammar(text)
     except UnsupportedGrammarError as error:
-        assert error.construct in ("rule that cannot begin", "recursive root beside Token")  # noqa: PT017
+        assert error.construct == "recursive root beside Token"  # noqa: PT017
         return
     plain = xgr.GrammarCompiler(info, cache_enabled=False).compile_grammar(grammar)
     for _ in range(2):
         pair = Pair(xgr.GrammarMatcher(plain), txgr.GrammarMatcher(compiled), info.vocab_size)
-        pair.jumps = False
         # XGrammar masks ids that one of two ExcludeToken leaves out though the other takes them
         pair.masks_agree = not tokens
+        walk(pair, rng, steps=12)
+
+
+ATOMS = (
+    *("a", "b", "x", "d", "é", "xb", "1", ".", "[ab]", "[^a]", "[à-ü]", r"\\d", r"\\w", r"\\s"),
+    *(r"[^\\s]", r"\\.", r"\\u00e9", r"[a-cx]", r"[^\"]", "€", "<", r"\\\"", "[^\\\\s\\\\S]"),
+)
+TIMES = ("", "", "", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "{0,2}", "{130,200}", "{2,}", "*?")
+
+
+def random_pattern(rng: random.Random, depth: int = 0) -> str:
+    """A regular expression, as it stands in grammar text."""
+
+    def piece() -> str:
+        if depth < 2 and rng.random() < 0.3:
+            opening = rng.choice(["(", "(", "(?:"])
+            return opening + random_pattern(rng, depth + 1) + ")" + rng.choice(TIMES)
+        return rng.choice(ATOMS) + rng.choice(TIMES)
+
+    return "|".join(
+        "".join(piece() for _ in range(rng.randint(1, 3))) for _ in range(rng.randint(1, 2))
+    )
+
+
+@pytest.mark.parametrize("seed", range(20 * len(SEEDS)))
+def test_walks_over_random_patterns(seed: int) -> None:
+    rng = random.Random(f"pattern {seed}")
+    info = make_info(rng)
+    patterns = []
+    for _ in range(2):
+        pattern = random_pattern(rng)
+        if rng.random() < 0.3:
+            pattern = rng.choice(["^", ""]) + f"({pattern})" + rng.choice(["$", ""])
+        patterns.append(f'Regex("{pattern}"{rng.choice(["", ", json_string=true"])})')
+    shape = rng.choice(['{} "\\""? {}', "({} | {})*", "{} ({} root)?", '"a" {} | "x" {} "c"'])
+    text = "root ::= " + shape.format(*patterns)
+    plain_compiler = xgr.GrammarCompiler(info, cache_enabled=False)
+    try:
+        plain = plain_compiler.compile_grammar(text)
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            txgr.GrammarCompiler(info).compile_grammar(text)
+        return
+    try:
+        compiled = txgr.GrammarCompiler(info, strict=True).compile_grammar(text)
+    except UnsupportedGrammarError as error:
+        assert "large repetition" in error.construct  # noqa: PT017
+        return
+    for _ in range(2):
+        pair = Pair(xgr.GrammarMatcher(plain), txgr.GrammarMatcher(compiled), info.vocab_size)
         walk(pair, rng, steps=12)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import xgrammar as xgr
 
 from tokfold.errors import TokfoldError
 from tokfold.xgrammar.forms import GrammarForm
+from tokfold.xgrammar.lengths import alphabet, forced_text_ends
 from tokfold.xgrammar.vocabulary import FoldedVocabulary, Ids, SourceVocabulary, TokenClasses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CompiledGrammar"]
+__all__ = ["MAX_FORCED", "CompiledGrammar"]
 
 ENVELOPE_VERSION = 1
+
+MAX_FORCED = 1 << 16
+"""Bytes that jump-forward follows: XGrammar keeps some 6 KB for each."""
 
 
 class CompiledGrammar:
@@ -205,6 +210,16 @@ class CompiledGrammar:
     def has_captures(self) -> bool:
         """Whether the grammar is compressed and records captures."""
         return self._has_captures
+
+    @cached_property
+    def forced_text_ends(self) -> bool:
+        """Whether jump-forward may be left to XGrammar: what is forced is known to end soon."""
+        return forced_text_ends(GrammarForm(self._grammar), MAX_FORCED)
+
+    @cached_property
+    def alphabet(self) -> bytes:
+        """Bytes that may occur in a text of the grammar."""
+        return alphabet(GrammarForm(self._grammar))
 
     @property
     def byteless(self) -> xgr.CompiledGrammar:

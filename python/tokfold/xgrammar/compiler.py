@@ -10,11 +10,10 @@ vocabulary, and a :class:`tokfold.errors.FallbackWarning` names what stood in th
 
 from __future__ import annotations
 
-import json
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -35,8 +34,11 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 from tokfold.xgrammar.compiled import CompiledGrammar
+from tokfold.xgrammar.folding import Folder
 from tokfold.xgrammar.forms import GrammarForm
-from tokfold.xgrammar.vocabulary import FoldedVocabulary, SourceVocabulary, TokenClasses
+from tokfold.xgrammar.refusals import refuse_crash, refuse_inexact
+from tokfold.xgrammar.tags import with_token_ids
+from tokfold.xgrammar.vocabulary import FoldedVocabulary, SourceVocabulary
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -88,13 +90,11 @@ class GrammarCompiler:
         self._source = SourceVocabulary(tokenizer_info)
         self._max_threads = max_threads
         self._strict = strict
-        self._cache_dir = cache_dir
-        self._limits = limits
+        self._folder = Folder(self._source, limits, cache_dir)
         self._cache_limit_bytes = cache_limit_bytes
         self._cache_enabled = cache_enabled
         self._cache: OrderedDict[Hashable, Future[CompiledGrammar]] = OrderedDict()
         self._lock = threading.RLock()
-        self._vocabulary: tokfold.Vocabulary | None = None
         # no cache of XGrammar's own: it mixes up grammars that differ in token ids only
         self._plain = xgr.GrammarCompiler(
             tokenizer_info, max_threads=max_threads, cache_enabled=False
@@ -246,7 +246,7 @@ class GrammarCompiler:
         return self._cached(
             ("structural tag", text),
             lambda: self._compile(
-                xgr.Grammar.from_structural_tag(self._with_token_ids(text)),
+                xgr.Grammar.from_structural_tag(with_token_ids(text, self._token_id)),
             ),
         )
 
@@ -327,15 +327,15 @@ class GrammarCompiler:
         folded: FoldedVocabulary | None = None
         reason: TokfoldError | None = None
         inner: xgr.CompiledGrammar
+        form = GrammarForm(grammar)
+        refuse_crash(form, text)
         if not any(self._source.token_bytes):  # a matcher of strings
             inner = compile_plain()
         else:
             try:
-                form = GrammarForm(grammar)
                 if any(not 0 <= token < self._source.size for token in form.token_ids):
                     compile_plain()  # raises XGrammar's error, which names the id
-                form.refuse_inexact(trust_lookahead=trust_lookahead, text=text)
-                folded = self._fold(form, text)
+                folded = self._fold(form, text, trust_lookahead, compile_plain)
             except (UnsupportedGrammarError, LimitExceededError, GrammarSyntaxError) as error:
                 if self._strict:
                     raise
@@ -356,112 +356,27 @@ class GrammarCompiler:
             trust_lookahead=trust_lookahead,
         )
 
-    def _fold(self, form: GrammarForm, text: str | None) -> FoldedVocabulary:
-        edges = form.token_edges
-        if not edges:
-            return FoldedVocabulary(self._source, self._classes(form, (), text))
-        # "A token, taken whole here" is a character that occurs nowhere else, so that what
-        # follows it is known to follow a token boundary. Tokens that could hold a part of such a
-        # character, and those named, are told apart from all others, which is always sound.
-        markers = self._source.unused_code_points(len(edges), tuple(form.literals()))
-        classes = self._classes(form, markers, text)
-        return FoldedVocabulary(
-            self._source,
-            classes,
-            singletons=form.token_ids.union(self._source.overlapping(markers))
-            & frozenset(range(self._source.size)),
-            keep_dead=form.has_exclude_token,
-        )
-
-    def _classes(self, form: GrammarForm, markers: Sequence[int], text: str | None) -> TokenClasses:
-        with self._lock:
-            if self._vocabulary is None:
-                self._vocabulary = tokfold.Vocabulary(
-                    self._source.token_bytes,
-                    # by their bytes; which tokens stop is up to each matcher
-                    stop_token_ids=[],
-                    special_token_ids=self._source.empty_ids,
-                )
-            vocabulary = self._vocabulary
+    def _fold(
+        self,
+        form: GrammarForm,
+        text: str | None,
+        trust_lookahead: bool,
+        compile_plain: Callable[[], object],
+    ) -> FoldedVocabulary:
         try:
-            return _fold_text(
-                form.text(markers), form.root_name, vocabulary, self._limits, self._cache_dir
-            )
-        except (UnsupportedGrammarError, GrammarSyntaxError) as error:
-            raise _located(error, text, form.root_name) from error
+            refuse_inexact(form, trust_lookahead=trust_lookahead, text=text)
+            return self._folder.fold(form, text)
+        except RuntimeError:  # XGrammar's, of a pattern that it cannot read
+            compile_plain()  # raises it with the name of the user's rule
+            raise
 
-    def _with_token_ids(self, text: str) -> str:
-        """A structural tag whose token strings are resolved, as XGrammar's compiler does it."""
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError:
-            return text  # for XGrammar to complain about
-        return json.dumps(_resolve(document, self._token_id))
-
-    def _token_id(self, token: str) -> int | str:
+    def _token_id(self, token: str) -> int:
         try:
             return self._source.token_bytes.index(token.encode())
         except ValueError:
             raise xgr.InvalidStructuralTagError(
                 f'Invalid structural tag error: Token string "{token}" not found in vocabulary'
             ) from None
-
-
-_TOKEN_LISTS = ("exclude_tokens", "trigger_tokens")
-
-
-def _resolve(node: Any, token_id: Callable[[str], int | str]) -> Any:  # noqa: ANN401 - JSON
-    """Replace token strings in the formats of a structural tag; schemas are left alone."""
-    if isinstance(node, list):
-        return [_resolve(item, token_id) for item in node]
-    if not isinstance(node, dict):
-        return node
-
-    def resolved(value: Any) -> Any:  # noqa: ANN401
-        return token_id(value) if isinstance(value, str) else value
-
-    result: dict[str, Any] = {}
-    for key, value in node.items():
-        if key == "json_schema":
-            result[key] = value
-        elif key == "token" and node.get("type") == "token":
-            result[key] = resolved(value)
-        elif key in _TOKEN_LISTS and isinstance(value, list):
-            result[key] = [resolved(item) for item in value]
-        elif key == "rules" and node.get("type") == "token_dispatch" and isinstance(value, list):
-            result[key] = [[resolved(rule[0]), _resolve(rule[1], token_id)] for rule in value]
-        else:
-            result[key] = _resolve(value, token_id)
-    return result
-
-
-def _fold_text(
-    text: str,
-    root: str,
-    vocabulary: tokfold.Vocabulary,
-    limits: tokfold.Limits | None = None,
-    cache_dir: str | Path | None = None,
-) -> TokenClasses:
-    return tokfold.compile_classes(
-        tokfold.Grammar.from_ebnf(text, root=root, lookahead="implied", limits=limits),
-        vocabulary,
-        limits=limits,
-        prune=False,  # XGrammar goes on along rules that can never be completed
-        cache_dir=cache_dir,
-    )
-
-
-def _located(error: TokfoldError, text: str | None, root: str) -> TokfoldError:
-    """The error of the core at its place in the user's text, where it is met there too."""
-    if text is not None and isinstance(error, UnsupportedGrammarError):
-        try:
-            _fold_text(text, root, tokfold.Vocabulary([b"a"]))
-        except UnsupportedGrammarError as located:
-            if located.construct == error.construct:
-                return located
-        except TokfoldError:
-            pass
-    return error
 
 
 def _warn(reason: TokfoldError) -> None:

@@ -19,12 +19,15 @@ import torch
 import tvm_ffi
 import xgrammar as xgr
 
-from tokfold.errors import FallbackWarning
+from tokfold.errors import FallbackWarning, MatcherStateError
 from tokfold.xgrammar.bitmask import Words, mask_array, mask_row
 from tokfold.xgrammar.compiled import CompiledGrammar
 from tokfold.xgrammar.vocabulary import StopView
 
 __all__ = ["GrammarMatcher"]
+
+MAX_TRIED = 1_024
+"""Bytes that jump-forward follows where they may have no end, by trying one after the other."""
 
 
 class GrammarMatcher:
@@ -348,8 +351,48 @@ class GrammarMatcher:
     # ----------------------------------------------------------- observations
 
     def find_jump_forward_string(self) -> str:
-        """The text that must come next, whatever is chosen; ``""`` if there is a choice."""
-        return str(self._inner.find_jump_forward_string())
+        """The text that must come next, whatever is chosen; ``""`` if there is a choice.
+
+        Only whole characters: it ends before one of which a part alone is forced, and is ``""``
+        where what was accepted ends inside a character (XGrammar fails there).
+
+        Raises:
+            MatcherStateError: bytes are forced one after the other without an end, as by
+                ``root ::= "a" root``. XGrammar does not return there.
+            RuntimeError: terminated by a stop token.
+        """
+        may_stop = self._inner.is_terminated() or self._inner.is_completed()
+        if not may_stop and not self._compiled.forced_text_ends:
+            return _whole_characters(self._forced_bytes())
+        try:
+            return str(self._inner.find_jump_forward_string())
+        except UnicodeDecodeError as error:
+            return _whole_characters(bytes(error.object))
+
+    def _forced_bytes(self) -> bytes:
+        """What XGrammar's jump-forward would follow, by trying each byte, up to a bound."""
+        matcher = self._inner.fork()
+        forced = bytearray()
+        while not matcher.is_completed():
+            allowed = -1
+            for byte in self._compiled.alphabet:
+                if matcher.accept_string(bytes((byte,))):
+                    matcher.rollback(1)
+                    if allowed >= 0:
+                        return bytes(forced)
+                    allowed = byte
+            if allowed < 0:
+                break
+            if len(forced) >= MAX_TRIED:
+                raise MatcherStateError(
+                    f"find_jump_forward_string: {MAX_TRIED} bytes are forced here, one after the "
+                    f"other, and still no end: {bytes(forced[:40])!r}... The grammar has a rule "
+                    "that cannot be completed, or a very long one; give that rule an end, or do "
+                    "not jump forward and sample tokens"
+                )
+            forced.append(allowed)
+            matcher.accept_string(bytes((allowed,)))
+        return bytes(forced)
 
     def get_captures(self, *, deduplicate: bool = True) -> list[tuple[str, bytes]]:
         """Name and bytes of each captured rule, in the order of completion.
@@ -414,6 +457,14 @@ def _checked_stops(override: int | list[int] | None, size: int) -> list[int] | N
                 f"The override stop token id {token} is out of the vocabulary range [0, {size})"
             )
     return stops
+
+
+def _whole_characters(text: bytes) -> str:
+    """The longest beginning that is text."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        return text[: error.start].decode()
 
 
 def _contiguous(tensor: torch.Tensor) -> torch.Tensor:

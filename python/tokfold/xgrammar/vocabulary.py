@@ -86,31 +86,6 @@ class SourceVocabulary:
         digest.update(np.array(self.stop_token_ids, dtype=np.int64).tobytes())
         return digest.hexdigest()
 
-    def unused_code_points(self, count: int, literals: Collection[bytes]) -> list[int]:
-        """Characters that are part of no token and of no literal."""
-        found: list[int] = []
-        code_point = 0x10FFFF
-        while len(found) < count:
-            text = chr(code_point).encode()
-            if not any(text in other for other in literals) and not any(
-                text in token for token in self.token_bytes
-            ):
-                found.append(code_point)
-            code_point -= 1
-        return found
-
-    def overlapping(self, code_points: Sequence[int]) -> list[int]:
-        """Ids of tokens that could hold a part of one of these characters at one end."""
-        texts = [chr(code_point).encode() for code_point in code_points]
-        heads = tuple({text[:end] for text in texts for end in range(1, len(text))})
-        tails = tuple({text[start:] for text in texts for start in range(1, len(text))})
-        parts = {text[i:j] for text in texts for i in range(len(text)) for j in range(i, 5)}
-        return [
-            token
-            for token, other in enumerate(self.token_bytes)
-            if other and (other.endswith(heads) or other.startswith(tails) or other in parts)
-        ]
-
 
 def fillers(texts: Sequence[bytes]) -> list[bytes]:
     """Token texts that keep XGrammar 0.2.8 from mistaking a substring for a prefix.

@@ -3,7 +3,7 @@
 //! Dependencies run one way:
 //! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
 //! `engine` -> `classes`, `mask`.
-//! `ids`, `limits` and `error` stand below everything.
+//! `ids`, `limits`, `error` and `work` stand below everything.
 #![forbid(unsafe_code)]
 
 pub mod automata;
@@ -19,3 +19,4 @@ pub mod recognizer;
 mod stacks;
 pub mod syntax;
 pub mod vocabulary;
+pub mod work;

@@ -15,6 +15,12 @@ pub struct Limits {
     pub max_network_states: usize,
     /// Edges of the network at any stage of its construction.
     pub max_network_edges: usize,
+    /// States and edges made or visited while the network is made. What only makes it smaller is
+    /// left undone before this is reached.
+    pub max_network_work: u64,
+    /// Levels of a stack of the network, and of the trees in which sets of stacks are kept. Texts
+    /// that are nested deeper are not recognized; tokens that are, are classes of their own.
+    pub max_stack_depth: u32,
     /// Work units (see `classes`) that one token may cost before it becomes a class of its own;
     /// as much again for every 10,000 states of the network.
     pub max_token_work: u64,
@@ -28,11 +34,13 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            max_grammar_bytes: 64 << 20,
+            max_grammar_bytes: 16 << 20,
             max_rules: 1 << 20,
             max_nesting: 1_000,
-            max_network_states: 4 << 20,
-            max_network_edges: 16 << 20,
+            max_network_states: 2 << 20,
+            max_network_edges: 8 << 20,
+            max_network_work: 80_000_000,
+            max_stack_depth: 1_000,
             max_token_work: 200_000,
             max_total_work: 15_000_000,
             max_automaton_bytes: 1 << 30,

@@ -15,8 +15,12 @@ pub struct Recognizer<'a> {
     stepper: Stepper<&'a Network>,
     current: SetId,
     read: usize,
-    max_bytes: usize,
+    limits: Limits,
 }
+
+/// Work units (see `classes`) that each byte of the text may take, over all bytes so far, besides
+/// those of [`Limits::max_total_work`]: few, since what a byte does is remembered.
+const WORK_PER_BYTE: u64 = 200;
 
 impl<'a> Recognizer<'a> {
     /// Before the first byte.
@@ -25,28 +29,39 @@ impl<'a> Recognizer<'a> {
     /// Never in practice: [`Error::Limit`] if not even the start fits.
     pub fn new(network: &'a Network, limits: &Limits) -> Result<Self> {
         let mut stepper = Stepper::new(network);
-        let current =
-            stepper.sets.add(&[(network.start(), REST)]).map_err(|OverBudget| too_deep(0))?;
-        Ok(Self { network, stepper, current, read: 0, max_bytes: limits.max_automaton_bytes })
+        stepper.sets.max_depth = limits.max_stack_depth;
+        let mut out = Self { network, stepper, current: NONE, read: 0, limits: limits.clone() };
+        out.current = match out.stepper.sets.add(&[(network.start(), REST)]) {
+            Ok(start) => start,
+            Err(OverBudget) => return Err(out.over_budget()),
+        };
+        Ok(out)
     }
 
     /// Reads a byte. False: no string of the grammar goes on like this, and nothing has changed.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the text is nested too deeply or the stacks take too much memory.
+    /// [`Error::Limit`] when the text is nested too deeply, or is so ambiguous that it takes too
+    /// much memory or work.
     pub fn advance(&mut self, byte: u8) -> Result<bool> {
         let class = self.network.alphabet().class(byte);
-        let next =
-            self.stepper.step(self.current, class).map_err(|OverBudget| too_deep(self.read))?;
+        let bytes_read = WORK_PER_BYTE.saturating_mul(self.read as u64 + 1);
+        let allowance = self.limits.total_work(self.network.len()).saturating_add(bytes_read);
+        self.stepper.sets.allowance = allowance;
+        let next = match self.stepper.step(self.current, class) {
+            Ok(next) => next,
+            Err(OverBudget) => return Err(self.over_budget()),
+        };
         if next == NONE {
             return Ok(false);
         }
-        if self.stepper.bytes() > self.max_bytes {
+        if self.stepper.bytes() > self.limits.max_automaton_bytes {
             return Err(Error::Limit {
                 limit: "max_automaton_bytes",
-                value: self.max_bytes as u64,
+                value: self.limits.max_automaton_bytes as u64,
                 message: format!(
-                    "recognition holds more after {} bytes; raise the limit",
+                    "recognition holds more after {} bytes; make the grammar less ambiguous or \
+                     raise the limit",
                     self.read
                 ),
             });
@@ -94,12 +109,26 @@ impl<'a> Recognizer<'a> {
         }
         (0..=255).filter(|&b| contains(&classes, self.network.alphabet().class(b))).collect()
     }
-}
 
-fn too_deep(read: usize) -> Error {
-    Error::Limit {
-        limit: "stack depth",
-        value: 1_000,
-        message: format!("after {read} bytes the text is nested deeper than that"),
+    /// What kept a step from being made.
+    fn over_budget(&self) -> Error {
+        let read = self.read;
+        if self.stepper.sets.work > self.stepper.sets.allowance {
+            return Error::Limit {
+                limit: "max_total_work",
+                value: self.limits.max_total_work,
+                message: format!(
+                    "recognition takes more after {read} bytes; make the grammar less ambiguous \
+                     or raise the limit"
+                ),
+            };
+        }
+        Error::Limit {
+            limit: "max_stack_depth",
+            value: u64::from(self.limits.max_stack_depth),
+            message: format!(
+                "after {read} bytes the text is nested deeper than that; raise the limit to read on"
+            ),
+        }
     }
 }

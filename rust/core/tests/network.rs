@@ -12,6 +12,7 @@ use tokfold_core::limits::Limits;
 use tokfold_core::network::{Adjacency, BOTTOM, Network, NetworkOptions};
 use tokfold_core::recognizer::Recognizer;
 use tokfold_core::syntax::parse;
+use tokfold_core::work::Work;
 
 const LETTERS: [u8; 3] = *b"abc";
 /// Strings up to this length are compared.
@@ -372,7 +373,6 @@ fn states_and_edges_are_bounded() {
         Network::new(&grammar, &NetworkOptions { limits, ..NetworkOptions::default() })
     };
     let states = Limits { max_network_states: 100, ..Limits::default() };
-    // finding: a repetition that does not fit is cut short without an error
     match network(states).map(|n| n.to_string()) {
         Err(Error::Limit { limit, value, message }) => {
             assert_eq!((limit, value), ("max_network_states", 100));
@@ -400,7 +400,6 @@ fn a_bound_never_changes_the_language() {
         for max_network_states in 1..200 {
             let limits = Limits { max_network_states, ..Limits::default() };
             match Network::new(&grammar, &NetworkOptions { limits, ..NetworkOptions::default() }) {
-                // finding: as above, between 4 states and as many as there are
                 Ok(network) => {
                     assert_eq!(network.to_string(), whole, "{text} {max_network_states}")
                 }
@@ -410,4 +409,40 @@ fn a_bound_never_changes_the_language() {
             }
         }
     }
+}
+
+/// Whatever bound on work is in force, there is the language of the grammar or an error; and the
+/// caller, who is asked now and then, can end it.
+#[test]
+fn work_is_bounded_and_can_be_ended() {
+    let text = "root ::= (\"ab\" | \"a\"){3,40} \"c\" | r\nr ::= \"a\" r \"b\" | r \"c\" | \"d\"";
+    let grammar = parse(text, "root", &Limits::default()).expect("well-formed");
+    let accepts = |network: &Network, text: &str| {
+        let mut recognizer = Recognizer::new(network, &Limits::default()).expect("fits");
+        text.bytes().all(|b| recognizer.advance(b).expect("fits")) && recognizer.is_accepting()
+    };
+    let mut made = 0;
+    for exponent in 0..40 {
+        let max_network_work = (1.5f64.powi(exponent)) as u64 + 1;
+        let limits = Limits { max_network_work, ..Limits::default() };
+        match Network::new(&grammar, &NetworkOptions { limits, ..NetworkOptions::default() }) {
+            Ok(network) => {
+                made += 1;
+                for (word, wanted) in [("aabac", true), ("aac", false), ("aadbcb", true)] {
+                    assert_eq!(accepts(&network, word), wanted, "{word} {max_network_work}");
+                }
+            }
+            Err(Error::Limit { limit, value, .. }) => {
+                assert_eq!((limit, value, made), ("max_network_work", max_network_work, 0));
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    assert!(made > 10);
+    let large = parse("root ::= ([ab] \"a\"{1,90}){1,900}", "root", &Limits::default());
+    let mut go_on = || false;
+    let options = NetworkOptions::default();
+    let work = Work::new(&options.limits, &mut go_on);
+    let ended = Network::make(&large.expect("well-formed"), &options, &work);
+    assert!(matches!(ended, Err(Error::Cancelled)));
 }

@@ -42,6 +42,7 @@ pub(crate) fn compile_classes<'py>(
     let report = PyDict::new(py);
     report.set_item("rules", stats.rules)?;
     report.set_item("network_states", stats.network_states)?;
+    report.set_item("network_work", stats.network_work)?;
     report.set_item("byte_classes", stats.byte_classes)?;
     report.set_item("displacement_states", stats.automaton.states)?;
     report.set_item("stack_sets", stats.automaton.stack_sets)?;

@@ -14,6 +14,7 @@ use tokfold_core::classes::TokenClasses;
 use tokfold_core::engine::{self, Accept, EngineLimits, StopRule};
 use tokfold_core::error::Error;
 use tokfold_core::network::{Network, NetworkOptions};
+use tokfold_core::work::Work;
 
 /// Limits from a mapping of field names, those of the grammar left out.
 fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
@@ -59,8 +60,12 @@ impl Engine {
             ..NetworkOptions::default()
         };
         let limits = self::engine_limits(engine_limits)?;
-        let reporter = Reporter::new(progress);
-        let network = py.detach(|| Network::new(&grammar.inner, &options));
+        let mut reporter = Reporter::new(progress);
+        let network = py.detach(|| {
+            let mut go_on = || reporter.report(0, 1);
+            let work = Work::new(&options.limits, &mut go_on);
+            Network::make(&grammar.inner, &options, &work)
+        });
         let network = Arc::new(reporter.finish(py, network)?);
         let inner =
             engine::Engine::new(network, vocabulary.inner.clone(), vocabulary.trie.clone(), limits);

@@ -18,6 +18,11 @@ pub(crate) fn limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
             "max_nesting" => limits.max_nesting = value.extract()?,
             "max_network_states" => limits.max_network_states = value.extract()?,
             "max_network_edges" => limits.max_network_edges = value.extract()?,
+            "max_network_work" => limits.max_network_work = value.extract()?,
+            "max_stack_depth" => {
+                // No stack is deeper than the number of its states.
+                limits.max_stack_depth = u32::try_from(value.extract::<u64>()?).unwrap_or(u32::MAX);
+            }
             "max_token_work" => limits.max_token_work = value.extract()?,
             "max_total_work" => limits.max_total_work = value.extract()?,
             "max_automaton_bytes" => limits.max_automaton_bytes = value.extract()?,

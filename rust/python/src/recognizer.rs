@@ -8,6 +8,7 @@ use tokfold_core::error::{Error, Result};
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{Network, NetworkOptions};
 use tokfold_core::recognizer;
+use tokfold_core::work::Work;
 
 /// Bytes between two looks for Ctrl-C.
 const REPORT_EVERY: usize = 1 << 14;
@@ -37,9 +38,17 @@ fn run(
     limits: Limits,
     reporter: &mut Reporter,
 ) -> Result<(usize, bool, Vec<u8>)> {
-    let options =
-        NetworkOptions { skip_lookahead, counters: true, limits, ..NetworkOptions::default() };
-    let network = Network::new(&grammar.inner, &options)?;
+    let options = NetworkOptions {
+        skip_lookahead,
+        // Each copy of what is repeated reads a byte, so more copies than bytes, and one to tell
+        // what may come next, are never reached.
+        repeat_window: u32::try_from(data.len()).ok().and_then(|n| n.checked_add(2)),
+        limits,
+        ..NetworkOptions::default()
+    };
+    let mut go_on = || reporter.report(0, data.len());
+    let work = Work::new(&options.limits, &mut go_on);
+    let network = Network::make(&grammar.inner, &options, &work)?;
     let mut recognizer = recognizer::Recognizer::new(&network, &options.limits)?;
     let mut read = 0;
     for &byte in data {

@@ -7,23 +7,30 @@
 //! missing edges, which is what unpruned grammars need.
 
 use super::Automaton;
+use crate::error::Result;
+use crate::work::Work;
 
-/// Merges the equivalent states of a deterministic automaton, in place.
-pub fn minimize(automaton: &mut Automaton) {
-    debug_assert!(automaton.deterministic);
+/// With more transitions than this most steps wait for memory, and count for more.
+const IN_CACHE: usize = 1 << 16;
+
+/// Merges the equivalent states of a deterministic automaton.
+///
+/// # Errors
+/// Those of [`Work::spend`].
+pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
+    debug_assert!(automaton.is_deterministic());
     let num_states = automaton.len();
     let mut transitions: Vec<(u32, u32, u32)> = Vec::with_capacity(automaton.num_edges());
-    for (p, edges) in automaton.edges.iter().enumerate() {
-        transitions.extend(edges.iter().map(|&(letter, q)| (letter, p as u32, q)));
+    for (p, edges) in automaton.states() {
+        transitions.extend(edges.iter().map(|&(letter, q)| (letter, p, q)));
     }
+    let weight = if transitions.len() > IN_CACHE { 2 } else { 1 };
+    // Sorting, and the tables below.
+    work.spend(2 * weight * automaton.size())?;
     transitions.sort_unstable();
 
     let mut blocks = Partition::new(num_states);
-    for (q, &is_final) in automaton.finals.iter().enumerate() {
-        if is_final {
-            blocks.mark(q as u32);
-        }
-    }
+    automaton.final_states().for_each(|q| blocks.mark(q));
     blocks.split();
 
     let mut cords = Partition::by_runs(transitions.iter().map(|t| t.0));
@@ -32,54 +39,47 @@ pub fn minimize(automaton: &mut Automaton) {
     let mut next_block = 1;
     let mut next_cord = 0;
     while next_cord < cords.len() {
+        work.spend(weight * cords.range(next_cord).len())?;
         for i in cords.range(next_cord) {
             blocks.mark(transitions[cords.elements[i] as usize].1);
         }
         blocks.split();
         next_cord += 1;
         while next_block < blocks.len() {
+            let mut marked = 0;
             for i in blocks.range(next_block) {
-                for &t in incoming.of(blocks.elements[i]) {
-                    cords.mark(t);
-                }
+                let incoming = incoming.of(blocks.elements[i]);
+                incoming.iter().for_each(|&t| cords.mark(t));
+                marked += 1 + incoming.len();
             }
+            work.spend(weight * marked)?;
             cords.split();
             next_block += 1;
         }
     }
     if blocks.len() == num_states {
-        return;
+        return Ok(automaton);
     }
 
-    // Block of the start first; the caller renumbers the rest.
-    let start_block = blocks.set_of[0];
-    let new_of = |q: u32| {
-        let block = blocks.set_of[q as usize];
-        if block == start_block {
-            0
-        } else if block == 0 {
-            start_block
-        } else {
-            block
-        }
-    };
-    let mut out = Automaton {
-        edges: vec![Vec::new(); blocks.len()],
-        finals: vec![false; blocks.len()],
-        deterministic: true,
-    };
-    let mut done = vec![false; blocks.len()];
+    // One state for each block; that of the start first.
+    const NONE: u32 = u32::MAX;
+    let mut new_of = vec![NONE; blocks.len()];
+    let mut members = Vec::with_capacity(blocks.len());
     for q in 0..num_states {
-        let id = new_of(q as u32) as usize;
-        if !std::mem::replace(&mut done[id], true) {
-            out.finals[id] = automaton.finals[q];
-            out.edges[id] = std::mem::take(&mut automaton.edges[q]);
-            for edge in &mut out.edges[id] {
-                edge.1 = new_of(edge.1);
-            }
+        let id = &mut new_of[blocks.set_of[q] as usize];
+        if *id == NONE {
+            *id = members.len() as u32;
+            members.push(q as u32);
         }
     }
-    *automaton = out;
+    let mut out = Automaton::with_capacity(members.len(), transitions.len());
+    for q in members {
+        for &(letter, target) in automaton.edges(q) {
+            out.push_edge(letter, new_of[blocks.set_of[target as usize] as usize]);
+        }
+        out.close_state(automaton.is_final(q));
+    }
+    Ok(out)
 }
 
 /// Transitions by the state they lead to.
@@ -208,17 +208,20 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
     use proptest::prelude::*;
 
     /// Moore's refinement: the obvious oracle. Number of classes of states.
     fn moore(a: &Automaton) -> Vec<usize> {
-        let mut class: Vec<usize> = a.finals.iter().map(|&f| usize::from(f)).collect();
+        let states = 0..a.len() as u32;
+        let mut class: Vec<usize> = states.map(|q| usize::from(a.is_final(q))).collect();
         loop {
-            let keys: Vec<_> = (0..a.len())
-                .map(|q| {
+            let keys: Vec<_> = a
+                .states()
+                .map(|(q, edges)| {
                     let edges: Vec<_> =
-                        a.edges[q].iter().map(|&(l, t)| (l, class[t as usize])).collect();
-                    (class[q], edges)
+                        edges.iter().map(|&(l, t)| (l, class[t as usize])).collect();
+                    (class[q as usize], edges)
                 })
                 .collect();
             let mut distinct: Vec<_> = keys.clone();
@@ -242,23 +245,21 @@ mod tests {
             raw in proptest::collection::vec((0u32..12, 0u32..3, 0u32..12), 0..40),
             finals in proptest::collection::vec(any::<bool>(), 12),
         ) {
-            let mut a = Automaton {
-                edges: vec![Vec::new(); n],
-                finals: finals[..n].to_vec(),
-                deterministic: true,
-            };
-            a.finals[0] = false;
+            let mut states: Vec<(bool, Vec<(u32, u32)>)> =
+                finals[..n].iter().map(|&is_final| (is_final, Vec::new())).collect();
+            states[0].0 = false;
             for (p, l, q) in raw {
-                let (p, q) = (p as usize % n, q % n as u32);
-                if a.edges[p].iter().all(|e| e.0 != l) {
-                    a.edges[p].push((l, q));
+                let edges = &mut states[p as usize % n].1;
+                if edges.iter().all(|e| e.0 != l) {
+                    edges.push((l, q % n as u32));
                 }
             }
-            a.tidy();
+            let mut a = Automaton::from_states(&states);
             a.renumber();
             let classes = moore(&a);
-            let mut b = a.clone();
-            minimize(&mut b);
+            let mut go_on = || true;
+            let work = Work::new(&Limits::default(), &mut go_on);
+            let b = minimize(a.clone(), &work).expect("within bounds");
             let distinct: std::collections::BTreeSet<_> = classes.iter().collect();
             prop_assert_eq!(b.len(), distinct.len());
             let again = moore(&b);

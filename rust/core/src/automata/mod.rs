@@ -7,10 +7,12 @@
 //! - [`alphabet`]: byte classes
 //! - [`nfa`]: automata with epsilon edges, determinization, epsilon removal
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
+//! - `marks`: sets of numbers that are emptied at once
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
 
 pub mod alphabet;
 pub mod automaton;
+pub(crate) mod marks;
 pub mod minimize;
 pub mod nfa;
 pub mod utf8;

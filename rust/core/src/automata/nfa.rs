@@ -1,142 +1,278 @@
 //! Automata with epsilon edges: how a right-hand side is first written down.
 
+use super::marks::Marks;
 use super::{Automaton, Letter, minimize};
-use rustc_hash::FxHashMap;
+use crate::error::Result;
+use crate::work::Work;
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+
+/// Units of work that the subset construction may take for each state and edge of an automaton,
+/// and besides. Where it needs more, its sets grow with the automaton, and it is given up.
+const SUBSET_WORK: u64 = 16;
+const SUBSET_WORK_BESIDES: u64 = 4 << 20;
+/// Edges that are passed over in the time of making one.
+const GLANCE: usize = 4;
+
+/// Units of work for a set that is met for the first time, besides its members.
+const NEW_SET: usize = 3;
 
 /// An automaton with epsilon edges. State 0 is the start.
 #[derive(Clone, Debug, Default)]
 pub struct Nfa {
-    /// Epsilon edges of each state.
-    pub epsilon: Vec<Vec<u32>>,
-    /// Other edges of each state.
-    pub edges: Vec<Vec<(Letter, u32)>>,
-    /// Final states.
-    pub finals: Vec<bool>,
+    epsilon: Vec<(u32, u32)>,
+    edges: Vec<(u32, (Letter, u32))>,
+    finals: Vec<bool>,
 }
 
 impl Nfa {
     /// A new state.
     pub fn state(&mut self) -> u32 {
-        self.epsilon.push(Vec::new());
-        self.edges.push(Vec::new());
         self.finals.push(false);
-        (self.epsilon.len() - 1) as u32
+        (self.finals.len() - 1) as u32
     }
 
     /// The number of states.
     pub fn len(&self) -> usize {
-        self.epsilon.len()
+        self.finals.len()
     }
 
     /// Whether there is no state.
     pub fn is_empty(&self) -> bool {
-        self.epsilon.is_empty()
+        self.finals.is_empty()
+    }
+
+    /// The number of edges, epsilon edges included.
+    pub fn num_edges(&self) -> usize {
+        self.epsilon.len() + self.edges.len()
+    }
+
+    /// Makes a state final.
+    pub fn set_final(&mut self, state: u32) {
+        self.finals[state as usize] = true;
     }
 
     /// An epsilon edge.
     pub fn skip(&mut self, from: u32, to: u32) {
-        self.epsilon[from as usize].push(to);
+        self.epsilon.push((from, to));
     }
 
     /// An edge that reads a letter.
     pub fn edge(&mut self, from: u32, letter: Letter, to: u32) {
-        self.edges[from as usize].push((letter, to));
+        self.edges.push((from, (letter, to)));
     }
 
-    /// Adds the states of an automaton and returns the number of its start here. Its final
-    /// states stay final only where `keep_finals`.
-    pub fn embed(&mut self, automaton: &Automaton, keep_finals: bool) -> u32 {
+    /// Adds the states of an automaton, without their edges, and returns the number of its start
+    /// here. Its final states stay final only where `keep_finals`.
+    pub fn embed_states(&mut self, automaton: &Automaton, keep_finals: bool) -> u32 {
         let base = self.len() as u32;
-        for (edges, &is_final) in automaton.edges.iter().zip(&automaton.finals) {
-            self.epsilon.push(Vec::new());
-            self.edges.push(edges.iter().map(|&(letter, q)| (letter, q + base)).collect());
-            self.finals.push(is_final && keep_finals);
+        self.finals.resize(self.len() + automaton.len(), false);
+        if keep_finals {
+            automaton.final_states().for_each(|q| self.set_final(base + q));
+        }
+        base
+    }
+
+    /// Adds an automaton and returns the number of its start here. Its final states stay final
+    /// only where `keep_finals`.
+    pub fn embed(&mut self, automaton: &Automaton, keep_finals: bool) -> u32 {
+        let base = self.embed_states(automaton, keep_finals);
+        for (p, edges) in automaton.states() {
+            self.edges.extend(edges.iter().map(|&(letter, q)| (base + p, (letter, base + q))));
         }
         base
     }
 
     /// The language without the empty string, as a minimal deterministic automaton; where the
-    /// subset construction would pass `max_states`, as a nondeterministic one without epsilon
-    /// edges (everything downstream takes both).
-    pub fn reduce(&self, max_states: usize) -> Automaton {
-        let closures = Closures::new(self);
-        let mut automaton = match self.determinize(&closures, max_states) {
-            Some(mut automaton) => {
-                minimize::minimize(&mut automaton);
-                automaton
-            }
-            None => self.without_epsilon(&closures),
+    /// subset construction would pass `max_states`, or sets that grow without end, as a
+    /// nondeterministic one without epsilon edges (everything downstream takes both).
+    ///
+    /// # Errors
+    /// Those of [`Work::spend`].
+    pub fn reduce(&self, max_states: usize, work: &Work<'_>) -> Result<Automaton> {
+        let size = self.len() + self.num_edges();
+        work.spend(size)?;
+        let edges = Rows::new(self.len(), &self.edges);
+        let closures = Closures::new(self, &edges, work)?;
+        let units = SUBSET_WORK.saturating_mul(size as u64).saturating_add(SUBSET_WORK_BESIDES);
+        let subsets = Subsets { edges: &edges, closures: &closures, finals: &self.finals };
+        let mut automaton = match work.attempt(units, || subsets.determinize(max_states, work))? {
+            Some(Some(automaton)) => minimize::minimize(automaton, work)?,
+            _ => subsets.without_epsilon(work)?,
         };
         automaton.renumber();
-        automaton
+        Ok(automaton)
+    }
+}
+
+/// Pairs by their first part, without an allocation for each row.
+struct Rows<T> {
+    starts: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T: Copy + Default> Rows<T> {
+    fn new(rows: usize, pairs: &[(u32, T)]) -> Self {
+        let mut starts = vec![0u32; rows + 1];
+        for &(row, _) in pairs {
+            starts[row as usize + 1] += 1;
+        }
+        for row in 0..rows {
+            starts[row + 1] += starts[row];
+        }
+        let mut fill = starts.clone();
+        let mut items = vec![T::default(); pairs.len()];
+        for &(row, item) in pairs {
+            let at = &mut fill[row as usize];
+            items[*at as usize] = item;
+            *at += 1;
+        }
+        Self { starts, items }
     }
 
+    #[inline]
+    fn of(&self, row: u32) -> &[T] {
+        let row = row as usize;
+        &self.items[self.starts[row] as usize..self.starts[row + 1] as usize]
+    }
+}
+
+/// Ways to do without epsilon edges.
+struct Subsets<'a> {
+    edges: &'a Rows<(Letter, u32)>,
+    closures: &'a Closures,
+    finals: &'a [bool],
+}
+
+impl Subsets<'_> {
     /// The subset construction. The start is a state of its own, never a target, so that it can
     /// be non-final while an equal set of states met later is final.
-    fn determinize(&self, closures: &Closures, max_states: usize) -> Option<Automaton> {
-        let mut out = Automaton { deterministic: true, ..Automaton::default() };
-        let mut ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
-        let mut sets: Vec<Box<[u32]>> = vec![closures.of(0).into()];
-        out.finals.push(false);
+    fn determinize(&self, max_states: usize, work: &Work<'_>) -> Result<Option<Automaton>> {
+        let mut out = Automaton::with_capacity(self.finals.len(), self.edges.items.len());
+        let mut sets = Sets::default();
+        sets.push(self.closures.of(0), 0);
+        // The set that is the closure of one state, where it was met.
+        let mut single = vec![NOWHERE; self.finals.len()];
         let mut moves = Moves::default();
+        let mut marks = Marks::new(self.finals.len());
         let mut target: Vec<u32> = Vec::new();
         let mut next = 0;
         while next < sets.len() {
-            let letters = moves.of(sets[next].iter().map(|&q| self.edges[q as usize].as_slice()));
-            next += 1;
-            let mut edges = Vec::with_capacity(letters);
+            let set = sets.of(next);
+            let letters = moves.of(set.iter().map(|&q| self.edges.of(q)));
+            let mut visited = 1 + set.len() + letters;
             for index in 0..letters {
                 let (letter, targets) = moves.get(index);
+                let only = if let [q] = *targets { Some(q as usize) } else { None };
+                let known = only.map_or(NOWHERE, |q| single[q]);
+                if known != NOWHERE {
+                    out.push_edge(letter, known);
+                    continue;
+                }
                 target.clear();
-                for &q in targets {
-                    target.extend_from_slice(closures.of(q));
-                }
-                if targets.len() > 1 {
-                    target.sort_unstable();
-                    target.dedup();
-                }
-                let id = match ids.get(target.as_slice()) {
-                    Some(&id) => id,
-                    None => {
-                        let id = sets.len() as u32;
-                        if sets.len() >= max_states {
-                            return None;
-                        }
-                        let set: Box<[u32]> = target.as_slice().into();
-                        out.finals.push(set.iter().any(|&q| self.finals[q as usize]));
-                        ids.insert(set.clone(), id);
-                        sets.push(set);
-                        id
+                if let [q] = *targets {
+                    target.extend_from_slice(self.closures.of(q));
+                } else {
+                    marks.clear();
+                    for &q in targets {
+                        let closure = self.closures.of(q);
+                        target.extend(closure.iter().filter(|&&p| marks.mark(p)));
+                        visited += closure.len() / GLANCE;
                     }
-                };
-                edges.push((letter, id));
+                    target.sort_unstable();
+                }
+                visited += target.len();
+                let before = sets.len();
+                let id = sets.add(&target);
+                if sets.len() > max_states {
+                    return Ok(None);
+                }
+                visited += NEW_SET * (sets.len() - before);
+                if let Some(q) = only {
+                    single[q] = id;
+                }
+                out.push_edge(letter, id);
             }
-            out.edges.push(edges);
+            let is_final = next > 0 && sets.of(next).iter().any(|&q| self.finals[q as usize]);
+            out.close_state(is_final);
+            next += 1;
+            work.spend(visited)?;
         }
-        Some(out)
+        Ok(Some(out))
     }
 
     /// The same language without epsilon edges, states as they are, behind a fresh start.
-    fn without_epsilon(&self, closures: &Closures) -> Automaton {
-        let mut out = Automaton::default();
+    fn without_epsilon(&self, work: &Work<'_>) -> Result<Automaton> {
+        let mut out = Automaton::with_capacity(self.finals.len() + 1, self.edges.items.len());
+        let mut moves = Moves::default();
+        let mut marks = Marks::new(self.finals.len());
         let mut push = |q: u32, start: bool| {
-            let closure = closures.of(q);
-            out.edges.push(
-                closure
-                    .iter()
-                    .flat_map(|&p| {
-                        self.edges[p as usize].iter().map(|&(letter, t)| (letter, t + 1))
-                    })
-                    .collect(),
-            );
-            out.finals.push(!start && closure.iter().any(|&p| self.finals[p as usize]));
+            let closure = self.closures.of(q);
+            // Members of a closure lead to the same places again and again: each counts once.
+            let letters = moves.of(closure.iter().map(|&p| self.edges.of(p)));
+            let passed: usize = closure.iter().map(|&p| self.edges.of(p).len()).sum();
+            let mut made = 1 + passed / GLANCE;
+            for index in 0..letters {
+                let (letter, targets) = moves.get(index);
+                marks.clear();
+                for &t in targets.iter().filter(|&&t| marks.mark(t)) {
+                    out.push_edge(letter, t + 1);
+                    made += 1;
+                }
+            }
+            out.close_state(!start && closure.iter().any(|&p| self.finals[p as usize]));
+            work.spend(made)
         };
-        push(0, true);
-        for q in 0..self.len() as u32 {
-            push(q, false);
+        push(0, true)?;
+        for q in 0..self.finals.len() as u32 {
+            push(q, false)?;
         }
         out.tidy();
-        out
+        Ok(out)
+    }
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// Distinct sets of states, but for the first, which equals no other.
+#[derive(Default)]
+struct Sets {
+    members: Vec<u32>,
+    ends: Vec<u32>,
+    hashes: Vec<u64>,
+    table: HashTable<u32>,
+}
+
+impl Sets {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn of(&self, id: usize) -> &[u32] {
+        let from = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+        &self.members[from..self.ends[id] as usize]
+    }
+
+    fn push(&mut self, set: &[u32], hash: u64) {
+        self.members.extend_from_slice(set);
+        self.ends.push(self.members.len() as u32);
+        self.hashes.push(hash);
+    }
+
+    /// The number of a set.
+    fn add(&mut self, set: &[u32]) -> u32 {
+        let mut hasher = FxHasher::default();
+        set.hash(&mut hasher);
+        let hash = hasher.finish();
+        let same = |&id: &u32| self.hashes[id as usize] == hash && self.of(id as usize) == set;
+        if let Some(&id) = self.table.find(hash, same) {
+            return id;
+        }
+        let id = self.len() as u32;
+        self.push(set, hash);
+        self.table.insert_unique(hash, id, |&id| self.hashes[id as usize]);
+        id
     }
 }
 
@@ -193,38 +329,43 @@ struct Closures {
 }
 
 impl Closures {
-    fn new(nfa: &Nfa) -> Self {
+    fn new(nfa: &Nfa, edges: &Rows<(Letter, u32)>, work: &Work<'_>) -> Result<Self> {
+        let epsilon = Rows::new(nfa.len(), &nfa.epsilon);
         let mut starts = Vec::with_capacity(nfa.len() + 1);
-        let mut members = Vec::new();
-        let mut seen = vec![u32::MAX; nfa.len()];
-        let mut work = Vec::new();
+        let mut members = Vec::with_capacity(nfa.len());
+        let mut seen = vec![NOWHERE; nfa.len()];
+        let mut pending = Vec::new();
         // Only the start and the targets of edges are ever asked for.
         let mut wanted = vec![false; nfa.len()];
         wanted[0] = true;
-        for &(_, q) in nfa.edges.iter().flatten() {
+        for &(_, (_, q)) in &nfa.edges {
             wanted[q as usize] = true;
         }
         for q in 0..nfa.len() as u32 {
             starts.push(members.len() as u32);
             let from = members.len();
-            if wanted[q as usize] {
-                seen[q as usize] = q;
-                work.push(q);
+            if !wanted[q as usize] {
+                continue;
             }
-            while let Some(p) = work.pop() {
-                if !nfa.edges[p as usize].is_empty() || nfa.finals[p as usize] {
+            seen[q as usize] = q;
+            pending.push(q);
+            let mut visited = 0;
+            while let Some(p) = pending.pop() {
+                if !edges.of(p).is_empty() || nfa.finals[p as usize] {
                     members.push(p);
                 }
-                for &t in &nfa.epsilon[p as usize] {
+                for &t in epsilon.of(p) {
                     if std::mem::replace(&mut seen[t as usize], q) != q {
-                        work.push(t);
+                        pending.push(t);
                     }
                 }
+                visited += 1 + epsilon.of(p).len();
             }
             members[from..].sort_unstable();
+            work.spend(visited.div_ceil(2))?;
         }
         starts.push(members.len() as u32);
-        Self { starts, members }
+        Ok(Self { starts, members })
     }
 
     fn of(&self, q: u32) -> &[u32] {

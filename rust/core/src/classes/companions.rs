@@ -11,6 +11,8 @@
 //! a state that a call starts at or returns to may stand alone. The greatest solution is found by
 //! descending from "everything".
 
+use super::displacement::{POLL_EVERY, Stopped};
+use crate::limits::Limits;
 use crate::network::{BOTTOM, Network, contains};
 use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper};
 
@@ -26,7 +28,9 @@ const MAX_ROUNDS: u8 = 16;
 pub(crate) fn companions(
     network: &Network,
     stepper: &mut Stepper<&Network>,
-) -> Result<Vec<Option<SetId>>, OverBudget> {
+    limits: &Limits,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Option<SetId>>, Stopped> {
     let n = network.len();
     let mut found: Vec<Option<SetId>> = vec![None; n];
     let mut rounds = vec![0u8; n];
@@ -37,7 +41,7 @@ pub(crate) fn companions(
             found[q as usize] = Some(bare(network, stepper, q)?);
             work.push(q);
         }
-        Ok(())
+        Ok::<(), OverBudget>(())
     };
     alone(network.start(), &mut found, stepper)?;
     reached[network.start() as usize] = true;
@@ -52,7 +56,14 @@ pub(crate) fn companions(
     }
     // States that may stand alone stay alone, whatever leads to them.
     let fixed: Vec<bool> = found.iter().map(Option::is_some).collect();
+    let mut polled = stepper.sets.work;
     while let Some(q) = work.pop() {
+        if stepper.sets.work > polled + POLL_EVERY as u64 {
+            polled = stepper.sets.work;
+            if !go_on() {
+                return Err(Stopped::Cancelled);
+            }
+        }
         let Some(from) = found[q as usize] else { continue };
         for &(class, t) in network.edges(q) {
             let t = t as usize;
@@ -60,7 +71,7 @@ pub(crate) fn companions(
             if fixed[t] {
                 continue;
             }
-            let after = after(network, stepper, q, from, class, t as u32)?;
+            let after = after(network, stepper, limits, (q, from), class, t as u32)?;
             let new = match found[t] {
                 None => after,
                 Some(old) if old == after => continue,
@@ -86,8 +97,8 @@ pub(crate) fn companions(
 fn after(
     network: &Network,
     stepper: &mut Stepper<&Network>,
-    q: u32,
-    from: SetId,
+    limits: &Limits,
+    (q, from): (u32, SetId),
     class: u8,
     t: u32,
 ) -> Result<SetId, OverBudget> {
@@ -97,8 +108,12 @@ fn after(
     if only && !calls {
         return bare(network, stepper, t); // by far the most: a letter inside a literal
     }
-    // Too deep a chain of calls: the bare state is always sound.
-    let Ok(after) = stepper.step(from, class) else { return bare(network, stepper, t) };
+    // Too much, or too deep a chain of calls: the bare state is always sound.
+    let allowance = stepper.sets.work.saturating_add(limits.token_work(network.len()));
+    stepper.sets.allowance = allowance.min(limits.total_work(network.len()));
+    let after = stepper.step(from, class);
+    stepper.sets.allowance = u64::MAX;
+    let Ok(after) = after else { return bare(network, stepper, t) };
     let sets = &stepper.sets;
     if sets.depth(after) > MAX_DEPTH || sets.entries(after).len() > MAX_TOPS {
         return bare(network, stepper, t);

@@ -15,6 +15,7 @@
 
 use super::companions::companions;
 use super::frames::{FrameSetId, FrameSets};
+use crate::limits::Limits;
 use crate::network::{Adjacency, BOTTOM, Network};
 use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper, hash_of, sort_pairs};
 use hashbrown::HashTable;
@@ -32,6 +33,22 @@ const UNKNOWN: u32 = u32::MAX;
 const OVER: u32 = u32::MAX - 1;
 /// Pops nested deeper than this are over budget: a transition recurses along them.
 const MAX_NESTING: u32 = 500;
+
+/// Frames written between two looks for an end of the work.
+pub(crate) const POLL_EVERY: usize = 1 << 17;
+
+/// Why there is no automaton.
+pub(crate) enum Stopped {
+    OverBudget,
+    /// The caller wants no more of it.
+    Cancelled,
+}
+
+impl From<OverBudget> for Stopped {
+    fn from(_: OverBudget) -> Self {
+        Stopped::OverBudget
+    }
+}
 
 /// The automaton, as far as it has been needed.
 pub(crate) struct DisplacementAutomaton<'a> {
@@ -71,8 +88,9 @@ impl<'a> DisplacementAutomaton<'a> {
     pub(crate) fn new(
         network: &'a Network,
         adjacency: &Adjacency,
-        max_bytes: usize,
-    ) -> Result<Self, OverBudget> {
+        limits: &Limits,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Stopped> {
         let mut out = Self {
             network,
             stepper: Stepper::new(network),
@@ -87,16 +105,28 @@ impl<'a> DisplacementAutomaton<'a> {
             nesting: Vec::new(),
             table: HashTable::new(),
             transitions: Vec::new(),
-            max_bytes,
+            max_bytes: limits.max_automaton_bytes,
             start: DEAD,
         };
+        out.stepper.sets.max_depth = limits.max_stack_depth;
         out.intern(&[], &[]);
+        let mut written = 0;
         for set in adjacency.sets() {
+            written += 1 + set.len();
+            if written > POLL_EVERY {
+                written = 0;
+                if out.is_full() {
+                    return Err(Stopped::OverBudget);
+                }
+                if !go_on() {
+                    return Err(Stopped::Cancelled);
+                }
+            }
             let alive = out.identity(set.iter().copied())?;
             let id = out.intern(&alive, &[]);
             out.beneath.push(id);
         }
-        out.start = out.initial()?;
+        out.start = out.initial(limits, go_on)?;
         Ok(out)
     }
 
@@ -167,11 +197,17 @@ impl<'a> DisplacementAutomaton<'a> {
     ///
     /// A frame that is uncovered by a pop only ever stands beside the frame that was popped, so
     /// it is reached through that frame's continuation and needs no entry here.
-    fn initial(&mut self) -> Result<DisplacementId, OverBudget> {
+    fn initial(
+        &mut self,
+        limits: &Limits,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<DisplacementId, Stopped> {
         let network = self.network;
         let mut alive = Vec::new();
         let mut popped = Vec::new();
-        for (q, set) in companions(network, &mut self.stepper)?.into_iter().enumerate() {
+        for (q, set) in
+            companions(network, &mut self.stepper, limits, go_on)?.into_iter().enumerate()
+        {
             let Some(set) = set else { continue };
             let (stacks, pops) = self.without_rest(set)?;
             if stacks != NONE {

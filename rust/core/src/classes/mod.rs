@@ -17,8 +17,9 @@ use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::network::{Adjacency, Network, NetworkOptions};
 use crate::vocabulary::Vocabulary;
+use crate::work::Work;
 use canonical::Canonical;
-use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
+use displacement::{DEAD, DisplacementAutomaton, DisplacementId, Stopped};
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,8 @@ pub struct ClassStats {
     pub rules: usize,
     /// States of the network.
     pub network_states: usize,
+    /// States and edges made or visited for it.
+    pub network_work: u64,
     /// Byte classes.
     pub byte_classes: usize,
     /// The displacement automaton.
@@ -89,6 +92,11 @@ pub struct TokenClasses {
     pub num_stop_classes: usize,
 }
 
+/// Tokens of more bytes than this are classes of their own under a grammar with repetitions that
+/// were cut: the copies that are kept grow with the longest token (DESIGN.md), and one of a
+/// megabyte would take millions. No tokenizer of text has any.
+const LONGEST_VIEW: usize = 1_024;
+
 /// Tokens between two reports of progress.
 const REPORT_EVERY: usize = 4_096;
 /// Work units between two reports of progress.
@@ -108,36 +116,42 @@ pub fn compile(
     report: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(TokenClasses, ClassStats)> {
     let began = Instant::now();
-    let network = Network::new(
+    let total = vocabulary.order().len();
+    let mut go_on = || report(Progress { done: 0, total });
+    let work = Work::new(&options.limits, &mut go_on);
+    let network = Network::make(
         grammar,
         &NetworkOptions {
             prune: options.prune,
             skip_lookahead: options.skip_lookahead,
             // A token's whole view fits on either side of a bound, with one to spare (DESIGN.md).
-            repeat_window: u32::try_from(vocabulary.longest())
-                .ok()
-                .and_then(|n| n.checked_mul(2)?.checked_add(2)),
+            repeat_window: Some(2 * vocabulary.longest().min(LONGEST_VIEW) as u32 + 2),
             inline_budget: options.inline_budget,
             simplify: true,
             counters: false,
             limits: options.limits.clone(),
         },
+        &work,
     )?;
-    let adjacency = Adjacency::new(&network, options.limits.max_network_edges)?;
+    let adjacency = Adjacency::make(&network, options.limits.max_network_edges, &work)?;
+    let network_work = work.done();
     let network_time = began.elapsed();
-    let total = vocabulary.order().len();
     if !report(Progress { done: 0, total }) {
         return Err(Error::Cancelled);
     }
     let began = Instant::now();
-    let mut automaton =
-        DisplacementAutomaton::new(&network, &adjacency, options.limits.max_automaton_bytes)
-            .map_err(|_| too_large(&options.limits))?;
+    let mut go_on = || report(Progress { done: 0, total });
+    let automaton = DisplacementAutomaton::new(&network, &adjacency, &options.limits, &mut go_on);
+    let mut automaton = automaton.map_err(|stopped| match stopped {
+        Stopped::OverBudget => too_large(&options.limits),
+        Stopped::Cancelled => Error::Cancelled,
+    })?;
     let mut ends = walk(&network, &mut automaton, vocabulary, &options.limits, report)?;
-    canonicalize(&network, &mut automaton, &mut ends, &options.limits);
+    canonicalize(&network, &mut automaton, &mut ends, &options.limits, report)?;
     let mut stats = ClassStats {
         rules: network.num_rules(),
         network_states: network.len(),
+        network_work,
         byte_classes: network.alphabet().len(),
         automaton: automaton.size(),
         network_time,
@@ -177,8 +191,9 @@ fn walk(
     let order = vocabulary.order();
     let total_work = limits.total_work(network.len());
     let token_work = limits.token_work(network.len());
+    let longest = if network.has_cuts() { LONGEST_VIEW } else { usize::MAX };
     let mut ends = Vec::with_capacity(order.len());
-    let mut reported = 0;
+    let mut reported = automaton.work();
     // path[d]: the state after the first d bytes of the current token, as far as it is alive.
     let mut path: Vec<End> = vec![End::State(automaton.start())];
     for (i, (&id, &shared)) in order.iter().zip(vocabulary.shared()).enumerate() {
@@ -190,7 +205,8 @@ fn walk(
             return Err(Error::Cancelled);
         }
         path.truncate(shared as usize + 1);
-        let bytes = vocabulary.bytes(id);
+        let whole = vocabulary.bytes(id);
+        let bytes = &whole[..whole.len().min(longest)];
         let allowance = automaton.work().saturating_add(token_work);
         automaton.allow(allowance.min(total_work));
         while path.len() <= bytes.len() {
@@ -201,7 +217,10 @@ fn walk(
             let next = automaton.next(state, alphabet.class(bytes[path.len() - 1]));
             path.push(next.map_or(End::OverBudget, End::State));
         }
-        ends.push(path[path.len() - 1]);
+        let end = path[path.len() - 1];
+        // Dead so far is dead. Else what follows is out of view.
+        let seen = bytes.len() == whole.len() || end == End::State(DEAD);
+        ends.push(if seen { end } else { End::OverBudget });
     }
     report(Progress { done: order.len(), total: order.len() });
     Ok(ends)
@@ -214,11 +233,20 @@ fn canonicalize(
     automaton: &mut DisplacementAutomaton<'_>,
     ends: &mut [End],
     limits: &Limits,
-) {
+    report: &mut dyn FnMut(Progress) -> bool,
+) -> Result<()> {
     let total_work = limits.total_work(network.len());
     let token_work = limits.token_work(network.len());
     let mut canonical = Canonical::default();
+    let total = ends.len();
+    let mut reported = automaton.work();
     for end in ends {
+        if automaton.work() > reported + REPORT_WORK {
+            reported = automaton.work();
+            if !report(Progress { done: total, total }) {
+                return Err(Error::Cancelled);
+            }
+        }
         if let End::State(state) = end {
             let allowance = automaton.work().saturating_add(token_work);
             automaton.allow(allowance.min(total_work));
@@ -227,6 +255,7 @@ fn canonicalize(
             }
         }
     }
+    Ok(())
 }
 
 /// Numbers the classes and picks representatives.

@@ -2,10 +2,15 @@
 
 use super::{Network, graph};
 use crate::error::{Error, Result};
+use crate::limits::Limits;
+use crate::work::Work;
 use rustc_hash::FxHashMap;
 
 /// The bottom of the stack, as a frame: beneath it is nothing.
 pub const BOTTOM: u32 = u32::MAX;
+
+/// Units of work for each entry of a set: each becomes a stack set, and a frame of a state.
+const ENTRY: usize = 8;
 
 /// For each rule the frames that can be uncovered when it is complete.
 ///
@@ -25,12 +30,22 @@ impl Adjacency {
     /// # Errors
     /// [`Error::Limit`] when all sets together pass `max_entries`.
     pub fn new(network: &Network, max_entries: usize) -> Result<Self> {
+        let mut go_on = || true;
+        Self::make(network, max_entries, &Work::new(&Limits::default(), &mut go_on))
+    }
+
+    /// The stack adjacency of a network, made under a count of work.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when all sets together pass `max_entries`; those of [`Work::spend`].
+    pub fn make(network: &Network, max_entries: usize, work: &Work<'_>) -> Result<Self> {
         let n = network.num_rules();
         let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
         // passed[b]: rules whose sets are part of b's.
         let mut passed: Vec<Vec<usize>> = vec![Vec::new(); n];
         own[network.rule_of(network.start()) as usize].push(BOTTOM);
         for q in 0..network.len() as u32 {
+            work.spend(1 + network.calls(q).len())?;
             for call in network.calls(q).iter() {
                 let b = network.rule_of(call.start) as usize;
                 if network.stays(call.to) {
@@ -55,7 +70,9 @@ impl Adjacency {
                 set.append(&mut own[b]);
                 for &a in &passed[b] {
                     if set_of_rule[a] != u32::MAX {
-                        set.extend_from_slice(&sets[set_of_rule[a] as usize]);
+                        let part = &sets[set_of_rule[a] as usize];
+                        work.spend(1 + part.len())?;
+                        set.extend_from_slice(part);
                     }
                 }
             }
@@ -71,10 +88,15 @@ impl Adjacency {
                             .to_owned(),
                 });
             }
+            let size = set.len();
+            let next = sets.len() as u32;
             let id = *ids.entry(set).or_insert_with_key(|set| {
                 sets.push(set.clone());
-                sets.len() as u32 - 1
+                next
             });
+            if id == next {
+                work.spend(ENTRY * size)?;
+            }
             for &b in &component {
                 set_of_rule[b] = id;
             }

@@ -9,6 +9,7 @@ use super::graph;
 use crate::automata::{Automaton, Nfa, callee};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
+use crate::work::Work;
 
 /// Whether one of some rules can call itself before it has read a byte.
 pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -> bool {
@@ -24,8 +25,8 @@ pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -
 /// Rewrites the rules until no rule can call itself before it has read a byte.
 ///
 /// # Errors
-/// [`Error::Limit`] when the copies of a large cycle pass the limits.
-pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits) -> Result<()> {
+/// [`Error::Limit`] when the copies of a large cycle pass the limits; those of [`Work::spend`].
+pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits, work: &Work<'_>) -> Result<()> {
     let components = graph::components(rules.len(), |a| {
         let mut callees: Vec<usize> = rules[a].left_calls().collect();
         callees.sort_unstable();
@@ -49,7 +50,7 @@ pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits) -> Result<()> 
             });
         }
         let rewritten: Vec<Automaton> =
-            component.iter().map(|&a| spine(rules, &component, a)).collect();
+            component.iter().map(|&a| spine(rules, &component, a, work)).collect::<Result<_>>()?;
         for (&a, automaton) in component.iter().zip(rewritten) {
             rules[a] = automaton;
         }
@@ -58,7 +59,7 @@ pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits) -> Result<()> 
 }
 
 /// The automaton of `rule`, a member of the left-recursive `cycle`, with its spine as a loop.
-fn spine(rules: &[Automaton], cycle: &[usize], rule: usize) -> Automaton {
+fn spine(rules: &[Automaton], cycle: &[usize], rule: usize, work: &Work<'_>) -> Result<Automaton> {
     let in_cycle = |b: usize| cycle.binary_search(&b).is_ok();
     let mut nfa = Nfa::default();
     let start = nfa.state();
@@ -66,7 +67,7 @@ fn spine(rules: &[Automaton], cycle: &[usize], rule: usize) -> Automaton {
     // Where the cycle goes on after a left call of its k-th rule.
     let mut after: Vec<Vec<u32>> = vec![Vec::new(); cycle.len()];
     for (&x, &base) in cycle.iter().zip(&bases) {
-        for &(letter, q) in &rules[x].edges[0] {
+        for &(letter, q) in rules[x].edges(0) {
             match callee(letter).filter(|&b| in_cycle(b)) {
                 Some(b) => {
                     let k = cycle.binary_search(&b).unwrap_or(0);
@@ -82,12 +83,8 @@ fn spine(rules: &[Automaton], cycle: &[usize], rule: usize) -> Automaton {
         for &q in &after[k] {
             nfa.skip(hub, q);
         }
-        for (q, &is_final) in rules[x].finals.iter().enumerate() {
-            if is_final {
-                nfa.skip(base + q as u32, hub);
-            }
-        }
+        rules[x].final_states().for_each(|q| nfa.skip(base + q, hub));
     }
     let cap = 4 * nfa.len() + 1_000;
-    nfa.reduce(cap)
+    nfa.reduce(cap, work)
 }

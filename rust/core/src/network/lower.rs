@@ -8,16 +8,22 @@ use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, utf8};
 use crate::error::{Error, Result};
 use crate::grammar::{Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
-use rustc_hash::FxHashMap;
+use crate::work::Work;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
+/// Choices of more parts than this are looked through for equal ones.
+const MANY: usize = 16;
+
 /// The byte classes of all terminals of a grammar.
-pub(crate) fn alphabet(grammar: &Grammar) -> Alphabet {
+pub(crate) fn alphabet(grammar: &Grammar, work: &Work<'_>) -> Result<Alphabet> {
     let mut builder = AlphabetBuilder::default();
     for expr in grammar.exprs() {
+        work.spend(1)?;
         match expr {
             Expr::Literal(bytes) => bytes.iter().for_each(|&b| builder.add(b, b)),
             Expr::Class(set) => {
+                work.spend(set.ranges().len())?;
                 for &(first, last) in set.ranges() {
                     utf8::sequences(first, last, &mut |sequence| {
                         sequence.ranges().iter().for_each(|&(a, b)| builder.add(a, b));
@@ -27,11 +33,11 @@ pub(crate) fn alphabet(grammar: &Grammar) -> Alphabet {
             _ => {}
         }
     }
-    builder.finish()
+    Ok(builder.finish())
 }
 
 /// For each expression a number that structurally equal expressions share.
-pub(crate) fn shapes(grammar: &Grammar) -> Vec<u32> {
+pub(crate) fn shapes(grammar: &Grammar, work: &Work<'_>) -> Result<Vec<u32>> {
     let mut ids: FxHashMap<(u8, Vec<u32>), u32> = FxHashMap::default();
     let mut out: Vec<u32> = Vec::with_capacity(grammar.exprs().len());
     for (i, expr) in grammar.exprs().iter().enumerate() {
@@ -49,10 +55,11 @@ pub(crate) fn shapes(grammar: &Grammar) -> Vec<u32> {
             // Refused before it is lowered; equal to itself only.
             Expr::Macro(_) => (7, vec![i as u32]),
         };
+        work.spend(1 + key.1.len() / 4)?;
         let next = ids.len() as u32;
         out.push(*ids.entry(key).or_insert(next));
     }
-    out
+    Ok(out)
 }
 
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
@@ -83,7 +90,7 @@ enum CountedRule {
 }
 
 /// Writes the right-hand sides of one grammar as automata.
-pub(crate) struct Lowering<'a> {
+pub(crate) struct Lowering<'a, 'w> {
     pub(crate) grammar: &'a Grammar,
     pub(crate) alphabet: &'a Alphabet,
     pub(crate) analysis: &'a Analysis,
@@ -94,9 +101,10 @@ pub(crate) struct Lowering<'a> {
     /// bounds and the position.
     pub(crate) markers: RefCell<FxHashMap<Position, u32>>,
     pub(crate) counted: RefCell<Counted>,
+    pub(crate) work: &'a Work<'w>,
 }
 
-impl Lowering<'_> {
+impl Lowering<'_, '_> {
     /// The language of a rule without the empty string, minimal where that is affordable.
     ///
     /// A call of a nullable rule has an epsilon edge beside it: from here on, completing a call
@@ -112,14 +120,19 @@ impl Lowering<'_> {
         let mut nfa = Nfa::default();
         let start = nfa.state();
         let end = nfa.state();
-        nfa.finals[end as usize] = true;
+        nfa.set_final(end);
         let mut work = vec![(body, start, end)];
+        let mut counted = 0;
         while let Some((expr, from, to)) = work.pop() {
             self.expr(&mut nfa, expr, from, to, &mut work, rule)?;
+            let size = nfa.len() + nfa.num_edges();
+            self.work.spend(1 + size - counted)?;
+            counted = size;
             self.check(&nfa, rule, work.len())?;
         }
         let cap = 4 * nfa.len() + 1_000;
-        let mut automaton = nfa.reduce(cap.min(self.options.limits.max_network_states));
+        let cap = cap.min(self.options.limits.max_network_states);
+        let mut automaton = nfa.reduce(cap, self.work)?;
         if self.options.prune {
             automaton.trim();
         }
@@ -168,6 +181,11 @@ impl Lowering<'_> {
                     work.push((part, at, next));
                     at = next;
                 }
+            }
+            Expr::Choice(parts) if parts.len() > MANY => {
+                let mut seen = FxHashSet::default();
+                let fresh = parts.iter().filter(|part| seen.insert(self.shapes[part.index()]));
+                work.extend(fresh.map(|&part| (part, from, to)));
             }
             Expr::Choice(parts) => work.extend(parts.iter().map(|&part| (part, from, to))),
             Expr::Repeat { body, min, max } => {
@@ -316,26 +334,40 @@ impl Lowering<'_> {
             out.push(match rule {
                 CountedRule::Body(body) => (self.body(body, self.grammar.root())?, None),
                 CountedRule::Counter(body, counter) => {
-                    let edges = vec![vec![(call(body), 1)], vec![(call(body), 1)]];
-                    let finals = vec![false, true];
-                    (Automaton { edges, finals, deterministic: true }, Some(counter))
+                    let again = [(call(body), 1)];
+                    let states = [(false, again.as_slice()), (true, &again)];
+                    (Automaton::from_states(&states), Some(counter))
                 }
             });
         }
     }
 
     fn check(&self, nfa: &Nfa, rule: RuleId, pending: usize) -> Result<()> {
-        let limit = self.options.limits.max_network_states;
-        if nfa.len().max(pending) < limit { Ok(()) } else { Err(self.too_large(rule)) }
+        let limits = &self.options.limits;
+        if nfa.num_edges() > limits.max_network_edges {
+            return Err(self.too_many(
+                "max_network_edges",
+                limits.max_network_edges,
+                "edges",
+                rule,
+            ));
+        }
+        let states = nfa.len().max(pending);
+        if states < limits.max_network_states { Ok(()) } else { Err(self.too_large(rule)) }
     }
 
     fn too_large(&self, rule: RuleId) -> Error {
         let limit = self.options.limits.max_network_states;
+        self.too_many("max_network_states", limit, "states", rule)
+    }
+
+    fn too_many(&self, limit: &'static str, value: usize, what: &str, rule: RuleId) -> Error {
         Error::Limit {
-            limit: "max_network_states",
-            value: limit as u64,
+            limit,
+            value: value as u64,
             message: format!(
-                "rule {:?} needs more states than that; lower its repetition bounds or raise the limit",
+                "rule {:?} needs more {what} than that; lower its repetition bounds, write fewer \
+                 or smaller parts, or raise the limit",
                 self.grammar.rule(rule).name
             ),
         }

@@ -28,9 +28,14 @@ use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
+use crate::work::Work;
 use counters::{Counter, Counters};
 use rustc_hash::FxHashMap;
 use std::ops::Deref;
+
+/// Units of work for each state of a finished network: what is made of it later, whatever for,
+/// begins with each of its states.
+const FRAME: usize = 56;
 
 /// How a network is made.
 #[derive(Clone, Debug)]
@@ -137,8 +142,21 @@ impl Network {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for what the network cannot express exactly and, with pruning, for
-    /// a grammar without any string; [`Error::Limit`] when a bound on states is reached.
+    /// a grammar without any string; [`Error::Limit`] when a bound on states, edges or work is
+    /// reached.
     pub fn new(grammar: &Grammar, options: &NetworkOptions) -> Result<Self> {
+        let mut go_on = || true;
+        Self::make(grammar, options, &Work::new(&options.limits, &mut go_on))
+    }
+
+    /// The network of a grammar, made under a count of work that others may go on with, and that
+    /// can be ended.
+    ///
+    /// # Errors
+    /// Those of [`Network::new`] and [`Work::spend`].
+    pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Work<'_>) -> Result<Self> {
+        // Three passes over all expressions.
+        work.spend(3 * grammar.exprs().len())?;
         let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
         let facts = analysis::Analysis::new(grammar);
         let root = grammar.root();
@@ -151,8 +169,8 @@ impl Network {
                 position: grammar.rule(root).position,
             });
         }
-        let alphabet = lower::alphabet(grammar);
-        let shapes = lower::shapes(grammar);
+        let alphabet = lower::alphabet(grammar, work)?;
+        let shapes = lower::shapes(grammar, work)?;
         let lowering = lower::Lowering {
             grammar,
             alphabet: &alphabet,
@@ -161,45 +179,54 @@ impl Network {
             shapes: &shapes,
             markers: Default::default(),
             counted: Default::default(),
+            work,
         };
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
-        let mut states = 0;
+        let (mut states, mut edges) = (0, 0);
         for (i, &reachable) in reachable.iter().enumerate() {
             let needed = reachable && (!options.prune || facts.productive[i]);
             let automaton =
                 if needed { lowering.rule(RuleId::new(i))? } else { Automaton::default() };
             states += automaton.len();
+            edges += automaton.num_edges();
             check_states(states, &options.limits)?;
+            check_edges(edges, &options.limits)?;
             automata.push(automaton);
         }
+
         // A start rule of our own: the root may occur in bodies.
         let start = automata.len();
-        automata.push(Automaton {
-            edges: vec![vec![(call(root.index()), 1)], Vec::new()],
-            finals: vec![false, true],
-            deterministic: true,
-        });
+        automata.push(Automaton::from_states(&[
+            (false, [(call(root.index()), 1)].as_slice()),
+            (true, &[]),
+        ]));
         let mut counted = FxHashMap::default();
         for (automaton, counter) in lowering.counted()? {
             counted.extend(counter.map(|counter| (automata.len(), counter)));
             states += automaton.len();
+            edges += automaton.num_edges();
             check_states(states, &options.limits)?;
+            check_edges(edges, &options.limits)?;
             automata.push(automaton);
         }
         if left_recursion::is_in_cycle(&automata, |a| counted.contains_key(&a)) {
             // What is before a pass would have to be counted from behind: written out instead.
-            return Self::new(grammar, &NetworkOptions { counters: false, ..options.clone() });
+            let options = NetworkOptions { counters: false, ..options.clone() };
+            return Self::make(grammar, &options, work);
         }
-        left_recursion::eliminate(&mut automata, &options.limits)?;
+        left_recursion::eliminate(&mut automata, &options.limits, work)?;
         if options.prune {
             automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
         }
-        let mut rules = simplify::Rules::new(automata, start, options.inline_budget, options.prune);
+        let mut rules =
+            simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
         rules.keep = counted.keys().copied().collect();
         if options.simplify {
-            rules.simplify();
+            rules.simplify()?;
         }
         let accepts_empty = facts.nullable[root.index()];
+        let (states, edges) = rules.size();
+        work.spend(edges + FRAME * states)?;
         Self::assemble(&rules.automata, start, alphabet, accepts_empty, &counted, &options.limits)
     }
 
@@ -218,6 +245,7 @@ impl Network {
             total += automaton.len();
         }
         check_states(total, limits)?;
+        check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
         let mut counters = Counters::after(total);
         let map = merge_classes(rules, alphabet.len());
         let mut out = Self {
@@ -249,7 +277,7 @@ impl Network {
                 },
             };
             out.rule_starts.push(offset);
-            for (edges, &is_final) in automaton.edges.iter().zip(&automaton.finals) {
+            for (state, edges) in automaton.states() {
                 let from = out.edges.len();
                 let mut alone = false;
                 for &(letter, q) in edges {
@@ -266,20 +294,10 @@ impl Network {
                 dedup_from(&mut out.edges, from);
                 out.cut.push(alone);
                 out.rule_of.push(rule);
-                out.finals.push(is_final);
+                out.finals.push(automaton.is_final(state));
                 out.edge_starts.push(out.edges.len() as u32);
                 out.call_starts.push(out.calls.len() as u32);
             }
-        }
-        let edges = out.edges.len() + out.calls.len();
-        if edges > limits.max_network_edges {
-            return Err(Error::Limit {
-                limit: "max_network_edges",
-                value: limits.max_network_edges as u64,
-                message: format!(
-                    "the network has {edges} edges; simplify the grammar or raise the limit"
-                ),
-            });
         }
         out.first = out.first_sets(rules, &base);
         out.counters = counters;
@@ -383,6 +401,11 @@ impl Network {
         self.cut[state as usize]
     }
 
+    /// Whether there is any such state.
+    pub(crate) fn has_cuts(&self) -> bool {
+        self.cut.contains(&true)
+    }
+
     /// Tells networks apart, in any process.
     pub fn fingerprint(&self) -> u64 {
         let classes: Vec<u8> = (0..=255).map(|byte| self.alphabet.class(byte)).collect();
@@ -452,6 +475,19 @@ fn check_states(states: usize, limits: &Limits) -> Result<()> {
     })
 }
 
+fn check_edges(edges: usize, limits: &Limits) -> Result<()> {
+    if edges <= limits.max_network_edges {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        limit: "max_network_edges",
+        value: limits.max_network_edges as u64,
+        message: format!(
+            "the network has {edges} edges or more; simplify the grammar or raise the limit"
+        ),
+    })
+}
+
 fn too_many_passes() -> Error {
     Error::Limit {
         limit: "max_network_states",
@@ -477,9 +513,9 @@ fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
 fn merge_classes(rules: &[Automaton], num_classes: usize) -> Vec<u8> {
     let mut moves: Vec<Vec<(u32, u32, u32)>> = vec![Vec::new(); num_classes];
     for (r, automaton) in rules.iter().enumerate() {
-        for (p, edges) in automaton.edges.iter().enumerate() {
+        for (p, edges) in automaton.states() {
             for &(letter, q) in edges.iter().filter(|e| e.0 < FIRST_CALL) {
-                moves[letter as usize].push((r as u32, p as u32, q));
+                moves[letter as usize].push((r as u32, p, q));
             }
         }
     }

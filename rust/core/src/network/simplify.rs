@@ -12,8 +12,12 @@
 //! other as long as that removes rules cheaply.
 
 use super::graph;
-use crate::automata::{Automaton, Nfa, callee};
+use crate::automata::marks::Marks;
+use crate::automata::{Automaton, Nfa, call, callee};
+use crate::error::Result;
+use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
 /// Rules of at most so many states are always inlined.
 const TINY: usize = 10;
@@ -22,9 +26,12 @@ const TINY: usize = 10;
 const MEDIUM: usize = 120;
 /// How often a rule between `MEDIUM` and `LARGE` may be inlined.
 const MEDIUM_TIMES: usize = 64;
-/// States and edges of automata made anew after which nothing more is simplified: whatever is
-/// left is sound as it stands.
-const MAX_WORK: usize = 15_000_000;
+/// States and edges that are looked at in the time of making one.
+const GLANCE: usize = 4;
+/// Units of work for a call that is sorted among the others, several times over.
+const CALL: usize = 6;
+/// Units of work after which nothing more is simplified: whatever is left is sound as it stands.
+const MAX_WORK: u64 = 25_000_000;
 /// Rounds of merging equal rules; each makes callers equal whose callees were.
 const MAX_ROUNDS: usize = 16;
 /// Rules of more states than this are never inlined.
@@ -37,7 +44,7 @@ const MAX_PAIRS: usize = 2_000;
 const MAX_COMPONENT: usize = 256;
 
 /// The rules of a network under construction. Rule `start` is called by nobody.
-pub(crate) struct Rules {
+pub(crate) struct Rules<'a, 'w> {
     pub(crate) automata: Vec<Automaton>,
     pub(crate) start: usize,
     /// Growth in states that inlining one rule may cause.
@@ -46,8 +53,9 @@ pub(crate) struct Rules {
     pub(crate) prune: bool,
     /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
-    /// States and edges of automata made anew.
-    work: std::cell::Cell<usize>,
+    work: &'a Work<'w>,
+    /// Rules met while those are listed that a rule calls.
+    met: RefCell<Marks>,
     /// How often a rule larger than `MEDIUM` may still be inlined.
     medium_left: usize,
     /// Rules that are known to lie on no cycle of calls.
@@ -56,8 +64,14 @@ pub(crate) struct Rules {
     pub(crate) keep: FxHashSet<usize>,
 }
 
-impl Rules {
-    pub(crate) fn new(automata: Vec<Automaton>, start: usize, budget: usize, prune: bool) -> Self {
+impl<'a, 'w> Rules<'a, 'w> {
+    pub(crate) fn new(
+        automata: Vec<Automaton>,
+        start: usize,
+        budget: usize,
+        prune: bool,
+        work: &'a Work<'w>,
+    ) -> Self {
         let n = automata.len();
         Self {
             automata,
@@ -65,44 +79,60 @@ impl Rules {
             budget,
             prune,
             uses: vec![0; n],
-            work: std::cell::Cell::new(0),
+            work,
+            met: RefCell::new(Marks::new(n)),
             medium_left: MEDIUM_TIMES,
             acyclic: vec![false; n],
             keep: FxHashSet::default(),
         }
     }
 
-    /// Simplifies until nothing changes, or a few times.
-    pub(crate) fn simplify(&mut self) {
+    /// Simplifies until nothing changes, or a few times, or it takes too much.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`]: what is not done is no error.
+    pub(crate) fn simplify(&mut self) -> Result<()> {
+        let work = self.work;
+        work.attempt(MAX_WORK, || self.rounds())?;
+        self.drop_unreachable();
+        Ok(())
+    }
+
+    /// Every step leaves rules that say the same, so an error between two does no harm.
+    fn rounds(&mut self) -> Result<()> {
         for _ in 0..4 {
-            let before = self.size();
-            self.merge_equal();
+            let before = (self.count(), self.size());
+            self.merge_equal()?;
             self.drop_unreachable();
             self.count_uses();
             let components = graph::components(self.automata.len(), |a| self.callees(a));
             for component in components {
-                self.component(&component);
+                self.component(&component)?;
             }
             self.drop_unreachable();
-            if self.size() == before {
+            if (self.count(), self.size()) == before {
                 break;
             }
         }
-        self.merge_equal();
-        self.drop_unreachable();
+        self.merge_equal()
     }
 
-    fn size(&self) -> (usize, usize, usize) {
-        let live = self.automata.iter().filter(|a| !a.is_empty());
-        let (states, edges) =
-            live.clone().fold((0, 0), |(s, e), a| (s + a.len(), e + a.num_edges()));
-        (live.count(), states, edges)
+    /// States and edges of all rules.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        self.automata.iter().fold((0, 0), |(s, e), a| (s + a.len(), e + a.num_edges()))
+    }
+
+    fn count(&self) -> usize {
+        self.automata.iter().filter(|a| !a.is_empty()).count()
     }
 
     fn callees(&self, rule: usize) -> Vec<usize> {
-        let mut out: Vec<usize> = self.automata[rule].calls().map(|(_, b, _)| b).collect();
+        // A rule may have millions of calls of a few rules: each counts once before they are sorted.
+        let mut met = self.met.borrow_mut();
+        met.clear();
+        let calls = self.automata[rule].calls().map(|(_, b, _)| b);
+        let mut out: Vec<usize> = calls.filter(|&b| met.mark(b as u32)).collect();
         out.sort_unstable();
-        out.dedup();
         out
     }
 
@@ -126,33 +156,24 @@ impl Rules {
     }
 
     /// Reduces an automaton with epsilon edges; `None` where it stays nondeterministic.
-    fn reduce(&self, nfa: &Nfa) -> Option<Automaton> {
-        let size = nfa.len() + nfa.edges.iter().map(Vec::len).sum::<usize>();
-        self.work.set(self.work.get().saturating_add(size));
-        let mut out = nfa.reduce(4 * nfa.len() + 1_000);
+    fn reduce(&self, nfa: &Nfa) -> Result<Option<Automaton>> {
+        let mut out = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
         if self.prune {
             out.trim();
         }
-        out.deterministic.then_some(out)
+        Ok(out.is_deterministic().then_some(out))
     }
 
-    fn is_spent(&self) -> bool {
-        self.work.get() > MAX_WORK
-    }
-
-    fn component(&mut self, component: &[usize]) {
-        if self.is_spent() {
-            return;
-        }
+    fn component(&mut self, component: &[usize]) -> Result<()> {
         for &a in component {
             if self.keep.contains(&a) {
                 continue;
             }
-            self.inline_into(a, |rules, b| rules.acyclic[b] && rules.is_cheap(b));
-            self.tails(a);
+            self.inline_into(a, |rules, b| rules.acyclic[b] && rules.is_cheap(b))?;
+            self.tails(a)?;
         }
         if component.len() > 1 && component.len() <= MAX_COMPONENT {
-            self.eliminate_within(component);
+            self.eliminate_within(component)?;
         }
         // A member that no member calls any more is on no cycle: what is outside cannot call back.
         let mut called: FxHashSet<usize> = FxHashSet::default();
@@ -162,6 +183,7 @@ impl Rules {
         for &a in component {
             self.acyclic[a] = !called.contains(&a) && !self.keep.contains(&a);
         }
+        Ok(())
     }
 
     fn is_cheap(&self, b: usize) -> bool {
@@ -174,12 +196,13 @@ impl Rules {
     /// Inlines members of a recursive component into the other members while that is cheap. Of
     /// equally cheap ones the largest goes first: a loop around it is then inlined with it, while
     /// inlining the loop first would multiply its calls.
-    fn eliminate_within(&mut self, component: &[usize]) {
+    fn eliminate_within(&mut self, component: &[usize]) -> Result<()> {
         let mut gone: FxHashSet<usize> = FxHashSet::default();
         loop {
             let mut sites_of: FxHashMap<usize, usize> = FxHashMap::default();
             let mut recursive: FxHashSet<usize> = FxHashSet::default();
             for &a in component {
+                self.work.spend(glance(&self.automata[a]))?;
                 for (b, _) in sites(&self.automata[a]) {
                     *sites_of.entry(b).or_default() += 1;
                     if b == a {
@@ -201,10 +224,7 @@ impl Rules {
             });
             let mut candidates: Vec<_> = candidates.collect();
             candidates.sort_unstable();
-            if self.is_spent() {
-                return;
-            }
-            let Some(&(least, ..)) = candidates.first() else { return };
+            let Some(&(least, ..)) = candidates.first() else { return Ok(()) };
             // Those that cost the same and do not call each other go together.
             let mut chosen: FxHashSet<usize> = FxHashSet::default();
             let mut taboo: FxHashSet<usize> = FxHashSet::default();
@@ -220,109 +240,115 @@ impl Rules {
             let keep = self.keep.clone();
             for &a in component.iter().filter(|a| !chosen.contains(a) && !keep.contains(a)) {
                 if self.automata[a].calls().any(|call| chosen.contains(&call.1)) {
-                    self.inline_into(a, |_, callee| chosen.contains(&callee));
-                    self.tails(a);
+                    self.inline_into(a, |_, callee| chosen.contains(&callee))?;
+                    self.tails(a)?;
                 }
             }
         }
     }
 
     /// Replaces the calls in `rule` of the callees that `select` takes by copies of them.
-    fn inline_into(&mut self, rule: usize, select: impl Fn(&Self, usize) -> bool) {
+    fn inline_into(&mut self, rule: usize, select: impl Fn(&Self, usize) -> bool) -> Result<()> {
+        self.work.spend(glance(&self.automata[rule]))?;
         let chosen: FxHashSet<usize> = self
             .callees(rule)
             .into_iter()
             .filter(|&b| b != rule && !self.automata[b].is_empty() && select(self, b))
             .collect();
         if chosen.is_empty() {
-            return;
+            return Ok(());
         }
         let medium = chosen.iter().filter(|&&b| self.automata[b].len() > MEDIUM).count();
         self.medium_left = self.medium_left.saturating_sub(medium);
         let caller = &self.automata[rule];
         let mut nfa = Nfa::default();
-        nfa.embed(caller, true);
+        nfa.embed_states(caller, true);
         // Calls of one rule that return to one state share a copy.
         let mut copies: FxHashMap<(usize, u32), u32> = FxHashMap::default();
-        for (p, edges) in caller.edges.iter().enumerate() {
-            nfa.edges[p].clear();
+        for (p, edges) in caller.states() {
             for &(letter, q) in edges {
                 match callee(letter).filter(|b| chosen.contains(b)) {
-                    None => nfa.edge(p as u32, letter, q),
+                    None => nfa.edge(p, letter, q),
                     Some(b) => {
                         let base = *copies.entry((b, q)).or_insert_with(|| {
                             let inlined = &self.automata[b];
                             let base = nfa.embed(inlined, false);
-                            for (f, &is_final) in inlined.finals.iter().enumerate() {
-                                if is_final {
-                                    nfa.skip(base + f as u32, q);
-                                }
-                            }
+                            inlined.final_states().for_each(|f| nfa.skip(base + f, q));
                             base
                         });
-                        nfa.skip(p as u32, base);
+                        nfa.skip(p, base);
                     }
                 }
             }
         }
-        if let Some(automaton) = self.reduce(&nfa) {
+        if let Some(automaton) = self.reduce(&nfa)? {
             self.replace(rule, automaton);
         }
+        Ok(())
     }
 
     /// Turns calls whose return need not be remembered into tail calls, and direct tail
     /// recursion into loops.
-    fn tails(&mut self, rule: usize) {
+    fn tails(&mut self, rule: usize) -> Result<()> {
         let automaton = &self.automata[rule];
-        let tail: Vec<(u32, usize, u32)> =
-            automaton.calls().filter(|&(_, b, r)| self.absorbs(rule, b, r)).collect();
+        self.work.spend(glance(automaton))?;
+        let mut tail: Vec<(u32, usize, u32)> = Vec::new();
+        for (p, b, r) in automaton.calls() {
+            if self.absorbs(rule, b, r)? {
+                tail.push((p, b, r));
+            }
+        }
         let is_new = |&(_, b, r): &(u32, usize, u32)| b == rule || !automaton.is_end(r);
         if !tail.iter().any(is_new) {
-            return;
+            return Ok(());
         }
         let tail: FxHashSet<(u32, usize, u32)> = tail.into_iter().collect();
         let mut nfa = Nfa::default();
-        nfa.embed(automaton, true);
+        nfa.embed_states(automaton, true);
         let end = nfa.state();
-        nfa.finals[end as usize] = true;
-        for (p, edges) in automaton.edges.iter().enumerate() {
-            nfa.edges[p].clear();
+        nfa.set_final(end);
+        for (p, edges) in automaton.states() {
             for &(letter, q) in edges {
                 match callee(letter) {
                     // The start is not final, so going on from it is starting once more.
-                    Some(b) if b == rule && tail.contains(&(p as u32, b, q)) => {
-                        nfa.skip(p as u32, 0)
-                    }
-                    Some(b) if tail.contains(&(p as u32, b, q)) => nfa.edge(p as u32, letter, end),
-                    _ => nfa.edge(p as u32, letter, q),
+                    Some(b) if b == rule && tail.contains(&(p, b, q)) => nfa.skip(p, 0),
+                    Some(b) if tail.contains(&(p, b, q)) => nfa.edge(p, letter, end),
+                    _ => nfa.edge(p, letter, q),
                 }
             }
         }
-        if let Some(reduced) = self.reduce(&nfa) {
+        if let Some(reduced) = self.reduce(&nfa)? {
             self.replace(rule, reduced);
         }
+        Ok(())
     }
 
     /// Whether a call of `b` from `rule` that returns to `r` may forget `r`: `r` is final, and
     /// each final state of `b` simulates it.
-    fn absorbs(&self, rule: usize, b: usize, r: u32) -> bool {
+    fn absorbs(&self, rule: usize, b: usize, r: u32) -> Result<bool> {
         let caller = &self.automata[rule];
-        if !caller.finals[r as usize] {
-            return false;
+        if !caller.is_final(r) {
+            return Ok(false);
         }
         if caller.is_end(r) {
-            return true;
+            return Ok(true);
         }
         let inner = &self.automata[b];
         if inner.is_empty() || self.keep.contains(&b) {
-            return false;
+            return Ok(false);
         }
-        let mut finals = inner.finals.iter().enumerate().filter(|f| *f.1).map(|f| f.0 as u32);
-        finals.all(|f| simulates(inner, f, caller, r))
+        self.work.spend(1 + inner.len() / GLANCE)?;
+        for f in inner.final_states() {
+            if !simulates(inner, f, caller, r, self.work)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    fn merge_equal(&mut self) {
+    fn merge_equal(&mut self) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
+            self.work.spend(self.automata.iter().map(|a| 1 + a.size() / GLANCE).sum())?;
             let mut seen: FxHashMap<&Automaton, usize> = FxHashMap::default();
             let mut same: Vec<usize> = (0..self.automata.len()).collect();
             let mut any = false;
@@ -336,28 +362,26 @@ impl Rules {
                 same[i] = first;
             }
             if !any {
-                return;
+                return Ok(());
             }
+            let mut changed = Vec::new();
             for i in 0..self.automata.len() {
                 if same[i] != i {
                     self.automata[i] = Automaton::default();
-                    continue;
-                }
-                let mut changed = false;
-                for edge in self.automata[i].edges.iter_mut().flatten() {
-                    if let Some(b) = callee(edge.0).filter(|&b| same[b] != b) {
-                        edge.0 = crate::automata::call(same[b]);
-                        changed = true;
+                } else if self.automata[i].calls().any(|(_, b, _)| same[b] != b) {
+                    self.automata[i].relabel(|l| callee(l).map_or(l, |b| call(same[b])));
+                    if !self.keep.contains(&i) {
+                        changed.push(i);
                     }
                 }
-                if changed && !self.keep.contains(&i) {
-                    let mut nfa = Nfa::default();
-                    nfa.embed(&self.automata[i], true);
-                    let reduced = nfa.reduce(4 * nfa.len() + 1_000);
-                    self.automata[i] = reduced;
-                }
+            }
+            for i in changed {
+                let mut nfa = Nfa::default();
+                nfa.embed(&self.automata[i], true);
+                self.automata[i] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
             }
         }
+        Ok(())
     }
 
     fn drop_unreachable(&mut self) {
@@ -379,6 +403,11 @@ impl Rules {
     }
 }
 
+/// What it costs to pass over an automaton and to sort its calls.
+fn glance(automaton: &Automaton) -> usize {
+    1 + automaton.size() / GLANCE + CALL * automaton.calls().count()
+}
+
 /// The distinct pairs of a callee and the state it returns to.
 fn sites(automaton: &Automaton) -> Vec<(usize, u32)> {
     let mut out: Vec<(usize, u32)> = automaton.calls().map(|(_, b, q)| (b, q)).collect();
@@ -389,31 +418,38 @@ fn sites(automaton: &Automaton) -> Vec<(usize, u32)> {
 
 /// Whether state `f` of `big` can do, up to the completion of its rule, all that `r` of `small`
 /// can: every edge is matched and finality too. Sound, not complete.
-fn simulates(big: &Automaton, f: u32, small: &Automaton, r: u32) -> bool {
+fn simulates(
+    big: &Automaton,
+    f: u32,
+    small: &Automaton,
+    r: u32,
+    budget: &Work<'_>,
+) -> Result<bool> {
     if std::ptr::eq(big, small) && f == r {
-        return true;
+        return Ok(true);
     }
-    if !big.deterministic {
-        return false;
+    if !big.is_deterministic() {
+        return Ok(false);
     }
     let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
     let mut work = vec![(f, r)];
     seen.insert((f, r));
     while let Some((f, r)) = work.pop() {
-        if small.finals[r as usize] && !big.finals[f as usize] {
-            return false;
+        budget.spend(1)?;
+        if small.is_final(r) && !big.is_final(f) {
+            return Ok(false);
         }
-        let edges = &big.edges[f as usize];
-        for &(letter, r_next) in &small.edges[r as usize] {
-            let Ok(i) = edges.binary_search_by_key(&letter, |e| e.0) else { return false };
+        let edges = big.edges(f);
+        for &(letter, r_next) in small.edges(r) {
+            let Ok(i) = edges.binary_search_by_key(&letter, |e| e.0) else { return Ok(false) };
             let pair = (edges[i].1, r_next);
             if seen.insert(pair) {
                 if seen.len() > MAX_PAIRS {
-                    return false;
+                    return Ok(false);
                 }
                 work.push(pair);
             }
         }
     }
-    true
+    Ok(true)
 }
