@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import warnings
 import weakref
@@ -81,10 +82,8 @@ class CompiledGrammar:
         it takes microseconds (with classes) or milliseconds (without) for each state.
 
         Args:
-            states: how many states of the grammar's network to make, the costliest first.
-
-        Raises:
-            LimitExceededError: a mask takes more work than ``limits.max_mask_work``.
+            states: how many states of the grammar's network to make, the costliest first. One
+                that takes more than ``limits`` allow is left to the mask that needs it.
         """
         return self._core.warm(states, _core.Switch())
 
@@ -138,8 +137,9 @@ class _Background:
         self._compiled = weakref.ref(compiled)
         self._arguments = (compiled.grammar, compiled.vocabulary, compiled.limits)
         self._cache_dir = cache_dir
-        weakref.finalize(compiled, self.stop).atexit = True
+        weakref.finalize(compiled, self.stop).atexit = False
         self.thread = threading.Thread(target=self._run, name="tokfold-classes", daemon=True)
+        _RUNNING.add(self)
         self.thread.start()
 
     def stop(self) -> None:
@@ -170,6 +170,19 @@ class _Background:
                 compiled._failure = (
                     error if isinstance(error, TokfoldError) else TokfoldError(str(error))
                 )
+
+
+_RUNNING: weakref.WeakSet[_Background] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """End the threads while there is an interpreter for them to report to."""
+    running = list(_RUNNING)
+    for background in running:
+        background.stop()
+    for background in running:
+        background.thread.join(timeout=5)
 
 
 WARM_STATES = 1_000

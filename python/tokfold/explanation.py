@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from tokfold import _core
 from tokfold.bitmask import allocate_bitmask
@@ -83,17 +84,20 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
         may_end=matcher.is_accepting,
         open_rules=path,
         innermost_rules=tops,
-        nearest=() if allowed else _nearest(matcher, token, np.flatnonzero(bits).tolist()),
+        nearest=_nearest(matcher, token, bits) if is_text and not allowed else (),
     )
 
 
 def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The open rules where a matcher stands, or ``further`` on: those of one parse, innermost.
 
-    Both empty where the text is nested deeper than the parser that finds them goes: the matcher
-    itself has no such bound, and what it says must not fail for want of names.
+    Both empty where the text is nested deeper than the parser that finds them goes (the matcher
+    itself has no such bound, and what it says must not fail for want of names), and where the
+    matcher was restored and does not know what was read before.
     """
     grammar = matcher.compiled.grammar
+    if matcher._is_restored:
+        return (), ()
     try:
         path, tops = _core.open_rules(
             grammar._core,
@@ -103,10 +107,12 @@ def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...],
         )
     except LimitExceededError:
         return (), ()
-    return tuple(path), tuple(tops)
+    # Before the first byte no rule has been entered.
+    return tuple(path) or (grammar.root,), tuple(tops) or (grammar.root,)
 
 
-def _nearest(matcher: Matcher, token: bytes, allowed: list[int]) -> tuple[int, ...]:
+def _nearest(matcher: Matcher, token: bytes, bits: npt.NDArray[np.uint8]) -> tuple[int, ...]:
+    allowed = np.flatnonzero(bits).tolist()
     vocabulary = matcher.compiled.vocabulary
     stops = set(matcher.stop_token_ids)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ class MatcherState:
         Raises:
             MatcherStateError: the bytes are damaged, or of another version.
         """
+        data = bytes(data)
         start = len(_MAGIC)
         digest, body = data[start : start + 16], data[start + 16 :]
         if not data.startswith(_MAGIC):
@@ -80,7 +82,7 @@ class Matcher:
     may be used by a thread each.
     """
 
-    __slots__ = ("_core", "compiled")
+    __slots__ = ("_core", "_is_restored", "compiled")
 
     def __init__(
         self,
@@ -107,25 +109,21 @@ class Matcher:
             )
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
+        self._is_restored = False
         self._core = _core.Matcher(
             compiled._core, stop_ids=stops, when_complete=terminate_without_stop_token
         )
 
-    @classmethod
-    def _of(cls, compiled: CompiledGrammar, core: _core.Matcher) -> Matcher:
-        self = object.__new__(cls)
-        self.compiled, self._core = compiled, core
-        return self
-
     @staticmethod
     def _id(compiled: CompiledGrammar, token_id: int) -> int:
         size = len(compiled.vocabulary)
+        token_id = operator.index(token_id)
         if not 0 <= token_id < size:
             raise VocabularyError(
                 f"token {token_id} is outside the vocabulary of {size} tokens: pass ids from 0 to "
                 f"{size - 1}"
             )
-        return int(token_id)
+        return token_id
 
     def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
         """Write which tokens may come next into a row of a bitmask.
@@ -145,9 +143,10 @@ class Matcher:
                 then means nothing, the matcher is as it was.
             TypeError, ValueError: the bitmask has another dtype, shape or layout.
         """
-        if row < 0:
-            raise ValueError(f"row must be 0 or more, not {row}")
-        return self._core.fill(bitmask, row)
+        try:
+            return self._core.fill(bitmask, row)
+        except OverflowError:
+            raise ValueError(f"the bitmask has no row {row}") from None
 
     def accept_token(self, token_id: int) -> bool:
         """Read a token; False where it cannot follow, and nothing has changed.
@@ -179,7 +178,12 @@ class Matcher:
         """
         if count < 0:
             raise ValueError(f"count must be 0 or more, not {count}")
-        self._core.rollback(count)
+        try:
+            self._core.rollback(count)
+        except OverflowError:
+            raise MatcherStateError(
+                f"{count} steps cannot be taken back: {self.num_steps} were accepted"
+            ) from None
 
     def reset(self) -> None:
         """Take back all steps; a restored matcher goes back to where it was restored."""
@@ -190,7 +194,18 @@ class Matcher:
 
         Costs the same at any place: the two share their memory.
         """
-        return Matcher._of(self.compiled, self._core.fork())
+        forked = object.__new__(type(self))
+        forked.compiled, forked._is_restored = self.compiled, self._is_restored
+        forked._core = self._core.fork()
+        return forked
+
+    __copy__ = fork
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Matcher:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a matcher cannot be pickled: save its state, which can")
 
     @property
     def is_accepting(self) -> bool:
@@ -217,6 +232,11 @@ class Matcher:
         """Everything read since the start, or since the state was restored."""
         return self._core.text()
 
+    @property
+    def expected_bytes(self) -> bytes:
+        """The bytes that may come next, ascending; none after the end."""
+        return b"" if self.is_terminated else self._core.expected()
+
     def forced_bytes(self, limit: int = MAX_FORCED_BYTES) -> bytes:
         """What must come next, whatever is chosen; empty where there is a choice.
 
@@ -226,6 +246,8 @@ class Matcher:
             MatcherStateError: the text has ended.
             LimitExceededError: as for :meth:`accept_token`.
         """
+        if limit < 0:
+            raise ValueError(f"limit must be 0 or more, not {limit}")
         return self._core.forced_bytes(limit)
 
     def explain(self, token_id: int) -> Explanation:
@@ -260,6 +282,7 @@ class Matcher:
         if state._engine != compiled._core.fingerprint:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
         self._core.restore(state._data)
+        self._is_restored = True
         return self
 
     def cancel(self) -> None:
@@ -310,8 +333,9 @@ def fill_bitmask_batch(
     places = list(range(len(matchers)) if rows is None else rows)
     if len(places) != len(matchers):
         raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
-    if any(place < 0 for place in places):
-        raise ValueError("rows must be 0 or more")
+    for place in places:
+        if not 0 <= place < 1 << 63:
+            raise ValueError(f"the bitmask has no row {place}")
     if threads is None:
         threads = min(os.cpu_count() or 1, (len(matchers) + 15) // 16)
     if threads < 0:

@@ -168,6 +168,12 @@ fn with_rows<T>(
                  allocate_bitmask(batch, len(vocabulary)) makes one that fits"
             )));
         }
+        // A slice of numpy's may also run along columns.
+        if !array.is_c_contiguous() {
+            return Err(misuse(
+                "the bitmask must be C-contiguous: allocate_bitmask() makes one that is",
+            ));
+        }
         let mut rows = array
             .try_readwrite()
             .map_err(|error| misuse(format!("the bitmask cannot be written: {error}")))?;
@@ -369,6 +375,11 @@ impl Matcher {
         let (read, expected) =
             py.detach(|| matcher.readable(data)).map_err(|error| raise(py, &error))?;
         Ok((read, PyBytes::new(py, &expected)))
+    }
+
+    /// The bytes that may come next.
+    fn expected<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.own(py)?.expected()))
     }
 
     fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

@@ -59,14 +59,14 @@ impl Family {
         }
         let mut out =
             Self { stepper, steps: Vec::new(), texts: Vec::new(), text_bytes: 0, rebuilt_bytes: 0 };
-        out.begin(start);
+        out.begin(start, Read::Nothing);
         Ok(out)
     }
 
     /// Makes a set the only step.
-    pub(crate) fn begin(&mut self, set: SetId) -> StepId {
+    pub(crate) fn begin(&mut self, set: SetId, read: Read) -> StepId {
         self.steps.clear();
-        self.steps.push(Step { parent: 0, jump: 0, depth: 0, set, read: Read::Nothing });
+        self.steps.push(Step { parent: 0, jump: 0, depth: 0, set, read });
         0
     }
 
@@ -168,7 +168,7 @@ impl Family {
                 read => read,
             };
             parent = match out.steps.is_empty() {
-                true => out.begin(set),
+                true => out.begin(set, read),
                 false => out.push(parent, set, read),
             };
         }

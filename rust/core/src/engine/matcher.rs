@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Bytes read between two looks at the limits.
+/// Bytes read between two looks at the limits: a power of two.
 const CHUNK: usize = 1_024;
 
 /// How a text ends.
@@ -149,7 +149,9 @@ impl Matcher {
             let family = lock(&self.family);
             self.refuse_ended(&family)?;
             let set = family.step(self.at).set;
-            self.engine.mask(&family.stepper.sets, set, &self.clock(), row)?;
+            let check = self.clock();
+            check()?;
+            self.engine.mask(&family.stepper.sets, set, &check, row)?;
             family.stepper.sets.has_rest(set)
         };
         for &id in self.stop_ids() {
@@ -211,10 +213,19 @@ impl Matcher {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
         let before = family.step(self.at).set;
-        let (set, _) = self.advance(&mut family, before, bytes)?;
-        if set == NONE {
-            return Ok(Accept::Refused);
-        }
+        let set = match self.advance(&mut family, before, bytes) {
+            Ok((NONE, _)) => return Ok(Accept::Refused),
+            Ok((set, _)) => set,
+            Err(error) => {
+                // What was made on the way is not to stand in the way of the next.
+                let is_crowded = family.bytes() > self.soft_limit(&family);
+                drop(family);
+                if is_crowded {
+                    let _ = self.rebuild(); // at worst the old tables stay
+                }
+                return Err(error);
+            }
+        };
         let read = match token {
             Some(id) => Read::Token(id),
             None => family.text(bytes),
@@ -250,30 +261,15 @@ impl Matcher {
     }
 
     /// The set after some bytes, or `NONE` and how many could be read.
-    pub(super) fn advance(
-        &self,
-        family: &mut Family,
-        mut set: SetId,
-        bytes: &[u8],
-    ) -> Result<(SetId, usize)> {
-        let alphabet = self.engine.network.alphabet();
-        let check = self.clock();
+    fn advance(&self, family: &mut Family, mut set: SetId, bytes: &[u8]) -> Result<(SetId, usize)> {
+        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         for (i, &byte) in bytes.iter().enumerate() {
-            if i % CHUNK == 0 {
-                check()?;
-                let sets = &mut family.stepper.sets;
-                sets.allowance = sets.work.saturating_add(self.engine.limits.max_accept_work);
-                if i > 0 && family.bytes() > self.engine.limits.max_matcher_bytes {
-                    return Err(crowded(&self.engine));
-                }
+            match reader.next(family, set, byte)? {
+                NONE => return Ok((NONE, i)),
+                next => set = next,
             }
-            let next = family.stepper.step(set, alphabet.class(byte));
-            let next = next.map_err(|OverBudget| over(&self.engine))?;
-            if next == NONE {
-                return Ok((NONE, i));
-            }
-            set = next;
         }
+        (reader.check)()?;
         Ok((set, bytes.len()))
     }
 
@@ -355,10 +351,11 @@ impl Matcher {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
         let mut set = family.step(self.at).set;
+        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         let mut out = Vec::new();
         while out.len() < limit && !family.stepper.sets.has_rest(set) {
             let [byte] = self.expected_after(&family, set)[..] else { break };
-            set = self.advance(&mut family, set, &[byte])?.0;
+            set = reader.next(&mut family, set, byte)?;
             out.push(byte);
         }
         Ok(out)
@@ -372,8 +369,9 @@ impl Matcher {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
         let mut set = family.step(self.at).set;
+        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         for (i, &byte) in bytes.iter().enumerate() {
-            let next = self.advance(&mut family, set, &[byte])?.0;
+            let next = reader.next(&mut family, set, byte)?;
             if next == NONE {
                 return Ok((i, self.expected_after(&family, set)));
             }
@@ -414,6 +412,30 @@ impl Matcher {
     }
 }
 
+/// Reads byte after byte within the bounds of one call.
+struct Reader<'a, C> {
+    matcher: &'a Matcher,
+    check: C,
+    read: usize,
+}
+
+impl<C: Fn() -> Result<()>> Reader<'_, C> {
+    fn next(&mut self, family: &mut Family, set: SetId, byte: u8) -> Result<SetId> {
+        let engine = &self.matcher.engine;
+        if self.read & (CHUNK - 1) == 0 {
+            (self.check)()?;
+            let sets = &mut family.stepper.sets;
+            sets.allowance = sets.work.saturating_add(engine.limits.max_accept_work);
+            if self.read > 0 && family.bytes() > engine.limits.max_matcher_bytes {
+                return Err(crowded(engine));
+            }
+        }
+        self.read += 1;
+        let next = family.stepper.step(set, engine.network.alphabet().class(byte));
+        next.map_err(|OverBudget| over(engine))
+    }
+}
+
 /// Bytes below which tables are never rebuilt.
 const SOFT_BYTES: usize = 64 << 20;
 
@@ -427,7 +449,7 @@ fn over(engine: &Engine) -> Error {
     }
 }
 
-fn crowded(engine: &Engine) -> Error {
+pub(super) fn crowded(engine: &Engine) -> Error {
     Error::Limit {
         limit: "max_matcher_bytes",
         value: engine.limits.max_matcher_bytes as u64,

@@ -188,7 +188,7 @@ impl Engine {
     /// section 3.2); returns how many were made. With classes, over their representatives.
     ///
     /// # Errors
-    /// What `check` says; [`Error::Limit`] as for a mask.
+    /// What `check` says. Limits are none: an answer that takes too much is not made.
     pub fn warm(&self, count: usize, check: &dyn Fn() -> Result<()>) -> Result<usize> {
         let walker = match self.folded.get() {
             Some(folded) => &folded.walker,
@@ -198,8 +198,11 @@ impl Engine {
         let mut made = 0;
         for frame in costs.into_iter().take(count) {
             // The lock is taken anew each time: requests come first.
-            let fresh = write(walker).warm(frame, self.allowance(), check);
-            made += usize::from(fresh.map_err(|stop| self.stopped(stop))?);
+            match write(walker).warm(frame, self.allowance(), check) {
+                Ok(fresh) => made += usize::from(fresh),
+                Err(Stop::Memory) => break, // the rest when it is needed
+                Err(stop) => return Err(self.stopped(stop)),
+            }
         }
         Ok(made)
     }

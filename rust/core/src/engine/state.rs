@@ -66,14 +66,15 @@ impl Matcher {
                 places.push(family.stepper.sets.add(&entries).map_err(|_| refused())?);
             }
             let &set = places.last().ok_or_else(refused)?;
-            let first = family.begin(set);
-            match stop.checked_sub(1) {
-                None => first,
-                Some(id) if (id as usize) < self.engine().vocabulary.len() => {
-                    family.push(first, set, Read::Stop(id))
-                }
-                Some(_) => return Err(refused()),
+            if family.bytes() > self.engine().limits().max_matcher_bytes {
+                return Err(super::matcher::crowded(self.engine()));
             }
+            let read = match stop.checked_sub(1) {
+                None => Read::Nothing,
+                Some(id) if (id as usize) < self.engine().vocabulary.len() => Read::Stop(id),
+                Some(_) => return Err(refused()),
+            };
+            family.begin(set, read)
         };
         self.family = fresh.family;
         self.at = at;

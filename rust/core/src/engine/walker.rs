@@ -194,9 +194,25 @@ impl Walker {
         bits: &mut [i32],
     ) -> Result<(), Stop> {
         self.counters.masks += 1;
-        if self.bytes() > allowance.bytes {
-            self.forget();
+        match self.descend(sets, set, allowance, check, bits) {
+            // What other masks remember is no reason to refuse this one.
+            Err(Stop::Memory) => {
+                self.forget();
+                bits.fill(0);
+                self.descend(sets, set, allowance, check, bits)
+            }
+            result => result,
         }
+    }
+
+    fn descend(
+        &mut self,
+        sets: &StackSets,
+        set: SetId,
+        allowance: Allowance,
+        check: Check<'_>,
+        bits: &mut [i32],
+    ) -> Result<(), Stop> {
         let limit = self.spent().saturating_add(allowance.work);
         let mut way = Way::begin(set);
         while let Some((set, pending)) = way.next(sets) {
@@ -264,7 +280,8 @@ impl Walker {
         out.into_iter().map(|(_, state)| state).collect()
     }
 
-    /// Makes the answer of a frame with nothing read; false where it was there.
+    /// Makes the answer of a frame with nothing read; false where it was there. One that takes
+    /// too much is left to the mask that needs it.
     pub(crate) fn warm(
         &mut self,
         frame: u32,
@@ -273,8 +290,11 @@ impl Walker {
     ) -> Result<bool, Stop> {
         let before = self.counters.misses;
         let limit = self.spent().saturating_add(allowance.work);
-        self.answer(frame, AT_ROOT, limit, allowance.bytes, check)?;
-        Ok(self.counters.misses > before)
+        match self.answer(frame, AT_ROOT, limit, allowance.bytes, check) {
+            Ok(_) => Ok(self.counters.misses > before),
+            Err(Stop::Work) => Ok(false),
+            Err(stop) => Err(stop),
+        }
     }
 
     fn spent(&self) -> u64 {
