@@ -12,6 +12,22 @@ class Grammar:
 
     def __new__(cls, text: str, root: str, limits: dict[str, int] | None = None) -> Grammar: ...
     def text(self) -> str: ...
+    def macros(self) -> list[tuple[int, str, str, list[int], int, int]]: ...
+    def with_meanings(
+        self,
+        meanings: dict[
+            int,
+            list[
+                tuple[
+                    int,
+                    int,
+                    list[int],
+                    list[tuple[int, int, int, int]],
+                    list[tuple[int, bool, int, int, int | None, int]],
+                ]
+            ],
+        ],
+    ) -> Grammar: ...
     def rule_names(self) -> list[str]: ...
     def root(self) -> str: ...
 

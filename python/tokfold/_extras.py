@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import re
+from importlib import metadata
 from types import ModuleType
 
 from tokfold.errors import MissingExtraError
@@ -26,3 +28,20 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             f'pip install "tokfold[{extra}]"',
             name=error.name,
         ) from error
+
+
+def installed_version(distribution: str) -> str:
+    """The version of an optional dependency; empty if it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+_CPP_PLACE = re.compile(r"^(\[\d\d:\d\d:\d\d\] )?(/\S+:\d+: )?(Check failed: .*? is false: )?")
+"""Time and source line, with which XGrammar begins its messages."""
+
+
+def xgrammar_reason(error: Exception) -> str:
+    """What XGrammar says in an error, without when and where in its sources."""
+    return _CPP_PLACE.sub("", str(error)).strip()

@@ -225,7 +225,7 @@ def compile(
         raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
     limits = limits or Limits()
     core = _core.Engine(
-        grammar._core,
+        grammar._compilable,
         vocabulary._compiled,
         skip_lookahead=grammar.lookahead == "implied",
         limits=limits.as_fields(),

@@ -100,7 +100,7 @@ def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...],
         return (), ()
     try:
         path, tops = _core.open_rules(
-            grammar._core,
+            grammar._compilable,
             matcher.text + further,
             skip_lookahead=grammar.lookahead == "implied",
             limits=matcher.compiled.limits.as_fields(),

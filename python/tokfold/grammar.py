@@ -6,22 +6,22 @@ import codecs
 import dataclasses
 import hashlib
 import json
-import re
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from tokfold import _core
-from tokfold._extras import require
+from tokfold._core import Grammar as CoreGrammar
+from tokfold._extras import require, xgrammar_reason
 from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
 from tokfold.limits import Limits
 
 __all__ = ["Grammar"]
 
-Lookahead = Literal["exact", "implied"]
+MACROS_OF_BYTES = frozenset({"Regex", "Substring", "TagDispatch"})
+"""Macros that are automata over bytes; the others take tokens whole, which is no matter of text."""
 
-_CPP_PLACE = re.compile(r"^(\[\d\d:\d\d:\d\d\] )?(/\S+:\d+: )?(Check failed: .*? is false: )?")
-"""Time and source line, with which XGrammar begins its messages."""
+Lookahead = Literal["exact", "implied"]
 
 
 class Grammar:
@@ -36,9 +36,10 @@ class Grammar:
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
     """
 
-    __slots__ = ("_core", "_limits", "_text", "lookahead")
+    __slots__ = ("_core", "_expanded", "_limits", "_text", "lookahead")
 
     _core: _core.Grammar
+    _expanded: CoreGrammar | None
     _limits: Limits | None
     _text: str | None
     lookahead: Lookahead
@@ -92,6 +93,7 @@ class Grammar:
                 column,
             ) from error
         self._text = None
+        self._expanded = None
         self._limits = limits
         self.lookahead = lookahead
         return self
@@ -177,9 +179,11 @@ class Grammar:
             printed = str(getattr(xgr.Grammar, converter)(source, **options))
         except (RuntimeError, ValueError) as error:  # what XGrammar raises for what it refuses
             what = converter.removeprefix("from_").replace("_", " ")
-            reason = _CPP_PLACE.sub("", str(error)).strip()
             raise UnsupportedGrammarError(
-                f"XGrammar's converter does not take this {what}: {reason}", what, 1, 1
+                f"XGrammar's converter does not take this {what}: {xgrammar_reason(error)}",
+                what,
+                1,
+                1,
             ) from error
         # XGrammar prints hexadecimal escapes that run into the next character. The converters add
         # lookahead that the rules imply: it never changes a verdict.
@@ -200,6 +204,32 @@ class Grammar:
         """SHA-256 of what the grammar says, in hexadecimal."""
         content = f"{self.lookahead}\n{self.root}\n{self}"
         return hashlib.sha256(content.encode()).hexdigest()
+
+    @property
+    def _macros(self) -> list[str]:
+        """Names of the macros in use whose meaning XGrammar knows."""
+        return sorted({name for _, name, *_ in self._core.macros()} & MACROS_OF_BYTES)
+
+    @property
+    def _compilable(self) -> CoreGrammar:
+        """The grammar for the core to compile: automata in place of the macros that have them.
+
+        Made when first asked for, since it needs XGrammar. Rules keep their names, numbers and
+        places. Two threads may both make it: what they make is the same.
+
+        Raises:
+            MissingExtraError: there are such macros, and XGrammar is not installed.
+            UnsupportedGrammarError: XGrammar cannot read a macro.
+        """
+        if self._expanded is None:
+            if self._macros:
+                require("xgrammar", "xgrammar", f"a grammar with {' and '.join(self._macros)}")
+                from tokfold.xgrammar.meanings import with_meanings
+
+                self._expanded = with_meanings(self._core)
+            else:
+                self._expanded = self._core
+        return self._expanded
 
     def __str__(self) -> str:
         if self._text is None:

@@ -46,7 +46,7 @@ def recognize(grammar: Grammar, text: str | bytes, limits: Limits | None = None)
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     read, complete, expected = _core.recognize(
-        grammar._core,
+        grammar._compilable,
         data,
         skip_lookahead=grammar.lookahead == "implied",
         limits=(limits or Limits()).as_fields(),

@@ -318,10 +318,7 @@ def test_bounds_at_the_length_of_the_longest_token():
         ('root ::= "x" | a\na[max_chars=5] ::= "a"+', "max_chars", 2, 1),
         ('root ::= "x" | Token(1, 2)', "Token", 1, 16),
         ('root ::= "x" |\n ExcludeToken(1)', "ExcludeToken", 2, 2),
-        ('root ::= TagDispatch(("t", a))\na ::= "a"', "TagDispatch", 1, 10),
         ('root ::= TokenTagDispatch((1, a))\na ::= "a"', "TokenTagDispatch", 1, 10),
-        ('root ::= "x" Regex("a+")', "Regex", 1, 14),
-        ('root ::= "x" Substring("a", "b")', "Substring", 1, 14),
     ],
 )
 def test_refused_by_name_and_place(text, construct, line, column):

@@ -96,7 +96,7 @@ def test_replay_names_the_errors(replayed):
     found, shown = replayed(
         A,
         {**A, "grammar": "root ::="},
-        {**A, "grammar": 'root ::= TagDispatch(("a", x))\nx ::= "b"'},
+        {**A, "grammar": 'root ::= TokenTagDispatch((1, x))\nx ::= "b"'},
         {**A, "grammar": "root ::= root"},
         {**A, "grammar": "root ::= root", "text": "b"},
         code=1,
@@ -104,7 +104,7 @@ def test_replay_names_the_errors(replayed):
     assert (found["total"]["agreed"], found["total"]["refused"]) == (1, 4)
     errors = found["total"]["refused_by_error"]
     assert errors["GrammarSyntaxError"] == 1
-    assert errors["UnsupportedGrammarError: TagDispatch"] == 1
+    assert errors["UnsupportedGrammarError: TokenTagDispatch"] == 1
     assert sum(errors.values()) == 4
     assert [row["line"] for row in found["refused"]] == [2, 3, 4, 5]
     assert "cases.jsonl:2: line 1, column 1:" in shown

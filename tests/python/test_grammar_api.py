@@ -441,7 +441,7 @@ def test_structural_tags():
     assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
 
 
-def test_a_structural_tag_with_free_text_is_read_and_refused_by_name():
+def test_a_structural_tag_with_free_text_is_read_and_followed():
     tag = {
         "type": "structural_tag",
         "format": {
@@ -459,9 +459,8 @@ def test_a_structural_tag_with_free_text_is_read_and_refused_by_name():
     }
     grammar = Grammar.from_structural_tag(tag)
     assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
-    with pytest.raises(tokfold.UnsupportedGrammarError) as caught:
-        compile_classes(grammar, Vocabulary([b"a"]))
-    assert caught.value.construct == "TagDispatch"
+    for text, accepted in (("free <g", True), ("a <f>12</f> b", True), ("a <f>x", False)):
+        assert tokfold.recognize(grammar, text).accepted == accepted
 
 
 def test_code_points_that_xgrammar_prints_ambiguously():

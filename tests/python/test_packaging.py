@@ -143,6 +143,11 @@ class TestInstalled:
             ("from tokfold import xgrammar", "xgrammar"),
             ("import tokfold.transformers", "transformers"),
             ("import tokfold; tokfold.Grammar.from_json_schema({})", "xgrammar"),
+            (
+                "import tokfold; grammar = tokfold.Grammar.from_ebnf('root ::= Regex(\"a\")'); "
+                "tokfold.recognize(grammar, 'a')",
+                "xgrammar",
+            ),
         ],
     )
     def test_what_is_missing_names_its_extra(

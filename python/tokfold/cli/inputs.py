@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tokfold import Grammar, Vocabulary
+from tokfold._extras import xgrammar_reason
 from tokfold.errors import (
     GrammarSyntaxError,
     LimitExceededError,
@@ -144,9 +145,6 @@ def _checked_json(text: str, name: str) -> GrammarKind:
     return GrammarKind.JSON_SCHEMA
 
 
-_NOISE = re.compile(r"^(\[\d\d:\d\d:\d\d\] )?(/\S+:\d+: )?(Check failed: .*? is false: )?")
-
-
 def _converted(text: str, kind: GrammarKind, name: str) -> Grammar:
     converters: dict[GrammarKind, Callable[[str], Grammar]] = {
         GrammarKind.JSON_SCHEMA: Grammar.from_json_schema,
@@ -160,7 +158,7 @@ def _converted(text: str, kind: GrammarKind, name: str) -> Grammar:
     except TokfoldError:
         raise
     except (RuntimeError, ValueError) as error:  # what XGrammar's converters raise
-        reason = _NOISE.sub("", str(error).strip())
+        reason = xgrammar_reason(error)
         raise TokfoldError(f"{name}: no {kind.value} that can be read: {reason}") from error
 
 

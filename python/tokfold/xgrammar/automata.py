@@ -28,7 +28,7 @@ import xgrammar as xgr
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.xgrammar.forms import Expression, GrammarForm, Kind, Rule
 
-__all__ = ["Automaton", "Bytes", "Call", "automata_of"]
+__all__ = ["Automaton", "Bytes", "Call", "automata_of", "built_automata"]
 
 _EPSILON, _CALL, _REPEAT = -1, -2, -4
 _MAX_REMEMBERED = 1_024
@@ -137,6 +137,27 @@ def _leaf_automata(kind: int, data: tuple[int, ...]) -> dict[str, Automaton]:
 
 
 def _read(form: GrammarForm, rule: int) -> dict[str, Automaton]:
+    found, empty = built_automata(form, rule)
+    if empty & found.keys() != _nullable(found):
+        raise _unknown("a macro of which XGrammar cannot tell whether it may be empty")
+    if not all(_counts_well(automaton, found, empty) for automaton in found.values()):
+        raise _unknown("a large repetition that XGrammar may miscount")
+    return {name: automaton.simplified() for name, automaton in found.items()}
+
+
+def built_automata(form: GrammarForm, rule: int) -> tuple[dict[str, Automaton], set[str]]:
+    """The automata of :func:`automata_of` as XGrammar's builder makes them.
+
+    They are not simplified, and nothing is said of what XGrammar's matcher makes of them: it
+    miscounts some repetitions, for example.
+
+    Returns:
+        The automata by name, and which rules XGrammar takes for possibly empty.
+
+    Raises:
+        UnsupportedGrammarError: an automaton has an edge of a kind that is not known.
+        RuntimeError: XGrammar cannot read the pattern.
+    """
     # each rule is named by its number, so that names which XGrammar adds stand out
     expressions = [*form.expressions, Expression(Kind.BYTE_STRING, (97,))]
     letter = len(expressions) - 1
@@ -157,12 +178,7 @@ def _read(form: GrammarForm, rule: int) -> dict[str, Automaton]:
     for index, name in enumerate(names):
         if not name or name.startswith(" "):  # else a rule of the grammar: here it is a stub
             found[name] = _automaton(document, index, names)
-    empty = {names[index] for index in document["allow_empty_rule_ids"]}
-    if empty & found.keys() != _nullable(found):
-        raise _unknown("a macro of which XGrammar cannot tell whether it may be empty")
-    if not all(_counts_well(automaton, found, empty) for automaton in found.values()):
-        raise _unknown("a large repetition that XGrammar may miscount")
-    return {name: automaton.simplified() for name, automaton in found.items()}
+    return found, {names[index] for index in document["allow_empty_rule_ids"]}
 
 
 def _counts_well(automaton: Automaton, automata: dict[str, Automaton], empty: set[str]) -> bool:

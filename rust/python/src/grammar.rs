@@ -1,8 +1,11 @@
 //! `tokfold._core.Grammar`.
 
-use crate::boundary::detached;
+use crate::boundary::{detached, misuse};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::HashMap;
+use tokfold_core::grammar::{CallEdge, Callee, Described, Expr};
+use tokfold_core::ids::ExprId;
 use tokfold_core::limits::Limits;
 use tokfold_core::{grammar, syntax};
 
@@ -26,10 +29,27 @@ pub(crate) fn limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
             "max_token_work" => limits.max_token_work = value.extract()?,
             "max_total_work" => limits.max_total_work = value.extract()?,
             "max_automaton_bytes" => limits.max_automaton_bytes = value.extract()?,
-            _ => return Err(crate::boundary::misuse(format!("no limit is named {name:?}"))),
+            _ => return Err(misuse(format!("no limit is named {name:?}"))),
         }
     }
     Ok(limits)
+}
+
+/// An automaton: its states, the start, the ends, edges that read a byte (from, first, last, to),
+/// and edges that call (from, whether a rule, its number or that of an automaton before this one,
+/// least, most or none, to).
+type Automaton =
+    (u32, u32, Vec<u32>, Vec<(u32, u8, u8, u32)>, Vec<(u32, bool, usize, u32, Option<u32>, u32)>);
+
+/// A macro: its number, its name, its text, the rules that it names, line and column.
+type Macro = (usize, String, String, Vec<usize>, u32, u32);
+
+fn described((states, start, finals, bytes, calls): Automaton) -> Described {
+    let calls = calls.into_iter().map(|(from, is_rule, number, min, max, to)| {
+        let callee = if is_rule { Callee::Rule(number) } else { Callee::Automaton(number) };
+        CallEdge { from, callee, min, max, to }
+    });
+    Described { states, start, finals, bytes, calls: calls.collect() }
 }
 
 #[pyclass(frozen, module = "tokfold._core")]
@@ -54,6 +74,36 @@ impl Grammar {
 
     fn text(&self, py: Python<'_>) -> String {
         py.detach(|| syntax::print(&self.inner))
+    }
+
+    /// The macros that the root can reach, in the order of the text.
+    fn macros(&self) -> Vec<Macro> {
+        let mut found = Vec::new();
+        for id in self.inner.macros() {
+            if let Expr::Macro(call) = self.inner.expr(id) {
+                let text = syntax::print_macro(&self.inner, call);
+                let rules = call.rules().map(|rule| rule.index()).collect();
+                let position = self.inner.position(id);
+                let (line, column) = (position.line, position.column);
+                found.push((id.index(), call.name.clone(), text, rules, line, column));
+            }
+        }
+        found
+    }
+
+    /// The same grammar with automata in place of macros, by the macro's number.
+    fn with_meanings(
+        &self,
+        py: Python<'_>,
+        meanings: HashMap<usize, Vec<Automaton>>,
+    ) -> PyResult<Self> {
+        let meanings = meanings.into_iter().map(|(number, automata)| {
+            (ExprId::new(number), automata.into_iter().map(described).collect())
+        });
+        let meanings = meanings.collect();
+        let inner = py.detach(|| self.inner.with_meanings(&meanings));
+        let inner = inner.ok_or_else(|| misuse("the automata name what is not there"))?;
+        Ok(Self { inner })
     }
 
     fn rule_names(&self) -> Vec<String> {

@@ -6,8 +6,10 @@
 //! - every [`RuleId`] in an expression names a rule that is defined;
 //! - `root` is defined.
 
+mod automaton;
 mod charset;
 
+pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Meaning};
 pub use charset::CharSet;
 
 use crate::error::Position;
@@ -39,6 +41,8 @@ pub enum Expr {
     },
     /// A construct of XGrammar's that is not a plain context-free expression.
     Macro(Macro),
+    /// What stands in a macro's place once its meaning is known; grammar text has no such thing.
+    Automaton(ByteAutomaton),
 }
 
 /// XGrammar's macros, as written. `name` and `arguments` print back to the same text.
@@ -50,6 +54,22 @@ pub struct Macro {
     pub positional: Vec<MacroArgument>,
     /// Named arguments, in the order written.
     pub named: Vec<(String, MacroArgument)>,
+}
+
+impl Macro {
+    /// The rules that it names, as often as it does.
+    pub fn rules(&self) -> impl Iterator<Item = RuleId> {
+        let arguments = self.positional.iter().chain(self.named.iter().map(|(_, value)| value));
+        arguments
+            .flat_map(|argument| match argument {
+                MacroArgument::Tuple(parts) => parts.as_slice(), // which hold no tuples
+                other => std::slice::from_ref(other),
+            })
+            .filter_map(|argument| match argument {
+                MacroArgument::Rule(rule) => Some(*rule),
+                _ => None,
+            })
+    }
 }
 
 /// One argument of a macro.
@@ -130,6 +150,14 @@ impl Grammar {
     pub fn exprs(&self) -> &[Expr] {
         &self.exprs
     }
+    /// Expressions, and the states and edges of automata.
+    pub fn size(&self) -> usize {
+        let automata = self.exprs.iter().filter_map(|expr| match expr {
+            Expr::Automaton(automaton) => Some(automaton.size()),
+            _ => None,
+        });
+        self.exprs.len() + automata.sum::<usize>()
+    }
     /// Where an expression stands in the text.
     pub fn position(&self, id: ExprId) -> Position {
         self.positions[id.index()]
@@ -159,6 +187,7 @@ impl GrammarBuilder {
         debug_assert!(match &expr {
             Expr::Sequence(xs) | Expr::Choice(xs) => xs.len() >= 2 && xs.iter().all(|x| *x < id),
             Expr::Repeat { body, .. } => *body < id,
+            Expr::Automaton(automaton) => automaton.parts.iter().all(|part| part.1 < id),
             _ => true,
         });
         self.exprs.push(expr);

@@ -4,8 +4,9 @@
 //! counting the children that are still missing.
 
 use crate::error::{Error, Result};
-use crate::grammar::{Expr, Grammar};
+use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
+use rustc_hash::FxHashMap;
 
 /// Facts on every expression and rule of a grammar.
 #[derive(Debug)]
@@ -23,18 +24,19 @@ pub(crate) struct Analysis {
 impl Analysis {
     pub(crate) fn new(grammar: &Grammar) -> Self {
         let graph = Parents::new(grammar);
-        let (nullable, nullable_exprs) = graph.least_fixpoint(grammar, |expr| match expr {
+        let (nullable, nullable_exprs) = graph.least_fixpoint(grammar, false, |expr| match expr {
             Expr::Empty => Some(true),
             Expr::Repeat { min: 0, .. } => Some(true),
             Expr::Literal(_) | Expr::Class(_) | Expr::Macro(_) => Some(false),
             _ => None,
         });
-        let (productive, productive_exprs) = graph.least_fixpoint(grammar, |expr| match expr {
-            Expr::Empty | Expr::Literal(_) | Expr::Macro(_) => Some(true),
-            Expr::Class(set) => Some(!set.is_empty()),
-            Expr::Repeat { min: 0, .. } => Some(true),
-            _ => None,
-        });
+        let (productive, productive_exprs) =
+            graph.least_fixpoint(grammar, true, |expr| match expr {
+                Expr::Empty | Expr::Literal(_) | Expr::Macro(_) => Some(true),
+                Expr::Class(set) => Some(!set.is_empty()),
+                Expr::Repeat { min: 0, .. } => Some(true),
+                _ => None,
+            });
         Self { nullable, productive, nullable_exprs, productive_exprs }
     }
 }
@@ -43,6 +45,8 @@ impl Analysis {
 /// rule the expressions that name it.
 struct Parents {
     parent: Vec<Option<ExprId>>,
+    /// Parents past the first: automata may share their parts.
+    further: FxHashMap<ExprId, Vec<ExprId>>,
     body_of: Vec<Option<RuleId>>,
     uses: Vec<Vec<ExprId>>,
 }
@@ -52,6 +56,7 @@ impl Parents {
         let n = grammar.exprs().len();
         let mut out = Self {
             parent: vec![None; n],
+            further: FxHashMap::default(),
             body_of: vec![None; n],
             uses: vec![Vec::new(); grammar.rules().len()],
         };
@@ -59,11 +64,13 @@ impl Parents {
             let id = ExprId::new(i);
             match expr {
                 Expr::Sequence(children) | Expr::Choice(children) => {
-                    for &child in children {
-                        out.parent[child.index()] = Some(id);
-                    }
+                    children.iter().for_each(|&child| out.add(child, id));
                 }
-                Expr::Repeat { body, .. } => out.parent[body.index()] = Some(id),
+                Expr::Repeat { body, .. } => out.add(*body, id),
+                Expr::Automaton(automaton) => {
+                    let parts = automaton.parts.chunk_by(|a, b| a.1 == b.1);
+                    parts.for_each(|edges| out.add(edges[0].1, id));
+                }
                 Expr::Rule(rule) => out.uses[rule.index()].push(id),
                 _ => {}
             }
@@ -74,11 +81,20 @@ impl Parents {
         out
     }
 
-    /// The rules whose body has the property, and the expressions: sequences when all children have it, choices and
-    /// repetitions when one has it, the rest as `known` says.
+    fn add(&mut self, child: ExprId, parent: ExprId) {
+        match &mut self.parent[child.index()] {
+            free @ None => *free = Some(parent),
+            Some(_) => self.further.entry(child).or_default().push(parent),
+        }
+    }
+
+    /// The rules whose body has the property, and the expressions: sequences when all children
+    /// have it, choices and repetitions when one has it, automata when there is a way to an end
+    /// over parts that have it (and over bytes, if `over_bytes`), the rest as `known` says.
     fn least_fixpoint(
         &self,
         grammar: &Grammar,
+        over_bytes: bool,
         known: impl Fn(&Expr) -> Option<bool>,
     ) -> (Vec<bool>, Vec<bool>) {
         let exprs = grammar.exprs();
@@ -94,7 +110,28 @@ impl Parents {
         let mut work: Vec<ExprId> =
             (0..exprs.len()).filter(|&i| missing[i] == 0).map(ExprId::new).collect();
         let mut rules = vec![false; grammar.rules().len()];
-        let mut meet = |id: ExprId, work: &mut Vec<ExprId>| {
+        let mut ways: FxHashMap<ExprId, Ways<'_>> = FxHashMap::default();
+        for (i, expr) in exprs.iter().enumerate() {
+            if let Expr::Automaton(automaton) = expr {
+                let mut found = Ways::new(automaton);
+                // What a part gives is added when it is met.
+                if found.grow(automaton.ends(), over_bytes, |_| false) {
+                    missing[i] = 0;
+                    work.push(ExprId::new(i));
+                }
+                ways.insert(ExprId::new(i), found);
+            }
+        }
+        let mut meet = |id: ExprId, child: ExprId, work: &mut Vec<ExprId>| {
+            if let Some(ways) = ways.get_mut(&id) {
+                let begun = ways.before(child);
+                let done = |part: ExprId| missing[part.index()] == 0;
+                if ways.grow(begun, over_bytes, done) && missing[id.index()] != 0 {
+                    missing[id.index()] = 0;
+                    work.push(id);
+                }
+                return;
+            }
             let count = &mut missing[id.index()];
             if *count != 0 && *count != usize::MAX {
                 *count -= 1;
@@ -104,18 +141,62 @@ impl Parents {
             }
         };
         while let Some(id) = work.pop() {
-            if let Some(parent) = self.parent[id.index()] {
-                meet(parent, &mut work);
+            let further = self.further.get(&id).into_iter().flatten();
+            for &parent in self.parent[id.index()].iter().chain(further) {
+                meet(parent, id, &mut work);
             }
             if let Some(rule) = self.body_of[id.index()]
                 && !std::mem::replace(&mut rules[rule.index()], true)
             {
                 for &site in &self.uses[rule.index()] {
-                    meet(site, &mut work);
+                    meet(site, id, &mut work);
                 }
             }
         }
         (rules, missing.into_iter().map(|count| count == 0).collect())
+    }
+}
+
+/// From which states of an automaton there is a way to an end; an edge is looked at once from
+/// behind, and once more when its part is met.
+struct Ways<'g> {
+    automaton: &'g ByteAutomaton,
+    /// By the state that an edge leads to: where it comes from, and its part if it has one.
+    into: Vec<Vec<(u32, Option<ExprId>)>>,
+    reached: Vec<bool>,
+}
+
+impl<'g> Ways<'g> {
+    fn new(automaton: &'g ByteAutomaton) -> Self {
+        let mut into = vec![Vec::new(); automaton.finals.len()];
+        for &(from, _, _, to) in &automaton.bytes {
+            into[to as usize].push((from, None));
+        }
+        for &(from, part, to) in &automaton.parts {
+            into[to as usize].push((from, Some(part)));
+        }
+        Self { automaton, into, reached: vec![false; automaton.finals.len()] }
+    }
+
+    /// The states from which a part leads to one with a way.
+    fn before(&self, part: ExprId) -> Vec<u32> {
+        let parts = &self.automaton.parts;
+        let first = parts.partition_point(|edge| edge.1 < part);
+        let edges = parts[first..].iter().take_while(|edge| edge.1 == part);
+        edges.filter(|edge| self.reached[edge.2 as usize]).map(|edge| edge.0).collect()
+    }
+
+    /// Adds states and what leads to them; whether there is a way from the start.
+    fn grow(&mut self, states: Vec<u32>, over_bytes: bool, has: impl Fn(ExprId) -> bool) -> bool {
+        let mut work = states;
+        while let Some(state) = work.pop() {
+            if std::mem::replace(&mut self.reached[state as usize], true) {
+                continue;
+            }
+            let into = self.into[state as usize].iter();
+            work.extend(into.filter(|(_, part)| part.map_or(over_bytes, &has)).map(|edge| edge.0));
+        }
+        self.reached[self.automaton.start as usize]
     }
 }
 
@@ -140,6 +221,9 @@ pub(crate) fn reachable(grammar: &Grammar, skip_lookahead: bool) -> Result<Vec<b
             match grammar.expr(id) {
                 Expr::Sequence(children) | Expr::Choice(children) => exprs.extend(children),
                 Expr::Repeat { body, .. } => exprs.push(*body),
+                Expr::Automaton(automaton) => {
+                    exprs.extend(automaton.parts.iter().map(|&(_, part, _)| part));
+                }
                 Expr::Rule(callee) => {
                     if !std::mem::replace(&mut seen[callee.index()], true) {
                         rules.push(*callee);
@@ -200,4 +284,76 @@ fn refuse_rule(grammar: &Grammar, rule: RuleId, skip_lookahead: bool) -> Option<
         message: format!("rule {:?}: {why}; drop it, or use the full vocabulary", rule.name),
         position: rule.position,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::{CallEdge, Callee, Described};
+    use crate::limits::Limits;
+    use crate::syntax;
+
+    fn call(from: u32, callee: Callee, (min, max): (u32, Option<u32>), to: u32) -> CallEdge {
+        CallEdge { from, callee, min, max, to }
+    }
+
+    /// Whether the root is nullable, and productive, with this in the macro's place.
+    fn facts(text: &str, meaning: Vec<Described>) -> (bool, bool) {
+        let grammar = syntax::parse(text, "root", &Limits::default()).expect("it is a grammar");
+        let id = grammar.macros()[0];
+        let grammar = grammar.with_meanings(&[(id, meaning)].into()).expect("it is sound");
+        assert!(grammar.macros().is_empty());
+        let facts = Analysis::new(&grammar);
+        (facts.nullable[0], facts.productive[0])
+    }
+
+    fn described(states: u32, finals: &[u32], bytes: &[(u32, u8, u8, u32)]) -> Described {
+        Described { states, start: 0, finals: finals.into(), bytes: bytes.into(), calls: vec![] }
+    }
+
+    #[test]
+    fn automata_are_passed_over_and_completed() {
+        let alone = "root ::= Regex(\"a\")";
+        assert_eq!(facts(alone, vec![described(1, &[0], &[])]), (true, true));
+        assert_eq!(facts(alone, vec![described(2, &[1], &[(0, 97, 97, 1)])]), (false, true));
+        assert_eq!(facts(alone, vec![described(2, &[], &[(0, 97, 97, 1)])]), (false, false));
+        assert_eq!(facts(alone, vec![described(2, &[1], &[(1, 97, 97, 0)])]), (false, false));
+    }
+
+    #[test]
+    fn what_is_called_counts() {
+        let letter = described(2, &[1], &[(0, 97, 97, 1)]);
+        let nothing = described(2, &[], &[(0, 97, 97, 1)]);
+        let empty = described(1, &[0], &[]);
+        for (inner, bounds, expected) in [
+            (&letter, (1, Some(1)), (false, true)),
+            (&letter, (0, Some(5)), (true, true)),
+            (&nothing, (2, None), (false, false)),
+            (&nothing, (0, None), (true, true)),
+            (&empty, (200, Some(300)), (true, true)),
+        ] {
+            let mut outer = described(3, &[2], &[]);
+            // One automaton is shared by two calls, one after the other.
+            outer.calls.push(call(0, Callee::Automaton(0), bounds, 1));
+            outer.calls.push(call(1, Callee::Automaton(0), bounds, 2));
+            let found = facts("root ::= Regex(\"a\")", vec![inner.clone(), outer]);
+            assert_eq!(found, expected, "{bounds:?}");
+        }
+    }
+
+    #[test]
+    fn rules_are_called_by_number() {
+        for (rule, expected) in [
+            ("\"\"", (true, true)),
+            ("\"b\"", (false, true)),
+            ("x", (false, false)),
+            ("\"b\" root", (false, false)),
+            ("\"b\" root | \"c\"", (false, true)),
+        ] {
+            let text = format!("root ::= TagDispatch((\"a\", x))\nx ::= {rule}");
+            let mut outer = described(2, &[1], &[]);
+            outer.calls.push(call(0, Callee::Rule(1), (1, Some(1)), 1));
+            assert_eq!(facts(&text, vec![outer]), expected, "{rule}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::counters::Counter;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, utf8};
 use crate::error::{Error, Result};
-use crate::grammar::{Expr, Grammar};
+use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
 use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,6 +22,10 @@ pub(crate) fn alphabet(grammar: &Grammar, work: &Work<'_>) -> Result<Alphabet> {
         work.spend(1)?;
         match expr {
             Expr::Literal(bytes) => bytes.iter().for_each(|&b| builder.add(b, b)),
+            Expr::Automaton(automaton) => {
+                work.spend(automaton.size())?;
+                automaton.bytes.iter().for_each(|&(_, first, last, _)| builder.add(first, last));
+            }
             Expr::Class(set) => {
                 work.spend(set.ranges().len())?;
                 for &(first, last) in set.ranges() {
@@ -54,12 +58,28 @@ pub(crate) fn shapes(grammar: &Grammar, work: &Work<'_>) -> Result<Vec<u32>> {
             }
             // Refused before it is lowered; equal to itself only.
             Expr::Macro(_) => (7, vec![i as u32]),
+            Expr::Automaton(automaton) => (8, shape_of(automaton, of)),
         };
         work.spend(1 + key.1.len() / 4)?;
         let next = ids.len() as u32;
         out.push(*ids.entry(key).or_insert(next));
     }
     Ok(out)
+}
+
+/// Equal for automata that are equal but for the ids of equal parts.
+fn shape_of(automaton: &ByteAutomaton, of: impl Fn(&ExprId) -> u32) -> Vec<u32> {
+    let mut key = Vec::with_capacity(2 + automaton.finals.len() + 4 * automaton.size());
+    key.extend([automaton.start, automaton.finals.len() as u32]);
+    key.extend(automaton.finals.iter().map(|&is_final| u32::from(is_final)));
+    key.push(automaton.bytes.len() as u32);
+    for &(from, first, last, to) in &automaton.bytes {
+        key.extend([from, u32::from(first) << 8 | u32::from(last), to]);
+    }
+    for (from, part, to) in &automaton.parts {
+        key.extend([*from, of(part), *to]);
+    }
+    key
 }
 
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
@@ -191,9 +211,34 @@ impl Lowering<'_, '_> {
             Expr::Repeat { body, min, max } => {
                 self.repeat(nfa, *body, (*min, *max), (from, to), work, rule)?;
             }
+            Expr::Automaton(automaton) => self.automaton(nfa, automaton, (from, to), work),
             Expr::Macro(_) => unreachable!("refused before"),
         }
         Ok(())
+    }
+
+    /// Its states are none of those that lead to it or away: it may come back to its start.
+    fn automaton(
+        &self,
+        nfa: &mut Nfa,
+        automaton: &ByteAutomaton,
+        (from, to): (u32, u32),
+        work: &mut Vec<(ExprId, u32, u32)>,
+    ) {
+        let states: Vec<u32> = automaton.finals.iter().map(|_| nfa.state()).collect();
+        let at = |state: u32| states[state as usize];
+        nfa.skip(from, at(automaton.start));
+        for (&state, &is_final) in states.iter().zip(&automaton.finals) {
+            if is_final {
+                nfa.skip(state, to);
+            }
+        }
+        for &(p, first, last, q) in &automaton.bytes {
+            for class in self.alphabet.classes(first, last) {
+                nfa.edge(at(p), u32::from(class), at(q));
+            }
+        }
+        work.extend(automaton.parts.iter().map(|&(p, part, q)| (part, at(p), at(q))));
     }
 
     fn byte_ranges(&self, nfa: &mut Nfa, ranges: &[(u8, u8)], from: u32, to: u32) {

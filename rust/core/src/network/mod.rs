@@ -156,7 +156,7 @@ impl Network {
     /// Those of [`Network::new`] and [`Work::spend`].
     pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Work<'_>) -> Result<Self> {
         // Three passes over all expressions.
-        work.spend(3 * grammar.exprs().len())?;
+        work.spend(3 * grammar.size())?;
         let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
         let facts = analysis::Analysis::new(grammar);
         let root = grammar.root();

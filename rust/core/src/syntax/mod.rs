@@ -46,7 +46,7 @@ use crate::limits::Limits;
 
 pub use equal::structurally_equal;
 pub use printed::repair_printed;
-pub use printer::print;
+pub use printer::{print, print_macro};
 
 /// Reads grammar text whose start rule is `root`.
 ///

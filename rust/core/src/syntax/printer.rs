@@ -3,16 +3,17 @@
 //! One rule a line, in the order of the grammar, in the part of the language that XGrammar reads
 //! too; ASCII only. Parentheses stand only where a reader would otherwise build another tree.
 //!
-//! Three things have no text, and the parser makes none of them: a literal's byte that belongs to no
-//! code point (it is written as `\u00HH`), a quote or backslash in a capture's name, and a macro
-//! that names a rule called `true`, `false` or like a number.
+//! Four things have no text, and the parser makes none of them: a literal's byte that belongs to no
+//! code point (it is written as `\u00HH`), a quote or backslash in a capture's name, a macro that
+//! names a rule called `true`, `false` or like a number, and the automaton that stands in a macro's
+//! place (it is written as `Automaton()`, which the parser refuses).
 //!
 //! Cost: linear in the text written. Nothing recurses.
 
 use std::fmt::Write;
 
 use crate::grammar::{CharSet, Expr, Grammar, Macro, MacroArgument, Rule};
-use crate::ids::ExprId;
+use crate::ids::{ExprId, RuleId};
 
 use super::escapes::first_code_point;
 use super::macros::is_macro;
@@ -42,10 +43,17 @@ pub(super) fn needs_parentheses(around: Around, inner: &Expr) -> bool {
 
 /// The text of a grammar. `parse` reads it back as an equal grammar.
 pub fn print(grammar: &Grammar) -> String {
-    let mut printer = Printer { grammar, out: String::new(), work: Vec::new() };
+    let mut printer = Printer::new(grammar);
     for rule in grammar.rules() {
         printer.rule(rule);
     }
+    printer.out
+}
+
+/// The text of a macro alone, in which the rule of number 7 is called `r7`.
+pub fn print_macro(grammar: &Grammar, call: &Macro) -> String {
+    let mut printer = Printer { numbered: true, ..Printer::new(grammar) };
+    printer.call(call);
     printer.out
 }
 
@@ -60,9 +68,15 @@ struct Printer<'g> {
     grammar: &'g Grammar,
     out: String,
     work: Vec<Work>,
+    /// Whether macros name rules by their numbers.
+    numbered: bool,
 }
 
-impl Printer<'_> {
+impl<'g> Printer<'g> {
+    fn new(grammar: &'g Grammar) -> Self {
+        Self { grammar, out: String::new(), work: Vec::new(), numbered: false }
+    }
+
     fn rule(&mut self, rule: &Rule) {
         self.out.push_str(&rule.name);
         self.options(rule);
@@ -140,6 +154,7 @@ impl Printer<'_> {
                 self.work.push(Work::Expr(*body, Around::Repeat));
             }
             Expr::Macro(call) => self.call(call),
+            Expr::Automaton(_) => self.out.push_str("Automaton()"),
         }
     }
 
@@ -206,6 +221,14 @@ impl Printer<'_> {
         self.out.push(')');
     }
 
+    fn named(&mut self, rule: RuleId) {
+        if self.numbered {
+            self.out.push_str(&format!("r{}", rule.index()));
+        } else {
+            self.out.push_str(&self.grammar.rule(rule).name);
+        }
+    }
+
     fn atom(&mut self, value: &MacroArgument) {
         match value {
             MacroArgument::Text(text) => literal(&mut self.out, text),
@@ -213,7 +236,7 @@ impl Printer<'_> {
             MacroArgument::Boolean(value) => {
                 self.out.push_str(if *value { "true" } else { "false" })
             }
-            MacroArgument::Rule(rule) => self.out.push_str(&self.grammar.rule(*rule).name),
+            MacroArgument::Rule(rule) => self.named(*rule),
             MacroArgument::Tuple(_) => self.out.push_str("()"),
         }
     }

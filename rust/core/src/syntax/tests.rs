@@ -743,5 +743,6 @@ fn kind(expr: &Expr) -> &'static str {
         Expr::Choice(_) => "choice",
         Expr::Repeat { .. } => "repeat",
         Expr::Macro(_) => "macro",
+        Expr::Automaton(_) => "automaton",
     }
 }

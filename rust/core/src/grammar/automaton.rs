@@ -1,0 +1,219 @@
+//! What a macro means: a finite automaton over bytes and calls.
+//!
+//! The core reads macros and does not know their meaning; whoever does hands over automata
+//! ([`Meaning`]), which take the macro's place in the arena ([`super::Grammar::with_meanings`]).
+//! So rules keep their names and numbers, and everything its place in the text.
+
+use super::{Expr, Grammar, GrammarBuilder};
+use crate::error::Position;
+use crate::ids::{ExprId, RuleId};
+use std::collections::HashMap;
+
+/// A finite automaton as an expression.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ByteAutomaton {
+    /// The state to begin in.
+    pub start: u32,
+    /// For each state whether it may stop there.
+    pub finals: Box<[bool]>,
+    /// Edges that read a byte: from, the first and the last byte, to.
+    pub bytes: Box<[(u32, u8, u8, u32)]>,
+    /// Edges that read a string of an expression: from, the expression, to; by expression.
+    pub parts: Box<[(u32, ExprId, u32)]>,
+}
+
+impl ByteAutomaton {
+    /// States and edges.
+    pub fn size(&self) -> usize {
+        self.finals.len() + self.bytes.len() + self.parts.len()
+    }
+
+    /// The states where it may stop.
+    pub fn ends(&self) -> Vec<u32> {
+        (0..).zip(&self.finals).filter(|(_, is_final)| **is_final).map(|(q, _)| q).collect()
+    }
+}
+
+/// What an edge of a [`Described`] automaton calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Callee {
+    /// A rule of the grammar, by its number.
+    Rule(usize),
+    /// An automaton of the same meaning, which must stand before this one.
+    Automaton(usize),
+}
+
+/// An edge of a [`Described`] automaton that calls, so many times in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct CallEdge {
+    /// The state it leads from.
+    pub from: u32,
+    /// What is called.
+    pub callee: Callee,
+    /// The least number of times.
+    pub min: u32,
+    /// The greatest number of times.
+    pub max: Option<u32>,
+    /// The state it leads to.
+    pub to: u32,
+}
+
+/// An automaton from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Described {
+    /// The number of states.
+    pub states: u32,
+    /// The state to begin in.
+    pub start: u32,
+    /// States where it may stop.
+    pub finals: Vec<u32>,
+    /// Edges that read a byte: from, the first and the last byte, to.
+    pub bytes: Vec<(u32, u8, u8, u32)>,
+    /// Edges that call.
+    pub calls: Vec<CallEdge>,
+}
+
+impl Described {
+    /// Whether every number names something; `automata` and `rules` are there to be called.
+    fn is_sound(&self, automata: usize, rules: usize) -> bool {
+        let is_state = |state: u32| state < self.states;
+        is_state(self.start)
+            && self.finals.iter().all(|&q| is_state(q))
+            && self.bytes.iter().all(|&(p, a, b, q)| is_state(p) && is_state(q) && a <= b)
+            && self.calls.iter().all(|edge| {
+                is_state(edge.from)
+                    && is_state(edge.to)
+                    && edge.max.is_none_or(|max| edge.min <= max)
+                    && match edge.callee {
+                        Callee::Rule(rule) => rule < rules,
+                        Callee::Automaton(other) => other < automata,
+                    }
+            })
+    }
+}
+
+/// The automata of one macro; the last is the macro's own.
+pub type Meaning = Vec<Described>;
+
+impl Grammar {
+    /// The same grammar with automata in place of macros. What has no meaning stays a macro.
+    ///
+    /// # Errors
+    /// `None` where a number in a meaning names nothing, or an expression is no macro.
+    pub fn with_meanings(&self, meanings: &HashMap<ExprId, Meaning>) -> Option<Grammar> {
+        let mut builder = GrammarBuilder::new();
+        let mut renamed: Vec<ExprId> = Vec::with_capacity(self.exprs.len());
+        for (index, expr) in self.exprs.iter().enumerate() {
+            let position = self.positions[index];
+            let new = |id: &ExprId| renamed[id.index()];
+            let id = match (expr, meanings.get(&ExprId::new(index))) {
+                (Expr::Macro(_), Some(meaning)) => {
+                    self.add_meaning(&mut builder, meaning, position)?
+                }
+                (_, Some(_)) => return None,
+                (Expr::Sequence(parts), None) => {
+                    builder.add(Expr::Sequence(parts.iter().map(new).collect()), position)
+                }
+                (Expr::Choice(parts), None) => {
+                    builder.add(Expr::Choice(parts.iter().map(new).collect()), position)
+                }
+                (&Expr::Repeat { ref body, min, max }, None) => {
+                    builder.add(Expr::Repeat { body: new(body), min, max }, position)
+                }
+                (Expr::Automaton(automaton), None) => {
+                    let parts = automaton.parts.iter().map(|&(p, part, q)| (p, new(&part), q));
+                    let parts = parts.collect();
+                    builder.add(
+                        Expr::Automaton(ByteAutomaton { parts, ..automaton.clone() }),
+                        position,
+                    )
+                }
+                (other, None) => builder.add(other.clone(), position),
+            };
+            renamed.push(id);
+        }
+        let mut rules = self.rules.clone();
+        for rule in &mut rules {
+            rule.body = renamed[rule.body.index()];
+            rule.lookahead = rule.lookahead.map(|id| renamed[id.index()]);
+        }
+        Some(builder.finish(rules, self.root))
+    }
+
+    fn add_meaning(
+        &self,
+        builder: &mut GrammarBuilder,
+        meaning: &Meaning,
+        position: Position,
+    ) -> Option<ExprId> {
+        let mut added: Vec<ExprId> = Vec::with_capacity(meaning.len());
+        for described in meaning {
+            if !described.is_sound(added.len(), self.rules.len()) {
+                return None;
+            }
+            // Calls of the same share one expression, here and in what calls this automaton.
+            let mut callees: HashMap<(Callee, u32, Option<u32>), ExprId> = HashMap::new();
+            let mut parts = Vec::with_capacity(described.calls.len());
+            for edge in &described.calls {
+                let key = (edge.callee, edge.min, edge.max);
+                let part = *callees.entry(key).or_insert_with(|| {
+                    let body = match edge.callee {
+                        Callee::Rule(rule) => builder.add(Expr::Rule(RuleId::new(rule)), position),
+                        Callee::Automaton(other) => added[other],
+                    };
+                    match (edge.min, edge.max) {
+                        (1, Some(1)) => body,
+                        (min, max) => builder.add(Expr::Repeat { body, min, max }, position),
+                    }
+                });
+                parts.push((edge.from, part, edge.to));
+            }
+            parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
+            let mut finals = vec![false; described.states as usize];
+            described.finals.iter().for_each(|&q| finals[q as usize] = true);
+            let automaton = ByteAutomaton {
+                start: described.start,
+                finals: finals.into(),
+                bytes: described.bytes.clone().into(),
+                parts: parts.into(),
+            };
+            added.push(builder.add(Expr::Automaton(automaton), position));
+        }
+        added.pop()
+    }
+
+    /// The macros that derivations from the root can reach, in the order of the text. What a
+    /// macro names counts as reached.
+    pub fn macros(&self) -> Vec<ExprId> {
+        let mut seen = vec![false; self.rules.len()];
+        let mut rules = vec![self.root];
+        seen[self.root.index()] = true;
+        let mut exprs = Vec::new();
+        let mut found = Vec::new();
+        while let Some(rule) = rules.pop() {
+            exprs.push(self.rule(rule).body);
+            while let Some(id) = exprs.pop() {
+                let mut reach = |rule: RuleId| {
+                    if !std::mem::replace(&mut seen[rule.index()], true) {
+                        rules.push(rule);
+                    }
+                };
+                match self.expr(id) {
+                    Expr::Sequence(parts) | Expr::Choice(parts) => exprs.extend(parts),
+                    Expr::Repeat { body, .. } => exprs.push(*body),
+                    Expr::Automaton(automaton) => {
+                        exprs.extend(automaton.parts.iter().map(|&(_, part, _)| part));
+                    }
+                    Expr::Rule(rule) => reach(*rule),
+                    Expr::Macro(call) => {
+                        call.rules().for_each(&mut reach);
+                        found.push(id);
+                    }
+                    Expr::Empty | Expr::Literal(_) | Expr::Class(_) => {}
+                }
+            }
+        }
+        found.sort_unstable_by_key(|&id| self.position(id));
+        found
+    }
+}
