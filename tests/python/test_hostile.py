@@ -54,6 +54,7 @@ CHILD = """
 import json, resource, sys, threading, time
 gigabytes, seconds, stack = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+import builtins
 from tokfold import *
 import tokfold.recognition, tokfold.classes, tokfold.grammar
 resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
@@ -88,7 +89,7 @@ def both(text, sample, vocabulary=WORDS):
         step("recognized", lambda: recognize(grammar, sample))
 
 def main():
-    exec(compile(sys.stdin.read(), "case", "exec"), globals())
+    exec(builtins.compile(sys.stdin.read(), "case", "exec"), globals())
 
 if stack:
     threading.stack_size(stack)

@@ -8,7 +8,6 @@
 mod canonical;
 mod companions;
 mod displacement;
-mod frames;
 
 pub use displacement::AutomatonSize;
 
