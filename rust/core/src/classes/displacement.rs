@@ -16,9 +16,10 @@
 //! bound on it gives the same result on every machine.
 
 use super::companions::companions;
+use crate::hash::hash_of;
 use crate::limits::Limits;
 use crate::network::{Adjacency, BOTTOM, Network};
-use crate::stacks::{Entry, LABEL, NONE, OverBudget, SetId, Stepper, hash_of, sort_pairs};
+use crate::stacks::{Entry, LABEL, NONE, OverBudget, SetId, Stepper, sort_pairs};
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 

@@ -6,9 +6,7 @@
 mod sets;
 mod sweep;
 
-pub(crate) use sets::{
-    Entry, LABEL, NONE, OverBudget, REST, SetId, StackSets, hash_of, sort_pairs,
-};
+pub(crate) use sets::{Entry, LABEL, NONE, OverBudget, REST, SetId, StackSets, sort_pairs};
 
 use crate::network::{Network, contains};
 use rustc_hash::FxHashMap;

@@ -11,10 +11,10 @@
 //! the tops after a comma are the remaining keys, for each key one fewer, and everything
 //! that is done to the shared part is done once.
 
+use crate::hash::hash_of;
 use crate::network::BOTTOM;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
-use std::hash::{Hash, Hasher};
 
 /// A stack set.
 pub(crate) type SetId = u32;
@@ -66,12 +66,6 @@ pub(crate) struct StackSets {
     pub(crate) work: u64,
     /// `work` may not pass this.
     pub(crate) allowance: u64,
-}
-
-pub(crate) fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
-    let mut hasher = rustc_hash::FxHasher::default();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl StackSets {
