@@ -720,8 +720,8 @@ LONG_WORK = """
         tokens = [bytes([b]) for b in range(256)]
     else:
         text = GRAMMAR
-        digests = (hashlib.sha256(str(i).encode()).digest() for i in range(80_000))
-        tokens = (bytes(b"abc"[b % 3] for b in d[: 1 + d[-1] % 12]) for d in digests)
+        digests = (hashlib.sha256(str(i).encode()).digest() for i in range(100_000))
+        tokens = (bytes(b"abc"[b % 3] for b in d[: 1 + d[-1] % 30]) for d in digests)
         tokens = list(dict.fromkeys(tokens))
     grammar, vocabulary = Grammar.from_ebnf(text), Vocabulary(tokens)
     print("go", flush=True)

@@ -37,6 +37,9 @@ const OVER: u32 = u32::MAX - 1;
 /// Pops nested deeper than this are over budget: making states canonical recurses along them.
 const MAX_NESTING: u32 = 500;
 
+/// Work units before the first pause of a step.
+const PACE: u64 = 4_000_000;
+
 /// Frames written between two looks for an end of the work.
 pub(crate) const POLL_EVERY: usize = 1 << 17;
 
@@ -71,6 +74,9 @@ pub(crate) struct DisplacementAutomaton<'a> {
     table: HashTable<DisplacementId>,
     transitions: Vec<DisplacementId>,
     max_bytes: usize,
+    /// What work may reach, and how much of it is done between two pauses.
+    allowance: u64,
+    pace: u64,
     start: DisplacementId,
 }
 
@@ -110,6 +116,8 @@ impl<'a> DisplacementAutomaton<'a> {
             table: HashTable::new(),
             transitions: Vec::new(),
             max_bytes: limits.max_automaton_bytes,
+            allowance: u64::MAX,
+            pace: PACE,
             start: DEAD,
         };
         out.stepper.sets.max_depth = limits.max_stack_depth;
@@ -144,9 +152,25 @@ impl<'a> DisplacementAutomaton<'a> {
         self.stepper.sets.work
     }
 
-    /// From here on work may reach `allowance` and no more.
+    /// From here on work may reach `allowance` and no more. After every so much it pauses: what
+    /// was under way ends as if over budget, and can be asked for again after [`Self::resume`].
     pub(crate) fn allow(&mut self, allowance: u64) {
-        self.stepper.sets.allowance = allowance;
+        self.allowance = allowance;
+        self.pace = PACE;
+        self.stepper.sets.allowance = allowance.min(self.work().saturating_add(PACE));
+    }
+
+    /// Whether the last answer was "over budget" for a pause only.
+    pub(crate) fn is_paused(&self) -> bool {
+        let sets = &self.stepper.sets;
+        sets.work > sets.allowance && sets.allowance < self.allowance
+    }
+
+    /// Goes on after a pause; the next comes later, so that any single step is done in the end.
+    pub(crate) fn resume(&mut self) {
+        self.pace = self.pace.saturating_mul(2);
+        let next = self.work().saturating_add(self.pace);
+        self.stepper.sets.allowance = self.allowance.min(next);
     }
 
     /// What is alive in a state, and its popped entries.
@@ -333,6 +357,9 @@ impl<'a> DisplacementAutomaton<'a> {
             let slot = self.slot(state, class);
             if self.transitions[slot] == UNKNOWN {
                 result = self.make_one(state, class);
+                if result.is_err() && self.is_paused() {
+                    return result;
+                }
                 self.transitions[slot] = *result.as_ref().unwrap_or(&OVER);
             }
         }
