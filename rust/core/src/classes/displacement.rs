@@ -340,8 +340,12 @@ impl<'a> DisplacementAutomaton<'a> {
     /// Makes a transition after those of the continuations beneath, deepest first.
     fn make(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
         let mut work = vec![state];
-        let mut result = Ok(DEAD);
         while let Some(&state) = work.last() {
+            let slot = self.slot(state, class);
+            if self.transitions[slot] != UNKNOWN {
+                work.pop(); // several asked for it
+                continue;
+            }
             let (_, a, b) = self.states[state as usize];
             let before = work.len();
             for i in a..b {
@@ -350,20 +354,18 @@ impl<'a> DisplacementAutomaton<'a> {
                     work.push(beneath);
                 }
             }
-            if work.len() > before {
-                continue;
-            }
-            work.pop();
-            let slot = self.slot(state, class);
-            if self.transitions[slot] == UNKNOWN {
-                result = self.make_one(state, class);
-                if result.is_err() && self.is_paused() {
-                    return result;
+            if work.len() == before {
+                let made = self.make_one(state, class);
+                if made.is_err() && self.is_paused() {
+                    return made;
                 }
-                self.transitions[slot] = *result.as_ref().unwrap_or(&OVER);
+                self.transitions[slot] = made.unwrap_or(OVER);
             }
         }
-        result
+        match self.transitions[self.slot(state, class)] {
+            OVER => Err(OverBudget),
+            known => Ok(known),
+        }
     }
 
     /// Makes a transition when those of the continuations beneath are known.

@@ -10,6 +10,7 @@ use crate::network::{Network, contains};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
+use std::sync::Arc;
 
 /// Where each rule stands among those that begin with each other: callers first.
 pub(super) struct Order {
@@ -20,6 +21,8 @@ pub(super) struct Order {
 }
 
 const NO_PLACE: u32 = u32::MAX;
+/// Calls looked at that count as one unit of work.
+const CALLS_OF_WORK: u64 = 4;
 
 impl Order {
     fn new(network: &Network) -> Self {
@@ -76,7 +79,7 @@ impl Beneath {
 /// Room for sweeps.
 #[derive(Default)]
 pub(super) struct Sweep {
-    order: Option<Order>,
+    order: Option<Arc<Order>>,
     /// For each called rule, by its place, what stands beneath.
     called: Vec<Beneath>,
     /// The places of called rules that have not been gone through, the first first.
@@ -111,13 +114,16 @@ impl Sweep {
         set: SetId,
         class: u8,
     ) -> Result<SetId, OverBudget> {
-        let order = self.order.take().unwrap_or_else(|| Order::new(network));
+        let order = self.order.get_or_insert_with(|| Arc::new(Order::new(network))).clone();
         self.called.resize_with(order.starts.len(), Beneath::default);
         let mut work = vec![set];
         while let Some(set) = work.pop() {
             if let Some((left, right)) = sets.halves(set) {
                 work.extend([left, right]);
                 continue;
+            }
+            if sets.work > sets.allowance {
+                return Err(OverBudget);
             }
             let mut index = 0;
             while let Some(&(state, beneath)) = sets.list(set).get(index) {
@@ -146,7 +152,6 @@ impl Sweep {
                 return Err(OverBudget);
             }
         }
-        self.order = Some(order);
         self.out.take(sets)
     }
 
@@ -178,13 +183,14 @@ impl Sweep {
                 self.out.add(sets, beneath);
             }
         }
-        for call in network.calls(state).iter() {
+        let calls = network.calls(state);
+        sets.work += 1 + calls.len() as u64 / CALLS_OF_WORK;
+        for call in calls.iter() {
             if contains(network.first(call.start), class) {
                 let returns = [(call.to, beneath)];
                 let entries = &returns[..usize::from(network.stays(call.to))];
                 let set = if network.is_final(call.to) { beneath } else { NONE };
                 self.call(sets, order.place_of[call.start as usize], entries, set);
-                sets.work += 1;
             }
         }
     }
