@@ -751,9 +751,9 @@ def test_ctrl_c(tmp_path, kind, text):
         assert process.poll() is None, "the work was not long"
         process.send_signal(signal.SIGINT)
         sent = time.monotonic()
-        out, err = process.communicate(timeout=4)
-        # One second, and one for a machine that does other things as well.
-        assert time.monotonic() - sent < 2
+        # A guard, not a measure: the machine may do other things as well.
+        out, err = process.communicate(timeout=10)
+        assert time.monotonic() - sent < 8
     finally:
         process.kill()
         process.wait()
