@@ -27,7 +27,7 @@ __all__ = ["ProgressCallback", "TokenClasses", "compile_classes"]
 ProgressCallback = Callable[[int, int], None]
 
 KIND = "token-classes"
-ALGORITHM = 3
+ALGORITHM = 4
 """Raised whenever the same input may give other classes, so that caches do not mix them."""
 
 

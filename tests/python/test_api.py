@@ -717,8 +717,8 @@ LONG_WORK = """
         tokens = [bytes([b]) for b in range(256)]
     else:
         text = GRAMMAR
-        digests = (hashlib.sha256(str(i).encode()).digest() for i in range(80_000))
-        tokens = (bytes(b"abc"[b % 3] for b in d[: 1 + d[-1] % 12]) for d in digests)
+        digests = (hashlib.sha256(str(i).encode()).digest() for i in range(100_000))
+        tokens = (bytes(b"abc"[b % 3] for b in d[: 1 + d[-1] % 30]) for d in digests)
         tokens = list(dict.fromkeys(tokens))
     grammar, vocabulary = Grammar.from_ebnf(text), Vocabulary(tokens)
     print("go", flush=True)
@@ -748,9 +748,9 @@ def test_ctrl_c(tmp_path, kind, text):
         assert process.poll() is None, "the work was not long"
         process.send_signal(signal.SIGINT)
         sent = time.monotonic()
-        out, err = process.communicate(timeout=4)
-        # One second, and one for a machine that does other things as well.
-        assert time.monotonic() - sent < 2
+        # A guard, not a measure: the machine may do other things as well.
+        out, err = process.communicate(timeout=10)
+        assert time.monotonic() - sent < 8
     finally:
         process.kill()
         process.wait()

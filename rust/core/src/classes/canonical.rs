@@ -6,9 +6,8 @@
 //! does there. So the states where tokens end, a few thousand, are made canonical once: each
 //! frame gets one continuation, the union of all it has, recursively.
 
-use super::displacement::{DisplacementAutomaton, DisplacementId, FramePair};
-use super::frames::FrameSets;
-use crate::stacks::OverBudget;
+use super::displacement::{DisplacementAutomaton, DisplacementId, Popped};
+use crate::stacks::{NONE, OverBudget, SetId, sort_pairs};
 use rustc_hash::FxHashMap;
 
 /// Remembers canonical states and unions of them.
@@ -40,25 +39,25 @@ impl Canonical {
 
     /// The canonical state of these entries; continuations are canonical, and a frame may have
     /// several.
+    // Apart from what recurses, so that its frame is not on the stack many times.
+    #[inline(never)]
     fn assemble(
         &mut self,
         automaton: &mut DisplacementAutomaton<'_>,
-        mut alive: Vec<FramePair>,
-        mut popped: Vec<FramePair>,
+        alive: SetId,
+        mut popped: Vec<Popped>,
     ) -> Result<DisplacementId, OverBudget> {
-        automaton.group(&mut alive);
-        automaton.group(&mut popped);
-        if overlaps(&automaton.frames, &popped) {
-            let mut pairs = spread(&automaton.frames, &popped);
-            pairs.sort_unstable();
+        automaton.group(&mut popped)?;
+        if let Some(pairs) = overlapping(automaton, &popped) {
+            automaton.spend(pairs.len())?;
             let mut single: Vec<(DisplacementId, u32)> = Vec::with_capacity(pairs.len());
             for group in pairs.chunk_by(|a, b| a.0 == b.0) {
                 let states: Vec<DisplacementId> = group.iter().map(|g| g.1).collect();
                 single.push((self.unite(automaton, states)?, group[0].0));
             }
-            popped = gather(&mut automaton.frames, single);
+            popped = gather(automaton, single)?;
         }
-        Ok(automaton.intern(&alive, &popped))
+        Ok(automaton.intern(alive, &popped))
     }
 
     /// The union of canonical states, which come sorted and distinct.
@@ -73,58 +72,45 @@ impl Canonical {
         if let Some(&known) = self.unions.get(&states) {
             return Ok(known);
         }
-        let mut alive = Vec::new();
+        let mut alive = NONE;
         let mut popped = Vec::new();
         for &state in &states {
             let (a, p) = automaton.parts(state);
-            alive.extend(a);
+            alive = automaton.unite_stacks(alive, a)?;
             popped.extend(p);
         }
-        let mut pairs = spread(&automaton.frames, &alive);
-        pairs.sort_unstable();
-        pairs.dedup();
-        automaton.spend(pairs.len())?;
-        let mut single = Vec::with_capacity(pairs.len());
-        for group in pairs.chunk_by(|a, b| a.0 == b.0) {
-            let mut set = group[0].1;
-            for &(_, other) in &group[1..] {
-                set = automaton.unite_stacks(set, other)?;
-            }
-            single.push((set, group[0].0));
-        }
-        let alive = gather(&mut automaton.frames, single);
         let united = self.assemble(automaton, alive, popped)?;
         self.unions.insert(states, united);
         Ok(united)
     }
 }
 
-/// Whether a frame is in two of the entries.
-fn overlaps(frames: &FrameSets, entries: &[FramePair]) -> bool {
+/// Each frame with each of its continuations, sorted, if some frame has more than one.
+fn overlapping(
+    automaton: &DisplacementAutomaton<'_>,
+    entries: &[Popped],
+) -> Option<Vec<(u32, DisplacementId)>> {
     if entries.len() < 2 {
-        return false;
+        return None;
     }
-    let mut all: Vec<u32> = entries.iter().flat_map(|e| frames.frames(e.1)).copied().collect();
-    all.sort_unstable();
-    all.windows(2).any(|w| w[0] == w[1])
+    let mut pairs: Vec<(u32, DisplacementId)> = Vec::new();
+    for &(continuation, labels) in entries {
+        pairs.extend(automaton.frames(labels).map(|frame| (frame, continuation)));
+    }
+    sort_pairs(&mut pairs);
+    pairs.windows(2).any(|w| w[0].0 == w[1].0).then_some(pairs)
 }
 
-/// Each frame with each of its values.
-fn spread(frames: &FrameSets, entries: &[FramePair]) -> Vec<(u32, u32)> {
-    entries
-        .iter()
-        .flat_map(|&(value, set)| frames.frames(set).iter().map(move |&f| (f, value)))
-        .collect()
-}
-
-/// Pairs of a value and a frame, the frames distinct, as entries sorted by value.
-fn gather(frames: &mut FrameSets, mut pairs: Vec<(u32, u32)>) -> Vec<FramePair> {
-    pairs.sort_unstable();
-    pairs
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|group| {
-            let members: Vec<u32> = group.iter().map(|g| g.1).collect();
-            (group[0].0, frames.add(&members))
-        })
-        .collect()
+/// Pairs of a continuation and a frame, the frames distinct, as entries sorted by continuation.
+fn gather(
+    automaton: &mut DisplacementAutomaton<'_>,
+    mut pairs: Vec<(DisplacementId, u32)>,
+) -> Result<Vec<Popped>, OverBudget> {
+    sort_pairs(&mut pairs);
+    let mut out = Vec::new();
+    for group in pairs.chunk_by(|a, b| a.0 == b.0) {
+        let frames: Vec<u32> = group.iter().map(|g| g.1).collect();
+        out.push((group[0].0, automaton.labels(&frames)?));
+    }
+    Ok(out)
 }

@@ -2,23 +2,26 @@
 //!
 //! A state says what the bytes read so far do to a stack nobody knows. For each frame that may
 //! have been on top:
-//! - *alive*: the set of stacks that now stand in place of the frame, above the unknown rest;
+//! - *alive*: the stacks that now stand in place of the frame, above the unknown rest;
 //! - *popped*: the frame was popped somewhere on the way; what the bytes since then do to the
 //!   stack beneath is a displacement state again, restricted to the frames that can stand beneath.
 //!
-//! Frames with the same alive set, and frames with the same continuation beneath, are kept
-//! together. States are hash-consed and transitions made when first needed; two tokens are in one
-//! class when they lead to the same state.
+//! What is alive is one stack set for all frames: each stack ends in a *label*, the frame in whose
+//! place it stands. So a byte is read once for all frames whose stacks begin alike, and a label
+//! that comes to the top is a frame that has just been popped. Frames with the same continuation
+//! beneath are kept together, as a set of labels. States are hash-consed and transitions made when
+//! first needed; two tokens are in one class when they lead to the same state.
 //!
 //! Cost is counted, not timed ("work": entries of stack sets and of states written), so that a
 //! bound on it gives the same result on every machine.
 
 use super::companions::companions;
-use super::frames::{FrameSetId, FrameSets};
+use crate::hash::hash_of;
 use crate::limits::Limits;
 use crate::network::{Adjacency, BOTTOM, Network};
-use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper, hash_of, sort_pairs};
+use crate::stacks::{Entry, LABEL, NONE, OverBudget, SetId, Stepper, sort_pairs};
 use hashbrown::HashTable;
+use rustc_hash::FxHashMap;
 
 /// A displacement state.
 pub(crate) type DisplacementId = u32;
@@ -26,13 +29,16 @@ pub(crate) type DisplacementId = u32;
 /// No stack survives: the token is never valid.
 pub(crate) const DEAD: DisplacementId = 0;
 
-/// A value, and the frames that have it: an alive set, or a continuation beneath.
-pub(crate) type FramePair = (u32, FrameSetId);
+/// A continuation beneath, and the labels of the frames that have it.
+pub(crate) type Popped = (DisplacementId, SetId);
 
 const UNKNOWN: u32 = u32::MAX;
 const OVER: u32 = u32::MAX - 1;
-/// Pops nested deeper than this are over budget: a transition recurses along them.
+/// Pops nested deeper than this are over budget: making states canonical recurses along them.
 const MAX_NESTING: u32 = 500;
+
+/// Work units before the first pause of a step.
+const PACE: u64 = 4_000_000;
 
 /// Frames written between two looks for an end of the work.
 pub(crate) const POLL_EVERY: usize = 1 << 17;
@@ -54,19 +60,23 @@ impl From<OverBudget> for Stopped {
 pub(crate) struct DisplacementAutomaton<'a> {
     network: &'a Network,
     stepper: Stepper<&'a Network>,
-    pub(crate) frames: FrameSets,
     num_classes: usize,
     /// For each frame the number of its adjacency set.
     beneath_of: Vec<u32>,
     /// For each adjacency set the displacement of the empty string on its frames.
     beneath: Vec<DisplacementId>,
-    /// States: alive entries, then popped entries, flat.
-    pairs: Vec<FramePair>,
-    bounds: Vec<(u32, u32, u32)>,
+    /// For a set of labels the entries of frames popped with nothing read since.
+    popped_now: FxHashMap<SetId, Vec<Popped>>,
+    /// For each state what is alive, and the range of its popped entries.
+    states: Vec<(SetId, u32, u32)>,
+    popped: Vec<Popped>,
     nesting: Vec<u32>,
     table: HashTable<DisplacementId>,
     transitions: Vec<DisplacementId>,
     max_bytes: usize,
+    /// What work may reach, and how much of it is done between two pauses.
+    allowance: u64,
+    pace: u64,
     start: DisplacementId,
 }
 
@@ -94,22 +104,24 @@ impl<'a> DisplacementAutomaton<'a> {
         let mut out = Self {
             network,
             stepper: Stepper::new(network),
-            frames: FrameSets::new(),
             num_classes: network.alphabet().len(),
             beneath_of: (0..network.len() as u32)
                 .map(|q| adjacency.set_of_rule(network.rule_of(q)))
                 .collect(),
             beneath: Vec::new(),
-            pairs: Vec::new(),
-            bounds: Vec::new(),
+            popped_now: FxHashMap::default(),
+            states: Vec::new(),
+            popped: Vec::new(),
             nesting: Vec::new(),
             table: HashTable::new(),
             transitions: Vec::new(),
             max_bytes: limits.max_automaton_bytes,
+            allowance: u64::MAX,
+            pace: PACE,
             start: DEAD,
         };
         out.stepper.sets.max_depth = limits.max_stack_depth;
-        out.intern(&[], &[]);
+        out.intern(NONE, &[]);
         let mut written = 0;
         for set in adjacency.sets() {
             written += 1 + set.len();
@@ -122,8 +134,8 @@ impl<'a> DisplacementAutomaton<'a> {
                     return Err(Stopped::Cancelled);
                 }
             }
-            let alive = out.identity(set.iter().copied())?;
-            let id = out.intern(&alive, &[]);
+            let alive = out.identity(set)?;
+            let id = out.intern(alive, &[]);
             out.beneath.push(id);
         }
         out.start = out.initial(limits, go_on)?;
@@ -140,15 +152,42 @@ impl<'a> DisplacementAutomaton<'a> {
         self.stepper.sets.work
     }
 
-    /// From here on work may reach `allowance` and no more.
+    /// From here on work may reach `allowance` and no more. After every so much it pauses: what
+    /// was under way ends as if over budget, and can be asked for again after [`Self::resume`].
     pub(crate) fn allow(&mut self, allowance: u64) {
-        self.stepper.sets.allowance = allowance;
+        self.allowance = allowance;
+        self.pace = PACE;
+        self.stepper.sets.allowance = allowance.min(self.work().saturating_add(PACE));
     }
 
-    /// The alive and the popped entries of a state.
-    pub(crate) fn parts(&self, state: DisplacementId) -> (Vec<FramePair>, Vec<FramePair>) {
-        let (a, b, c) = self.bounds[state as usize];
-        (self.pairs[a as usize..b as usize].to_vec(), self.pairs[b as usize..c as usize].to_vec())
+    /// Whether the last answer was "over budget" for a pause only.
+    pub(crate) fn is_paused(&self) -> bool {
+        let sets = &self.stepper.sets;
+        sets.work > sets.allowance && sets.allowance < self.allowance
+    }
+
+    /// Goes on after a pause; the next comes later, so that any single step is done in the end.
+    pub(crate) fn resume(&mut self) {
+        self.pace = self.pace.saturating_mul(2);
+        let next = self.work().saturating_add(self.pace);
+        self.stepper.sets.allowance = self.allowance.min(next);
+    }
+
+    /// What is alive in a state, and its popped entries.
+    pub(crate) fn parts(&self, state: DisplacementId) -> (SetId, Vec<Popped>) {
+        let (alive, a, b) = self.states[state as usize];
+        (alive, self.popped[a as usize..b as usize].to_vec())
+    }
+
+    /// The frames of a set of labels, ascending.
+    pub(crate) fn frames(&self, labels: SetId) -> impl Iterator<Item = u32> {
+        self.stepper.sets.entries(labels).into_iter().map(|entry| entry.0 & !LABEL)
+    }
+
+    /// The set of the labels of these frames, which are sorted and distinct.
+    pub(crate) fn labels(&mut self, frames: &[u32]) -> Result<SetId, OverBudget> {
+        let entries: Vec<Entry> = frames.iter().map(|&frame| (LABEL | frame, NONE)).collect();
+        self.stepper.sets.add(&entries)
     }
 
     /// The union of two stack sets.
@@ -165,31 +204,26 @@ impl<'a> DisplacementAutomaton<'a> {
     /// How large it has become.
     pub(crate) fn size(&self) -> AutomatonSize {
         AutomatonSize {
-            states: self.bounds.len(),
+            states: self.states.len(),
             stack_sets: self.stepper.sets.len(),
             bytes: self.stepper.bytes()
-                + self.frames.bytes()
-                + self.pairs.capacity() * 8
-                + self.bounds.capacity() * 16
+                + self.popped.capacity() * 8
+                + self.states.capacity() * 16
                 + self.table.capacity() * 5
                 + self.transitions.capacity() * 4,
             work: self.stepper.sets.work,
         }
     }
 
-    /// Frames whose alive set is themselves, grouped as states group them.
-    fn identity(
-        &mut self,
-        frames: impl Iterator<Item = u32>,
-    ) -> Result<Vec<FramePair>, OverBudget> {
-        let mut alive = Vec::new();
-        for frame in frames {
-            let set =
-                if frame == BOTTOM { REST } else { self.stepper.sets.add(&[(frame, REST)])? };
-            alive.push((set, self.frames.add(&[frame])));
+    /// Frames in whose place they themselves stand; the bottom as the bare bottom, which reads
+    /// nothing.
+    fn identity(&mut self, frames: &[u32]) -> Result<SetId, OverBudget> {
+        let mut entries: Vec<Entry> = Vec::with_capacity(frames.len());
+        for &frame in frames {
+            let beneath = if frame == BOTTOM { NONE } else { self.labels(&[frame])? };
+            entries.push((frame, beneath));
         }
-        alive.sort_unstable();
-        Ok(alive)
+        self.stepper.sets.collect(&mut entries, &[])
     }
 
     /// The start: what can be on top after a byte was read, and the start of the text, each with
@@ -203,74 +237,79 @@ impl<'a> DisplacementAutomaton<'a> {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<DisplacementId, Stopped> {
         let network = self.network;
-        let mut alive = Vec::new();
-        let mut popped = Vec::new();
-        for (q, set) in
-            companions(network, &mut self.stepper, limits, go_on)?.into_iter().enumerate()
-        {
-            let Some(set) = set else { continue };
-            let (stacks, pops) = self.without_rest(set)?;
-            if stacks != NONE {
-                alive.push((stacks, self.frames.add(&[q as u32])));
-            }
-            if pops {
-                popped.push(q as u32);
+        let mut entries = Vec::new();
+        let companions = companions(network, &mut self.stepper, limits, go_on)?;
+        for (q, set) in companions.into_iter().enumerate() {
+            if let Some(set) = set {
+                let labelled = self.labelled(set, q as u32)?;
+                self.stepper.sets.entries_into(labelled, &mut entries);
             }
         }
-        self.group(&mut alive);
-        let popped = self.popped_now(&popped);
-        Ok(self.intern(&alive, &popped))
+        let all = self.stepper.sets.collect(&mut entries, &[])?;
+        let (alive, labels) = self.stepper.sets.without_labels(all)?;
+        let popped = self.popped_now(labels)?;
+        Ok(self.intern(alive, &popped))
     }
 
-    /// The set without the bare rest, and whether that was in it.
-    fn without_rest(&mut self, set: SetId) -> Result<(SetId, bool), OverBudget> {
-        if !self.stepper.sets.has_rest(set) {
-            return Ok((set, false));
+    /// The set with the label of a frame in place of the unknown rest.
+    fn labelled(&mut self, set: SetId, frame: u32) -> Result<SetId, OverBudget> {
+        let mut entries = self.stepper.sets.entries(set);
+        for entry in &mut entries {
+            // Companions are a few levels deep.
+            *entry = match *entry {
+                (BOTTOM, _) => (LABEL | frame, NONE),
+                (top, beneath) => (top, self.labelled(beneath, frame)?),
+            };
         }
-        Ok((self.stepper.sets.without_rest(set)?, true))
+        self.stepper.sets.add(&entries)
     }
 
     /// Entries for frames popped with nothing read since: sorted by continuation.
-    fn popped_now(&mut self, frames: &[u32]) -> Vec<FramePair> {
+    fn popped_now(&mut self, labels: SetId) -> Result<Vec<Popped>, OverBudget> {
+        if labels == NONE {
+            return Ok(Vec::new());
+        }
+        if let Some(known) = self.popped_now.get(&labels) {
+            return Ok(known.clone());
+        }
         let mut by_set: Vec<(u32, u32)> =
-            frames.iter().map(|&f| (self.beneath_of[f as usize], f)).collect();
-        by_set.sort_unstable();
-        let mut out: Vec<FramePair> = by_set
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|group| {
-                let members: Vec<u32> = group.iter().map(|g| g.1).collect();
-                (self.beneath[group[0].0 as usize], self.frames.add(&members))
-            })
-            .filter(|entry| entry.0 != DEAD)
-            .collect();
-        out.sort_unstable();
-        out
+            self.frames(labels).map(|f| (self.beneath_of[f as usize], f)).collect();
+        sort_pairs(&mut by_set);
+        let mut out = Vec::new();
+        for group in by_set.chunk_by(|a, b| a.0 == b.0) {
+            let continuation = self.beneath[group[0].0 as usize];
+            if continuation != DEAD {
+                let frames: Vec<u32> = group.iter().map(|g| g.1).collect();
+                out.push((continuation, self.labels(&frames)?));
+            }
+        }
+        self.group(&mut out)?;
+        self.popped_now.insert(labels, out.clone());
+        Ok(out)
     }
 
-    /// The state with these entries, each list sorted by its first part, which is distinct.
-    pub(crate) fn intern(&mut self, alive: &[FramePair], popped: &[FramePair]) -> DisplacementId {
+    /// The state with these parts; the popped entries are sorted by their first part, which is
+    /// distinct.
+    pub(crate) fn intern(&mut self, alive: SetId, popped: &[Popped]) -> DisplacementId {
         let hash = hash_of(&(alive, popped));
         let found = self.table.find(hash, |&id| {
-            let (a, b, c) = self.bounds[id as usize];
-            self.pairs[a as usize..b as usize] == *alive
-                && self.pairs[b as usize..c as usize] == *popped
+            let (other, a, b) = self.states[id as usize];
+            other == alive && self.popped[a as usize..b as usize] == *popped
         });
         if let Some(&id) = found {
             return id;
         }
-        let id = self.bounds.len() as DisplacementId;
-        let a = self.pairs.len() as u32;
-        self.pairs.extend_from_slice(alive);
-        let b = self.pairs.len() as u32;
-        self.pairs.extend_from_slice(popped);
-        self.bounds.push((a, b, self.pairs.len() as u32));
+        let id = self.states.len() as DisplacementId;
+        let a = self.popped.len() as u32;
+        self.popped.extend_from_slice(popped);
+        self.states.push((alive, a, self.popped.len() as u32));
         let nesting = popped.iter().map(|e| self.nesting[e.0 as usize] + 1).max().unwrap_or(0);
         self.nesting.push(nesting);
         self.transitions.resize(self.transitions.len() + self.num_classes, UNKNOWN);
-        let (bounds, pairs) = (&self.bounds, &self.pairs);
+        let (states, all) = (&self.states, &self.popped);
         self.table.insert_unique(hash, id, |&id| {
-            let (a, b, c) = bounds[id as usize];
-            hash_of(&(&pairs[a as usize..b as usize], &pairs[b as usize..c as usize]))
+            let (alive, a, b) = states[id as usize];
+            hash_of(&(alive, &all[a as usize..b as usize]))
         });
         id
     }
@@ -286,75 +325,79 @@ impl<'a> DisplacementAutomaton<'a> {
         state: DisplacementId,
         class: u8,
     ) -> Result<DisplacementId, OverBudget> {
-        let slot = state as usize * self.num_classes + class as usize;
-        match self.transitions[slot] {
-            UNKNOWN => {
-                let result = self.make(state, class);
-                self.transitions[slot] = *result.as_ref().unwrap_or(&OVER);
-                result
-            }
+        match self.transitions[self.slot(state, class)] {
+            UNKNOWN => self.make(state, class),
             OVER => Err(OverBudget),
             known => Ok(known),
         }
     }
 
+    #[inline]
+    fn slot(&self, state: DisplacementId, class: u8) -> usize {
+        state as usize * self.num_classes + class as usize
+    }
+
+    /// Makes a transition after those of the continuations beneath, deepest first.
     fn make(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
+        let mut work = vec![state];
+        while let Some(&state) = work.last() {
+            let slot = self.slot(state, class);
+            if self.transitions[slot] != UNKNOWN {
+                work.pop(); // several asked for it
+                continue;
+            }
+            let (_, a, b) = self.states[state as usize];
+            let before = work.len();
+            for i in a..b {
+                let beneath = self.popped[i as usize].0;
+                if self.transitions[self.slot(beneath, class)] == UNKNOWN {
+                    work.push(beneath);
+                }
+            }
+            if work.len() == before {
+                let made = self.make_one(state, class);
+                if made.is_err() && self.is_paused() {
+                    return made;
+                }
+                self.transitions[slot] = made.unwrap_or(OVER);
+            }
+        }
+        match self.transitions[self.slot(state, class)] {
+            OVER => Err(OverBudget),
+            known => Ok(known),
+        }
+    }
+
+    /// Makes a transition when those of the continuations beneath are known.
+    fn make_one(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
         if self.nesting[state as usize] > MAX_NESTING || self.is_full() {
             return Err(OverBudget);
         }
-        let (a, b, c) = self.bounds[state as usize];
-        let mut alive: Vec<FramePair> = Vec::new();
-        let mut done: Vec<u32> = Vec::new();
+        let (set, a, b) = self.states[state as usize];
+        let after = self.stepper.sweep(set, class)?;
+        let (alive, labels) = self.stepper.sets.without_labels(after)?;
+        let mut popped = self.popped_now(labels)?;
         for i in a..b {
-            let (set, frames) = self.pairs[i as usize];
-            let after = self.stepper.step(set, class)?;
-            if after == NONE {
-                continue;
-            }
-            let (stacks, pops) = self.without_rest(after)?;
-            if stacks != NONE {
-                alive.push((stacks, frames));
-            }
-            if pops {
-                done.extend_from_slice(self.frames.frames(frames));
+            let (beneath, frames) = self.popped[i as usize];
+            match self.transitions[self.slot(beneath, class)] {
+                OVER => return Err(OverBudget),
+                DEAD => {}
+                after => popped.push((after, frames)),
             }
         }
-        let mut popped = if done.is_empty() { Vec::new() } else { self.popped_now(&done) };
-        for i in b..c {
-            let (beneath, frames) = self.pairs[i as usize];
-            let after = self.next(beneath, class)?;
-            if after != DEAD {
-                popped.push((after, frames));
-            }
-        }
-        self.group(&mut alive);
-        self.group(&mut popped);
-        self.stepper.sets.work += (alive.len() + popped.len()) as u64;
-        if self.stepper.sets.work > self.stepper.sets.allowance {
-            return Err(OverBudget);
-        }
-        Ok(self.intern(&alive, &popped))
+        self.group(&mut popped)?;
+        self.spend(1 + popped.len())?;
+        Ok(self.intern(alive, &popped))
     }
 
     fn is_full(&self) -> bool {
         // Checked once a transition: the parts that grow are the large ones.
-        self.pairs.len() * 8 + self.transitions.len() * 4 + self.stepper.bytes() > self.max_bytes
+        let own = self.popped.len() * 8 + self.transitions.len() * 4 + self.states.len() * 16;
+        own + self.stepper.bytes() > self.max_bytes
     }
 
-    /// Unites the frames of entries with the same first part; sorts.
-    pub(crate) fn group(&mut self, entries: &mut Vec<FramePair>) {
-        sort_pairs(entries);
-        if entries.windows(2).all(|w| w[0].0 != w[1].0) {
-            return;
-        }
-        let mut out = Vec::with_capacity(entries.len());
-        let mut sets = Vec::new();
-        for group in entries.chunk_by(|x, y| x.0 == y.0) {
-            sets.clear();
-            sets.extend(group.iter().map(|e| e.1));
-            sets.dedup();
-            out.push((group[0].0, self.frames.union(&sets, &mut self.stepper.sets.work)));
-        }
-        *entries = out;
+    /// Unites the frames of entries with the same continuation; sorts.
+    pub(crate) fn group(&mut self, entries: &mut Vec<Popped>) -> Result<(), OverBudget> {
+        self.stepper.sets.group(entries)
     }
 }

@@ -8,7 +8,6 @@
 mod canonical;
 mod companions;
 mod displacement;
-mod frames;
 
 pub use displacement::AutomatonSize;
 
@@ -214,7 +213,15 @@ fn walk(
             if state == DEAD {
                 break;
             }
-            let next = automaton.next(state, alphabet.class(bytes[path.len() - 1]));
+            let class = alphabet.class(bytes[path.len() - 1]);
+            let mut next = automaton.next(state, class);
+            while next.is_err() && automaton.is_paused() {
+                if !report(Progress { done: i, total: order.len() }) {
+                    return Err(Error::Cancelled);
+                }
+                automaton.resume();
+                next = automaton.next(state, class);
+            }
             path.push(next.map_or(End::OverBudget, End::State));
         }
         let end = path[path.len() - 1];
@@ -250,9 +257,15 @@ fn canonicalize(
         if let End::State(state) = end {
             let allowance = automaton.work().saturating_add(token_work);
             automaton.allow(allowance.min(total_work));
-            if let Ok(same) = canonical.of(automaton, *state) {
-                *state = same;
+            let mut same = canonical.of(automaton, *state);
+            while same.is_err() && automaton.is_paused() {
+                if !report(Progress { done: total, total }) {
+                    return Err(Error::Cancelled);
+                }
+                automaton.resume();
+                same = canonical.of(automaton, *state);
             }
+            *state = same.unwrap_or(*state);
         }
     }
     Ok(())

@@ -439,7 +439,7 @@ impl PendingSets {
         if nodes.is_empty() {
             return NOWHERE;
         }
-        let hash = crate::stacks::hash_of(nodes.as_slice());
+        let hash = crate::hash::hash_of(nodes.as_slice());
         if let Some(&id) = self.table.find(hash, |&id| self.get(id) == nodes) {
             return id;
         }
@@ -450,7 +450,7 @@ impl PendingSets {
         let (all, ranges) = (&self.nodes, &self.ranges);
         self.table.insert_unique(hash, id, |&id| {
             let (from, to) = ranges[id as usize];
-            crate::stacks::hash_of(&all[from as usize..to as usize])
+            crate::hash::hash_of(&all[from as usize..to as usize])
         });
         id
     }

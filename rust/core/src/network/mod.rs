@@ -412,7 +412,7 @@ impl Network {
         let calls: Vec<(u32, u32)> = self.calls.iter().map(|call| (call.start, call.to)).collect();
         let calls = (calls, self.counters.key());
         let tables = (&self.finals, &self.edge_starts, &self.edges, &self.call_starts, calls);
-        crate::stacks::hash_of(&(classes, self.start, self.accepts_empty, tables))
+        crate::hash::hash_of(&(classes, self.start, self.accepts_empty, tables))
     }
 
     /// Whether a number is that of a state.

@@ -15,6 +15,7 @@ use super::graph;
 use crate::automata::marks::Marks;
 use crate::automata::{Automaton, Nfa, call, callee};
 use crate::error::Result;
+use crate::hash::hash_of;
 use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -62,6 +63,9 @@ pub(crate) struct Rules<'a, 'w> {
     acyclic: Vec<bool>,
     /// Rules that count: their automata say less than they mean, so they stay as they are.
     pub(crate) keep: FxHashSet<usize>,
+    /// Inlinings that ended in a nondeterministic automaton: a hash of what they were made of, and
+    /// the callees.
+    stubborn: FxHashSet<(u64, Vec<usize>)>,
 }
 
 impl<'a, 'w> Rules<'a, 'w> {
@@ -84,6 +88,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             medium_left: MEDIUM_TIMES,
             acyclic: vec![false; n],
             keep: FxHashSet::default(),
+            stubborn: FxHashSet::default(),
         }
     }
 
@@ -258,6 +263,15 @@ impl<'a, 'w> Rules<'a, 'w> {
         if chosen.is_empty() {
             return Ok(());
         }
+        // What could not be made deterministic cannot the next time either.
+        let mut key: Vec<&Automaton> = vec![&self.automata[rule]];
+        let mut inlined: Vec<usize> = chosen.iter().copied().collect();
+        inlined.sort_unstable();
+        key.extend(inlined.iter().map(|&b| &self.automata[b]));
+        let key = (hash_of(&key), inlined);
+        if self.stubborn.contains(&key) {
+            return Ok(());
+        }
         let medium = chosen.iter().filter(|&&b| self.automata[b].len() > MEDIUM).count();
         self.medium_left = self.medium_left.saturating_sub(medium);
         let caller = &self.automata[rule];
@@ -281,8 +295,11 @@ impl<'a, 'w> Rules<'a, 'w> {
                 }
             }
         }
-        if let Some(automaton) = self.reduce(&nfa)? {
-            self.replace(rule, automaton);
+        match self.reduce(&nfa)? {
+            Some(automaton) => self.replace(rule, automaton),
+            None => {
+                self.stubborn.insert(key);
+            }
         }
         Ok(())
     }

@@ -4,10 +4,11 @@
 //! stacks) walk the network this way.
 
 mod sets;
+mod sweep;
 
-pub(crate) use sets::{Entry, NONE, OverBudget, REST, SetId, StackSets, hash_of, sort_pairs};
+pub(crate) use sets::{Entry, LABEL, NONE, OverBudget, REST, SetId, StackSets, sort_pairs};
 
-use crate::network::{BOTTOM, Network, contains};
+use crate::network::{Network, contains};
 use rustc_hash::FxHashMap;
 use std::ops::Deref;
 
@@ -23,6 +24,7 @@ pub(crate) struct Stepper<N> {
     pending: Vec<SetId>,
     parts: Vec<SetId>,
     entries: Vec<Entry>,
+    sweep: sweep::Sweep,
     /// Rules completed so far, in steps that were made.
     pub(crate) completions: u64,
 }
@@ -36,6 +38,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
             pending: Vec::new(),
             parts: Vec::new(),
             entries: Vec::new(),
+            sweep: sweep::Sweep::default(),
             completions: 0,
         }
     }
@@ -58,7 +61,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
     #[inline]
     fn known(&self, set: SetId, class: u8) -> Option<SetId> {
         if let [(top, _)] = *self.sets.list(set)
-            && (top == BOTTOM || !contains(self.network.first(top), class))
+            && (top >= LABEL || !contains(self.network.first(top), class))
         {
             return Some(NONE);
         }
@@ -125,7 +128,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         let mut index = 0;
         while let Some(&(state, beneath)) = self.sets.list(set).get(index) {
             index += 1;
-            if state == BOTTOM || !contains(network.first(state), class) {
+            if state >= LABEL || !contains(network.first(state), class) {
                 continue;
             }
             let edges = network.edges(state);

@@ -11,10 +11,10 @@
 //! the tops after a comma are the remaining keys, for each key one fewer, and everything
 //! that is done to the shared part is done once.
 
+use crate::hash::hash_of;
 use crate::network::BOTTOM;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
-use std::hash::{Hash, Hasher};
 
 /// A stack set.
 pub(crate) type SetId = u32;
@@ -23,6 +23,10 @@ pub(crate) type SetId = u32;
 pub(crate) const NONE: SetId = 0;
 /// The set of the stack that is just the unknown rest.
 pub(crate) const REST: SetId = 1;
+
+/// Tops from here on are labels, not network states: they end stacks, and nothing is read there.
+/// [`BOTTOM`] is the last of them.
+pub(crate) const LABEL: u32 = 1 << 31;
 
 /// One top of a stack set and what stands beneath it.
 pub(crate) type Entry = (u32, SetId);
@@ -62,12 +66,6 @@ pub(crate) struct StackSets {
     pub(crate) work: u64,
     /// `work` may not pass this.
     pub(crate) allowance: u64,
-}
-
-pub(crate) fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
-    let mut hasher = rustc_hash::FxHasher::default();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl StackSets {
@@ -149,16 +147,9 @@ impl StackSets {
         set != NONE && self.ends[set as usize].1 == BOTTOM
     }
 
-    /// The set without the bare rest, which is the greatest top and has the highest bit alone.
-    pub(crate) fn without_rest(&mut self, set: SetId) -> Result<SetId, OverBudget> {
-        match self.nodes[set as usize] {
-            Node::Branch(left, REST) => Ok(left),
-            Node::Leaf(a, b) if self.has_rest(set) => {
-                let kept = self.entries[a as usize..b as usize - 1].to_vec();
-                self.add(&kept)
-            }
-            _ => Ok(set),
-        }
+    /// The set without the labels on top, and those labels.
+    pub(crate) fn without_labels(&mut self, set: SetId) -> Result<(SetId, SetId), OverBudget> {
+        self.split(set, LABEL)
     }
 
     /// The set of these entries, which are sorted and have distinct tops.
@@ -373,32 +364,59 @@ impl StackSets {
         self.add(&both)
     }
 
+    /// The union of sets, two and two: large ones are then met by large ones.
+    fn union_of_many(&mut self, sets: &[SetId]) -> Result<SetId, OverBudget> {
+        match *sets {
+            [] => Ok(NONE),
+            [a] => Ok(a),
+            [a, b] => self.union(a, b),
+            _ => {
+                let (left, right) = sets.split_at(sets.len() / 2);
+                let (left, right) = (self.union_of_many(left)?, self.union_of_many(right)?);
+                self.union(left, right)
+            }
+        }
+    }
+
+    /// Sorts pairs of anything and a set; unites the sets of equal first parts.
+    pub(crate) fn group(&mut self, pairs: &mut Vec<Entry>) -> Result<(), OverBudget> {
+        sort_pairs(pairs);
+        pairs.dedup();
+        let mut write = 0;
+        let mut read = 0;
+        while read < pairs.len() {
+            let first = pairs[read].0;
+            let end = read + pairs[read..].iter().take_while(|pair| pair.0 == first).count();
+            let set = match end - read {
+                1 => pairs[read].1,
+                _ => {
+                    let sets: Vec<SetId> = pairs[read..end].iter().map(|pair| pair.1).collect();
+                    self.union_of_many(&sets)?
+                }
+            };
+            read = end;
+            pairs[write] = (first, set);
+            write += 1;
+        }
+        pairs.truncate(write);
+        Ok(())
+    }
+
     /// The set with these entries, in any order, tops possibly repeated, united with `others`.
     pub(crate) fn collect(
         &mut self,
         entries: &mut Vec<Entry>,
         others: &[SetId],
     ) -> Result<SetId, OverBudget> {
-        sort_pairs(entries);
-        entries.dedup();
-        let mut write = 0;
-        let mut read = 0;
-        while read < entries.len() {
-            let (top, mut beneath) = entries[read];
-            read += 1;
-            while read < entries.len() && entries[read].0 == top {
-                beneath = self.union(beneath, entries[read].1)?;
-                read += 1;
+        self.group(entries)?;
+        let id = self.add(entries)?;
+        match others {
+            [] => Ok(id),
+            others => {
+                let others = self.union_of_many(others)?;
+                self.union(id, others)
             }
-            entries[write] = (top, beneath);
-            write += 1;
         }
-        entries.truncate(write);
-        let mut id = self.add(entries)?;
-        for &other in others {
-            id = self.union(id, other)?;
-        }
-        Ok(id)
     }
 }
 
@@ -471,7 +489,9 @@ mod tests {
             prop_assert_eq!(sets.add(&listed).expect("no budget"), x);
             prop_assert_eq!(sets.has_rest(x), a.contains(&Vec::new()));
             let kept: BTreeSet<Stack> = a.iter().filter(|s| !s.is_empty()).cloned().collect();
-            prop_assert_eq!(sets.without_rest(x).expect("no budget"), build(&mut sets, &kept));
+            let rest = if kept.len() < a.len() { REST } else { NONE };
+            let parts = (build(&mut sets, &kept), rest);
+            prop_assert_eq!(sets.without_labels(x).expect("no budget"), parts);
         }
     }
 }

@@ -1,0 +1,10 @@
+//! Hashes of values, the same in every process.
+
+use std::hash::{Hash, Hasher};
+
+/// The hash of a value: fast, and no defence against chosen values.
+pub(crate) fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
