@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import threading
 import warnings
-import weakref
 from os import PathLike
 from typing import Literal
 
 import numpy as np
 
 from tokfold import _core
+from tokfold._background import WARM_STATES, Background
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
-from tokfold.errors import FallbackWarning, TokfoldError
+from tokfold.errors import FallbackWarning
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 from tokfold.vocabulary import Vocabulary
@@ -21,10 +19,6 @@ from tokfold.vocabulary import Vocabulary
 __all__ = ["ClassesMode", "CompiledGrammar", "compile"]
 
 ClassesMode = Literal["auto", "now", "never"]
-
-
-class _Stopped(Exception):  # noqa: N818 - no error
-    """The work in the background is no longer wanted."""
 
 
 class CompiledGrammar:
@@ -46,8 +40,7 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self.limits = limits
         self._core = core
-        self._background: _Background | None = None
-        self._failure: TokfoldError | None = None
+        self._background: Background | None = None
 
     @property
     def has_classes(self) -> bool:
@@ -98,13 +91,14 @@ class CompiledGrammar:
                 just as exact.
         """
         if self._background is not None:
-            self._background.thread.join(timeout)
-        if self._failure is not None:
-            warnings.warn(
-                f"no classes: {self._failure}; masks walk the whole vocabulary",
-                FallbackWarning,
-                stacklevel=2,
-            )
+            self._background.wait(timeout)
+            failure = self._background.failure
+            if failure is not None:
+                warnings.warn(
+                    f"no classes: {failure}; masks walk the whole vocabulary",
+                    FallbackWarning,
+                    stacklevel=2,
+                )
         return self.has_classes
 
     def stop(self) -> None:
@@ -125,70 +119,6 @@ class CompiledGrammar:
         return f"<CompiledGrammar of {self.grammar!r}, {len(self.vocabulary)} tokens, {folded}>"
 
 
-class _Background:
-    """Classes and warm masks, made by another thread.
-
-    Holds the compiled grammar weakly: when nobody wants it any more, the work ends.
-    """
-
-    def __init__(self, compiled: CompiledGrammar, cache_dir: str | PathLike[str] | None) -> None:
-        self._switch = _core.Switch()
-        self._is_stopped = threading.Event()
-        self._compiled = weakref.ref(compiled)
-        self._arguments = (compiled.grammar, compiled.vocabulary, compiled.limits)
-        self._cache_dir = cache_dir
-        weakref.finalize(compiled, self.stop).atexit = False
-        self.thread = threading.Thread(target=self._run, name="tokfold-classes", daemon=True)
-        _RUNNING.add(self)
-        self.thread.start()
-
-    def stop(self) -> None:
-        self._is_stopped.set()
-        self._switch.set()
-
-    def _report(self, done: int, total: int) -> None:
-        if self._is_stopped.is_set():
-            raise _Stopped
-
-    def _run(self) -> None:
-        grammar, vocabulary, limits = self._arguments
-        try:
-            classes = compile_classes(
-                grammar, vocabulary, limits, progress=self._report, cache_dir=self._cache_dir
-            )
-            compiled = self._compiled()
-            if compiled is not None and not self._is_stopped.is_set():
-                compiled.take_classes(classes)
-                core = compiled._core
-                del compiled
-                core.warm(WARM_STATES, self._switch)
-        except _Stopped:
-            return
-        except (TokfoldError, OSError) as error:
-            compiled = self._compiled()
-            if compiled is not None and not self._is_stopped.is_set():
-                compiled._failure = (
-                    error if isinstance(error, TokfoldError) else TokfoldError(str(error))
-                )
-
-
-_RUNNING: weakref.WeakSet[_Background] = weakref.WeakSet()
-
-
-@atexit.register
-def _stop_all() -> None:
-    """End the threads while there is an interpreter for them to report to."""
-    running = list(_RUNNING)
-    for background in running:
-        background.stop()
-    for background in running:
-        background.thread.join(timeout=5)
-
-
-WARM_STATES = 1_000
-"""States whose masks the background makes ahead of time, the costliest first."""
-
-
 def compile(
     grammar: Grammar,
     vocabulary: Vocabulary,
@@ -205,10 +135,10 @@ def compile(
         vocabulary: the vocabulary.
         limits: bounds on size and work; see :class:`Limits`.
         classes: masks are the same with and without classes, and faster with them. ``"auto"``
-            makes them in a thread of its own and takes them up when they are there; ``"now"``
-            waits for them and warms the masks of the states that cost most; ``"never"`` does
-            without; :class:`TokenClasses` that were made before
-            are taken as they are.
+            makes them in the background, in one thread for the process, and takes them up when
+            they are there; ``"now"`` waits for them and warms the masks of the states that cost
+            most; ``"never"`` does without; :class:`TokenClasses` that were made before are taken
+            as they are.
         progress: as for :func:`compile_classes`; with ``classes="now"``.
         cache_dir: a folder of compiled classes, as for :func:`compile_classes`.
 
@@ -239,5 +169,5 @@ def compile(
         compiled.take_classes(made)
         compiled.warm(WARM_STATES)
     elif classes == "auto":
-        compiled._background = _Background(compiled, cache_dir)
+        compiled._background = Background(compiled, cache_dir)
     return compiled

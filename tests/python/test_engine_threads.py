@@ -300,15 +300,39 @@ class TestBackground:
         matcher = tokfold.Matcher(compiled)
         background = compiled._background
         assert background is not None
-        thread, gone = background.thread, weakref.ref(compiled)
-        del compiled, background
+        gone = weakref.ref(compiled)
+        del compiled
         gc.collect()
         assert gone() is not None, "a matcher holds it"
         del matcher
         gc.collect()
         assert gone() is None
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
+        assert background.wait(PATIENCE)
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+    def test_a_child_process_does_not_wait_for_the_thread_of_its_parent(self):
+        """Its own compiled grammars are served by a thread of its own."""
+        program = (
+            "import os, sys\nimport tokfold\n"
+            f"grammar = tokfold.Grammar.from_file({str(ROOT / 'grammars/sql/sql.gbnf')!r})\n"
+            "letters = b'abcdefghijklmnopqrstuvwxyz(){};,. '\n"
+            "tokens = [bytes([a, b, c]) for a in letters for b in letters for c in letters]\n"
+            "vocabulary = tokfold.Vocabulary(tokens)\n"
+            "compiled = [tokfold.compile(grammar, vocabulary) for _ in range(3)]\n"
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    old = [c.wait() for c in compiled][-1]\n"
+            "    new = tokfold.compile(grammar, vocabulary).wait()\n"
+            "    os._exit(0 if (old, new) == (False, True) else 1)\n"
+            "sys.exit(os.waitpid(child, 0)[1])\n"
+        )
+        result = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program],
+            env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])},
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert result.returncode == 0
 
     def test_many_at_once(self):
         grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)

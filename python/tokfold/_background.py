@@ -1,0 +1,151 @@
+"""Classes and warm masks, made beside the requests.
+
+One thread works for the whole process: a server that compiles a grammar for each request has
+thousands of them, and its processors are for the requests.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import threading
+import weakref
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from tokfold import _core
+from tokfold.classes import compile_classes
+from tokfold.errors import TokfoldError
+
+if TYPE_CHECKING:
+    from tokfold.engine import CompiledGrammar
+
+__all__ = ["Background"]
+
+WARM_STATES = 1_000
+"""States whose masks are made ahead of time, the costliest first."""
+
+
+class _Stopped(Exception):  # noqa: N818 - no error
+    """The work is no longer wanted."""
+
+
+class Background:
+    """What is made for one compiled grammar.
+
+    Holds it weakly: when nobody wants it any more, the work ends, or does not begin.
+    """
+
+    def __init__(self, compiled: CompiledGrammar, cache_dir: str | PathLike[str] | None) -> None:
+        self._switch = _core.Switch()
+        self._is_stopped = threading.Event()
+        self._is_done = threading.Event()
+        self._compiled = weakref.ref(compiled)
+        self._arguments = (compiled.grammar, compiled.vocabulary, compiled.limits)
+        self._cache_dir = cache_dir
+        self.failure: TokfoldError | None = None
+        weakref.finalize(compiled, self.stop).atexit = False
+        _WORKER.add(self)
+
+    def stop(self) -> None:
+        """End the work, or leave it undone."""
+        self._is_stopped.set()
+        self._switch.set()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Whether the work has ended, in one way or another, within so many seconds."""
+        return self._is_done.wait(timeout)
+
+    def _report(self, done: int, total: int) -> None:
+        if self._is_stopped.is_set():
+            raise _Stopped
+
+    def run(self) -> None:
+        """Do the work. Called by the worker."""
+        try:
+            if not self._is_stopped.is_set():
+                self._make()
+        except _Stopped:
+            pass
+        except TokfoldError as error:
+            self._fail(error)
+        except Exception as error:  # whatever it is, it is said where somebody waits
+            self._fail(TokfoldError(f"{type(error).__name__}: {error}"))
+        finally:
+            self._is_done.set()
+
+    def _fail(self, error: TokfoldError) -> None:
+        if not self._is_stopped.is_set():
+            self.failure = error
+
+    def leave(self) -> None:
+        """Nobody will do the work. For a child process: its events are nobody's any more."""
+        self._is_done = threading.Event()
+        self._is_done.set()
+
+    def _make(self) -> None:
+        grammar, vocabulary, limits = self._arguments
+        classes = compile_classes(
+            grammar, vocabulary, limits, progress=self._report, cache_dir=self._cache_dir
+        )
+        compiled = self._compiled()
+        if compiled is not None and not self._is_stopped.is_set():
+            compiled.take_classes(classes)
+            core = compiled._core
+            del compiled  # its end is to be noticed
+            core.warm(WARM_STATES, self._switch)
+
+
+class _Worker:
+    """The thread and what it has before it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._queue: queue.SimpleQueue[Background] = queue.SimpleQueue()
+        self._undone: set[Background] = set()
+        self._current: Background | None = None
+        self._thread: threading.Thread | None = None
+        self._is_ending = False
+
+    def after_fork(self) -> None:
+        """In a child process there is no thread: who waits there is not to wait for ever."""
+        for work in self._undone:
+            work.leave()
+        self._lock = threading.Lock()
+        self._forget()
+
+    def add(self, work: Background) -> None:
+        self._undone.add(work)
+        self._queue.put(work)
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="tokfold-classes", daemon=True
+                )
+                self._thread.start()
+
+    def _run(self) -> None:
+        while not self._is_ending:
+            self._current = self._queue.get()
+            if not self._is_ending:
+                self._current.run()
+            self._undone.discard(self._current)
+            self._current = None
+
+    def end(self) -> None:
+        """End while there is an interpreter for the work to report to."""
+        self._is_ending = True
+        current, thread = self._current, self._thread
+        if current is not None and thread is not None:
+            current.stop()
+            thread.join(timeout=5)
+
+
+_WORKER = _Worker()
+atexit.register(_WORKER.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_WORKER.after_fork)
