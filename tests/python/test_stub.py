@@ -17,13 +17,23 @@ ROOT = Path(__file__).resolve().parents[2]
 # PyO3 gives every module an `__all__` of all that it holds; a stub has no use for it.
 ALLOWED = r"tokfold\._core\.__all__"
 
+# The stub needs numpy alone; the package's leaves lead to libraries that take minutes to read.
+CONFIG = """
+[mypy]
+[mypy-xgrammar.*,torch.*,transformers.*,tokenizers.*,tiktoken.*]
+follow_imports = skip
+ignore_missing_imports = True
+"""
+
 
 def test_the_stub_is_that_of_the_core(tmp_path: Path) -> None:
     allowed = tmp_path / "allowed"
     allowed.write_text(ALLOWED + "\n")
     command = [sys.executable, "-m", "mypy.stubtest", "tokfold._core"]
     command += ["--allowlist", str(allowed), "--ignore-unused-allowlist"]
-    command += ["--mypy-config-file", str(ROOT / "pyproject.toml")]
+    config = tmp_path / "mypy.ini"
+    config.write_text(CONFIG)
+    command += ["--mypy-config-file", str(config)]
     # Away from the checkout: its `python` folder must not be taken for a package.
     path = str(ROOT / "python")
     environment = {**os.environ, "MYPYPATH": path, "PYTHONPATH": path}
