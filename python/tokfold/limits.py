@@ -35,7 +35,7 @@ class Limits:
     max_token_work: int = 200_000
     """Work units for each new token, as much again for every 10,000 states of the network; past
     them the token is a class of its own."""
-    max_total_work: int = 15_000_000
+    max_total_work: int = 10_000_000
     """Work units, besides 200 for each state of the network, after which every token that needs
     more work is a class of its own."""
     max_automaton_bytes: int = 1 << 30

@@ -42,7 +42,7 @@ impl Default for Limits {
             max_network_work: 80_000_000,
             max_stack_depth: 1_000,
             max_token_work: 200_000,
-            max_total_work: 15_000_000,
+            max_total_work: 10_000_000,
             max_automaton_bytes: 1 << 30,
         }
     }

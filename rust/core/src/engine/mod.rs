@@ -123,11 +123,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Forgets every answer: for measuring what masks cost at first sight.
+    /// Forgets every answer and every row: for measuring what masks cost at first sight.
     pub fn forget(&self) {
         let folded = self.folded.get().map(|f| &f.walker);
         for walker in self.plain.get().into_iter().chain(folded) {
             write(walker).forget();
+        }
+        if let Some(folded) = self.folded.get() {
+            write(&folded.unfolder).forget();
         }
     }
 

@@ -4,6 +4,7 @@
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use std::sync::Arc;
 
 /// Classes of at least so many tokens have their bits ready as a whole row: writing them out one
 /// by one is half of the cost of a mask.
@@ -19,10 +20,19 @@ pub struct Unfolder {
     num_tokens: usize,
     num_classes: usize,
     members: Vec<Members>,
-    young: HashMap<Box<[i32]>, Box<[i32]>, FxBuildHasher>,
-    old: HashMap<Box<[i32]>, Box<[i32]>, FxBuildHasher>,
+    young: HashMap<Arc<[i32]>, Arc<[i32]>, FxBuildHasher>,
+    old: HashMap<Arc<[i32]>, Arc<[i32]>, FxBuildHasher>,
     max_rows: usize,
+    /// Masks and rows made lately, to make others from: the last `BASES`, the oldest at `oldest`.
+    bases: Vec<Base>,
+    oldest: usize,
 }
+
+/// A class mask and its row.
+type Base = (Arc<[i32]>, Arc<[i32]>);
+
+/// How many rows are kept to make others from.
+const BASES: usize = 8;
 
 #[derive(Debug)]
 enum Members {
@@ -74,6 +84,8 @@ impl Unfolder {
             young: HashMap::default(),
             old: HashMap::default(),
             max_rows: (max_bytes / 2 / row_bytes).max(1),
+            bases: Vec::new(),
+            oldest: 0,
         })
     }
 
@@ -87,6 +99,14 @@ impl Unfolder {
         words(self.num_tokens)
     }
 
+    /// Forgets the rows.
+    pub fn forget(&mut self) {
+        self.young = HashMap::default();
+        self.old = HashMap::default();
+        self.bases = Vec::new();
+        self.oldest = 0;
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let row = 4 * (self.token_words() + self.class_words()) + 64;
@@ -94,7 +114,7 @@ impl Unfolder {
             Members::Ids(ids) => ids.len() * 4,
             Members::Row(row) => row.len() * 4,
         });
-        (self.young.len() + self.old.len()) * row + members.sum::<usize>()
+        (self.young.len() + self.old.len() + self.bases.len()) * row + members.sum::<usize>()
     }
 
     /// Writes the token mask of a class mask. Bits past the last token are 0; bits past the last
@@ -130,23 +150,52 @@ impl Unfolder {
         known.inspect(|known| row.copy_from_slice(known)).is_some()
     }
 
-    fn make(&self, class_mask: &[i32]) -> Box<[i32]> {
-        let mut row = vec![0i32; self.token_words()];
-        for (i, &word) in class_mask.iter().enumerate() {
-            let mut rest = word as u32;
-            while rest != 0 {
-                let class = 32 * i + rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                match self.members.get(class) {
-                    Some(Members::Ids(ids)) => set_bits(&mut row, ids),
-                    Some(Members::Row(bits)) => {
-                        row.iter_mut().zip(bits).for_each(|(a, b)| *a |= b);
+    /// Masks of one text are much alike, and each token is in one class: so a row is one that was
+    /// made lately with the tokens flipped of those classes in which the masks differ.
+    fn make(&mut self, class_mask: &[i32]) -> Arc<[i32]> {
+        let distance = |mask: &[i32]| -> u32 {
+            class_mask.iter().zip(mask).map(|(a, b)| (a ^ b).count_ones()).sum()
+        };
+        let alone: u32 = class_mask.iter().map(|word| word.count_ones()).sum();
+        let base = self.bases.iter().map(|base| (distance(&base.0), base));
+        let base = base.min_by_key(|base| base.0).filter(|base| base.0 < alone);
+        let (mask, mut row) = match base {
+            Some((_, (mask, row))) => (mask.clone(), row.to_vec()),
+            None => (vec![0; class_mask.len()].into(), vec![0; self.token_words()]),
+        };
+        for class in self.different(class_mask, &mask) {
+            match &self.members[class] {
+                Members::Ids(ids) => {
+                    for &id in ids {
+                        row[id as usize >> 5] ^= 1 << (id & 31);
                     }
-                    None => {}
                 }
+                Members::Row(bits) => row.iter_mut().zip(bits).for_each(|(a, b)| *a ^= b),
             }
         }
-        row.into()
+        let made: Base = (class_mask.into(), row.into());
+        if self.bases.len() < BASES {
+            self.bases.push(made.clone());
+        } else {
+            self.bases[self.oldest] = made.clone();
+            self.oldest = (self.oldest + 1) % BASES;
+        }
+        made.1
+    }
+
+    /// The classes that are in one mask and not in the other.
+    fn different<'a>(&self, a: &'a [i32], b: &'a [i32]) -> impl Iterator<Item = usize> + use<'a> {
+        let num_classes = self.num_classes;
+        let words = a.iter().zip(b).enumerate();
+        words.flat_map(move |(i, (x, y))| {
+            let mut rest = (x ^ y) as u32;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros();
+                rest &= rest.wrapping_sub(1);
+                (bit < 32).then_some(32 * i + bit as usize)
+            })
+            .filter(move |&class| class < num_classes)
+        })
     }
 }
 
