@@ -73,7 +73,7 @@ class Bench:
             except ImportError as error:
                 yield {"engine": engine, "failure": f"not installed: {error.name}"}
             except Exception as error:  # a peer that gives up is a result
-                yield {"engine": engine, "failure": str(error).splitlines()[0][:60]}
+                yield {"engine": engine, "failure": str(error).splitlines()[0][:26]}
 
     def first_ours(self, text: str, classes: Any) -> tuple[Any, float]:
         """A compiled grammar, and the seconds from text to the first mask."""
