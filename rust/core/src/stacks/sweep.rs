@@ -195,3 +195,51 @@ impl Sweep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{REST, Stepper};
+    use super::*;
+    use crate::limits::Limits;
+    use crate::network::NetworkOptions;
+    use crate::syntax::parse;
+
+    #[test]
+    fn a_sweep_says_what_a_step_says() {
+        let texts = [
+            "root ::= root \"a\" root | \"b\" | \"(\" root \")\"",
+            "root ::= x y | y x \"a\"\nx ::= \"a\" x \"b\"? | \"a\"\ny ::= x \"b\" | \"a\" y",
+            "root ::= (\"a\" one)? (\"b\" two)? (\"a\" root \"b\")?\none ::= \"a\" one \"a\" | \"b\"\n\
+             two ::= one two \"b\" | \"a\"",
+        ];
+        for text in texts {
+            let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+            for inline_budget in [0, 20] {
+                let options = NetworkOptions { inline_budget, ..NetworkOptions::default() };
+                let network = Network::new(&grammar, &options).expect("network");
+                let mut stepper = Stepper::new(&network);
+                // All states at once, as the displacement automaton begins, and one.
+                let mut all: Vec<Entry> = (0..network.len() as u32).map(|q| (q, REST)).collect();
+                let all = stepper.sets.collect(&mut all, &[]).expect("no budget");
+                let start = stepper.sets.add(&[(network.start(), REST)]).expect("no budget");
+                let mut sets = vec![all, start];
+                let mut compared = 0;
+                while let Some(set) = sets.pop() {
+                    for class in 0..network.alphabet().len() as u8 {
+                        let swept = stepper.sweep(set, class).expect("no budget");
+                        // A sweep remembers where a step would look.
+                        stepper.steps.clear();
+                        let stepped = stepper.step(set, class).expect("no budget");
+                        stepper.steps.clear();
+                        assert_eq!(swept, stepped, "{text}");
+                        compared += 1;
+                        if swept != NONE && compared < 500 {
+                            sets.push(swept);
+                        }
+                    }
+                }
+                assert!(compared > 20, "{compared} of {text}");
+            }
+        }
+    }
+}
