@@ -6,10 +6,12 @@
 //! that differs in which prefixes it takes; states that reach no final state are kept apart from
 //! missing edges, which is what unpruned grammars need.
 
-use super::Automaton;
+use super::{Automaton, FIRST_CALL};
 use crate::error::Result;
 use crate::work::Work;
+use rustc_hash::FxHashMap;
 
+const NONE: u32 = u32::MAX;
 /// With more transitions than this most steps wait for memory, and count for more.
 const IN_CACHE: usize = 1 << 16;
 
@@ -20,14 +22,10 @@ const IN_CACHE: usize = 1 << 16;
 pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
     debug_assert!(automaton.is_deterministic());
     let num_states = automaton.len();
-    let mut transitions: Vec<(u32, u32, u32)> = Vec::with_capacity(automaton.num_edges());
-    for (p, edges) in automaton.states() {
-        transitions.extend(edges.iter().map(|&(letter, q)| (letter, p, q)));
-    }
-    let weight = if transitions.len() > IN_CACHE { 2 } else { 1 };
+    let weight = if automaton.num_edges() > IN_CACHE { 2 } else { 1 };
     // Sorting, and the tables below.
     work.spend(2 * weight * automaton.size())?;
-    transitions.sort_unstable();
+    let transitions = by_letter(&automaton);
 
     let mut blocks = Partition::new(num_states);
     automaton.final_states().for_each(|q| blocks.mark(q));
@@ -62,7 +60,6 @@ pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
     }
 
     // One state for each block; that of the start first.
-    const NONE: u32 = u32::MAX;
     let mut new_of = vec![NONE; blocks.len()];
     let mut members = Vec::with_capacity(blocks.len());
     for q in 0..num_states {
@@ -80,6 +77,44 @@ pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
         out.close_state(automaton.is_final(q));
     }
     Ok(out)
+}
+
+/// All transitions, in order of their letters. Each is written once to its place: sorting them
+/// took a sixth of the time of a whole network.
+fn by_letter(automaton: &Automaton) -> Vec<(u32, u32, u32)> {
+    let mut slot_of: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut small = [NONE; FIRST_CALL as usize];
+    let mut sizes: Vec<(u32, u32)> = Vec::new();
+    let mut slots: Vec<u32> = Vec::with_capacity(automaton.num_edges());
+    for (_, edges) in automaton.states() {
+        for &(letter, _) in edges {
+            let slot = match small.get_mut(letter as usize) {
+                Some(slot) => slot,
+                None => slot_of.entry(letter).or_insert(NONE),
+            };
+            if *slot == NONE {
+                *slot = sizes.len() as u32;
+                sizes.push((letter, 0));
+            }
+            sizes[*slot as usize].1 += 1;
+            slots.push(*slot);
+        }
+    }
+    let mut order: Vec<u32> = (0..sizes.len() as u32).collect();
+    order.sort_unstable_by_key(|&slot| sizes[slot as usize].0);
+    let mut next = 0;
+    for slot in order {
+        let size = &mut sizes[slot as usize].1;
+        next += std::mem::replace(size, next);
+    }
+    let mut out = vec![(0, 0, 0); slots.len()];
+    let edges = automaton.states().flat_map(|(p, edges)| edges.iter().map(move |e| (p, e)));
+    for ((p, &(letter, q)), slot) in edges.zip(slots) {
+        let place = &mut sizes[slot as usize].1;
+        out[*place as usize] = (letter, p, q);
+        *place += 1;
+    }
+    out
 }
 
 /// Transitions by the state they lead to.

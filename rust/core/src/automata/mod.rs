@@ -6,10 +6,12 @@
 //! - [`utf8`]: sets of code points as sequences of byte ranges
 //! - [`alphabet`]: byte classes
 //! - [`nfa`]: automata with epsilon edges, determinization, epsilon removal
+//! - `alike`: byte classes that an automaton does not tell apart
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
 //! - `marks`: sets of numbers that are emptied at once
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
 
+mod alike;
 pub mod alphabet;
 pub mod automaton;
 pub(crate) mod marks;

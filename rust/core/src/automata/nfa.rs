@@ -1,7 +1,8 @@
 //! Automata with epsilon edges: how a right-hand side is first written down.
 
+use super::alike::Alike;
 use super::marks::Marks;
-use super::{Automaton, Letter, minimize};
+use super::{Automaton, FIRST_CALL, Letter, minimize};
 use crate::error::Result;
 use crate::work::Work;
 use hashbrown::HashTable;
@@ -93,13 +94,21 @@ impl Nfa {
     pub fn reduce(&self, max_states: usize, work: &Work<'_>) -> Result<Automaton> {
         let size = self.len() + self.num_edges();
         work.spend(size)?;
-        let edges = Rows::new(self.len(), &self.edges);
+        let alike = Alike::of(&self.edges);
+        let edges = Rows::new(self.len(), self.edges.iter().filter(|e| alike.is_first(e.1.0)));
         let closures = Closures::new(self, &edges, work)?;
         let units = SUBSET_WORK.saturating_mul(size as u64).saturating_add(SUBSET_WORK_BESIDES);
         let subsets = Subsets { edges: &edges, closures: &closures, finals: &self.finals };
         let mut automaton = match work.attempt(units, || subsets.determinize(max_states, work))? {
-            Some(Some(automaton)) => minimize::minimize(automaton, work)?,
-            _ => subsets.without_epsilon(work)?,
+            Some(Some(automaton)) => {
+                let smallest = minimize::minimize(automaton, work)?;
+                work.spend(smallest.num_edges())?;
+                alike.spread(smallest)
+            }
+            _ => {
+                let edges = Rows::new(self.len(), self.edges.iter());
+                Subsets { edges: &edges, ..subsets }.without_epsilon(work)?
+            }
         };
         automaton.renumber();
         Ok(automaton)
@@ -113,16 +122,19 @@ struct Rows<T> {
 }
 
 impl<T: Copy + Default> Rows<T> {
-    fn new(rows: usize, pairs: &[(u32, T)]) -> Self {
+    fn new<'a>(rows: usize, pairs: impl Iterator<Item = &'a (u32, T)> + Clone) -> Self
+    where
+        T: 'a,
+    {
         let mut starts = vec![0u32; rows + 1];
-        for &(row, _) in pairs {
+        for &(row, _) in pairs.clone() {
             starts[row as usize + 1] += 1;
         }
         for row in 0..rows {
             starts[row + 1] += starts[row];
         }
         let mut fill = starts.clone();
-        let mut items = vec![T::default(); pairs.len()];
+        let mut items = vec![T::default(); starts[rows] as usize];
         for &(row, item) in pairs {
             let at = &mut fill[row as usize];
             items[*at as usize] = item;
@@ -293,25 +305,40 @@ impl Moves {
     fn of<'a>(&mut self, edges: impl Iterator<Item = &'a [(Letter, u32)]>) -> usize {
         self.stamp += 1;
         self.letters.clear();
-        self.small.resize(super::FIRST_CALL as usize, (0, 0));
+        self.small.resize(FIRST_CALL as usize, (0, 0));
+        // Byte classes come in order out of a set of bits; only calls are sorted.
+        let mut met = [0u64; FIRST_CALL as usize / 64];
+        let mut used = 0;
         for &(letter, q) in edges.flatten() {
             let slot = match self.small.get_mut(letter as usize) {
                 Some(slot) => slot,
                 None => self.bucket_of.entry(letter).or_default(),
             };
             if slot.0 != self.stamp {
-                let index = self.letters.len();
-                *slot = (self.stamp, index as u32);
-                self.letters.push((letter, index as u32));
-                match self.buckets.get_mut(index) {
+                *slot = (self.stamp, used as u32);
+                match met.get_mut(letter as usize / 64) {
+                    Some(word) => *word |= 1 << (letter % 64),
+                    None => self.letters.push((letter, used as u32)),
+                }
+                match self.buckets.get_mut(used) {
                     Some(bucket) => bucket.clear(),
                     None => self.buckets.push(Vec::new()),
                 }
+                used += 1;
             }
             self.buckets[slot.1 as usize].push(q);
         }
         self.letters.sort_unstable();
-        self.letters.len()
+        let calls = self.letters.len();
+        for (word, mut bits) in met.into_iter().enumerate() {
+            while bits != 0 {
+                let letter = 64 * word as u32 + bits.trailing_zeros();
+                self.letters.push((letter, self.small[letter as usize].1));
+                bits &= bits - 1;
+            }
+        }
+        self.letters.rotate_left(calls);
+        used
     }
 
     /// The letter at a position, in order of letters, and the targets of its edges.
@@ -330,7 +357,7 @@ struct Closures {
 
 impl Closures {
     fn new(nfa: &Nfa, edges: &Rows<(Letter, u32)>, work: &Work<'_>) -> Result<Self> {
-        let epsilon = Rows::new(nfa.len(), &nfa.epsilon);
+        let epsilon = Rows::new(nfa.len(), nfa.epsilon.iter());
         let mut starts = Vec::with_capacity(nfa.len() + 1);
         let mut members = Vec::with_capacity(nfa.len());
         let mut seen = vec![NOWHERE; nfa.len()];
