@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import platform
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from rich.console import Console
 from rich.table import Table
@@ -15,10 +18,20 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[2]
 GRAMMARS = ("json", "cpp", "bython")
 
+Result = dict[str, Any]
+
+# One thread each, and nothing that a fork would leave behind: set before numpy is imported.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
 if not os.environ.get("PYTHONPATH"):
     # Without an installed tokfold the checkout's own package serves.
     sys.path.append(str(ROOT / "python"))
 
+import numpy as np  # noqa: E402
+import numpy.typing as npt  # noqa: E402
+import tokfold  # noqa: E402
 from tokfold import Vocabulary  # noqa: E402
 from tokfold.cli.inputs import read_tokenizer  # noqa: E402
 from tokfold.cli.render import table  # noqa: E402
@@ -74,7 +87,300 @@ def sample_text(folder: Path, name: str) -> bytes:
     return (named[0] if named else max(texts, key=lambda path: path.stat().st_size)).read_bytes()
 
 
-def machine() -> dict[str, Any]:
+Fill = Callable[[], object]
+
+
+class Walk(NamedTuple):
+    """One text on its way through one engine."""
+
+    fill: Fill
+    """Write the mask into the engine's row."""
+    accept: Callable[[int], bool]
+    trouble: Callable[[], str]
+    """Why the engine has given up, where it says so without raising; else empty."""
+    matcher: Any
+    """The engine's own object."""
+
+
+class Engine(Protocol):
+    """One peer, with what a server makes of it at its start."""
+
+    row: npt.NDArray[np.int32]
+    """Where masks are written: one row."""
+
+    def prepare(self, vocabulary: Vocabulary) -> None:
+        """What is done once, before any request: loading, and a first use of everything."""
+
+    def touch(self) -> None:
+        """Use everything once more, and keep nothing of it.
+
+        In a process just forked each page that is touched costs some microseconds, hundreds of
+        them for a first grammar. A server has that behind it.
+        """
+
+    def compile_schema(self, schema: str) -> Any:
+        """A JSON schema, ready for walks."""
+
+    def compile_tag(self, tag: str) -> Any:
+        """A structural tag, ready for walks."""
+
+    def walk(self, compiled: Any) -> Walk:
+        """Begin a text."""
+
+    def batch(self, matchers: list[Any], rows: npt.NDArray[np.int32], threads: int) -> Fill:
+        """What fills the rows of many matchers, for :attr:`Walk.matcher`."""
+
+
+_SCHEMA = """{"type": "object", "required": ["b"], "properties": {
+    "a": {"type": "string", "maxLength": 20},
+    "b": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"enum": ["x", "yz"]}]}},
+    "c": {"type": "string", "pattern": "^z+$"}, "d": {"type": "number"}, "e": {}}}"""
+_TEXT = b'{"e": {"k": [true, "A text of some words"]}}'
+
+
+def _exercise(engine: Engine, schema: str, vocabulary: Vocabulary) -> None:
+    """Compile a schema, and walk as far as it takes a text."""
+    walk = engine.walk(engine.compile_schema(schema))
+    for token in vocabulary.encode_greedy(_TEXT):
+        walk.fill()
+        if not walk.accept(token):
+            break
+
+
+class TokfoldEngine:
+    """Our engine.
+
+    Args:
+        classes: as for ``tokfold.compile``.
+        strict: objects take only the properties that the schema names, unless it says otherwise.
+        limits: fields of ``tokfold.Limits``.
+        compile: further arguments of ``tokfold.compile``.
+        warm: states whose masks are made when compiling.
+    """
+
+    def __init__(
+        self,
+        classes: str = "never",
+        *,
+        strict: bool = True,
+        limits: dict[str, Any] | None = None,
+        compile: dict[str, Any] | None = None,
+        warm: int = 0,
+    ) -> None:
+        self.strict, self.warm = strict, warm
+        self.arguments: dict[str, Any] = {"classes": classes, **(compile or {})}
+        if limits:
+            self.arguments["limits"] = tokfold.Limits(**limits)
+
+    def prepare(self, vocabulary: Vocabulary) -> None:
+        """The vocabulary's trie, and a first use of converter, macros, masks and classes."""
+        self.vocabulary = vocabulary
+        self.row = np.zeros((1, (len(vocabulary) + 31) // 32), dtype=np.int32)
+        self.touch()
+
+    def touch(self) -> None:
+        """Nothing is kept but the meaning of the one pattern."""
+        _exercise(self, _SCHEMA, self.vocabulary)
+
+    def compile_schema(self, schema: str) -> Any:
+        """By the library's own converter."""
+        return self._compile(tokfold.Grammar.from_json_schema(schema, strict_mode=self.strict))
+
+    def compile_tag(self, tag: str) -> Any:
+        """By the library's own converter."""
+        return self._compile(tokfold.Grammar.from_structural_tag(tag))
+
+    def _compile(self, grammar: tokfold.Grammar) -> tokfold.CompiledGrammar:
+        compiled = tokfold.compile(grammar, self.vocabulary, **self.arguments)
+        if self.warm:
+            compiled.warm(self.warm)
+        return compiled
+
+    def walk(self, compiled: Any) -> Walk:
+        """Begin a text."""
+        matcher = tokfold.Matcher(compiled)
+        fill = partial(matcher.fill_bitmask, self.row)
+        return Walk(fill, matcher.accept_token, _no_trouble, matcher)
+
+    def batch(self, matchers: list[Any], rows: npt.NDArray[np.int32], threads: int) -> Fill:
+        """What fills the rows of many matchers."""
+        return partial(tokfold.fill_bitmask_batch, matchers, rows, threads=threads)
+
+
+class XgrammarEngine:
+    """Plain XGrammar, one thread, its cache as it comes (switched on)."""
+
+    def __init__(self, *, strict: bool = True) -> None:
+        self.strict = strict
+
+    def prepare(self, vocabulary: Vocabulary) -> None:
+        """Tokenizer and compiler."""
+        import xgrammar
+
+        self.module = xgrammar
+        self.vocabulary = vocabulary
+        self.compiler = xgrammar.GrammarCompiler(xgrammar_info(vocabulary), max_threads=1)
+        self.row = np.zeros((1, (len(vocabulary) + 31) // 32), dtype=np.int32)
+        self.touch()
+
+    def touch(self) -> None:
+        """A small schema: it takes some tenths of a second for what the others use here."""
+        _exercise(self, '{"enum": [{"e": 1}, {"e": [2]}]}', self.vocabulary)
+        self.compiler.clear_cache()
+
+    def compile_schema(self, schema: str) -> Any:
+        """Every mask that can be made ahead of time is."""
+        return self.compiler.compile_json_schema(schema, strict_mode=self.strict)
+
+    def compile_tag(self, tag: str) -> Any:
+        """As :meth:`compile_schema`."""
+        return self.compiler.compile_structural_tag(tag)
+
+    def walk(self, compiled: Any) -> Walk:
+        """Begin a text."""
+        matcher = self.module.GrammarMatcher(compiled)
+        fill = partial(matcher.fill_next_token_bitmask, self.row)
+        return Walk(fill, matcher.accept_token, _no_trouble, matcher)
+
+    def batch(self, matchers: list[Any], rows: npt.NDArray[np.int32], threads: int) -> Fill:
+        """What fills the rows of many matchers."""
+        batch = self.module.BatchGrammarMatcher(max_threads=threads)
+        return partial(batch.batch_fill_next_token_bitmask, matchers, rows)
+
+
+class LlguidanceEngine:
+    """llguidance, with the slices of the vocabulary that are its default.
+
+    Args:
+        tokenizer: what cuts the texts, file or folder. Where a text is forced its mask allows only
+            the token that its tokenizer would begin that text with, so it must be the same one.
+    """
+
+    def __init__(self, tokenizer: str | None = None) -> None:
+        self.path = tokenizer
+
+    def prepare(self, vocabulary: Vocabulary) -> None:
+        """Tokenizer with its slices."""
+        import llguidance
+
+        self.module = llguidance
+        self.vocabulary = vocabulary
+        self.tokenizer = llguidance_tokenizer(vocabulary, self.path)
+        self.row = np.zeros((1, (len(vocabulary) + 31) // 32), dtype=np.int32)
+        self.touch()
+
+    def touch(self) -> None:
+        """It has nothing that one grammar leaves for another."""
+        _exercise(self, _SCHEMA, self.vocabulary)
+
+    def compile_schema(self, schema: str) -> Any:
+        """A matcher that has read nothing; raises RuntimeError where it refuses."""
+        grammar = self.module.LLMatcher.grammar_from_json_schema(schema)
+        matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise RuntimeError(matcher.get_error())
+        return matcher
+
+    def compile_tag(self, tag: str) -> Any:
+        """There is no converter for XGrammar's structural tags."""
+        raise RuntimeError("it has other structural tags")
+
+    def walk(self, compiled: Any) -> Walk:
+        """Begin a text: a copy shares what is known of the grammar's lexer."""
+        matcher = compiled.deep_copy()
+        # What its fill_next_token_bitmask calls, less two microseconds that numpy takes to say
+        # where the row is.
+        fill = partial(matcher.unsafe_compute_mask_ptr, self.row.ctypes.data, self.row.nbytes)
+        return Walk(fill, matcher.consume_token, matcher.get_error, matcher)
+
+    def batch(self, matchers: list[Any], rows: npt.NDArray[np.int32], threads: int) -> Fill:
+        """What fills the rows of many matchers."""
+        executor = self.module.LLExecutor(threads)
+        numbered = [(matcher, row) for row, matcher in enumerate(matchers)]
+        place, width, count = rows.ctypes.data, rows.shape[1] * 4, len(rows)
+        return partial(executor.unsafe_compute_mask_ptr, numbered, place, width, count)
+
+
+def _no_trouble() -> str:
+    return ""
+
+
+def xgrammar_info(vocabulary: Vocabulary) -> Any:
+    """XGrammar's description of a tokenizer."""
+    import xgrammar
+
+    return xgrammar.TokenizerInfo(
+        list(vocabulary.token_bytes),
+        vocab_type=xgrammar.VocabType.RAW,
+        vocab_size=len(vocabulary),
+        stop_token_ids=list(vocabulary.stop_token_ids),
+    )
+
+
+def llguidance_tokenizer(vocabulary: Vocabulary, path: str | None = None) -> Any:
+    """The description of a tokenizer that llguidance takes.
+
+    Args:
+        vocabulary: the vocabulary.
+        path: of the tokenizer; by it texts are cut as :func:`encoder` does. Else greedily.
+    """
+    import llguidance
+
+    file = tokenizer_json(path)
+    if file is None:
+        return llguidance.LLTokenizer(
+            llguidance.TokenizerWrapper(_LlguidanceVocabulary(vocabulary))
+        )
+    text = file.read_text(encoding="utf-8")
+    stop = list(vocabulary.stop_token_ids)
+    return llguidance.LLTokenizer(text, n_vocab=len(vocabulary), eos_token=stop)
+
+
+def tokenizer_json(path: str | None) -> Path | None:
+    """The file that the package ``tokenizers`` reads, where there are both."""
+    if path is None or importlib.util.find_spec("tokenizers") is None:
+        return None
+    file = Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
+    return file if file.name == "tokenizer.json" and file.is_file() else None
+
+
+def encoder(vocabulary: Vocabulary, path: str) -> tuple[Callable[[str], list[int]], str]:
+    """How a model sees a text, and a word for it: by its tokenizer, or greedily."""
+    file = tokenizer_json(path)
+    if file is None:
+        return lambda text: vocabulary.encode_greedy(text.encode()), "cut greedily"
+    from tokenizers import Tokenizer
+
+    own = Tokenizer.from_file(str(file))
+    encode = lambda text: list(own.encode(text, add_special_tokens=False).ids)  # noqa: E731
+    return encode, "cut by the tokenizer"
+
+
+class _LlguidanceVocabulary:
+    """What llguidance asks of a tokenizer."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        stop = vocabulary.stop_token_ids
+        self.eos_token_id = stop[0] if stop else 0
+        self.bos_token_id = None
+        self.tokens = [bytes(token) for token in vocabulary.token_bytes]
+        self.special_token_ids = sorted({*stop, *vocabulary.special_token_ids})
+        self._vocabulary = vocabulary
+
+    def __call__(self, data: bytes | str) -> list[int]:
+        return self._vocabulary.encode_greedy(data.encode() if isinstance(data, str) else data)
+
+
+def summary(nanoseconds: Any, levels: tuple[float, ...] = (50, 99)) -> dict[str, float]:
+    """Mean, percentiles and maximum, in seconds; empty where nothing was measured."""
+    times = np.asarray(nanoseconds, dtype=np.float64) / 1e9
+    if not len(times):
+        return {}
+    found = {f"p{level:g}": float(np.percentile(times, level)) for level in levels}
+    return {"mean": float(times.mean()), **found, "max": float(times.max())}
+
+
+def machine() -> Result:
     """What the figures were measured on."""
     model = platform.processor() or platform.machine()
     try:
@@ -87,9 +393,10 @@ def machine() -> dict[str, Any]:
     return {"processor": model, "cores": os.cpu_count(), "python": platform.python_version()}
 
 
-def console() -> Console:
-    """Where tables go."""
-    return Console(highlight=False, markup=False, emoji=False)
+def console(width: int | None = None) -> Console:
+    """Where tables go; ``width`` is for what is no terminal."""
+    width = None if sys.stdout.isatty() else width
+    return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def show(out: Console, title: str, columns: list[str], rows: list[list[str]]) -> None:

@@ -16,16 +16,16 @@ import gc
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import bench_common as common
 import numpy as np
-import numpy.typing as npt
 import tokfold
 from tokfold import Vocabulary
 from tokfold.cli.render import number, seconds
 
-Result = dict[str, Any]
+Result = common.Result
 Fill = Callable[[], object]
 Accept = Callable[[int], bool]
 
@@ -99,9 +99,8 @@ class Bench:
         runs = []
         for _ in range(2):
             matcher = tokfold.Matcher(compiled)
-            runs.append(
-                _replay(tokens, lambda m=matcher: m.fill_bitmask(row), matcher.accept_token)
-            )
+            fill = partial(matcher.fill_bitmask, row)
+            runs.append(_replay(tokens, fill, matcher.accept_token))
         held = compiled.counters()["bytes_held"] + matcher.counters()["bytes_held"]
         return {"start": start, "first": runs[0], "second": runs[1], "bytes": held}
 
@@ -111,12 +110,7 @@ class Bench:
         from tokfold import xgrammar as folded
 
         if self.info is None:
-            self.info = plain.TokenizerInfo(
-                list(self.vocabulary.token_bytes),
-                vocab_type=plain.VocabType.RAW,
-                vocab_size=len(self.vocabulary),
-                stop_token_ids=list(self.vocabulary.stop_token_ids),
-            )
+            self.info = common.xgrammar_info(self.vocabulary)
         module: Any = folded if over_classes else plain
         compiler = module.GrammarCompiler(self.info, max_threads=1, cache_enabled=False)
         compiler.compile_grammar('root ::= "a"')  # reads the tokenizer, once
@@ -129,7 +123,7 @@ class Bench:
         runs = []
         for _ in range(2 if over_classes else 1):
             matcher = module.GrammarMatcher(compiled)
-            fill = lambda m=matcher: m.fill_next_token_bitmask(row)  # noqa: E731
+            fill = partial(matcher.fill_next_token_bitmask, row)
             runs.append(_replay(tokens, fill, matcher.accept_token, every))
         return {"start": start, "first": runs[0], "second": runs[-1] if over_classes else None}
 
@@ -140,9 +134,7 @@ class Bench:
         from llguidance.gbnf_to_lark import any_to_lark
 
         if self.guidance is None:
-            self.guidance = llguidance.LLTokenizer(
-                llguidance.TokenizerWrapper(_Tokenizer(self.vocabulary))
-            )
+            self.guidance = common.llguidance_tokenizer(self.vocabulary)
         row = numpy_masks.allocate_token_bitmask(1, len(self.vocabulary))
         began = time.perf_counter()
         grammar = llguidance.LLMatcher.grammar_from_lark(any_to_lark(text))
@@ -158,24 +150,9 @@ class Bench:
         runs = []
         for _ in range(2):
             matcher = fresh()
-            fill = lambda m=matcher: numpy_masks.fill_next_token_bitmask(m, row, 0)  # noqa: E731
+            fill = partial(numpy_masks.fill_next_token_bitmask, matcher, row, 0)
             runs.append(_replay(tokens, fill, matcher.consume_token))
         return {"start": start, "first": runs[0], "second": runs[1]}
-
-
-class _Tokenizer:
-    """What llguidance asks of a tokenizer."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        stop = vocabulary.stop_token_ids
-        self.eos_token_id = stop[0] if stop else 0
-        self.bos_token_id = None
-        self.tokens = [bytes(token) for token in vocabulary.token_bytes]
-        self.special_token_ids = sorted({*stop, *vocabulary.special_token_ids})
-        self._vocabulary = vocabulary
-
-    def __call__(self, data: bytes | str) -> list[int]:
-        return self._vocabulary.encode_greedy(data.encode() if isinstance(data, str) else data)
 
 
 def _replay(tokens: list[int], fill: Fill, accept: Accept, every: int = 1) -> Result:
@@ -198,19 +175,7 @@ def _replay(tokens: list[int], fill: Fill, accept: Accept, every: int = 1) -> Re
                 raise RuntimeError(f"gave up at token {step} of {len(tokens)}")
     finally:
         gc.enable()
-    return {"mask": _summary(np.array(masks)), "accept": _summary(np.array(accepts))}
-
-
-def _summary(nanoseconds: npt.NDArray[np.int64]) -> dict[str, float]:
-    """Mean and percentiles in seconds."""
-    times = nanoseconds / 1e9
-    p50, p99 = np.percentile(times, [50, 99])
-    return {
-        "mean": float(times.mean()),
-        "p50": float(p50),
-        "p99": float(p99),
-        "max": float(times.max()),
-    }
+    return {"mask": common.summary(masks), "accept": common.summary(accepts)}
 
 
 ENGINES: dict[str, Callable[[Bench, str, list[int]], Result]] = {

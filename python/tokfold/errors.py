@@ -13,6 +13,7 @@ __all__ = [
     "LimitExceededError",
     "MatcherStateError",
     "MissingExtraError",
+    "StructuralTagError",
     "TokfoldError",
     "UnsupportedGrammarError",
     "VocabularyError",
@@ -57,6 +58,23 @@ class UnsupportedGrammarError(TokfoldError, ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.construct, self.line, self.column)
+
+
+class StructuralTagError(TokfoldError, ValueError):
+    """A structural tag is malformed, or asks for what means nothing.
+
+    Attributes:
+        format: type of the format at fault (``"triggered_tags"``); empty for the tag itself.
+        path: where it stands in the tag (``"format.tags[3].content"``); empty for the whole.
+    """
+
+    def __init__(self, message: str, format: str, path: str) -> None:
+        super().__init__(message)
+        self.format = format
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.format, self.path)
 
 
 class VocabularyError(TokfoldError, ValueError):

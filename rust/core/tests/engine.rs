@@ -83,18 +83,20 @@ fn recognized(network: &Network, text: &[u8]) -> Option<(bool, bool)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn a_bit_is_set_exactly_when_the_text_can_be_completed(
         root in body(),
         other in body(),
         choices in vec((any::<prop::sample::Index>(), 0..6u8), 1..12),
+        share_wide in prop_oneof![Just(None), (1..3u32).prop_map(Some)],
     ) {
         let text = format!("root ::= {root} | \"d\"\nother ::= {other} | \"c\"");
         let grammar = parse(&text, "root", &limits()).expect("grammar text");
         let options = NetworkOptions { limits: limits(), ..NetworkOptions::default() };
         let Ok(plain) = Network::new(&grammar, &options) else { return Ok(()) };
-        let counted = Network::new(&grammar, &NetworkOptions { counters: true, ..options })
+        let options = NetworkOptions { counters: true, share_wide, ..options };
+        let counted = Network::new(&grammar, &options)
             .expect("counting takes no more than writing out");
         let vocabulary = vocabulary();
         let unfolded = engine(counted.clone(), &vocabulary);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use tokfold_core::classes::TokenClasses;
 use tokfold_core::engine::{self, Accept, EngineLimits, StopRule};
 use tokfold_core::error::Error;
-use tokfold_core::network::{Network, NetworkOptions};
+use tokfold_core::network::{Network, NetworkOptions, WIDE};
 use tokfold_core::work::Work;
 
 /// Limits from a mapping of field names, those of the grammar left out.
@@ -56,6 +56,7 @@ impl Engine {
         let options = NetworkOptions {
             skip_lookahead,
             counters: true,
+            share_wide: Some(WIDE),
             limits: self::limits(limits)?,
             ..NetworkOptions::default()
         };

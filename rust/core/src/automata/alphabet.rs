@@ -48,6 +48,13 @@ impl Alphabet {
         self.class_of[byte as usize]
     }
 
+    /// For each class how many bytes it has.
+    pub fn widths(&self) -> Vec<u32> {
+        let mut out = vec![0; self.len];
+        self.class_of.iter().for_each(|&class| out[class as usize] += 1);
+        out
+    }
+
     /// How many classes there are: 1 to 256.
     pub fn len(&self) -> usize {
         self.len

@@ -127,6 +127,7 @@ pub fn compile(
             repeat_window: Some(2 * vocabulary.longest().min(LONGEST_VIEW) as u32 + 2),
             inline_budget: options.inline_budget,
             simplify: true,
+            share_wide: None,
             counters: false,
             limits: options.limits.clone(),
         },

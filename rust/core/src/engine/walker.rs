@@ -50,7 +50,7 @@ struct Answer {
 pub struct WalkCounters {
     /// Masks made.
     pub masks: u64,
-    /// Pairs of a stack set and pending nodes looked at.
+    /// Pairs of a frame and pending nodes looked at.
     pub visits: u64,
     /// Answers that were there.
     pub hits: u64,
@@ -114,35 +114,75 @@ pub(crate) struct Walker {
     path: Vec<(u32, SetId)>,
 }
 
-/// The way down the stacks: pairs of a stack set and the pending nodes to ask it about.
+/// A place on the way down the stacks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// The tops of a set.
+    Set(SetId),
+    /// One frame above a set.
+    Frame(u32, SetId),
+}
+
+/// The way down the stacks: places, each with the pending nodes to ask it about.
 #[derive(Default)]
 struct Way {
-    queue: Vec<(SetId, PendingId)>,
-    seen: FxHashSet<(SetId, PendingId)>,
+    queue: Vec<(Place, PendingId)>,
+    seen: FxHashSet<(Place, PendingId)>,
 }
 
 impl Way {
     fn begin(set: SetId) -> Self {
-        Self { queue: vec![(set, AT_ROOT)], seen: FxHashSet::default() }
+        Self { queue: vec![(Place::Set(set), AT_ROOT)], seen: FxHashSet::default() }
     }
 
-    /// The next set that is a list of tops.
-    fn next(&mut self, sets: &StackSets) -> Option<(SetId, PendingId)> {
-        loop {
-            let (set, pending) = self.queue.pop()?;
-            match sets.halves(set) {
-                Some((left, right)) => self.queue.extend([(right, pending), (left, pending)]),
-                None => return Some((set, pending)),
+    /// What stands beneath a frame that has been popped.
+    fn go_on(&mut self, place: Place, pending: PendingId) {
+        if pending != NOWHERE && place != Place::Set(REST) && self.seen.insert((place, pending)) {
+            self.queue.push((place, pending));
+        }
+    }
+
+    /// Asks `answer` about every frame on the way. Frames that delegate are not asked: what they
+    /// call is, and then, where that has been popped, what it returns to.
+    fn walk<E>(
+        &mut self,
+        network: &Network,
+        sets: &StackSets,
+        mut answer: impl FnMut(u32, PendingId) -> Result<PendingId, E>,
+    ) -> Result<(), E> {
+        while let Some((place, pending)) = self.queue.pop() {
+            let one;
+            let frames = match place {
+                Place::Frame(state, beneath) => {
+                    one = [(state, beneath)];
+                    &one[..]
+                }
+                Place::Set(set) => match sets.halves(set) {
+                    Some((left, right)) => {
+                        self.queue.extend([right, left].map(|half| (Place::Set(half), pending)));
+                        continue;
+                    }
+                    None => sets.list(set),
+                },
+            };
+            for &(top, beneath) in frames.iter().filter(|entry| entry.0 != BOTTOM) {
+                if !network.delegates(top) {
+                    let popped = answer(top, pending)?;
+                    self.go_on(Place::Set(beneath), popped);
+                    continue;
+                }
+                for call in network.calls(top).iter() {
+                    let popped = answer(call.start, pending)?;
+                    if network.stays(call.to) {
+                        self.go_on(Place::Frame(call.to, beneath), popped);
+                    }
+                    if network.is_final(call.to) {
+                        self.go_on(Place::Set(beneath), popped);
+                    }
+                }
             }
         }
-    }
-
-    /// What stands beneath a top that has been popped.
-    fn go_on(&mut self, beneath: SetId, pending: PendingId) {
-        let is_new = pending != NOWHERE && beneath != REST && self.seen.insert((beneath, pending));
-        if is_new {
-            self.queue.push((beneath, pending));
-        }
+        Ok(())
     }
 }
 
@@ -214,17 +254,14 @@ impl Walker {
         bits: &mut [i32],
     ) -> Result<(), Stop> {
         let limit = self.spent().saturating_add(allowance.work);
-        let mut way = Way::begin(set);
-        while let Some((set, pending)) = way.next(sets) {
+        let network = self.network.clone();
+        Way::begin(set).walk(&network, sets, |frame, pending| {
             self.counters.visits += 1;
             self.work += 1;
-            for &(top, beneath) in sets.list(set).iter().filter(|entry| entry.0 != BOTTOM) {
-                let answer = self.answer(top, pending, limit, allowance.bytes, check)?;
-                self.write(answer.accepted, bits);
-                way.go_on(beneath, answer.pending);
-            }
-        }
-        Ok(())
+            let answer = self.answer(frame, pending, limit, allowance.bytes, check)?;
+            self.write(answer.accepted, bits);
+            Ok(answer.pending)
+        })
     }
 
     /// The same where every answer is there; else false, and the bits are to be thrown away.
@@ -235,19 +272,17 @@ impl Walker {
         counters: &mut WalkCounters,
         bits: &mut [i32],
     ) -> bool {
-        let mut way = Way::begin(set);
-        while let Some((set, pending)) = way.next(sets) {
+        let longest = self.trie.longest();
+        let walked: Result<(), ()> = Way::begin(set).walk(&self.network, sets, |frame, pending| {
             counters.visits += 1;
-            for &(top, beneath) in sets.list(set).iter().filter(|entry| entry.0 != BOTTOM) {
-                let frame = self.network.like(top, self.trie.longest());
-                let Some(answer) = self.answers.get(&(frame, pending)) else { return false };
-                counters.hits += 1;
-                self.write(answer.accepted, bits);
-                way.go_on(beneath, answer.pending);
-            }
-        }
-        counters.masks += 1;
-        true
+            let frame = self.network.like(frame, longest);
+            let answer = self.answers.get(&(frame, pending)).ok_or(())?;
+            counters.hits += 1;
+            self.write(answer.accepted, bits);
+            Ok(answer.pending)
+        });
+        counters.masks += u64::from(walked == Ok(()));
+        walked == Ok(())
     }
 
     fn write(&self, accepted: Accepted, bits: &mut [i32]) {
@@ -315,6 +350,11 @@ impl Walker {
             return Ok(answer);
         }
         self.counters.misses += 1;
+        if pending == AT_ROOT
+            && let Some((base, bytes)) = self.network.base(frame)
+        {
+            return self.answer_near(frame, base, bytes, limit, max_bytes, check);
+        }
         let from = self.listed.len();
         let made = self.make(frame, pending, limit, max_bytes, check);
         let popped = match made {
@@ -334,6 +374,91 @@ impl Walker {
         }
         let answer = Answer { accepted, pending: self.pending.intern(popped) };
         self.answers.insert((frame, pending), answer);
+        Ok(answer)
+    }
+
+    /// The answer of a frame that does with `bytes` bytes what `base` does: where the trie is no
+    /// deeper that of `base`, and a walk below. So the last characters of a long string take
+    /// a walk over the few longer tokens each, not one over the vocabulary.
+    fn answer_near(
+        &mut self,
+        frame: u32,
+        base: u32,
+        bytes: u32,
+        limit: u64,
+        max_bytes: usize,
+        check: Check<'_>,
+    ) -> Result<Answer, Stop> {
+        let answer = self.answer(base, AT_ROOT, limit, max_bytes, check)?;
+        let mut row = vec![0; self.words];
+        self.write(answer.accepted, &mut row);
+        let popped_before = match answer.pending {
+            NOWHERE => Vec::new(),
+            pending => self.pending.get(pending).to_vec(),
+        };
+        let trie = self.trie.clone();
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let left = limit.saturating_sub(self.spent());
+        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
+        let start = self.stepper.sets.add(&[(frame, REST)])?;
+        let mut popped = Vec::new();
+        // Subtrees that are walked anew.
+        let mut deep: Vec<(u32, u32)> = Vec::new();
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        path.push((trie.end(0), start));
+        let mut entered = 0u64;
+        let mut node = 1;
+        while node < trie.end(0) {
+            while path[path.len() - 1].0 <= node {
+                path.pop();
+            }
+            let end = trie.end(node);
+            let depth = path.len() as u32;
+            if trie.longest_below(node) < u16::MAX && u32::from(trie.longest_below(node)) <= bytes {
+                node = end;
+                continue;
+            }
+            entered += 1;
+            if entered & CHECK_MASK == 0 {
+                check()?;
+            }
+            let set = self.stepper.step(path[path.len() - 1].1, alphabet.class(trie.byte(node)))?;
+            // What is no deeper than `bytes` is as `base` has it.
+            if depth > bytes && set != NONE {
+                set_bits(&mut row, trie.numbers(node));
+                if end > node + 1 && self.stepper.sets.has_rest(set) {
+                    popped.push(node);
+                }
+            }
+            if depth == bytes {
+                clear_bits(&mut row, trie.numbers_of(node + 1..end));
+                deep.push((node + 1, end));
+            }
+            if set == NONE || set == REST {
+                node = end;
+                continue;
+            }
+            path.push((end, set));
+            node += 1;
+        }
+        self.path = path;
+        self.work += entered / NODES_OF_WORK;
+        self.counters.trie_nodes += entered;
+        let is_deep = |node: u32| {
+            let i = deep.partition_point(|range| range.0 <= node);
+            i > 0 && node < deep[i - 1].1
+        };
+        popped.extend(popped_before.into_iter().filter(|&node| !is_deep(node)));
+        popped.sort_unstable();
+        let accepted = Accepted::Row(self.rows.len() as u32);
+        self.rows.push(row.into());
+        let answer = Answer { accepted, pending: self.pending.intern(popped) };
+        self.answers.insert((frame, AT_ROOT), answer);
+        if self.bytes() > max_bytes {
+            return Err(Stop::Memory);
+        }
         Ok(answer)
     }
 
@@ -402,6 +527,12 @@ impl Walker {
         popped.sort_unstable();
         popped.dedup();
         Ok(popped)
+    }
+}
+
+fn clear_bits(row: &mut [i32], numbers: &[u32]) {
+    for &number in numbers {
+        row[number as usize >> 5] &= !(1 << (number & 31));
     }
 }
 

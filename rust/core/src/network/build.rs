@@ -2,8 +2,8 @@
 
 use super::counters::{Counter, Counters};
 use super::{
-    Call, ClassSet, Network, NetworkOptions, analysis, graph, insert, left_recursion, lower,
-    simplify,
+    Call, ClassSet, MAX_DELEGATES, Network, NetworkOptions, Width, analysis, contains, graph,
+    insert, left_recursion, lower, simplify,
 };
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, FIRST_CALL, call, callee, is_marker};
@@ -102,13 +102,25 @@ impl Network {
         let mut rules =
             simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
         rules.keep = counted.keys().copied().collect();
+        rules.width = options.share_wide.map(|least| Width { least, of: alphabet.widths() });
         if options.simplify {
             rules.simplify()?;
         }
         let accepts_empty = facts.nullable[root.index()];
         let (states, edges) = rules.size();
         work.spend(edges + FRAME * states)?;
-        Self::assemble(&rules.automata, start, alphabet, accepts_empty, &counted, &options.limits)
+        let mut out = Self::assemble(
+            &rules.automata,
+            start,
+            alphabet,
+            accepts_empty,
+            &counted,
+            &options.limits,
+        )?;
+        if let Some(least) = options.share_wide {
+            out.delegates = out.find_delegates(&Width { least, of: out.alphabet.widths() });
+        }
+        Ok(out)
     }
 
     fn assemble(
@@ -143,20 +155,25 @@ impl Network {
             calls: Vec::new(),
             first: Vec::new(),
             cut: Vec::new(),
+            delegates: Vec::new(),
             counters: Counters::default(),
         };
-        for (number, automaton) in rules.iter().enumerate().filter(|(_, a)| !a.is_empty()) {
+        let present = || rules.iter().enumerate().filter(|(_, a)| !a.is_empty());
+        // Where calls of each rule lead: those of a rule that counts, to its own states.
+        let mut starts = base.clone();
+        for (rule, (number, automaton)) in present().enumerate() {
+            if let Some((&counter, body)) = counted.get(&number).zip(automaton.left_calls().next())
+            {
+                let placed = counters.place(counter, base[body], rule as u32);
+                starts[number] = placed.ok_or_else(too_many_passes)?;
+            }
+        }
+        for (number, automaton) in present() {
             let offset = base[number];
             out.origins.push(number as u32);
             let rule = out.rule_starts.len() as u32;
             // The second state of a rule that counts stands for all after it: nothing leads there.
-            let first_pass = match counted.get(&number).zip(automaton.left_calls().next()) {
-                None => None,
-                Some((&counter, body)) => match counters.place(counter, base[body], rule) {
-                    None => return Err(too_many_passes()),
-                    first => first,
-                },
-            };
+            let first_pass = (starts[number] != offset).then(|| starts[number] + 1);
             out.rule_starts.push(offset);
             for (state, edges) in automaton.states() {
                 let from = out.edges.len();
@@ -166,7 +183,7 @@ impl Network {
                         None if is_marker(letter) => alone = true,
                         Some(b) => {
                             let to = first_pass.unwrap_or(q + offset);
-                            out.calls.push(Call { start: base[b], to });
+                            out.calls.push(Call { start: starts[b], to });
                         }
                         None => out.edges.push((map[letter as usize], q + offset)),
                     }
@@ -180,9 +197,33 @@ impl Network {
                 out.call_starts.push(out.calls.len() as u32);
             }
         }
-        out.first = out.first_sets(rules, &base);
         out.counters = counters;
+        out.first = out.first_sets(rules, &base);
         Ok(out)
+    }
+
+    fn find_delegates(&self, width: &Width) -> Vec<bool> {
+        let states = 0..self.len() as u32;
+        let mut wide = vec![false; self.num_rules()];
+        for q in states.clone() {
+            let staying = self.edges(q).iter().filter(|e| e.1 == q).map(|e| u32::from(e.0));
+            wide[self.rule_of(q) as usize] |= width.is_wide(staying);
+        }
+        // What is counted need not loop: it is the counting that does.
+        let is_shared = |call: &Call| match self.counters_call(call.start) {
+            None => wide[self.rule_of(call.start) as usize],
+            Some(body) => {
+                let first = self.first(body.start);
+                width.is_wide((0..width.of.len() as u32).filter(|&c| contains(first, c as u8)))
+            }
+        };
+        let delegates = |q: u32| {
+            let calls = self.calls(q);
+            self.edges(q).is_empty()
+                && (1..=MAX_DELEGATES).contains(&calls.len())
+                && calls.iter().all(|call| self.is_listed(call.to) && is_shared(call))
+        };
+        states.map(delegates).collect()
     }
 
     /// What each state can read first, calls included; callees first, which is an order since no
@@ -197,7 +238,8 @@ impl Network {
             .collect();
         let add_callees = |first: &mut Vec<ClassSet>, q: u32| {
             for call in self.calls(q).iter() {
-                let set = first[call.start as usize];
+                let passed = self.counters_call(call.start);
+                let set = first[passed.map_or(call.start, |body| body.start) as usize];
                 first[q as usize].iter_mut().zip(set).for_each(|(a, b)| *a |= b);
             }
         };

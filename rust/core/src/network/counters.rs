@@ -5,9 +5,10 @@
 //! from the number. After `k` passes the body may be called while `k < n`, which leads to `k + 1`;
 //! the rule may be complete when `k >= m`. A repetition without an upper bound stays at `m`.
 //!
-//! A mask over tokens of at most `L` bytes cannot tell `k` and `k'` apart when both are more than
-//! `L` passes away from a bound, on the same side: [`like`](Counters::like). (XGrammar 2, section
-//! 3.5, merges such states as well, but up to a constant; this is exact.)
+//! Two more states do not count: one may stop after any pass, the other never. A token of fewer
+//! bytes than passes are left before the next bound cannot tell a state from one of those two:
+//! [`like`](Counters::like) and [`base`](Counters::base). (XGrammar 2, section 3.5, merges such
+//! states as well, but up to a constant; this is exact.)
 
 use super::Call;
 
@@ -19,20 +20,42 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// States: after 1, 2, ... passes, as far as they differ.
-    fn len(self) -> u32 {
+    /// The last number of passes that differs from those before.
+    fn last(self) -> u32 {
         self.max.unwrap_or(self.min.max(1))
     }
+}
+
+/// What a state of a counted repetition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Passes {
+    /// So many are done.
+    Done(u32),
+    /// It may stop after any, and go on for ever.
+    Free,
+    /// It goes on for ever.
+    Endless,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     counter: Counter,
-    /// The number of the state after one pass.
+    /// The number of the state before any pass. After those that count stand the other two.
     first: u32,
     /// The start of the body.
     body: u32,
     rule: u32,
+}
+
+impl Placed {
+    fn number(&self, passes: Passes) -> u32 {
+        let last = self.first + self.counter.last();
+        match passes {
+            Passes::Done(passes) => self.first + passes,
+            Passes::Free => last + 1,
+            Passes::Endless => last + 2,
+        }
+    }
 }
 
 /// The counted repetitions of a network.
@@ -48,12 +71,13 @@ impl Counters {
         Self { placed: Vec::new(), end: states as u32 }
     }
 
-    /// Makes room for a counter; the number of its state after one pass, or `None` when the
-    /// numbers run out.
+    /// Makes room for a counter; the number of its first state, or `None` when the numbers run
+    /// out.
     pub(crate) fn place(&mut self, counter: Counter, body: u32, rule: u32) -> Option<u32> {
         let first = self.end;
         // The highest bit is left to the bottom of stacks.
-        self.end = first.checked_add(counter.len()).filter(|&end| end < 1 << 31)?;
+        let end = counter.last().checked_add(3).and_then(|states| first.checked_add(states));
+        self.end = end.filter(|&end| end < 1 << 31)?;
         self.placed.push(Placed { counter, first, body, rule });
         Some(first)
     }
@@ -63,44 +87,78 @@ impl Counters {
         self.end
     }
 
-    /// The repetition of a state, and the passes done there.
-    fn find(&self, state: u32) -> (&Placed, u32) {
+    fn find(&self, state: u32) -> (&Placed, Passes) {
         let i = self.placed.partition_point(|placed| placed.first <= state) - 1;
         let placed = &self.placed[i];
-        (placed, state - placed.first + 1)
+        let passes = state - placed.first;
+        let passes = match passes.checked_sub(placed.counter.last() + 1) {
+            None => Passes::Done(passes),
+            Some(0) => Passes::Free,
+            Some(_) => Passes::Endless,
+        };
+        (placed, passes)
     }
 
     /// The call of the body, where another pass may begin.
     pub(crate) fn call(&self, state: u32) -> Option<Call> {
         let (placed, passes) = self.find(state);
-        let next = match placed.counter.max {
-            Some(max) if passes >= max => return None,
-            Some(_) => passes + 1,
-            None => (passes + 1).min(placed.counter.len()),
+        let next = match (passes, placed.counter.max) {
+            (Passes::Done(passes), Some(max)) if passes >= max => return None,
+            (Passes::Done(passes), Some(_)) => Passes::Done(passes + 1),
+            (Passes::Done(passes), None) => Passes::Done((passes + 1).min(placed.counter.last())),
+            (other, _) => other,
         };
-        Some(Call { start: placed.body, to: placed.first + next - 1 })
+        Some(Call { start: placed.body, to: placed.number(next) })
     }
 
+    /// Before the first pass nothing is complete: callers skip what may be empty.
     pub(crate) fn is_final(&self, state: u32) -> bool {
-        let (placed, passes) = self.find(state);
-        passes >= placed.counter.min
+        match self.find(state) {
+            (placed, Passes::Done(passes)) => passes >= placed.counter.min.max(1),
+            (_, Passes::Free) => true,
+            (_, Passes::Endless) => false,
+        }
     }
 
     pub(crate) fn rule_of(&self, state: u32) -> u32 {
         self.find(state).0.rule
     }
 
-    /// A state that does with up to `longest` more passes what `state` does.
-    pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
-        let (placed, passes) = self.find(state);
+    /// A state that does not count, and for how many bytes it does what `state` does; `None` where
+    /// that is none, or `state` does not count itself.
+    pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
+        let (placed, Passes::Done(passes)) = self.find(state) else { return None };
         let Counter { min, max } = placed.counter;
-        let longest = u32::try_from(longest).unwrap_or(u32::MAX);
-        let like = match max {
-            _ if passes < min && min - passes > longest => min - longest - 1,
-            Some(max) if passes >= min && max - passes > longest => min.max(1),
-            _ => passes,
+        let (base, bytes) = match max {
+            _ if passes + 1 < min => (Passes::Endless, min - passes - 1),
+            Some(max) => (Passes::Free, max - passes),
+            None => (Passes::Free, u32::MAX),
         };
-        placed.first + like - 1
+        (bytes > 0).then(|| (placed.number(base), bytes))
+    }
+
+    /// A state that does with up to `longest` bytes what `state` does.
+    pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
+        match self.base(state) {
+            Some((base, bytes)) if bytes as usize >= longest => base,
+            _ => state,
+        }
+    }
+
+    /// What a state does, whatever else is in the network: what it repeats, the passes still
+    /// needed, those still allowed, whether it may stop at once; `None` where it repeats without
+    /// end.
+    pub(crate) fn meaning(&self, state: u32) -> (u32, u32, Option<u32>, bool) {
+        let (placed, passes) = self.find(state);
+        let (needed, allowed) = match passes {
+            Passes::Done(k) => {
+                let Counter { min, max } = placed.counter;
+                (min.saturating_sub(k), max.map(|max| max.saturating_sub(k)))
+            }
+            Passes::Free => (0, None),
+            Passes::Endless => (u32::MAX, None),
+        };
+        (placed.body, needed, allowed, self.is_final(state))
     }
 
     /// Bounds and bodies, for fingerprints.

@@ -42,6 +42,9 @@ pub struct NetworkOptions {
     pub repeat_window: Option<u32>,
     /// Growth in states that inlining one rule may cause.
     pub inline_budget: usize,
+    /// Keep rules that loop over so many bytes or more (strings, comments, free text) as rules:
+    /// what is remembered of them is then shared by all who call them, in all grammars.
+    pub share_wide: Option<u32>,
     /// Merge and inline rules. Without, each rule keeps its states, and the network is larger.
     pub simplify: bool,
     /// Count large repetitions instead of writing them out. Then some states are not in the
@@ -58,6 +61,7 @@ impl Default for NetworkOptions {
             skip_lookahead: false,
             repeat_window: None,
             inline_budget: 20,
+            share_wide: None,
             simplify: true,
             counters: false,
             limits: Limits::default(),
@@ -126,7 +130,29 @@ pub struct Network {
     first: Vec<ClassSet>,
     /// States that stand for several positions of a repetition whose bounds were cut.
     cut: Vec<bool>,
+    /// States that only call rules which are shared; empty where none are.
+    delegates: Vec<bool>,
     counters: Counters,
+}
+
+/// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than
+/// printable ASCII.
+pub const WIDE: u32 = 80;
+/// Calls of a state that delegates, at most.
+const MAX_DELEGATES: usize = 4;
+
+/// What makes a rule wide: a loop over so many bytes, the inside of a string, a comment, free
+/// text. Masks there look at most of the vocabulary.
+struct Width {
+    least: u32,
+    /// For each byte class how many bytes it has.
+    of: Vec<u32>,
+}
+
+impl Width {
+    fn is_wide(&self, classes: impl Iterator<Item = u32>) -> bool {
+        classes.map(|class| self.of[class as usize]).sum::<u32>() >= self.least
+    }
 }
 
 impl Network {
@@ -224,6 +250,24 @@ impl Network {
     #[inline]
     fn is_listed(&self, state: u32) -> bool {
         (state as usize) < self.finals.len()
+    }
+
+    /// Whether all that a state does is to call rules whose masks look at most of the vocabulary:
+    /// it is then asked about by way of those.
+    #[inline]
+    pub(crate) fn delegates(&self, state: u32) -> bool {
+        self.delegates.get(state as usize).is_some_and(|&delegates| delegates)
+    }
+
+    /// The call of a state that counts.
+    fn counters_call(&self, state: u32) -> Option<Call> {
+        if self.is_listed(state) { None } else { self.counters.call(state) }
+    }
+
+    /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
+    /// does.
+    pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
+        if self.is_listed(state) { None } else { self.counters.base(state) }
     }
 
     /// A state that does with every token of at most `longest` bytes what `state` does.

@@ -11,9 +11,9 @@
 //! Rules are visited callees first; the members of a recursive component are inlined into each
 //! other as long as that removes rules cheaply.
 
-use super::graph;
+use super::{Width, graph};
 use crate::automata::marks::Marks;
-use crate::automata::{Automaton, Nfa, call, callee};
+use crate::automata::{Automaton, FIRST_CALL, Nfa, call, callee};
 use crate::error::Result;
 use crate::hash::hash_of;
 use crate::work::Work;
@@ -61,6 +61,8 @@ pub(crate) struct Rules<'a, 'w> {
     medium_left: usize,
     /// Rules that are known to lie on no cycle of calls.
     acyclic: Vec<bool>,
+    /// Where wide rules are to stay rules, what makes a rule wide.
+    pub(super) width: Option<Width>,
     /// Rules that count: their automata say less than they mean, so they stay as they are.
     pub(crate) keep: FxHashSet<usize>,
     /// Inlinings that ended in a nondeterministic automaton: a hash of what they were made of, and
@@ -87,6 +89,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             met: RefCell::new(Marks::new(n)),
             medium_left: MEDIUM_TIMES,
             acyclic: vec![false; n],
+            width: None,
             keep: FxHashSet::default(),
             stubborn: FxHashSet::default(),
         }
@@ -191,7 +194,19 @@ impl<'a, 'w> Rules<'a, 'w> {
         Ok(())
     }
 
+    /// Whether a rule has a wide state: where it stays a rule, all who call it share its masks.
+    fn is_wide(&self, b: usize) -> bool {
+        let Some(width) = &self.width else { return false };
+        self.automata[b].states().any(|(p, edges)| {
+            let staying = edges.iter().filter(|e| e.1 == p && e.0 < FIRST_CALL);
+            width.is_wide(staying.map(|e| e.0))
+        })
+    }
+
     fn is_cheap(&self, b: usize) -> bool {
+        if self.is_wide(b) {
+            return false;
+        }
         let size = self.automata[b].len();
         let growth = self.uses[b].saturating_sub(1).saturating_mul(size);
         let bound = if self.medium_left > 0 { LARGE } else { MEDIUM };
@@ -224,6 +239,7 @@ impl<'a, 'w> Rules<'a, 'w> {
                     && b != self.start
                     && !gone.contains(&b)
                     && !recursive.contains(&b)
+                    && !self.is_wide(b)
                     && !self.keep.contains(&b);
                 may.then_some((growth, std::cmp::Reverse(size), b))
             });

@@ -7,6 +7,8 @@ struct Node {
     end: u32,
     /// The first of the entries of the subtree; the node's own come first.
     first: u32,
+    /// The length of the longest entry of the subtree, as far as it fits.
+    longest: u16,
     /// The byte that leads here.
     byte: u8,
 }
@@ -22,7 +24,7 @@ pub struct Trie {
 impl Trie {
     /// The trie of entries that are sorted by bytes. Bytes may repeat and are not empty.
     pub fn new<'a>(entries: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
-        let mut nodes = vec![Node { end: 0, first: 0, byte: 0 }];
+        let mut nodes = vec![Node { end: 0, first: 0, longest: 0, byte: 0 }];
         let mut numbers = Vec::new();
         let mut longest = 0;
         // The nodes from the root to the last one made.
@@ -35,7 +37,11 @@ impl Trie {
             }
             for &byte in &bytes[shared..] {
                 path.push(nodes.len());
-                nodes.push(Node { end: 0, first: numbers.len() as u32, byte });
+                nodes.push(Node { end: 0, first: numbers.len() as u32, longest: 0, byte });
+            }
+            let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+            for &node in &path {
+                nodes[node].longest = nodes[node].longest.max(length);
             }
             numbers.push(number);
             longest = longest.max(bytes.len());
@@ -46,7 +52,7 @@ impl Trie {
             nodes[open].end = end;
         }
         // A last node closes the ranges of entries.
-        nodes.push(Node { end, first: numbers.len() as u32, byte: 0 });
+        nodes.push(Node { end, first: numbers.len() as u32, longest: 0, byte: 0 });
         Self { nodes, numbers, longest }
     }
 
@@ -75,6 +81,18 @@ impl Trie {
     #[inline]
     pub fn end(&self, node: u32) -> u32 {
         self.nodes[node as usize].end
+    }
+
+    /// The length of the longest entry below a node; 65,535 stands for that and more.
+    #[inline]
+    pub fn longest_below(&self, node: u32) -> u16 {
+        self.nodes[node as usize].longest
+    }
+
+    /// The numbers of the entries that end at a range of nodes.
+    pub fn numbers_of(&self, nodes: std::ops::Range<u32>) -> &[u32] {
+        let first = |node: u32| self.nodes[node as usize].first as usize;
+        &self.numbers[first(nodes.start)..first(nodes.end)]
     }
 
     /// The numbers of the entries that end at a node.

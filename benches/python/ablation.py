@@ -1,0 +1,186 @@
+"""What each technique is worth: one switched on after the other, over JSON schemas.
+
+    python benches/python/ablation.py FOLDER --tokenizer path/to/model
+
+After table 1 of the XGrammar 2 paper (arXiv), with classes, which are ours, as the last row.
+FOLDER, *compile* and the walk along the instances are those of bench_maskbench.py; a mask is the
+mask alone, without accepting the token. All schemas of a row go through one process, one after the
+other, since what the cache saves is work between grammars. The verdicts of all rows must be the
+same; the run ends with an error where they are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import bench_common as common
+import bench_maskbench as maskbench
+import tokfold
+from tokfold.cli.inputs import read_tokenizer
+from tokfold.cli.render import number, seconds
+
+EVERY_STATE = 1 << 40
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A technique, and the options that switch it off and on.
+
+    Options are those of ``bench_common.TokfoldEngine``: ``classes``, ``warm``, and two groups,
+    ``limits`` (fields of ``tokfold.Limits``) and ``compile`` (arguments of ``tokfold.compile``).
+    """
+
+    name: str
+    off: dict[str, Any]
+    on: dict[str, Any]
+    otherwise: str
+    """What holds where the installed tokfold has no such options."""
+
+
+# ------------------------------------------------------------------------- the configurations
+# Row n of the table has the first n switches on and the others off. A switch with an option that
+# the installed tokfold does not have is left out, and the table says so.
+
+SWITCHES = (
+    Switch(
+        "just-in-time masks",
+        off={"warm": EVERY_STATE},  # the mask of every state, when compiling
+        on={"warm": 0},
+        otherwise="masks are always made when needed",
+    ),
+    Switch(
+        "cache across grammars",
+        off={"compile": {"cache": False}},
+        on={"compile": {"cache": True}},
+        otherwise="there is none",
+    ),
+    Switch(
+        "repetition counted",
+        off={"limits": {"count_repetitions": False}},
+        on={"limits": {"count_repetitions": True}},
+        otherwise="always on",
+    ),
+    Switch(
+        "classes",
+        off={"classes": "never"},
+        on={"classes": "now"},
+        otherwise="there are none",
+    ),
+)
+
+# ---------------------------------------------------------------------------------------------
+
+
+def missing(switch: Switch) -> list[str]:
+    """The options of a switch that the installed tokfold does not have."""
+    known = {
+        "limits": {field.name for field in fields(tokfold.Limits)},
+        "compile": set(inspect.signature(tokfold.compile).parameters),
+    }
+    names = []
+    for group in known.keys() & {*switch.off, *switch.on}:
+        wanted = {*switch.off.get(group, {}), *switch.on.get(group, {})}
+        names += [f"{group}: {name}" for name in sorted(wanted - known[group])]
+    return sorted(names)
+
+
+def configurations() -> dict[str, dict[str, Any]]:
+    """The rows: names, and arguments of ``bench_common.TokfoldEngine``."""
+    switches = [switch for switch in SWITCHES if not missing(switch)]
+    rows = {}
+    for count in range(len(switches) + 1):
+        options: dict[str, Any] = {}
+        for index, switch in enumerate(switches):
+            for name, value in (switch.on if index < count else switch.off).items():
+                both = isinstance(value, dict)
+                options[name] = {**options.get(name, {}), **value} if both else value
+        rows[f"+ {switches[count - 1].name}" if count else "baseline"] = options
+    return rows
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _parser().parse_args()
+    vocabulary = read_tokenizer(options.tokenizer)
+    cases, _ = maskbench.read_cases(options.folder, options.tokenizer, vocabulary, options.limit)
+    settings = maskbench.Settings(options.timeout, options.memory, shared=True, cpu=options.cpu)
+    results = {
+        name: maskbench.measure(common.TokfoldEngine(**arguments), vocabulary, cases, settings)
+        for name, arguments in configurations().items()
+    }
+    report = {
+        "machine": common.machine(),
+        "tokenizer": vocabulary.name,
+        "left_out": {switch.name: missing(switch) for switch in SWITCHES if missing(switch)},
+        "rows": maskbench.summarize_common(cases, results),
+        "timeouts": {name: _count(outcomes, "timeout") for name, outcomes in results.items()},
+    }
+    _show(report)
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=2), encoding="utf-8")
+    different = _different(cases, results)
+    if different:
+        raise SystemExit(f"error: rows judge differently: {', '.join(different[:10])}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    assert __doc__ is not None
+    summary, _, rest = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="files of MaskBench's layout")
+    parser.add_argument("--tokenizer", default="tekken", metavar="PATH", help="file or folder")
+    parser.add_argument("--limit", type=int, metavar="N", help="N schemas, spread over the folder")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="for a schema")
+    parser.add_argument("--memory", type=float, default=16.0, metavar="GB", help="for a process")
+    parser.add_argument("--cpu", action="store_true", help="processor time of the thread")
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    return parser
+
+
+def _count(outcomes: maskbench.Outcomes, status: str) -> int:
+    return sum(outcome.status == status for outcome in outcomes.values())
+
+
+def _different(cases: list[maskbench.Case], results: dict[str, maskbench.Outcomes]) -> list[str]:
+    """Schemas that were taken by several rows and not judged alike."""
+    found = []
+    for case in cases:
+        taken = [o[case.name] for o in results.values() if o[case.name].status == "taken"]
+        verdicts = {
+            tuple((verdict.accepted, len(verdict.masks)) for verdict in outcome.verdicts)
+            for outcome in taken
+        }
+        if len(verdicts) > 1:
+            found.append(case.name)
+    return found
+
+
+def _show(report: common.Result) -> None:
+    out = common.console(width=120)
+    found = report["machine"]
+    out.print(f"{found['processor']}, {found['cores']} cores, Python {found['python']}")
+    out.print()
+    rows = []
+    for name, row in report["rows"].items():
+        times = [row["compile"].get("mean"), *(row["mask"].get(key) for key in ("mean", "p99"))]
+        cells = ["-" if value is None else seconds(value) for value in times]
+        rows.append([name, *cells, number(report["timeouts"][name])])
+    first = next(iter(report["rows"].values()))
+    title = f"Switched on one after the other: {number(first['schemas'])} schemas that all took, "
+    title += f"{number(first['steps'])} masks, {report['tokenizer']}"
+    common.show(out, title, ["", ">compile mean", ">mask mean", ">p99", ">timeouts"], rows)
+    for switch in SWITCHES:
+        if switch.name in report["left_out"]:
+            names = ", ".join(report["left_out"][switch.name])
+            out.print(f"Left out: {switch.name} (no option {names}): {switch.otherwise}.")
+
+
+if __name__ == "__main__":
+    main()

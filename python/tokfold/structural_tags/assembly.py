@@ -1,0 +1,460 @@
+"""Structural tags to grammars: a frame of our own around leaves that are converted once.
+
+XGrammar converts a tag as a whole, every time. Here only the leaves that need a converter go
+through one, each by itself (:mod:`tokfold.structural_tags.leaves`); the frame around them (tags,
+triggers, separators, free text) is written as grammar text in which a leaf is a rule defined
+elsewhere, and :func:`compose` puts them together.
+
+What a format means is what XGrammar 0.2.8 makes of it: the rules here accept the same texts and
+the same beginnings of texts. Three rules of its reading matter everywhere:
+
+* *Free text ends where its tag does.* ``any_text`` and ``triggered_tags`` never hold the end of
+  the innermost tag around them, wherever in it they stand; ``any_tokens``, ``exclude_token`` and
+  ``token_triggered_tags`` never its end token. ``dispatch`` and ``token_dispatch`` do not care.
+* *Endless content needs an end.* A tag whose content may go on for ever ends in something, unless
+  the content itself excludes something.
+* *Free text is bytes where it excludes, characters where not:* the macro ``TagDispatch`` takes
+  bytes that are no UTF-8, a character class does not.
+
+Rules with equal text are one rule, so a format that stands twice costs once.
+
+Cost: linear in the tag, beside the leaves that are new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from tokfold.errors import UnsupportedGrammarError
+from tokfold.structural_tags import formats
+from tokfold.structural_tags.composing import compose
+from tokfold.structural_tags.fields import fail
+from tokfold.structural_tags.formats import Format, Tag, Token
+from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
+from tokfold.structural_tags.reading import read
+
+if TYPE_CHECKING:
+    from tokfold.grammar import Grammar
+    from tokfold.vocabulary import Vocabulary
+
+__all__ = ["assemble"]
+
+_T = TypeVar("_T")
+
+
+def assemble(
+    tag: object, vocabulary: Vocabulary | None = None, *, cache: LeafCache | None = None
+) -> Grammar:
+    """The grammar of a structural tag.
+
+    Args:
+        tag: JSON text, a dict, or an object with ``model_dump`` such as XGrammar's
+            ``StructuralTag`` and what :func:`tokfold.structural_tags.for_model` returns.
+        vocabulary: resolves tokens that the tag gives as text (``<|channel|>``) to their ids; the
+            lowest, where several have the same bytes. A tag without such tokens needs none.
+        cache: where converted schemas, patterns and grammars are kept; one cache serves all where
+            none is given.
+
+    Raises:
+        StructuralTagError: the tag, or a format in it, is wrong; says which, where and why.
+        UnsupportedGrammarError: a converter does not take a leaf, or a format counts tokens.
+        GrammarSyntaxError: the text of a ``grammar`` format is not in the language.
+        MissingExtraError: it holds a schema or a pattern, and XGrammar is not installed.
+    """
+    format = read(tag, vocabulary)
+    _check_ends(format)
+    frame = _Frame(default_cache if cache is None else cache)
+    text = frame.text(format)
+    return compose(text, frame.parts)
+
+
+# ------------------------------------------------------------- endless content
+
+
+def _check_ends(format: Format) -> None:
+    """Refuse tags that have no end although their content may go on for ever."""
+    todo: list[Format] = [format]
+    while todo:
+        one = todo.pop()
+        todo += _children(one)
+        if not isinstance(one, Tag) or isinstance(one.end, Token) or any(one.end):
+            continue
+        if _is_endless(one.content) and not _excludes(one.content):
+            fail(
+                one.path,
+                one.type,
+                "the content may go on for ever, and 'end' is empty; give the tag an end, or "
+                "exclude something from the content",
+            )
+
+
+def _children(format: Format) -> Sequence[Format]:
+    match format:
+        case formats.Sequence() | formats.Or():
+            return format.elements
+        case formats.Dispatch() | formats.TokenDispatch():
+            return [content for _, content in format.rules]
+        case formats.TriggeredTags() | formats.TokenTriggeredTags() | formats.TagsWithSeparator():
+            return format.tags
+        case Tag() | formats.Optional() | formats.Plus() | formats.Star() | formats.Repeat():
+            return (format.content,)
+    return ()
+
+
+_ENDLESS = (
+    formats.AnyText,
+    formats.AnyTokens,
+    formats.TriggeredTags,
+    formats.TokenTriggeredTags,
+    formats.TagsWithSeparator,
+    formats.Dispatch,
+    formats.TokenDispatch,
+    formats.Star,
+    formats.Plus,
+)
+
+
+def _is_endless(format: Format) -> bool:
+    """Whether XGrammar takes a format for one that may go on for ever."""
+    match format:
+        case formats.Sequence() | formats.Or():
+            return any(_is_endless(each) and not _excludes(each) for each in format.elements)
+        case formats.Optional():
+            return _is_endless(format.content)
+        case formats.Repeat():
+            return format.max is None or (format.max != 0 and _is_endless(format.content))
+    return isinstance(format, _ENDLESS)
+
+
+def _excludes(format: Format) -> bool:
+    match format:
+        case formats.AnyText() | formats.TriggeredTags() | formats.Dispatch():
+            return bool(format.excludes)
+        case formats.AnyTokens() | formats.TokenTriggeredTags() | formats.TokenDispatch():
+            return bool(format.exclude_tokens)
+    return False
+
+
+# ------------------------------------------------------------------- the frame
+
+
+class _Ends(NamedTuple):
+    """How the innermost tag around a format ends."""
+
+    texts: tuple[str, ...] = ()
+    tokens: tuple[int, ...] = ()
+
+
+class _Frame:
+    """The rules around the leaves.
+
+    A format becomes an *atom*: a literal, or the name of a rule.
+
+    Attributes:
+        parts: the leaves, by the names they have in the text.
+    """
+
+    def __init__(self, cache: LeafCache) -> None:
+        self.parts: dict[str, Grammar] = {}
+        self._cache = cache
+        self._lines: list[str] = []
+        self._names: dict[str, str] = {}
+        self._part_names: dict[int, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def text(self, format: Format) -> str:
+        atom = self._atom(format, _Ends())
+        return "".join([*self._lines, f"root ::= {atom}\n"])
+
+    def _rule(self, hint: str, body: str) -> str:
+        """The name of the rule with this body."""
+        name = self._names.get(body)
+        if name is None:
+            name = self._names[body] = self._fresh(hint)
+            self._lines.append(f"{name} ::= {body}\n")
+        return name
+
+    def _fresh(self, hint: str) -> str:
+        count = self._counts.get(hint, 0)
+        self._counts[hint] = count + 1
+        return f"{hint}_{count}"
+
+    def _part(self, leaf: Leaf) -> str:
+        grammar = self._cache.grammar(leaf)
+        name = self._part_names.get(id(grammar))
+        if name is None:
+            name = self._part_names[id(grammar)] = self._fresh(leaf.type)
+            self.parts[name] = grammar  # holds it, so that its id stays its own
+        return name
+
+    def _atom(self, format: Format, ends: _Ends) -> str:
+        match format:
+            case formats.ConstString():
+                return _literal(format.value)
+            case formats.JsonSchema() | formats.Regex() | formats.EbnfGrammar():
+                return self._part(format)
+            case formats.AnyText():
+                return self._any_text(format, ends)
+            case formats.Token():
+                return self._rule("token", f"Token({format.token})")
+            case formats.ExcludeToken():
+                return self._exclude_token(format.exclude_tokens, ends)
+            case formats.AnyTokens():
+                return self._any_tokens(format, ends)
+            case formats.Sequence():
+                atoms = [self._atom(each, ends) for each in format.elements]
+                return self._rule("sequence", " ".join(atoms))
+            case formats.Or():
+                atoms = [self._atom(each, ends) for each in format.elements]
+                return self._rule("or", " | ".join(atoms))
+            case formats.Optional():
+                return self._rule("optional", f"{self._atom(format.content, ends)}?")
+            case formats.Plus():
+                return self._rule("plus", f"{self._atom(format.content, ends)}+")
+            case formats.Star():
+                return self._rule("star", f"{self._atom(format.content, ends)}*")
+            case formats.Repeat():
+                bounds = f"{{{format.min},{'' if format.max is None else format.max}}}"
+                return self._rule("repeat", self._atom(format.content, ends) + bounds)
+            case formats.Tag():
+                return self._rule("tag", self._tag(format))
+            case formats.TriggeredTags():
+                return self._triggered_tags(format, ends)
+            case formats.TokenTriggeredTags():
+                return self._token_triggered_tags(format, ends)
+            case formats.TagsWithSeparator():
+                return self._tags_with_separator(format)
+            case formats.Dispatch():
+                rules = [(text, self._atom(content, ends)) for text, content in format.rules]
+                return self._dispatch("dispatch", rules, format.loop, format.excludes)
+            case formats.TokenDispatch():
+                pairs = [(token, self._atom(content, ends)) for token, content in format.rules]
+                return self._token_dispatch(
+                    "token_dispatch", pairs, format.loop, format.exclude_tokens
+                )
+
+    # ------------------------------------------------------------- free text
+
+    def _any_text(self, format: formats.AnyText, ends: _Ends) -> str:
+        if format.max_tokens == 0 or format.max_chars == 0:
+            return '""'
+        if format.max_tokens is not None:
+            raise _counts_tokens(format)
+        excludes = (*format.excludes, *ends.texts)
+        if not excludes:
+            count = "*" if format.max_chars is None else f"{{0,{format.max_chars}}}"
+            return self._rule("any_text", _ANY + count)
+        if format.max_chars is not None:
+            raise UnsupportedGrammarError(
+                f"{format.path} (any_text): 'max_chars' beside excluded texts"
+                f"{'' if format.excludes else ' (here: the end of the tag)'} cannot be counted; "
+                "leave it out",
+                "max_chars",
+                1,
+                1,
+            )
+        return self._dispatch("any_text", (), False, excludes)
+
+    def _exclude_token(self, excludes: Sequence[int], ends: _Ends) -> str:
+        return self._rule("exclude_token", f"ExcludeToken({_ids((*excludes, *ends.tokens))})")
+
+    def _any_tokens(self, format: formats.AnyTokens, ends: _Ends) -> str:
+        if format.max_tokens == 0:
+            return '""'
+        if format.max_tokens is not None:
+            raise _counts_tokens(format)
+        return self._rule("any_tokens", f"{self._exclude_token(format.exclude_tokens, ends)}*")
+
+    def _dispatch(
+        self,
+        hint: str,
+        rules: Iterable[tuple[str, str]],
+        loop: bool,
+        excludes: Iterable[str],
+    ) -> str:
+        """Free text, with patterns and the atoms of what follows them."""
+        excluded = tuple(dict.fromkeys(excludes))
+        # A pattern that holds an excluded text never comes.
+        possible = [rule for rule in rules if not any(text in rule[0] for text in excluded)]
+        pairs = [f"({_literal(text)}, {name})" for text, name in self._merged(hint, possible)]
+        pairs.append(f"loop_after_dispatch={'true' if loop else 'false'}")
+        if excluded:
+            pairs.append(f"excludes=({', '.join(map(_literal, excluded))})")
+        return self._rule(hint, f"TagDispatch({', '.join(pairs)})")
+
+    def _token_dispatch(
+        self, hint: str, rules: Sequence[tuple[int, str]], loop: bool, excludes: Iterable[int]
+    ) -> str:
+        """Free tokens, with triggers and the atoms of what follows them."""
+        triggers = {token for token, _ in rules}
+        # A trigger dispatches, whether it is excluded from the free tokens or not.
+        excluded = [token for token in dict.fromkeys(excludes) if token not in triggers]
+        pairs = [f"({token}, {name})" for token, name in self._merged(hint, rules)]
+        pairs.append(f"loop_after_dispatch={'true' if loop else 'false'}")
+        if excluded:
+            pairs.append(f"excludes=({_ids(excluded)})")
+        return self._rule(hint, f"TokenTagDispatch({', '.join(pairs)})")
+
+    def _merged(self, hint: str, rules: Iterable[tuple[_T, str]]) -> list[tuple[_T, str]]:
+        """One rule for each trigger: where it has several, any of them may follow."""
+        atoms: dict[_T, dict[str, None]] = {}
+        for trigger, atom in rules:
+            atoms.setdefault(trigger, {})[atom] = None
+        return [(trigger, self._group(hint, choices)) for trigger, choices in atoms.items()]
+
+    def _group(self, hint: str, choices: Iterable[str]) -> str:
+        """The name of a rule for one of several atoms."""
+        body = " | ".join(choices)
+        is_name = "|" not in body and not body.startswith('"')
+        return body if is_name else self._rule(f"{hint}_group", body)
+
+    # ------------------------------------------------------------------ tags
+
+    def _tag(self, tag: Tag, begin: str | None = None) -> str:
+        """A tag, as a sequence of atoms.
+
+        Args:
+            tag: the tag.
+            begin: what stands in place of its beginning, once a trigger was read.
+        """
+        if begin is None:
+            begin = f"Token({tag.begin.token})" if isinstance(tag.begin, Token) else tag.begin
+            first = begin if isinstance(tag.begin, Token) else _literal(begin)
+        else:
+            first = _literal(begin)
+        if isinstance(tag.end, Token):
+            ends, last = _Ends(tokens=(tag.end.token,)), f"Token({tag.end.token})"
+        else:
+            ends = _Ends(texts=tuple(text for text in tag.end if text))
+            literals = [_literal(text) for text in tag.end]
+            last = literals[0] if len(literals) == 1 else f"({' | '.join(literals)})"
+        atoms = (first, self._atom(tag.content, ends), last)
+        return " ".join(atom for atom in atoms if atom != '""') or '""'
+
+    def _triggered_tags(self, format: formats.TriggeredTags, ends: _Ends) -> str:
+        groups: dict[str, list[str]] = {trigger: [] for trigger in format.triggers}
+        for tag in format.tags:
+            trigger = self._trigger(format, tag)
+            assert isinstance(tag.begin, str)
+            groups[trigger].append(self._tag(tag, tag.begin[len(trigger) :]))
+        name = "triggered_tags"
+        if format.at_least_one and format.stop_after_first:
+            return self._rule(name, self._any_of(format.tags))
+        for index, trigger in enumerate(format.triggers):
+            if not groups[trigger]:
+                path = f"{format.path}.triggers[{index}]"
+                fail(path, name, "no tag begins with this trigger; leave it out, or add the tag")
+        rules = [
+            (trigger, self._rule(f"{name}_group", " | ".join(dict.fromkeys(bodies))))
+            for trigger, bodies in groups.items()
+        ]
+        excludes = (*format.excludes, *ends.texts)
+        free = self._dispatch(name, rules, not format.stop_after_first, excludes)
+        return self._after_one(name, format, free)
+
+    def _after_one(
+        self, name: str, format: formats.TriggeredTags | formats.TokenTriggeredTags, free: str
+    ) -> str:
+        """Free text; where the tags must come at least once, after the first of them."""
+        if not format.at_least_one:
+            return free
+        first = self._rule(f"{name}_first", self._any_of(format.tags))
+        return self._rule(name, f"{first} {free}")
+
+    def _any_of(self, tags: Iterable[Tag]) -> str:
+        return " | ".join(dict.fromkeys(map(self._tag, tags)))
+
+    @staticmethod
+    def _trigger(format: formats.TriggeredTags, tag: Tag) -> str:
+        if isinstance(tag.begin, Token):
+            fail(
+                f"{tag.path}.begin",
+                format.type,
+                "a tag that a text triggers begins with a text; for tokens there is "
+                "'token_triggered_tags'",
+            )
+        begin = tag.begin
+        found = [trigger for trigger in format.triggers if begin.startswith(trigger)]
+        if len(found) > 1:
+            names = " and ".join(map(_literal, found))
+            fail(tag.path, format.type, f"the tag begins with {names}; keep one of these triggers")
+        if not found:
+            fail(
+                tag.path,
+                format.type,
+                f"no trigger is how the tag begins, which is {_literal(begin)}; add one",
+            )
+        return found[0]
+
+    def _token_triggered_tags(self, format: formats.TokenTriggeredTags, ends: _Ends) -> str:
+        groups: dict[int, list[str]] = {token: [] for token in format.trigger_tokens}
+        name = "token_triggered_tags"
+        for tag in format.tags:
+            if not isinstance(tag.begin, Token):
+                fail(
+                    f"{tag.path}.begin",
+                    name,
+                    "a tag that a token triggers begins with a token; for texts there is "
+                    "'triggered_tags'",
+                )
+            found = format.trigger_tokens.count(tag.begin.token)
+            if found != 1:
+                what = "is no trigger; add it" if not found else "is a trigger twice; keep one"
+                fail(tag.path, name, f"the token {tag.begin.token}, with which it begins, {what}")
+            groups[tag.begin.token].append(self._tag(tag, ""))
+        if format.at_least_one and format.stop_after_first:
+            return self._rule(name, self._any_of(format.tags))
+        for index, token in enumerate(format.trigger_tokens):
+            if not groups[token]:
+                path = f"{format.path}.trigger_tokens[{index}]"
+                fail(path, name, "no tag begins with this token; leave it out, or add the tag")
+        rules = [
+            (token, self._rule(f"{name}_group", " | ".join(dict.fromkeys(bodies))))
+            for token, bodies in groups.items()
+        ]
+        excludes = (*format.exclude_tokens, *ends.tokens)
+        free = self._token_dispatch(name, rules, not format.stop_after_first, excludes)
+        return self._after_one(name, format, free)
+
+    def _tags_with_separator(self, format: formats.TagsWithSeparator) -> str:
+        name = "tags_with_separator"
+        tags = self._rule(f"{name}_tags", self._any_of(format.tags))
+        body = tags
+        if not format.stop_after_first:
+            more = self._rule(f"{name}_more", f"{_literal(format.separator)} {tags}")
+            body = self._rule(f"{name}_some", f"{tags} {more}*")
+        return body if format.at_least_one else self._rule(name, f"{body}?")
+
+
+_ANY = "[\\u0000-\\U0010ffff]"
+
+
+def _counts_tokens(format: formats.AnyText | formats.AnyTokens) -> UnsupportedGrammarError:
+    return UnsupportedGrammarError(
+        f"{format.path} ({format.type}): 'max_tokens' counts tokens of the model, which a grammar "
+        "does not see; leave it out and stop the model yourself, or use tokfold.xgrammar",
+        "max_tokens",
+        1,
+        1,
+    )
+
+
+def _ids(tokens: Iterable[int]) -> str:
+    return ", ".join(map(str, dict.fromkeys(tokens)))
+
+
+def _literal(text: str) -> str:
+    """A text as a literal of grammar text, ASCII only."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if 0x20 <= code < 0x7F and character not in '"\\':
+        return character
+    if character in '"\\':
+        return "\\" + character
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,49 @@
+"""One grammar of a text and of grammars that it names: the seam to :mod:`tokfold.grammar`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from tokfold.grammar import Grammar
+
+__all__ = ["compose"]
+
+_compose: Callable[[str, dict[str, Grammar]], Grammar] | None = getattr(Grammar, "_composed", None)
+
+
+def compose(text: str, parts: Mapping[str, Grammar]) -> Grammar:
+    """The grammar of a text in which the names of ``parts`` are rules defined elsewhere.
+
+    Args:
+        text: grammar text whose start rule is ``root``. Its rule names have no double underscore.
+        parts: grammars by the names that they have in the text; these have none either.
+
+    The lookahead in the result is implied by its rules: whoever passes a part sees to that.
+    """
+    if _compose is not None:
+        return _compose(text, dict(parts))
+    return Grammar.from_ebnf(_joined(text, parts), lookahead="implied")
+
+
+def _joined(text: str, parts: Mapping[str, Grammar]) -> str:
+    """The text with the rules of the parts, which get their part's name in front."""
+    pieces = [text]
+    for name, part in parts.items():
+        pieces.append(_renamed(str(part), f"{name}__", set(part.rule_names)))
+        pieces.append(f"{name} ::= {name}__{part.root}\n")
+    return "".join(pieces)
+
+
+_WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|([A-Za-z0-9_.-]+)(=)?')
+"""Literals and classes, to pass over; words, and whether they name an argument."""
+
+
+def _renamed(text: str, prefix: str, rules: set[str]) -> str:
+    """The text of a grammar, printed by tokfold, with something before the names of its rules."""
+
+    def word(match: re.Match[str]) -> str:
+        name, argument = match.groups()
+        return match[0] if name not in rules or argument else prefix + name
+
+    return _WORDS.sub(word, text)

@@ -1,0 +1,264 @@
+"""The formats of a structural tag, as values.
+
+These are XGrammar's formats (``xgrammar.structural_tag``) after reading and checking: tokens are
+ids, defaults are filled in, a single end is a tuple of one. :mod:`reading` makes them from JSON,
+:mod:`assembly` makes a grammar of them. Each knows its path in the tag, for messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+__all__ = [
+    "AnyText",
+    "AnyTokens",
+    "ConstString",
+    "Dispatch",
+    "EbnfGrammar",
+    "ExcludeToken",
+    "Format",
+    "JsonSchema",
+    "Optional",
+    "Or",
+    "Plus",
+    "Regex",
+    "Repeat",
+    "Sequence",
+    "Star",
+    "Tag",
+    "TagsWithSeparator",
+    "Token",
+    "TokenDispatch",
+    "TokenTriggeredTags",
+    "TriggeredTags",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    type: ClassVar[str]
+    path: str
+
+
+# ---------------------------------------------------------------------- text
+
+
+@dataclass(frozen=True, slots=True)
+class ConstString(_Format):
+    """This text."""
+
+    type: ClassVar[str] = "const_string"
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema(_Format):
+    """What a JSON schema allows, written as ``style`` says."""
+
+    type: ClassVar[str] = "json_schema"
+    schema: str
+    """JSON text; its keys in the order given, which is the order of properties."""
+    style: str
+    any_order: bool
+    max_whitespace_cnt: int | None
+    excludes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EbnfGrammar(_Format):
+    """What a grammar text allows."""
+
+    type: ClassVar[str] = "grammar"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Regex(_Format):
+    """What a regular expression matches."""
+
+    type: ClassVar[str] = "regex"
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnyText(_Format):
+    """Any text in which none of ``excludes`` occurs, nor the end of the tag around it."""
+
+    type: ClassVar[str] = "any_text"
+    excludes: tuple[str, ...]
+    max_tokens: int | None
+    max_chars: int | None
+
+
+# -------------------------------------------------------------------- tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Token(_Format):
+    """One token."""
+
+    type: ClassVar[str] = "token"
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludeToken(_Format):
+    """One token, none of these, nor the end of the tag around it."""
+
+    type: ClassVar[str] = "exclude_token"
+    exclude_tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyTokens(_Format):
+    """Any number of tokens, none of these, nor the end of the tag around it."""
+
+    type: ClassVar[str] = "any_tokens"
+    exclude_tokens: tuple[int, ...]
+    max_tokens: int | None
+
+
+# --------------------------------------------------------------- composition
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(_Format):
+    """One after the other."""
+
+    type: ClassVar[str] = "sequence"
+    elements: tuple[Format, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Format):
+    """One of them."""
+
+    type: ClassVar[str] = "or"
+    elements: tuple[Format, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optional(_Format):
+    """Once or not at all."""
+
+    type: ClassVar[str] = "optional"
+    content: Format
+
+
+@dataclass(frozen=True, slots=True)
+class Plus(_Format):
+    """Once or more."""
+
+    type: ClassVar[str] = "plus"
+    content: Format
+
+
+@dataclass(frozen=True, slots=True)
+class Star(_Format):
+    """Any number of times."""
+
+    type: ClassVar[str] = "star"
+    content: Format
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(_Format):
+    """So many times; ``None`` is no upper bound."""
+
+    type: ClassVar[str] = "repeat"
+    min: int
+    max: int | None
+    content: Format
+
+
+@dataclass(frozen=True, slots=True)
+class Tag(_Format):
+    """Begin, content, one of the ends."""
+
+    type: ClassVar[str] = "tag"
+    begin: str | Token
+    content: Format
+    end: tuple[str, ...] | Token
+
+
+# --------------------------------------------------- free text that dispatches
+
+
+@dataclass(frozen=True, slots=True)
+class TriggeredTags(_Format):
+    """Free text; a trigger in it is the beginning of a tag."""
+
+    type: ClassVar[str] = "triggered_tags"
+    triggers: tuple[str, ...]
+    tags: tuple[Tag, ...]
+    at_least_one: bool
+    stop_after_first: bool
+    excludes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTriggeredTags(_Format):
+    """Free tokens; a trigger among them begins a tag."""
+
+    type: ClassVar[str] = "token_triggered_tags"
+    trigger_tokens: tuple[int, ...]
+    tags: tuple[Tag, ...]
+    at_least_one: bool
+    stop_after_first: bool
+    exclude_tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TagsWithSeparator(_Format):
+    """Tags with a separator between them, and nothing else."""
+
+    type: ClassVar[str] = "tags_with_separator"
+    tags: tuple[Tag, ...]
+    separator: str
+    at_least_one: bool
+    stop_after_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch(_Format):
+    """Free text; what follows a pattern in it is of the pattern's format."""
+
+    type: ClassVar[str] = "dispatch"
+    rules: tuple[tuple[str, Format], ...]
+    loop: bool
+    excludes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDispatch(_Format):
+    """Free tokens; what follows one of these is of its format."""
+
+    type: ClassVar[str] = "token_dispatch"
+    rules: tuple[tuple[int, Format], ...]
+    loop: bool
+    exclude_tokens: tuple[int, ...]
+
+
+Format = (
+    ConstString
+    | JsonSchema
+    | EbnfGrammar
+    | Regex
+    | AnyText
+    | Token
+    | ExcludeToken
+    | AnyTokens
+    | Sequence
+    | Or
+    | Optional
+    | Plus
+    | Star
+    | Repeat
+    | Tag
+    | TriggeredTags
+    | TokenTriggeredTags
+    | TagsWithSeparator
+    | Dispatch
+    | TokenDispatch
+)

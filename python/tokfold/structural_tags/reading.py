@@ -1,0 +1,428 @@
+"""Structural tags as they come, to :mod:`formats <tokfold.structural_tags.formats>`.
+
+A tag comes as JSON text, as a dict, or as an object with ``model_dump`` (XGrammar's
+``StructuralTag``). Everything is checked here, so that what follows need not: a fault is a
+:class:`StructuralTagError` with the path of the format.
+
+What XGrammar 0.2.8 lets pass without a meaning is a fault here: text after the JSON, a ``style``
+that is no string, an excluded text that is empty, an empty pattern of ``dispatch``, a format
+without ``type`` that could be several.
+
+Cost: linear in the tag; a schema is written as JSON once. Recursion goes as deep as formats are
+nested, at most 100 levels, as in XGrammar.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tokfold.errors import StructuralTagError
+from tokfold.structural_tags import fields
+from tokfold.structural_tags.fields import LARGEST, Object, fail, kind, short
+from tokfold.structural_tags.formats import (
+    AnyText,
+    AnyTokens,
+    ConstString,
+    Dispatch,
+    EbnfGrammar,
+    ExcludeToken,
+    Format,
+    JsonSchema,
+    Optional,
+    Or,
+    Plus,
+    Regex,
+    Repeat,
+    Sequence,
+    Star,
+    Tag,
+    TagsWithSeparator,
+    Token,
+    TokenDispatch,
+    TokenTriggeredTags,
+    TriggeredTags,
+)
+from tokfold.vocabulary import Vocabulary
+
+__all__ = ["MAX_DEPTH", "STYLES", "read"]
+
+MAX_DEPTH = 100
+"""Levels of formats within formats."""
+
+STYLES = (
+    "json",
+    "qwen_xml",
+    "minimax_xml",
+    "minimax_m3_xml",
+    "deepseek_xml",
+    "glm_xml",
+    "cohere_xml",
+    "kimi_k3_xml",
+    "deepseek_v4_1_xml",
+)
+"""How the content of ``json_schema`` may be written."""
+
+
+def read(tag: object, vocabulary: Vocabulary | None = None) -> Format:
+    """Read and check a structural tag.
+
+    Args:
+        tag: JSON text, a dict, or an object with ``model_dump``.
+        vocabulary: finds the ids of tokens that are given as text, and bounds ids.
+
+    Raises:
+        StructuralTagError: it is none, or a format of it is wrong; says which, where and why.
+    """
+    document = _document(tag)
+    if not isinstance(document, dict):
+        fail("", "", f"a structural tag is a JSON object, not {kind(document)}")
+    if document.get("type", "structural_tag") != "structural_tag":
+        found = document["type"]
+        fail("", "", f"the type of a structural tag is 'structural_tag', not {short(found)}")
+    if "format" not in document:
+        fail("", "", "a structural tag has a 'format', and this one has none")
+    return _Reader(vocabulary).format(document["format"], "format", 1)
+
+
+def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
+    dump = getattr(tag, "model_dump", None)
+    if callable(dump):
+        return dump()
+    if not isinstance(tag, str):
+        return tag
+    try:
+        return json.loads(tag)
+    except json.JSONDecodeError as error:
+        raise StructuralTagError(
+            f"the structural tag is no JSON: line {error.lineno}, column {error.colno}: "
+            f"{error.msg}",
+            "",
+            "",
+        ) from error
+    except RecursionError as error:
+        raise StructuralTagError("the structural tag is nested too deeply", "", "") from error
+
+
+class _Reader:
+    """Reads formats; one for each tag.
+
+    Args:
+        vocabulary: as for :func:`read`.
+    """
+
+    def __init__(self, vocabulary: Vocabulary | None) -> None:
+        self._vocabulary = vocabulary
+        self._ids: dict[str, int | None] = {}
+
+    def format(self, value: object, path: str, depth: int) -> Format:
+        if depth > MAX_DEPTH:
+            fail(path, "", f"formats are nested deeper than {MAX_DEPTH} levels")
+        if not isinstance(value, dict):
+            fail(path, "", f"a format is an object, not {kind(value)}")
+        name = value.get("type")
+        if name is None and "type" not in value:
+            name = fields.guessed_type(value, path)
+        if not isinstance(name, str):
+            fail(path, "", f"the type of a format is a string, not {kind(name)}")
+        read = _READERS.get(name)
+        if read is None:
+            known = ", ".join(sorted(_READERS))
+            fail(path, "", f"there is no format of type {short(name)}; there are: {known}")
+        return read(self, value, path, depth)
+
+    # ------------------------------------------------------------------- text
+
+    def const_string(self, value: Object, path: str, depth: int) -> ConstString:
+        return ConstString(path, fields.text(value, "value", path, "const_string"))
+
+    def json_schema(self, value: Object, path: str, depth: int) -> JsonSchema:
+        style = value.get("style", "json")
+        if style not in STYLES or not isinstance(style, str):
+            known = ", ".join(STYLES)
+            fail(path, "json_schema", f"there is no style {short(style)}; there are: {known}")
+        return self._schema(value, path, "json_schema", style)
+
+    def qwen_xml_parameter(self, value: Object, path: str, depth: int) -> JsonSchema:
+        return self._schema(value, path, "qwen_xml_parameter", "qwen_xml")
+
+    def _schema(self, value: Object, path: str, name: str, style: str) -> JsonSchema:
+        schema = fields.needed(value, "json_schema", path, name)
+        if not isinstance(schema, dict | bool):
+            fail(path, name, f"'json_schema' is an object, true or false, not {kind(schema)}")
+        try:
+            text = json.dumps(schema)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StructuralTagError(
+                f"{path} ({name}): the schema cannot be written as JSON: {error}", name, path
+            ) from error
+        count = value.get("max_whitespace_cnt")
+        if count is not None:
+            count = fields.integer(count, "max_whitespace_cnt", path, name)
+        return JsonSchema(
+            path,
+            text,
+            style,
+            fields.flag(value, "any_order", path, name, False),
+            count,
+            tuple(sorted(fields.texts(value, "excludes", path, name))),
+        )
+
+    def grammar(self, value: Object, path: str, depth: int) -> EbnfGrammar:
+        return EbnfGrammar(path, fields.text(value, "grammar", path, "grammar", empty=False))
+
+    def regex(self, value: Object, path: str, depth: int) -> Regex:
+        return Regex(path, fields.text(value, "pattern", path, "regex", empty=False))
+
+    def any_text(self, value: Object, path: str, depth: int) -> AnyText:
+        return AnyText(
+            path,
+            fields.texts(value, "excludes", path, "any_text"),
+            fields.budget(value, "max_tokens", path, "any_text"),
+            fields.budget(value, "max_chars", path, "any_text"),
+        )
+
+    # ----------------------------------------------------------------- tokens
+
+    def token(self, value: Object, path: str, depth: int) -> Token:
+        found = fields.needed(value, "token", path, "token")
+        return Token(path, self._id(found, f"{path}.token", "token"))
+
+    def exclude_token(self, value: Object, path: str, depth: int) -> ExcludeToken:
+        return ExcludeToken(path, self._all_ids(value, "exclude_tokens", path, "exclude_token"))
+
+    def any_tokens(self, value: Object, path: str, depth: int) -> AnyTokens:
+        return AnyTokens(
+            path,
+            self._all_ids(value, "exclude_tokens", path, "any_tokens"),
+            fields.budget(value, "max_tokens", path, "any_tokens"),
+        )
+
+    def _all_ids(self, value: Object, key: str, path: str, name: str) -> tuple[int, ...]:
+        given = fields.items(value.get(key, ()), key, path, name)
+        found = (self._id(item, f"{path}.{key}[{i}]", name) for i, item in enumerate(given))
+        return tuple(dict.fromkeys(found))
+
+    def _id(self, value: object, path: str, name: str) -> int:
+        if isinstance(value, str):
+            return self._id_of_text(value, path, name)
+        token = fields.integer(value, "a token", path, name)
+        if not 0 <= token <= LARGEST:
+            fail(path, name, f"a token id is a number from 0 to {LARGEST}, not {token}")
+        if self._vocabulary is not None and token >= len(self._vocabulary):
+            fail(
+                path,
+                name,
+                f"the vocabulary has {len(self._vocabulary)} tokens, and none is {token}",
+            )
+        return token
+
+    def _id_of_text(self, text: str, path: str, name: str) -> int:
+        if not text:
+            fail(path, name, "the text of a token is not empty; give its text or its id")
+        if self._vocabulary is None:
+            fail(
+                path,
+                name,
+                f"the token {short(text)} is given as text, which needs a vocabulary; pass the "
+                "vocabulary, or give the id of the token",
+            )
+        if text not in self._ids:
+            data = text.encode("utf-8", "surrogatepass")
+            tokens = self._vocabulary.token_bytes
+            # as XGrammar does, the first of several
+            self._ids[text] = tokens.index(data) if data in tokens else None
+        found = self._ids[text]
+        if found is None:
+            fail(path, name, f"the vocabulary has no token {short(text)}")
+        return found
+
+    # ------------------------------------------------------------ composition
+
+    def sequence(self, value: Object, path: str, depth: int) -> Sequence:
+        return Sequence(path, self._elements(value, path, depth, "sequence"))
+
+    def or_(self, value: Object, path: str, depth: int) -> Or:
+        return Or(path, self._elements(value, path, depth, "or"))
+
+    def _elements(self, value: Object, path: str, depth: int, name: str) -> tuple[Format, ...]:
+        elements = fields.needed(value, "elements", path, name)
+        fields.items(elements, "elements", path, name, empty=False)
+        return tuple(
+            self.format(element, f"{path}.elements[{i}]", depth + 1)
+            for i, element in enumerate(elements)
+        )
+
+    def _content(self, value: Object, path: str, depth: int, name: str) -> Format:
+        content = fields.needed(value, "content", path, name)
+        return self.format(content, f"{path}.content", depth + 1)
+
+    def optional(self, value: Object, path: str, depth: int) -> Optional:
+        return Optional(path, self._content(value, path, depth, "optional"))
+
+    def plus(self, value: Object, path: str, depth: int) -> Plus:
+        return Plus(path, self._content(value, path, depth, "plus"))
+
+    def star(self, value: Object, path: str, depth: int) -> Star:
+        return Star(path, self._content(value, path, depth, "star"))
+
+    def repeat(self, value: Object, path: str, depth: int) -> Repeat:
+        least = fields.integer(fields.needed(value, "min", path, "repeat"), "min", path, "repeat")
+        most = fields.integer(fields.needed(value, "max", path, "repeat"), "max", path, "repeat")
+        if not 0 <= least <= LARGEST:
+            fail(path, "repeat", f"'min' is a number from 0 to {LARGEST}, not {least}")
+        if most < -1:
+            fail(path, "repeat", f"'max' is 0 or more, or -1 for no bound, not {most}")
+        if 0 <= most < least:
+            fail(path, "repeat", f"'max' is {most}, which is less than 'min', {least}")
+        content = self._content(value, path, depth, "repeat")
+        # XGrammar takes a larger bound for none, with a warning.
+        return Repeat(path, least, most if 0 <= most <= LARGEST else None, content)
+
+    def tag(self, value: Object, path: str, depth: int) -> Tag:
+        begin = fields.needed(value, "begin", path, "tag")
+        if isinstance(begin, dict):
+            begin = self._token_of_tag(begin, f"{path}.begin")
+        elif not isinstance(begin, str):
+            fail(path, "tag", f"'begin' is a string or a token, not {kind(begin)}")
+        else:
+            fields.checked_characters(begin, "begin", path, "tag")
+        content = self._content(value, path, depth, "tag")
+        end = fields.needed(value, "end", path, "tag")
+        if isinstance(end, dict):
+            return Tag(path, begin, content, self._token_of_tag(end, f"{path}.end"))
+        ends = [end] if isinstance(end, str) else end
+        if not isinstance(ends, list | tuple):
+            fail(path, "tag", f"'end' is a string, a list of them or a token, not {kind(end)}")
+        for item in fields.items(ends, "end", path, "tag", empty=False):
+            if not isinstance(item, str):
+                fail(path, "tag", f"the list 'end' holds strings, not {kind(item)}")
+            fields.checked_characters(item, "end", path, "tag")
+        return Tag(path, begin, content, tuple(dict.fromkeys(ends)))
+
+    def _token_of_tag(self, value: Object, path: str) -> Token:
+        if value.get("type", "token") != "token":
+            fail(path, "tag", "the one format that can begin or end a tag is 'token'")
+        return self.token(value, path, 0)
+
+    def _tags(self, value: Object, path: str, depth: int, name: str) -> tuple[Tag, ...]:
+        given = fields.needed(value, "tags", path, name)
+        tags = []
+        for i, item in enumerate(fields.items(given, "tags", path, name, empty=False)):
+            where = f"{path}.tags[{i}]"
+            if not isinstance(item, dict) or item.get("type", "tag") != "tag":
+                fail(where, name, "each of 'tags' is a format of type 'tag'")
+            # a tag here is part of the format around it: it is no level of its own
+            tags.append(self.tag(item, where, depth))
+        return tuple(tags)
+
+    # ---------------------------------------------- free text that dispatches
+
+    def triggered_tags(self, value: Object, path: str, depth: int) -> TriggeredTags:
+        name = "triggered_tags"
+        fields.needed(value, "triggers", path, name)
+        triggers = fields.texts(value, "triggers", path, name, unique=False)
+        if not triggers:
+            fail(path, name, "'triggers' is empty; say which texts begin a tag")
+        return TriggeredTags(
+            path,
+            triggers,
+            self._tags(value, path, depth, name),
+            fields.flag(value, "at_least_one", path, name, False),
+            fields.flag(value, "stop_after_first", path, name, False),
+            fields.texts(value, "excludes", path, name),
+        )
+
+    def token_triggered_tags(self, value: Object, path: str, depth: int) -> TokenTriggeredTags:
+        name = "token_triggered_tags"
+        given = fields.needed(value, "trigger_tokens", path, name)
+        triggers = tuple(
+            self._id(item, f"{path}.trigger_tokens[{i}]", name)
+            for i, item in enumerate(fields.items(given, "trigger_tokens", path, name, empty=False))
+        )
+        return TokenTriggeredTags(
+            path,
+            triggers,
+            self._tags(value, path, depth, name),
+            fields.flag(value, "at_least_one", path, name, False),
+            fields.flag(value, "stop_after_first", path, name, False),
+            self._all_ids(value, "exclude_tokens", path, name),
+        )
+
+    def tags_with_separator(self, value: Object, path: str, depth: int) -> TagsWithSeparator:
+        name = "tags_with_separator"
+        return TagsWithSeparator(
+            path,
+            self._tags(value, path, depth, name),
+            fields.text(value, "separator", path, name),
+            fields.flag(value, "at_least_one", path, name, False),
+            fields.flag(value, "stop_after_first", path, name, False),
+        )
+
+    def _rules(
+        self, value: Object, path: str, depth: int, name: str
+    ) -> Iterable[tuple[Any, str, Format]]:
+        given = fields.needed(value, "rules", path, name)
+        for i, item in enumerate(fields.items(given, "rules", path, name, empty=False)):
+            where = f"{path}.rules[{i}]"
+            if not isinstance(item, list | tuple) or len(item) != 2:
+                fail(where, name, "each of 'rules' is a list of two: a pattern and its format")
+            yield item[0], f"{where}[0]", self.format(item[1], f"{where}[1]", depth + 1)
+
+    def dispatch(self, value: Object, path: str, depth: int) -> Dispatch:
+        rules = []
+        for pattern, where, content in self._rules(value, path, depth, "dispatch"):
+            if not isinstance(pattern, str):
+                fail(where, "dispatch", f"a pattern is a string, not {kind(pattern)}")
+            if not pattern:
+                fail(where, "dispatch", "the pattern is empty, and stands everywhere in a text")
+            fields.checked_characters(pattern, "pattern", where, "dispatch")
+            rules.append((pattern, content))
+        return Dispatch(
+            path,
+            tuple(rules),
+            fields.flag(value, "loop", path, "dispatch", True),
+            fields.texts(value, "excludes", path, "dispatch"),
+        )
+
+    def token_dispatch(self, value: Object, path: str, depth: int) -> TokenDispatch:
+        name = "token_dispatch"
+        rules = tuple(
+            (self._id(pattern, where, name), content)
+            for pattern, where, content in self._rules(value, path, depth, name)
+        )
+        return TokenDispatch(
+            path,
+            rules,
+            fields.flag(value, "loop", path, name, True),
+            self._all_ids(value, "exclude_tokens", path, name),
+        )
+
+
+_READERS: dict[str, Callable[[_Reader, Object, str, int], Format]] = {
+    name: getattr(_Reader, "or_" if name == "or" else name)
+    for name in (
+        "any_text",
+        "any_tokens",
+        "const_string",
+        "dispatch",
+        "exclude_token",
+        "grammar",
+        "json_schema",
+        "optional",
+        "or",
+        "plus",
+        "qwen_xml_parameter",
+        "regex",
+        "repeat",
+        "sequence",
+        "star",
+        "tag",
+        "tags_with_separator",
+        "token",
+        "token_dispatch",
+        "token_triggered_tags",
+        "triggered_tags",
+    )
+}

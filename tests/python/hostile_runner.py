@@ -1,0 +1,132 @@
+"""Bad input, tried in processes of its own: memory, CPU time and stack are bounded.
+
+What is tested for would take the tests along: a crash, gigabytes, minutes. A process has 4 GB of
+address space and some seconds of CPU time, and most cases run a second time in a thread with a
+stack of 256 KiB, as a server might start it. Times are CPU times, so that they hold on a busy
+machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import tokfold
+
+NEEDS_LIMITS = pytest.mark.skipif(os.name != "posix", reason="needs resource limits")
+
+SECONDS = 6.0
+"""CPU seconds that a step may take: a guard against what does not end, not a measure. A step takes
+about one second on a machine that does nothing else; the limits that see to it count work."""
+LAST_SECONDS = 8
+"""CPU seconds after which a step is ended (SIGXCPU, -24), so that a failure does not take long."""
+SMALL_STACK = 256 << 10
+# Bare exceptions that would escape to a user; PanicException is not even an Exception.
+NAMED = {
+    "ok",
+    "ArtifactError",
+    "GrammarSyntaxError",
+    "LimitExceededError",
+    "UnsupportedGrammarError",
+    "VocabularyError",
+}
+
+CHILD = """
+import json, resource, sys, threading, time
+gigabytes, seconds, stack = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+import builtins
+from tokfold import *
+import tokfold.recognition, tokfold.classes, tokfold.grammar
+resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
+BYTES = [bytes([b]) for b in range(256)]
+MORE = [b"ab", b"aa", b"((", b"))", b"()", b"xx", b'","', b"123", b"stop"]
+WORDS = Vocabulary([*BYTES, *MORE], stop_token_ids=[264])
+STEPS = []
+
+def step(name, work):
+    began = time.process_time()
+    resource.setrlimit(resource.RLIMIT_CPU, (int(began) + 1 + seconds, resource.RLIM_INFINITY))
+    result, value, limit = None, None, None
+    try:
+        result = work()
+        outcome = "ok"
+    except BaseException as error:
+        outcome, value = type(error).__name__, str(error)[:500]
+        limit = getattr(error, "limit", None)
+    if outcome == "ok":
+        value = {"Recognition": lambda r: [r.accepted, r.read], "TokenClasses": len}.get(
+            type(result).__name__, lambda r: None)(result)
+    took = time.process_time() - began
+    print(json.dumps([name, outcome, value, limit, round(took, 3)]), flush=True)
+    return result
+
+def both(text, sample, vocabulary=WORDS):
+    "Read, fold with and without pruning, recognize."
+    grammar = step("read", lambda: Grammar.from_ebnf(text))
+    if grammar is not None:
+        step("pruned", lambda: compile_classes(grammar, vocabulary))
+        step("unpruned", lambda: compile_classes(grammar, vocabulary, prune=False))
+        step("recognized", lambda: recognize(grammar, sample))
+
+def main():
+    exec(builtins.compile(sys.stdin.read(), "case", "exec"), globals())
+
+if stack:
+    threading.stack_size(stack)
+    thread = threading.Thread(target=main)
+    thread.start()
+    thread.join()
+else:
+    main()
+print("end", flush=True)
+"""
+
+
+class Step:
+    """What became of one call in the other process."""
+
+    def __init__(self, name: str, outcome: str, value, limit: str | None, seconds: float) -> None:
+        self.name, self.outcome, self.value = name, outcome, value
+        self.limit, self.seconds = limit, seconds
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.outcome} {self.value} in {self.seconds} s"
+
+
+def run(body: str, stack: int = 0, prefix: str = "") -> dict[str, Step]:
+    """The steps of a script, after checking that it ended by itself."""
+    process = subprocess.run(
+        [sys.executable, "-c", prefix + CHILD, "4", str(LAST_SECONDS), str(stack)],
+        input=textwrap.dedent(body),
+        env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    *lines, end = process.stdout.splitlines() or [""]
+    steps = [Step(*json.loads(line)) for line in lines if line.startswith("[")]
+    trouble = f"ended with {process.returncode} after {steps}: {process.stderr[:300]}"
+    assert (process.returncode, end) == (0, "end"), trouble
+    return {step.name: step for step in steps}
+
+
+def check(steps: dict[str, Step], seconds: float = SECONDS) -> dict[str, Step]:
+    """Hold every step against what any input may come to."""
+    assert steps
+    for step in steps.values():
+        assert step.outcome in NAMED, step
+        assert step.seconds < seconds, step
+        if step.outcome != "ok":
+            assert len(step.value) > 30, f"does not say what to do: {step}"
+    return steps
+
+
+def outcomes(steps: dict[str, Step]) -> list[str]:
+    return [step.outcome for step in steps.values()]

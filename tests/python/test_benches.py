@@ -1,0 +1,136 @@
+"""The benchmarks run, on little, and count what they should."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from python.cli_runner import write_tokenizer
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = [bytes([byte]) for byte in range(256)] + [b'{"', b'": ', b"true", b"12", b", ", b"word"]
+SCHEMAS = {
+    "object": {
+        "schema": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+        "tests": [
+            {"description": "all", "valid": True, "data": {"a": 12, "b": "wörd"}},
+            {"description": "no integer", "valid": False, "data": {"a": True}},
+            {"description": "nothing", "valid": False, "data": {}},
+        ],
+    },
+    "impossible": {
+        "schema": {"type": "integer", "minimum": 2, "maximum": 1},
+        "tests": [{"description": "one", "valid": False, "data": 1}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    write_tokenizer(folder / "small.json", PARTS)
+    return str(folder / "small.json")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("schemas")
+    for name, document in SCHEMAS.items():
+        text = json.dumps({"description": name, **document})
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+def run(script: str, *arguments: object, code: int = 0) -> str:
+    """What a benchmark prints."""
+    pytest.importorskip("xgrammar")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    command = [sys.executable, str(ROOT / "benches" / "python" / script), *map(str, arguments)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == code, result.stderr
+    return result.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+class TestMaskbench:
+    @pytest.mark.parametrize("shared", [[], ["--shared"]])
+    def test_schemas_and_verdicts_are_counted(
+        self, folder: Path, tokenizer: str, tmp_path: Path, shared: list[str]
+    ) -> None:
+        out = tmp_path / "out.json"
+        options = ["--tokenizer", tokenizer, "--classes", "never", "now", "--json", out, *shared]
+        printed = run("bench_maskbench.py", folder, *options)
+        report = json.loads(out.read_text(encoding="utf-8"))
+        assert report["schemas"] == 2
+        assert list(report["engines"]) == ["tokfold never", "tokfold now"]
+        for name, engine in report["engines"].items():
+            assert name in printed
+            assert engine["taken"] == 1
+            assert engine["refused"] == 1
+            assert engine["timeout"] == engine["crashed"] == engine["contradictions"] == 0
+            assert (engine["valid"], engine["valid_rejected"]) == (1, 0)
+            assert (engine["invalid"], engine["invalid_accepted"]) == (2, 0)
+            assert 0 < engine["between_masks"]["p50"] <= engine["between_masks"]["max"]
+            (reason,) = engine["reasons"]
+            assert "minimum" in reason.lower()
+        (whole, no_integer, nothing) = report["details"]["tokfold now"]["object"]["instances"]
+        assert whole["accepted"]
+        assert len(whole["masks_ns"]) == len(whole["accepts_ns"])
+        assert not no_integer["accepted"]
+        assert not nothing["accepted"]
+        assert len(nothing["masks_ns"]) < len(whole["masks_ns"])
+
+    def test_engines_are_compared(self, folder: Path, tokenizer: str) -> None:
+        options = ["--engines", "tokfold", "xgrammar", "--compare", "--slowest", 2]
+        printed = run("bench_maskbench.py", folder, "--tokenizer", tokenizer, *options)
+        assert "xgrammar against tokfold never" in printed
+        assert "There is no instance that xgrammar judges rightly" in printed
+        assert "tokfold never: slowest tokens" in printed
+
+    def test_llguidance_judges_alike(self, folder: Path, tokenizer: str, tmp_path: Path) -> None:
+        pytest.importorskip("llguidance")
+        out = tmp_path / "out.json"
+        options = ["--tokenizer", tokenizer, "--engines", "llguidance", "--json", out]
+        run("bench_maskbench.py", folder, *options)
+        engine = json.loads(out.read_text(encoding="utf-8"))["engines"]["llguidance"]
+        assert (engine["valid_rejected"], engine["invalid_accepted"]) == (0, 0)
+
+    def test_a_schema_that_takes_too_long_is_counted(self, folder: Path, tokenizer: str) -> None:
+        printed = run("bench_maskbench.py", folder, "--tokenizer", tokenizer, "--timeout", 0)
+        (row,) = (line.split() for line in printed.splitlines() if "of 0" in line)
+        assert row[2:6] == ["0", "0", "2", "0"]
+
+    def test_a_folder_without_schemas_is_an_error(self, tmp_path: Path, tokenizer: str) -> None:
+        run("bench_maskbench.py", tmp_path, "--tokenizer", tokenizer, code=1)
+
+    def test_ablation(self, folder: Path, tokenizer: str, tmp_path: Path) -> None:
+        out = tmp_path / "out.json"
+        printed = run("ablation.py", folder, "--tokenizer", tokenizer, "--json", out)
+        report = json.loads(out.read_text(encoding="utf-8"))
+        names = list(report["rows"])
+        assert names[0] == "baseline"
+        assert names[-1] == "+ classes"
+        assert all(f"Left out: {name}" in printed for name in report["left_out"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_tools(tokenizer: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    options = ["--tokenizer", tokenizer, "--tools", 3, "--tokens", 200, "--matchers", 4]
+    run("bench_tools.py", *options, "--engines", "tokfold", "xgrammar", "--json", out)
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert [row["form"] for row in rows] == ["triggered tags"] * 2 + ["dispatch"] * 2
+    for row in rows:
+        assert "failure" not in row
+        assert row["start"] > 0
+        assert row["calls warm"]["mask"]["p50"] > 0
+        assert row["equal, 2 threads"] > 0

@@ -1,0 +1,212 @@
+"""While classes are compiled: progress, Ctrl-C, other threads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+from python.class_samples import words
+from python.script_runner import child
+from tokfold import Grammar, MissingExtraError, TokenClasses, Vocabulary, compile_classes
+
+# Ambiguous without end: the first takes some ten microseconds for each token and goes on for ever
+# with new ones; under the second a single token may take the whole of its budget.
+STEADY = """
+root ::= root | root "a" r1 | "c"
+r1 ::= "c" r1 root "a" | root r2 | r2 r2 | "b"
+r2 ::= r1 root r2 r1 | r2 root r1 r2 | "c"
+"""
+HEAVY = """
+root ::= r0
+r0 ::= r2 r2 "c" r0 | "c" "b" r3 | r2 | "c"
+r1 ::= "b" r0 r5 r4 | "c" "a" | "a"
+r2 ::= r2 r2 r0 r1 | r0 r4 "a" | r0 "a" r4 | r1 r3 r5 | "c"
+r3 ::= r4 | r0 "b" r1 | "a" | "a"
+r4 ::= "a" | "b" | "c" | "b" | "c"
+r5 ::= "c" r0 "b" r0 | r3 | "b"
+"""
+
+
+# Progress
+
+
+def test_progress_goes_from_nothing_to_all(nested):
+    reports: list[tuple[int, int]] = []
+    tokens = Vocabulary([*words(20_000), b""], special_token_ids=[3])
+    result = compile_classes(nested, tokens, progress=lambda *report: reports.append(report))
+    assert result is not None
+    assert all(type(done) is int and type(total) is int for done, total in reports)
+    assert {total for _, total in reports} == {19_999}
+    assert [done for done, _ in reports] == sorted(done for done, _ in reports)
+    assert (reports[0][0], reports[-1][0]) == (0, 19_999)
+    assert len(reports) > 3
+
+
+@pytest.mark.parametrize("at", [0, 1, 3, -1])
+@pytest.mark.parametrize("raised", [RuntimeError("enough"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_a_callback_raises_ends_the_work(nested, tmp_path, at, raised):
+    tokens = Vocabulary(words(20_000))
+    counted: list[int] = []
+    compile_classes(nested, tokens, progress=lambda done, total: counted.append(done))
+    wanted = at % len(counted)
+    seen = 0
+
+    def callback(done: int, total: int) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > wanted:
+            raise raised
+
+    with pytest.raises(type(raised)) as caught:
+        compile_classes(nested, tokens, progress=callback, cache_dir=tmp_path / "c")
+    assert caught.value is raised
+    assert seen == wanted + 1
+    assert not (tmp_path / "c").exists()
+    assert compile_classes(nested, tokens) is not None
+
+
+def test_a_callback_may_compile(nested, vocabulary, classes):
+    inner = []
+    compile_classes(
+        nested, vocabulary, progress=lambda *_: inner.append(compile_classes(nested, vocabulary))
+    )
+    assert inner
+    assert all(result == classes for result in inner)
+
+
+@pytest.mark.parametrize("progress", [None, False])
+def test_no_progress(nested, vocabulary, classes, progress):
+    assert compile_classes(nested, vocabulary, progress=progress) == classes
+
+
+def test_a_progress_bar(nested, vocabulary, classes):
+    pytest.importorskip("rich")
+    assert compile_classes(nested, vocabulary, progress=True) == classes
+
+
+def test_a_progress_bar_without_its_package(nested, vocabulary, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    with pytest.raises(MissingExtraError, match=r"tokfold\[cli\]"):
+        compile_classes(nested, vocabulary, progress=True)
+
+
+def test_a_callback_that_is_none(nested, vocabulary):
+    with pytest.raises(TypeError, match="not callable"):
+        compile_classes(nested, vocabulary, progress=5)
+
+
+# Ctrl-C
+
+LONG_WORK = """
+    import hashlib, signal
+    # Whoever runs the tests in the background may have it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    kind, folder = sys.argv[1:]
+    unbounded = Limits(
+        max_token_work=10**12,
+        max_total_work=10**15,
+        max_automaton_bytes=10**10,
+        max_network_work=10**15,
+        max_network_states=10**9,
+    )
+    if kind == "network":
+        rules = (f'r{i} ::= r{(i + 1) % 3_000} "x" | "y"' for i in range(3_000))
+        text = "root ::= r0\\n" + "\\n".join(rules)
+        tokens = [bytes([b]) for b in range(256)]
+    else:
+        text = GRAMMAR
+        digests = (hashlib.sha256(str(i).encode()).digest() for i in range(100_000))
+        tokens = (bytes(b"abc"[b % 3] for b in d[: 1 + d[-1] % 30]) for d in digests)
+        tokens = list(dict.fromkeys(tokens))
+    grammar, vocabulary = Grammar.from_ebnf(text), Vocabulary(tokens)
+    print("go", flush=True)
+    try:
+        compile_classes(grammar, vocabulary, unbounded, cache_dir=folder)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        raise
+    """
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process")
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("steady", STEADY),
+        ("heavy", HEAVY),
+        ("network", ""),
+    ],
+)
+def test_ctrl_c(tmp_path, kind, text):
+    """A real signal ends the work within a second, and nothing is half-written."""
+    process = child(LONG_WORK.replace("GRAMMAR", repr(text)), kind, tmp_path / "c")
+    try:
+        assert process.stdout.readline() == "go\n"
+        time.sleep(0.5)
+        assert process.poll() is None, "the work was not long"
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        # A guard, not a measure: the machine may do other things as well.
+        out, err = process.communicate(timeout=10)
+        assert time.monotonic() - sent < 8
+    finally:
+        process.kill()
+        process.wait()
+    assert out == "interrupted\n"
+    assert err.rstrip().endswith("KeyboardInterrupt")
+    assert process.returncode == -signal.SIGINT
+    assert not list(tmp_path.rglob("*")) or not list((tmp_path / "c").iterdir())
+
+
+# Threads
+
+
+def test_other_threads_go_on():
+    """The GIL is let go: a thread that wakes up every millisecond does so during the work."""
+    vocabulary = Vocabulary(words(8_000))
+    grammar = Grammar.from_ebnf(STEADY)
+    ticks: list[float] = []
+    stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(0.001):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        began = time.monotonic()
+        compile_classes(grammar, vocabulary)
+        ended = time.monotonic()
+    finally:
+        stop.set()
+        thread.join()
+    during = [began, *(t for t in ticks if began < t < ended), ended]
+    gaps = [b - a for a, b in itertools.pairwise(during)]
+    assert ended - began > 0.05, "too short to tell"
+    assert max(gaps) < (ended - began) / 2
+    assert len(during) > 10
+
+
+def test_threads_compile_at_once():
+    grammar = Grammar.from_ebnf('root ::= "a" root "b" | root root | "c" | "ab"+')
+    vocabulary = Vocabulary(words(5_000))
+    expected = compile_classes(grammar, vocabulary)
+    results: list[TokenClasses | None] = [None] * 8
+    barrier = threading.Barrier(len(results))
+
+    def work(i: int) -> None:
+        barrier.wait(20)
+        results[i] = compile_classes(grammar, vocabulary)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(results))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert all(result == expected for result in results)
