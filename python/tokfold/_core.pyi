@@ -64,6 +64,16 @@ class Switch:
     def set(self) -> None: ...
 
 @final
+class Pool:
+    """What masks remember, shared by grammars."""
+
+    def __new__(cls, vocabulary: Vocabulary, max_bytes: int) -> Pool: ...
+    def clear(self) -> None: ...
+    def counters(self) -> dict[str, int]: ...
+    def to_bytes(self, max_bytes: int) -> bytes: ...
+    def add_bytes(self, data: bytes) -> int: ...
+
+@final
 class Engine:
     """A network with what its masks remember."""
 
@@ -75,7 +85,7 @@ class Engine:
         skip_lookahead: bool,
         limits: dict[str, int] | None = None,
         engine_limits: dict[str, int] | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        pool: Pool | None = None,
     ) -> Engine: ...
     def take_classes(
         self,

@@ -62,12 +62,11 @@ def run(script: str, *arguments: object, code: int = 0) -> str:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 class TestMaskbench:
-    @pytest.mark.parametrize("shared", [[], ["--shared"]])
     def test_schemas_and_verdicts_are_counted(
-        self, folder: Path, tokenizer: str, tmp_path: Path, shared: list[str]
+        self, folder: Path, tokenizer: str, tmp_path: Path
     ) -> None:
         out = tmp_path / "out.json"
-        options = ["--tokenizer", tokenizer, "--classes", "never", "now", "--json", out, *shared]
+        options = ["--tokenizer", tokenizer, "--classes", "never", "now", "--json", out]
         printed = run("bench_maskbench.py", folder, *options)
         report = json.loads(out.read_text(encoding="utf-8"))
         assert report["schemas"] == 2
@@ -90,7 +89,7 @@ class TestMaskbench:
         assert len(nothing["masks_ns"]) < len(whole["masks_ns"])
 
     def test_engines_are_compared(self, folder: Path, tokenizer: str) -> None:
-        options = ["--engines", "tokfold", "xgrammar", "--compare", "--slowest", 2]
+        options = ["--engines", "tokfold", "xgrammar", "--compare", "--slowest", 2, "--shared"]
         printed = run("bench_maskbench.py", folder, "--tokenizer", tokenizer, *options)
         assert "xgrammar against tokfold never" in printed
         assert "There is no instance that xgrammar judges rightly" in printed

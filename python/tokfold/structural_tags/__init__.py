@@ -1,6 +1,11 @@
-"""Structural tags: free text with tool calls and other tags in it, as one grammar."""
+"""Structural tags: free text with calls of tools and other tags in it, as one grammar.
+
+:func:`assemble` makes a grammar of a tag in XGrammar's format, :func:`for_model` gives the tag of
+a model family. See ``docs/structural-tags.md``.
+"""
 
 from tokfold.structural_tags.assembly import assemble
 from tokfold.structural_tags.leaves import CacheInfo, LeafCache, default_cache
+from tokfold.structural_tags.models import families, for_model
 
-__all__ = ["CacheInfo", "LeafCache", "assemble", "default_cache"]
+__all__ = ["CacheInfo", "LeafCache", "assemble", "default_cache", "families", "for_model"]

@@ -275,8 +275,9 @@ class _Frame:
     ) -> str:
         """Free text, with patterns and the atoms of what follows them."""
         excluded = tuple(dict.fromkeys(excludes))
-        # A pattern that holds an excluded text never comes.
-        possible = [rule for rule in rules if not any(text in rule[0] for text in excluded)]
+        # A pattern that begins with an excluded text never comes. One that holds it later never
+        # comes either, but its beginning is text all the same.
+        possible = [rule for rule in rules if not rule[0].startswith(excluded)]
         pairs = [f"({_literal(text)}, {name})" for text, name in self._merged(hint, possible)]
         pairs.append(f"loop_after_dispatch={'true' if loop else 'false'}")
         if excluded:

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::sync::{Arc, OnceLock};
 
 use tokfold_core::classes::{self, ClassOptions};
-use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, StopRule};
+use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, Pool, StopRule};
 use tokfold_core::error::Error;
 use tokfold_core::limits::Limits;
 use tokfold_core::mask::words;
@@ -62,10 +62,20 @@ fn limits() -> Limits {
 }
 
 fn engine(network: Network, vocabulary: &Arc<Vocabulary>) -> Arc<Engine> {
+    sharing(network, vocabulary, None)
+}
+
+fn sharing(network: Network, vocabulary: &Arc<Vocabulary>, pool: Option<Arc<Pool>>) -> Arc<Engine> {
     let limits =
         EngineLimits { max_mask_work: 200_000, max_accept_work: 50_000, ..Default::default() };
     let place = Arc::new(OnceLock::new());
-    Arc::new(Engine::new(Arc::new(network), vocabulary.clone(), place, limits))
+    Arc::new(Engine::new(Arc::new(network), vocabulary.clone(), place, pool, limits))
+}
+
+/// What all grammars of a run share: small, so that answers come and go.
+fn pool() -> Arc<Pool> {
+    static POOL: OnceLock<Arc<Pool>> = OnceLock::new();
+    POOL.get_or_init(|| Arc::new(Pool::new(200_000, 0))).clone()
 }
 
 /// Whether a text begins some string, and whether it is one; `None` where it is too ambiguous.
@@ -100,13 +110,15 @@ proptest! {
             .expect("counting takes no more than writing out");
         let vocabulary = vocabulary();
         let unfolded = engine(counted.clone(), &vocabulary);
-        let folded = engine(counted, &vocabulary);
+        let folded = engine(counted.clone(), &vocabulary);
+        let pooled = sharing(counted, &vocabulary, Some(pool()));
         let class_options = ClassOptions { limits: limits(), ..ClassOptions::default() };
         let (classes, _) = classes::compile(&grammar, &vocabulary, &class_options, &mut |_| true)
             .expect("classes of a small grammar");
         folded.take_classes(&classes).expect("of this vocabulary");
         let mut matcher = Matcher::new(unfolded, StopRule::default()).expect("stop tokens");
         let mut second = Matcher::new(folded, StopRule::default()).expect("stop tokens");
+        let mut third = Matcher::new(pooled, StopRule::default()).expect("stop tokens");
         let size = vocabulary.len();
         for (choice, action) in choices {
             let mut row = vec![0; words(size)];
@@ -118,6 +130,10 @@ proptest! {
                 other => prop_assert!(false, "{:?}", other),
             }
             prop_assert_eq!(&row, &again, "with and without classes, {}", text);
+            // Refused or not, a mask that is made says the same whatever others left in the pool.
+            if third.fill(&mut again).is_ok() {
+                prop_assert_eq!(&row, &again, "with and without a pool, {}", text);
+            }
             let read = matcher.text();
             let allowed: Vec<u32> =
                 (0..size as u32).filter(|&t| row[t as usize >> 5] >> (t & 31) & 1 == 1).collect();
@@ -144,10 +160,11 @@ proptest! {
                 let back = 1 + choice.index(matcher.steps());
                 matcher.rollback(back).expect("so many steps");
                 second.rollback(back).expect("so many steps");
+                third.rollback(back).expect("so many steps");
                 continue;
             }
             let token = allowed[choice.index(allowed.len())];
-            for matcher in [&mut matcher, &mut second] {
+            for matcher in [&mut matcher, &mut second, &mut third] {
                 match matcher.accept_token(token) {
                     Ok(accept) => prop_assert_eq!(accept, Accept::Taken),
                     Err(_) => return Ok(()),

@@ -2,6 +2,7 @@
 
 use crate::boundary::{Reporter, detached, misuse, raise};
 use crate::grammar::{Grammar, limits};
+use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
 use numpy::ndarray::Dimension;
 use numpy::{PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
@@ -43,7 +44,7 @@ pub(crate) struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, limits=None, engine_limits=None, progress=None))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, limits=None, engine_limits=None, pool=None))]
     fn new(
         py: Python<'_>,
         grammar: &Grammar,
@@ -51,8 +52,12 @@ impl Engine {
         skip_lookahead: bool,
         limits: Option<&Bound<'_, PyDict>>,
         engine_limits: Option<&Bound<'_, PyDict>>,
-        progress: Option<Py<PyAny>>,
+        pool: Option<&Pool>,
     ) -> PyResult<Self> {
+        if pool.is_some_and(|pool| !Arc::ptr_eq(&pool.vocabulary, &vocabulary.inner)) {
+            return Err(misuse("the pool is of another vocabulary"));
+        }
+        let pool = pool.map(|pool| pool.inner.clone());
         let options = NetworkOptions {
             skip_lookahead,
             counters: true,
@@ -61,15 +66,15 @@ impl Engine {
             ..NetworkOptions::default()
         };
         let limits = self::engine_limits(engine_limits)?;
-        let mut reporter = Reporter::new(progress);
+        let mut reporter = Reporter::new(None);
         let network = py.detach(|| {
             let mut go_on = || reporter.report(0, 1);
             let work = Work::new(&options.limits, &mut go_on);
             Network::make(&grammar.inner, &options, &work)
         });
         let network = Arc::new(reporter.finish(py, network)?);
-        let inner =
-            engine::Engine::new(network, vocabulary.inner.clone(), vocabulary.trie.clone(), limits);
+        let (trie, vocabulary) = (vocabulary.trie.clone(), vocabulary.inner.clone());
+        let inner = engine::Engine::new(network, vocabulary, trie, pool, limits);
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -128,6 +133,7 @@ impl Engine {
         out.set_item("sets_visited", counters.visits)?;
         out.set_item("memo_hits", counters.hits)?;
         out.set_item("memo_misses", counters.misses)?;
+        out.set_item("memo_shared", counters.shared)?;
         out.set_item("trie_nodes", counters.trie_nodes)?;
         Ok(out)
     }

@@ -6,6 +6,7 @@ mod classes;
 mod engine;
 mod grammar;
 mod mask;
+mod pool;
 mod recognizer;
 mod vocabulary;
 
@@ -21,6 +22,8 @@ mod _core {
     use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]
     use super::mask::Unfolder;
+    #[pymodule_export]
+    use super::pool::Pool;
     #[pymodule_export]
     use super::recognizer::{open_rules, recognize};
     #[pymodule_export]

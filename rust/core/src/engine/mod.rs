@@ -12,11 +12,13 @@
 mod family;
 mod limits;
 mod matcher;
+mod pool;
 mod state;
 mod walker;
 
 pub use limits::EngineLimits;
 pub use matcher::{Accept, Matcher, MatcherCounters, StopRule};
+pub use pool::{LEAST_NODES, Pool, PoolCounters};
 pub use walker::WalkCounters;
 
 use crate::classes::TokenClasses;
@@ -39,6 +41,7 @@ pub struct Engine {
     /// Over the whole vocabulary; made when first needed.
     plain: OnceLock<RwLock<Walker>>,
     trie: Arc<OnceLock<Arc<Trie>>>,
+    pool: Option<Arc<Pool>>,
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
     quick: Quick,
@@ -61,11 +64,12 @@ struct Quick {
 
 impl Engine {
     /// An engine without classes. `trie` is the place of the vocabulary's trie, which engines
-    /// over one vocabulary share.
+    /// over one vocabulary share, and `pool` one of answers over it.
     pub fn new(
         network: Arc<Network>,
         vocabulary: Arc<Vocabulary>,
         trie: Arc<OnceLock<Arc<Trie>>>,
+        pool: Option<Arc<Pool>>,
         limits: EngineLimits,
     ) -> Self {
         let fingerprint = network.fingerprint();
@@ -75,6 +79,7 @@ impl Engine {
             limits,
             plain: OnceLock::new(),
             trie,
+            pool,
             folded: OnceLock::new(),
             quick: Quick::default(),
             fingerprint,
@@ -109,7 +114,7 @@ impl Engine {
         let count = classes.representatives.len();
         let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes)
             .map_err(Error::Vocabulary)?;
-        let walker = Walker::new(self.network.clone(), trie, words(count));
+        let walker = Walker::new(self.network.clone(), trie, words(count), None);
         let folded = Folded {
             walker: RwLock::new(walker),
             unfolder: RwLock::new(unfolder),
@@ -182,6 +187,7 @@ impl Engine {
             out.visits += c.visits;
             out.hits += c.hits;
             out.misses += c.misses;
+            out.shared += c.shared;
             out.trie_nodes += c.trie_nodes;
         }
         out
@@ -213,7 +219,8 @@ impl Engine {
     fn plain(&self) -> &RwLock<Walker> {
         self.plain.get_or_init(|| {
             let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
-            RwLock::new(Walker::new(self.network.clone(), trie, words(self.vocabulary.len())))
+            let words = words(self.vocabulary.len());
+            RwLock::new(Walker::new(self.network.clone(), trie, words, self.pool.clone()))
         })
     }
 

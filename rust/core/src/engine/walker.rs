@@ -7,8 +7,9 @@
 //! *pending*, until none is. Every answer is made when first needed and remembered under
 //! (frame, pending nodes).
 
+use super::pool::{Bits, Entry, Key, Pool};
 use crate::error::Error;
-use crate::network::{BOTTOM, Network, contains};
+use crate::network::{BOTTOM, Identities, Network, contains};
 use crate::stacks::{NONE, OverBudget, REST, SetId, StackSets, Stepper};
 use crate::vocabulary::Trie;
 use hashbrown::HashTable;
@@ -54,8 +55,10 @@ pub struct WalkCounters {
     pub visits: u64,
     /// Answers that were there.
     pub hits: u64,
-    /// Answers that were made.
+    /// Answers that were not.
     pub misses: u64,
+    /// Of those, answers that the pool had.
+    pub shared: u64,
     /// Trie nodes entered to make them.
     pub trie_nodes: u64,
 }
@@ -103,10 +106,14 @@ pub(crate) struct Walker {
     stepper: Stepper<Arc<Network>>,
     answers: FxHashMap<(u32, PendingId), Answer>,
     listed: Vec<u32>,
-    rows: Vec<Box<[i32]>>,
+    rows: Vec<Arc<[i32]>>,
     /// Words of a row.
     words: usize,
     pending: PendingSets,
+    /// Where answers are shared with other grammars, and the digests of the states, made when
+    /// first needed.
+    pool: Option<Arc<Pool>>,
+    identities: Option<Identities>,
     /// Work done outside of the stepper.
     work: u64,
     pub(crate) counters: WalkCounters,
@@ -187,8 +194,14 @@ impl Way {
 }
 
 impl Walker {
-    /// Over a trie whose numbers are bits of rows of so many words.
-    pub(crate) fn new(network: Arc<Network>, trie: Arc<Trie>, words: usize) -> Self {
+    /// Over a trie whose numbers are bits of rows of so many words. A pool is one of answers over
+    /// the same trie.
+    pub(crate) fn new(
+        network: Arc<Network>,
+        trie: Arc<Trie>,
+        words: usize,
+        pool: Option<Arc<Pool>>,
+    ) -> Self {
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
         Self {
@@ -200,6 +213,8 @@ impl Walker {
             rows: Vec::new(),
             words,
             pending: PendingSets::new(),
+            pool,
+            identities: None,
             work: 0,
             counters: WalkCounters::default(),
             path: Vec::new(),
@@ -218,7 +233,8 @@ impl Walker {
     /// Forgets every answer.
     pub(crate) fn forget(&mut self) {
         let counters = self.counters;
-        *self = Self::new(self.network.clone(), self.trie.clone(), self.words);
+        let pool = self.pool.take();
+        *self = Self::new(self.network.clone(), self.trie.clone(), self.words, pool);
         self.counters = counters;
     }
 
@@ -289,7 +305,7 @@ impl Walker {
         match accepted {
             Accepted::Listed(from, to) => set_bits(bits, &self.listed[from as usize..to as usize]),
             Accepted::Row(row) => {
-                bits.iter_mut().zip(&self.rows[row as usize]).for_each(|(a, b)| *a |= b);
+                bits.iter_mut().zip(&*self.rows[row as usize]).for_each(|(a, b)| *a |= b);
             }
         }
     }
@@ -350,11 +366,76 @@ impl Walker {
             return Ok(answer);
         }
         self.counters.misses += 1;
-        if pending == AT_ROOT
-            && let Some((base, bytes)) = self.network.base(frame)
-        {
-            return self.answer_near(frame, base, bytes, limit, max_bytes, check);
+        let key = self.key(frame, pending);
+        let shared = key.as_ref().zip(self.pool.as_ref()).and_then(|(key, pool)| pool.get(key));
+        if let Some(entry) = shared {
+            self.counters.shared += 1;
+            return Ok(self.adopt(frame, pending, &entry));
         }
+        let base = if pending == AT_ROOT { self.network.base(frame) } else { None };
+        let answer = match base {
+            Some((base, bytes)) => self.answer_near(frame, base, bytes, limit, max_bytes, check)?,
+            None => self.answer_alone(frame, pending, limit, max_bytes, check)?,
+        };
+        if let (Some(key), Some(pool)) = (key, &self.pool) {
+            pool.put(key, self.entry(answer));
+        }
+        Ok(answer)
+    }
+
+    /// Under what an answer is shared: none that is made as fast as it is found.
+    fn key(&mut self, frame: u32, pending: PendingId) -> Option<Key> {
+        let least = self.pool.as_ref()?.least_nodes;
+        let nodes = self.pending.get(pending);
+        let below: u32 = nodes.iter().map(|&node| self.trie.end(node) - node).sum();
+        if below < least {
+            return None;
+        }
+        let network = &self.network;
+        let identities = self.identities.get_or_insert_with(|| Identities::new(network));
+        Some(Pool::key(&identities.of(network, frame), self.pending.get(pending)))
+    }
+
+    /// Takes up an answer of the pool.
+    fn adopt(&mut self, frame: u32, pending: PendingId, entry: &Entry) -> Answer {
+        let accepted = match &entry.accepted {
+            Bits::Listed(numbers) => {
+                let from = self.listed.len() as u32;
+                self.listed.extend_from_slice(numbers);
+                Accepted::Listed(from, self.listed.len() as u32)
+            }
+            Bits::Row(row) => {
+                self.rows.push(row.clone());
+                Accepted::Row(self.rows.len() as u32 - 1)
+            }
+        };
+        let answer = Answer { accepted, pending: self.pending.intern(entry.popped.to_vec()) };
+        self.answers.insert((frame, pending), answer);
+        answer
+    }
+
+    fn entry(&self, answer: Answer) -> Entry {
+        let accepted = match answer.accepted {
+            Accepted::Listed(from, to) => {
+                Bits::Listed(self.listed[from as usize..to as usize].into())
+            }
+            Accepted::Row(row) => Bits::Row(self.rows[row as usize].clone()),
+        };
+        let popped: &[u32] = match answer.pending {
+            NOWHERE => &[],
+            pending => self.pending.get(pending),
+        };
+        Entry { accepted, popped: popped.into() }
+    }
+
+    fn answer_alone(
+        &mut self,
+        frame: u32,
+        pending: PendingId,
+        limit: u64,
+        max_bytes: usize,
+        check: Check<'_>,
+    ) -> Result<Answer, Stop> {
         let from = self.listed.len();
         let made = self.make(frame, pending, limit, max_bytes, check);
         let popped = match made {

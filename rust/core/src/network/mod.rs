@@ -10,7 +10,7 @@
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
 //! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify ->
-//! build -> here.
+//! build -> here -> identity.
 
 mod adjacency;
 mod analysis;
@@ -18,11 +18,13 @@ mod build;
 mod counters;
 mod display;
 mod graph;
+mod identity;
 mod left_recursion;
 mod lower;
 mod simplify;
 
 pub use adjacency::{Adjacency, BOTTOM};
+pub(crate) use identity::{Identities, Identity};
 
 use crate::automata::alphabet::Alphabet;
 use crate::limits::Limits;
