@@ -55,8 +55,8 @@ SWITCHES = (
     ),
     Switch(
         "cache across grammars",
-        off={"compile": {"cache": False}},
-        on={"compile": {"cache": True}},
+        off={"compile": {"pool": None}},
+        on={"compile": {"pool": "vocabulary"}},
         otherwise="there is none",
     ),
     Switch(

@@ -179,8 +179,12 @@ class TokfoldEngine:
         self.touch()
 
     def touch(self) -> None:
-        """Nothing is kept but the meaning of the one pattern."""
+        """What masks leave for other grammars goes into a pool that is thrown away."""
+        arguments = self.arguments
+        if hasattr(tokfold, "MaskPool") and arguments.get("pool", ...) is not None:
+            self.arguments = {**arguments, "pool": tokfold.MaskPool(self.vocabulary)}
         _exercise(self, _SCHEMA, self.vocabulary)
+        self.arguments = arguments
 
     def compile_schema(self, schema: str) -> Any:
         """By the library's own converter."""

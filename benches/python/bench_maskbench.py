@@ -16,7 +16,8 @@ after the last.
 One process for each schema and engine, one after the other, so no schema profits from another; it
 is forked from one that has loaded this and nothing of the other engines:
 
-- tokfold: vocabulary and its trie. With ``--classes auto`` a second thread makes classes meanwhile.
+- tokfold: vocabulary and its trie; the pool of masks that grammars share is empty. With
+  ``--classes auto`` a second thread makes classes meanwhile.
 - xgrammar: TokenizerInfo and a GrammarCompiler with one thread, its cache switched on and empty.
 - llguidance: LLTokenizer with its default slices.
 
@@ -151,7 +152,7 @@ def main() -> None:
         "engines": {name: summarize(cases, outcomes) for name, outcomes in results.items()},
         "common": summarize_common(cases, results),
     }
-    out = common.console(width=120)
+    out = common.console(width=140)
     _show(out, report)
     if options.compare:
         for left, right in itertools.combinations(results, 2):

@@ -23,6 +23,7 @@ from tokfold.explanation import Explanation
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 from tokfold.matcher import Matcher, MatcherState, fill_bitmask_batch
+from tokfold.pool import MaskPool
 from tokfold.recognition import Recognition, recognize
 from tokfold.vocabulary import Vocabulary
 
@@ -37,6 +38,7 @@ __all__ = [
     "GrammarSyntaxError",
     "LimitExceededError",
     "Limits",
+    "MaskPool",
     "Matcher",
     "MatcherState",
     "MatcherStateError",

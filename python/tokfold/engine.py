@@ -14,6 +14,7 @@ from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import FallbackWarning
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
+from tokfold.pool import MaskPool
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["ClassesMode", "CompiledGrammar", "compile"]
@@ -109,8 +110,8 @@ class CompiledGrammar:
     def counters(self) -> dict[str, int]:
         """What all masks cost so far.
 
-        ``masks``; ``sets_visited``, the Earley sets looked at; ``memo_hits`` and ``memo_misses``
-        of their answers; ``trie_nodes`` entered to make the missing ones; ``bytes_held``.
+        ``masks``; ``sets_visited``, the Earley items looked at; ``memo_hits`` and
+        ``memo_misses`` of their answers; ``memo_shared``, misses that the pool had; ``trie_nodes`` entered to make the missing ones; ``bytes_held``.
         """
         return {**self._core.counters(), "bytes_held": self._core.bytes_held}
 
@@ -127,6 +128,7 @@ def compile(
     classes: ClassesMode | TokenClasses = "auto",
     progress: bool | ProgressCallback | None = None,
     cache_dir: str | PathLike[str] | None = None,
+    pool: MaskPool | Literal["vocabulary"] | None = "vocabulary",
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -141,6 +143,8 @@ def compile(
             as they are.
         progress: as for :func:`compile_classes`; with ``classes="now"``.
         cache_dir: a folder of compiled classes, as for :func:`compile_classes`.
+        pool: where masks are shared with other grammars: a :class:`MaskPool`, that of the
+            vocabulary, or ``None`` for nowhere. The masks are the same.
 
     Raises:
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
@@ -153,6 +157,9 @@ def compile(
         raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
     if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
         raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
+    if pool is not None and pool != "vocabulary" and not isinstance(pool, MaskPool):
+        raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {pool!r}')
+    shared = vocabulary._pool if pool == "vocabulary" else pool
     limits = limits or Limits()
     core = _core.Engine(
         grammar._compilable,
@@ -160,6 +167,7 @@ def compile(
         skip_lookahead=grammar.lookahead == "implied",
         limits=limits.as_fields(),
         engine_limits=limits.engine_fields(),
+        pool=None if shared is None else shared._core,
     )
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     if isinstance(classes, TokenClasses):

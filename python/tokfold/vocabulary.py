@@ -34,6 +34,7 @@ from tokfold.errors import VocabularyError
 
 if TYPE_CHECKING:
     from tokfold import _core
+    from tokfold.pool import MaskPool
 
 __all__ = ["Vocabulary"]
 
@@ -385,6 +386,13 @@ class Vocabulary:
             if token and token_id not in excluded:
                 ids.setdefault(token, token_id)
         return ids, sorted({len(token) for token in ids}, reverse=True)
+
+    @functools.cached_property
+    def _pool(self) -> MaskPool:
+        """What all grammars over this vocabulary share unless they are told otherwise."""
+        from tokfold.pool import MaskPool
+
+        return MaskPool(self)
 
     @functools.cached_property
     def _compiled(self) -> _core.Vocabulary:
