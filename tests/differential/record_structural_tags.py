@@ -110,7 +110,7 @@ def leaves() -> Iterator[tuple[Json, list[str]]]:
         "[^a]",
         "é|è",
         r"\.\^",
-        r"a{2,}b{,2}",
+        r"a{2,}b{0,2}",
     ):
         yield regex(pattern), ["aab", "ab", "12", "abca", "x", "", "é", ".^", "aaabb"]
     yield ebnf('root ::= "a" root "b" | ""'), ["", "aabb", "aab"]
@@ -199,16 +199,17 @@ def tags() -> Iterator[tuple[Json, list[str]]]:
         yield dispatch(("a", tag("<", any_text(), ">")), loop=loop), ["a<x>", "a<x>a<>", "ab"]
 
 
-def variations(texts: list[str], random: Random) -> list[str]:
-    """The texts, their beginnings, and the same with a letter more, less or another."""
-    found = dict.fromkeys(texts)
+def variations(texts: list[str], random: Random, most: int = 14) -> list[str]:
+    """The texts, and some of: their beginnings, the same with a letter more, less or another."""
+    found: dict[str, None] = {}
     for text in texts:
         for end in random.sample(range(len(text)), min(3, len(text))):
             found[text[:end]] = None
             found[text[:end] + text[end + 1 :]] = None
             found[text[:end] + random.choice(LETTERS + 'x1"') + text[end + 1 :]] = None
         found[text + random.choice([*LETTERS, "x", text])] = None
-    return list(found)
+    others = [text for text in found if text not in texts]
+    return list(dict.fromkeys([*texts, *random.sample(others, min(most, len(others)))]))
 
 
 class Truth:

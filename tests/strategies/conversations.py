@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 Call = tuple[str, dict[str, Any]]
-Writer = Callable[[str, str, str | None, str, list[Call]], str]
-"""Of mode, tool choice, thought, answer and calls."""
+Writer = Callable[[str, str | None, str, list[Call]], str]
+"""Of mode, thought, answer and calls."""
 
 TOOLS = [
     {
@@ -75,14 +75,14 @@ THINK = _thinking()
 THINK_AND_LINES = _thinking(suffix="\n\n")
 
 
-def llama(mode, choice, thought, text, calls):
+def llama(mode, thought, text, calls):
     return text + "".join(
         f'{{"name": "{name}", "parameters": {json.dumps(arguments)}}}' for name, arguments in calls
     )
 
 
 def _hermes(before: str, after: str, thinking: Callable[[str, str | None], str]) -> Writer:
-    def write(mode, choice, thought, text, calls):
+    def write(mode, thought, text, calls):
         written = (
             f'<tool_call>{before}{{"name": "{name}", "arguments": {json.dumps(arguments)}}}{after}'
             "</tool_call>"
@@ -93,7 +93,7 @@ def _hermes(before: str, after: str, thinking: Callable[[str, str | None], str])
     return write
 
 
-def kimi(mode, choice, thought, text, calls):
+def kimi(mode, thought, text, calls):
     written = "".join(
         f"<|tool_call_begin|>functions.{name}:{i}<|tool_call_argument_begin|>"
         f"{json.dumps(arguments)}<|tool_call_end|>"
@@ -103,7 +103,7 @@ def kimi(mode, choice, thought, text, calls):
     return THINK(mode, thought) + text + section
 
 
-def kimi_k3(mode, choice, thought, text, calls):
+def kimi_k3(mode, thought, text, calls):
     def block(name: str, body: str) -> str:
         return f"<|open|>{name}<|sep|>{body}<|close|>{name.split()[0]}<|sep|>"
 
@@ -124,7 +124,7 @@ def kimi_k3(mode, choice, thought, text, calls):
 
 
 def _deepseek(begin: str, between: str, end: str, join: str) -> Writer:
-    def write(mode, choice, thought, text, calls):
+    def write(mode, thought, text, calls):
         written = join.join(
             f"<｜tool▁call▁begin｜>{begin}{name}{between}{json.dumps(arguments)}"
             f"{end}<｜tool▁call▁end｜>"
@@ -137,7 +137,7 @@ def _deepseek(begin: str, between: str, end: str, join: str) -> Writer:
 
 
 def _dsml(section: str, invoke: str, parameter: str) -> Writer:
-    def write(mode, choice, thought, text, calls):
+    def write(mode, thought, text, calls):
         written = ""
         for name, arguments in calls:
             written += f'<｜DSML｜{invoke} name="{name}">\n'
@@ -155,7 +155,7 @@ def _dsml(section: str, invoke: str, parameter: str) -> Writer:
 
 
 def _qwen_xml(lines: str, thinking: Callable[[str, str | None], str]) -> Writer:
-    def write(mode, choice, thought, text, calls):
+    def write(mode, thought, text, calls):
         written = ""
         for name, arguments in calls:
             body = lines.join(
@@ -170,7 +170,7 @@ def _qwen_xml(lines: str, thinking: Callable[[str, str | None], str]) -> Writer:
     return write
 
 
-def harmony(mode, choice, thought, text, calls):
+def harmony(mode, thought, text, calls):
     messages = []
     if thought is not None:
         messages.append(f"<|channel|>analysis<|message|>{thought}<|end|>")
@@ -184,7 +184,7 @@ def harmony(mode, choice, thought, text, calls):
     return "<|start|>assistant".join(messages)
 
 
-def minimax(mode, choice, thought, text, calls):
+def minimax(mode, thought, text, calls):
     written = ""
     for name, arguments in calls:
         body = "".join(
@@ -197,7 +197,7 @@ def minimax(mode, choice, thought, text, calls):
     return THINK_AND_LINES(mode, thought) + empty + text + whole
 
 
-def minimax_m3(mode, choice, thought, text, calls):
+def minimax_m3(mode, thought, text, calls):
     mark = "]<]minimax[>["
     written = ""
     for name, arguments in calls:
@@ -208,7 +208,7 @@ def minimax_m3(mode, choice, thought, text, calls):
     return think(mode, thought) + text + whole
 
 
-def glm_4_7(mode, choice, thought, text, calls):
+def glm_4_7(mode, thought, text, calls):
     written = ""
     for name, arguments in calls:
         body = "".join(
@@ -219,7 +219,7 @@ def glm_4_7(mode, choice, thought, text, calls):
     return THINK(mode, thought) + text + written
 
 
-def cohere(mode, choice, thought, text, calls):
+def cohere(mode, thought, text, calls):
     kinds = {str: "raw", int: "json"}
     written = ""
     for i, (name, arguments) in enumerate(calls):

@@ -30,6 +30,21 @@ GRAMMARS = (
 )
 
 
+def of(kind: str, **fields: Any) -> dict[str, Any]:
+    """A format of this type."""
+    return {"type": kind, **fields}
+
+
+def tag(begin: Any, content: dict[str, Any], end: Any) -> dict[str, Any]:
+    """A format of type tag."""
+    return of("tag", begin=begin, content=content, end=end)
+
+
+def token(which: int | str) -> dict[str, Any]:
+    """A format of type token."""
+    return of("token", token=which)
+
+
 def _piece(random: Random) -> str:
     return random.choice(PIECES)
 

@@ -75,6 +75,16 @@ def for_model(
         raise StructuralTagError(
             f"there is no model family {short(model)}; there are: {', '.join(known)}", "", ""
         )
+    for index, tool in enumerate(tools or ()):
+        # XGrammar takes it for a tool of the server, which most families leave out
+        is_function = isinstance(tool, Mapping) and tool.get("type") == "function"
+        if is_function and "function" not in tool:
+            raise StructuralTagError(
+                f"for_model({short(model)}): tools[{index}] is a function without 'function', the "
+                "object that holds its name and parameters",
+                "",
+                "",
+            )
     modes = {True: "enabled", False: "disabled"}
     try:
         return xgr.get_model_structural_tag(  # type: ignore[no-any-return]

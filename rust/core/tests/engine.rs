@@ -22,6 +22,8 @@ fn body() -> impl Strategy<Value = String> {
         Just("\"b\"".to_owned()),
         Just("\"ab\"".to_owned()),
         Just("[a-c]".to_owned()),
+        Just("[a-z]".to_owned()),
+        Just("[^b]".to_owned()),
         Just("\"\"".to_owned()),
         Just("root".to_owned()),
         Just("other".to_owned()),
@@ -47,6 +49,8 @@ fn vocabulary() -> Arc<Vocabulary> {
         }
     }
     tokens.push(b"aaaaaaaaaaaaaaaaaaaaaaaa".to_vec());
+    tokens.extend(["ax9", "a9b", "xyz", "xa", "9", "a9"].map(|token| token.as_bytes().to_vec()));
+    tokens.extend([b"\xc3".to_vec(), b"\xa9".to_vec(), b"a\xc3\xa9b".to_vec()]);
     let mut offsets = vec![0];
     let mut blob = Vec::new();
     for token in tokens {

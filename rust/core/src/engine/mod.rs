@@ -10,11 +10,14 @@
 //! request's state.
 
 mod family;
+mod hot;
 mod limits;
 mod matcher;
+mod pending;
 mod pool;
 mod state;
 mod walker;
+mod way;
 
 pub use limits::EngineLimits;
 pub use matcher::{Accept, Matcher, MatcherCounters, StopRule};

@@ -100,14 +100,12 @@ impl Pool {
         inner.counters.bytes = 0;
     }
 
-    /// The key of a state that is asked about some trie nodes.
-    pub(super) fn key(identity: &Identity, nodes: &[u32]) -> Key {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(identity);
-        let mut chunk = Vec::with_capacity(4 * nodes.len());
-        nodes.iter().for_each(|node| chunk.extend(node.to_le_bytes()));
-        hasher.update(&chunk);
-        *hasher.finalize().as_bytes()
+    /// The key of a question about some trie nodes.
+    pub(super) fn key(question: &[Identity], nodes: &[u32]) -> Key {
+        let mut text = question.concat();
+        text.reserve(4 * nodes.len());
+        nodes.iter().for_each(|node| text.extend(node.to_le_bytes()));
+        *blake3::hash(&text).as_bytes()
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Entry> {

@@ -7,21 +7,18 @@
 //! *pending*, until none is. Every answer is made when first needed and remembered under
 //! (frame, pending nodes).
 
+use super::hot::{COLD, HotSets, UNKNOWN};
+use super::pending::{AT_ROOT, PendingId, PendingSets};
 use super::pool::{Bits, Entry, Key, Pool};
+use super::way::{ALONE, OWN, Question, Way};
+use crate::automata::alphabet::Alphabet;
 use crate::error::Error;
-use crate::network::{BOTTOM, Identities, Network, contains};
-use crate::stacks::{NONE, OverBudget, REST, SetId, StackSets, Stepper};
-use crate::vocabulary::Trie;
-use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::network::{Identities, Network, contains};
+use crate::stacks::{LABEL, NONE, OverBudget, REST, SetId, StackSets, Stepper};
+use crate::vocabulary::{Trie, group};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
-
-/// A set of trie nodes, hash-consed.
-type PendingId = u32;
-/// The root of the trie alone: nothing read yet.
-const AT_ROOT: PendingId = 0;
-/// No node.
-const NOWHERE: PendingId = u32::MAX;
 
 /// Entries of the trie that are accepted.
 #[derive(Clone, Copy)]
@@ -104,7 +101,10 @@ pub(crate) struct Walker {
     trie: Arc<Trie>,
     /// Stack sets above an unknown rest, and what bytes do to them.
     stepper: Stepper<Arc<Network>>,
-    answers: FxHashMap<(u32, PendingId), Answer>,
+    answers: FxHashMap<(Question, PendingId), Answer>,
+    /// What a byte makes of frames without the calls that they delegate.
+    own_steps: FxHashMap<(u32, u8), SetId>,
+    hot: HotSets,
     listed: Vec<u32>,
     rows: Vec<Arc<[i32]>>,
     /// Words of a row.
@@ -118,79 +118,39 @@ pub(crate) struct Walker {
     work: u64,
     pub(crate) counters: WalkCounters,
     /// Room that is used again and again.
-    path: Vec<(u32, SetId)>,
+    path: Vec<(u32, SetId, u16)>,
 }
 
-/// A place on the way down the stacks.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
-    /// The tops of a set.
-    Set(SetId),
-    /// One frame above a set.
-    Frame(u32, SetId),
-}
-
-/// The way down the stacks: places, each with the pending nodes to ask it about.
+/// What a walk over the trie gives besides the entries that it lists.
 #[derive(Default)]
-struct Way {
-    queue: Vec<(Place, PendingId)>,
-    seen: FxHashSet<(Place, PendingId)>,
+struct Found {
+    /// Nodes where the frame has been popped.
+    popped: Vec<u32>,
+    /// With `near`: subtrees that were walked, by their nodes.
+    walked: Vec<Range<u32>>,
 }
 
-impl Way {
-    fn begin(set: SetId) -> Self {
-        Self { queue: vec![(Place::Set(set), AT_ROOT)], seen: FxHashSet::default() }
-    }
+/// One walk over a part of the trie.
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    /// The stacks to begin with.
+    start: SetId,
+    /// Their only frame, where its delegated calls are left out.
+    own: Option<u32>,
+    /// Whether the frame counts.
+    counts: bool,
+    /// Nothing is said of nodes at most so many bytes deep.
+    near: u32,
+    check: Check<'a>,
+}
 
-    /// What stands beneath a frame that has been popped.
-    fn go_on(&mut self, place: Place, pending: PendingId) {
-        if pending != NOWHERE && place != Place::Set(REST) && self.seen.insert((place, pending)) {
-            self.queue.push((place, pending));
-        }
-    }
-
-    /// Asks `answer` about every frame on the way. Frames that delegate are not asked: what they
-    /// call is, and then, where that has been popped, what it returns to.
-    fn walk<E>(
-        &mut self,
-        network: &Network,
-        sets: &StackSets,
-        mut answer: impl FnMut(u32, PendingId) -> Result<PendingId, E>,
-    ) -> Result<(), E> {
-        while let Some((place, pending)) = self.queue.pop() {
-            let one;
-            let frames = match place {
-                Place::Frame(state, beneath) => {
-                    one = [(state, beneath)];
-                    &one[..]
-                }
-                Place::Set(set) => match sets.halves(set) {
-                    Some((left, right)) => {
-                        self.queue.extend([right, left].map(|half| (Place::Set(half), pending)));
-                        continue;
-                    }
-                    None => sets.list(set),
-                },
-            };
-            for &(top, beneath) in frames.iter().filter(|entry| entry.0 != BOTTOM) {
-                if !network.delegates(top) {
-                    let popped = answer(top, pending)?;
-                    self.go_on(Place::Set(beneath), popped);
-                    continue;
-                }
-                for call in network.calls(top).iter() {
-                    let popped = answer(call.start, pending)?;
-                    if network.stays(call.to) {
-                        self.go_on(Place::Frame(call.to, beneath), popped);
-                    }
-                    if network.is_final(call.to) {
-                        self.go_on(Place::Set(beneath), popped);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
+/// What one answer may cost, and whom it asks whether to go on.
+#[derive(Clone, Copy)]
+struct Bounds<'a> {
+    /// What `Walker::spent` may not pass.
+    limit: u64,
+    max_bytes: usize,
+    check: Check<'a>,
 }
 
 impl Walker {
@@ -209,6 +169,8 @@ impl Walker {
             trie,
             stepper,
             answers: FxHashMap::default(),
+            own_steps: FxHashMap::default(),
+            hot: HotSets::default(),
             listed: Vec::new(),
             rows: Vec::new(),
             words,
@@ -224,7 +186,9 @@ impl Walker {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.stepper.bytes()
-            + self.answers.capacity() * 21
+            + self.answers.capacity() * 25
+            + self.own_steps.capacity() * 13
+            + self.hot.bytes()
             + self.listed.capacity() * 4
             + self.rows.len() * (self.words * 4 + 16)
             + self.pending.bytes()
@@ -269,15 +233,20 @@ impl Walker {
         check: Check<'_>,
         bits: &mut [i32],
     ) -> Result<(), Stop> {
-        let limit = self.spent().saturating_add(allowance.work);
+        let bounds = self.bounds(allowance, check);
         let network = self.network.clone();
-        Way::begin(set).walk(&network, sets, |frame, pending| {
+        Way::new(&network, sets, set).walk(|question, pending| {
             self.counters.visits += 1;
             self.work += 1;
-            let answer = self.answer(frame, pending, limit, allowance.bytes, check)?;
+            let answer = self.answer(question, pending, bounds)?;
             self.write(answer.accepted, bits);
             Ok(answer.pending)
         })
+    }
+
+    fn bounds<'a>(&self, allowance: Allowance, check: Check<'a>) -> Bounds<'a> {
+        let limit = self.spent().saturating_add(allowance.work);
+        Bounds { limit, max_bytes: allowance.bytes, check }
     }
 
     /// The same where every answer is there; else false, and the bits are to be thrown away.
@@ -288,17 +257,23 @@ impl Walker {
         counters: &mut WalkCounters,
         bits: &mut [i32],
     ) -> bool {
-        let longest = self.trie.longest();
-        let walked: Result<(), ()> = Way::begin(set).walk(&self.network, sets, |frame, pending| {
+        let way = Way::new(&self.network, sets, set);
+        let walked: Result<(), ()> = way.walk(|question, pending| {
             counters.visits += 1;
-            let frame = self.network.like(frame, longest);
-            let answer = self.answers.get(&(frame, pending)).ok_or(())?;
+            let answer = self.answers.get(&(self.like(question), pending)).ok_or(())?;
             counters.hits += 1;
             self.write(answer.accepted, bits);
             Ok(answer.pending)
         });
         counters.masks += u64::from(walked == Ok(()));
         walked == Ok(())
+    }
+
+    /// A question with the same answers, the same for many states that count.
+    fn like(&self, question: Question) -> Question {
+        let longest = self.trie.longest();
+        let like = |state| if state < LABEL { self.network.like(state, longest) } else { state };
+        Question { frame: like(question.frame), under: like(question.under) }
     }
 
     fn write(&self, accepted: Accepted, bits: &mut [i32]) {
@@ -340,12 +315,26 @@ impl Walker {
         check: Check<'_>,
     ) -> Result<bool, Stop> {
         let before = self.counters.misses;
-        let limit = self.spent().saturating_add(allowance.work);
-        match self.answer(frame, AT_ROOT, limit, allowance.bytes, check) {
-            Ok(_) => Ok(self.counters.misses > before),
-            Err(Stop::Work) => Ok(false),
-            Err(stop) => Err(stop),
+        let bounds = self.bounds(allowance, check);
+        let network = self.network.clone();
+        let mut questions = Vec::new();
+        let delegated = network.delegated(frame);
+        if delegated.is_empty() || network.has_own(frame) {
+            let under = if delegated.is_empty() { ALONE } else { OWN };
+            questions.push(Question { frame, under });
         }
+        for call in delegated {
+            let together = network.is_counting(call.start) && network.stays(call.to);
+            let under = if together { call.to } else { ALONE };
+            questions.push(Question { frame: call.start, under });
+        }
+        for question in questions {
+            match self.answer(question, AT_ROOT, bounds) {
+                Ok(_) | Err(Stop::Work) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(self.counters.misses > before)
     }
 
     fn spent(&self) -> u64 {
@@ -354,37 +343,41 @@ impl Walker {
 
     fn answer(
         &mut self,
-        frame: u32,
+        question: Question,
         pending: PendingId,
-        limit: u64,
-        max_bytes: usize,
-        check: Check<'_>,
+        bounds: Bounds<'_>,
     ) -> Result<Answer, Stop> {
-        let frame = self.network.like(frame, self.trie.longest());
-        if let Some(&answer) = self.answers.get(&(frame, pending)) {
+        let question = self.like(question);
+        if let Some(&answer) = self.answers.get(&(question, pending)) {
             self.counters.hits += 1;
             return Ok(answer);
         }
         self.counters.misses += 1;
-        let key = self.key(frame, pending);
+        let key = self.key(question, pending);
         let shared = key.as_ref().zip(self.pool.as_ref()).and_then(|(key, pool)| pool.get(key));
-        if let Some(entry) = shared {
-            self.counters.shared += 1;
-            return Ok(self.adopt(frame, pending, &entry));
-        }
-        let base = if pending == AT_ROOT { self.network.base(frame) } else { None };
-        let answer = match base {
-            Some((base, bytes)) => self.answer_near(frame, base, bytes, limit, max_bytes, check)?,
-            None => self.answer_alone(frame, pending, limit, max_bytes, check)?,
+        let answer = match shared {
+            Some(entry) => {
+                self.counters.shared += 1;
+                self.adopt(&entry)
+            }
+            None => {
+                let answer = self.make(question, pending, bounds)?;
+                if let (Some(key), Some(pool)) = (key, &self.pool) {
+                    pool.put(key, self.entry(answer));
+                }
+                answer
+            }
         };
-        if let (Some(key), Some(pool)) = (key, &self.pool) {
-            pool.put(key, self.entry(answer));
+        self.answers.insert((question, pending), answer);
+        // One walk of the whole trie is the least unit.
+        if self.bytes() > bounds.max_bytes {
+            return Err(Stop::Memory);
         }
         Ok(answer)
     }
 
     /// Under what an answer is shared: none that is made as fast as it is found.
-    fn key(&mut self, frame: u32, pending: PendingId) -> Option<Key> {
+    fn key(&mut self, question: Question, pending: PendingId) -> Option<Key> {
         let least = self.pool.as_ref()?.least_nodes;
         let nodes = self.pending.get(pending);
         let below: u32 = nodes.iter().map(|&node| self.trie.end(node) - node).sum();
@@ -393,11 +386,17 @@ impl Walker {
         }
         let network = &self.network;
         let identities = self.identities.get_or_insert_with(|| Identities::new(network));
-        Some(Pool::key(&identities.of(network, frame), self.pending.get(pending)))
+        let under = match question.under {
+            ALONE => [0; 32],
+            OWN => [1; 32],
+            state => identities.of(network, state),
+        };
+        let frame = identities.of(network, question.frame);
+        Some(Pool::key(&[frame, under], self.pending.get(pending)))
     }
 
     /// Takes up an answer of the pool.
-    fn adopt(&mut self, frame: u32, pending: PendingId, entry: &Entry) -> Answer {
+    fn adopt(&mut self, entry: &Entry) -> Answer {
         let accepted = match &entry.accepted {
             Bits::Listed(numbers) => {
                 let from = self.listed.len() as u32;
@@ -409,9 +408,7 @@ impl Walker {
                 Accepted::Row(self.rows.len() as u32 - 1)
             }
         };
-        let answer = Answer { accepted, pending: self.pending.intern(entry.popped.to_vec()) };
-        self.answers.insert((frame, pending), answer);
-        answer
+        Answer { accepted, pending: self.pending.intern(&entry.popped) }
     }
 
     fn entry(&self, answer: Answer) -> Entry {
@@ -421,83 +418,124 @@ impl Walker {
             }
             Accepted::Row(row) => Bits::Row(self.rows[row as usize].clone()),
         };
-        let popped: &[u32] = match answer.pending {
-            NOWHERE => &[],
-            pending => self.pending.get(pending),
-        };
-        Entry { accepted, popped: popped.into() }
+        Entry { accepted, popped: self.pending.get(answer.pending).into() }
     }
 
-    fn answer_alone(
+    /// An answer that is nowhere yet.
+    fn make(
         &mut self,
-        frame: u32,
+        question: Question,
         pending: PendingId,
-        limit: u64,
-        max_bytes: usize,
-        check: Check<'_>,
+        bounds: Bounds<'_>,
     ) -> Result<Answer, Stop> {
-        let from = self.listed.len();
-        let made = self.make(frame, pending, limit, max_bytes, check);
-        let popped = match made {
-            Ok(popped) => popped,
-            Err(stop) => {
-                self.listed.truncate(from);
-                return Err(stop);
+        // A frame that counts does with few bytes what one does that does not count: then only
+        // what is deeper in the trie is walked. So the last characters of a long string take a
+        // walk over the longer tokens each, not one over the vocabulary.
+        let base = match pending {
+            AT_ROOT => self.network.base(question.frame),
+            _ => None,
+        };
+        let near = match base {
+            None => None,
+            Some((frame, bytes)) => {
+                let answer = self.answer(Question { frame, ..question }, AT_ROOT, bounds)?;
+                Some((answer, bytes))
             }
         };
-        let mut accepted = Accepted::Listed(from as u32, self.listed.len() as u32);
-        if self.listed.len() - from > self.words {
-            let mut row = vec![0; self.words];
-            set_bits(&mut row, &self.listed[from..]);
+        let from = self.listed.len();
+        let mut found = Found::default();
+        let bytes = near.map_or(0, |near| near.1);
+        let walked = self.walk_all(question, pending, bytes, bounds, &mut found);
+        if let Err(stop) = walked {
             self.listed.truncate(from);
-            accepted = Accepted::Row(self.rows.len() as u32);
-            self.rows.push(row.into());
+            return Err(stop);
         }
-        let answer = Answer { accepted, pending: self.pending.intern(popped) };
-        self.answers.insert((frame, pending), answer);
-        Ok(answer)
+        let mut row = None;
+        if let Some((answer, _)) = near {
+            let mut bits = vec![0; self.words];
+            self.write(answer.accepted, &mut bits);
+            for nodes in &found.walked {
+                clear_bits(&mut bits, self.trie.numbers_of(nodes.clone()));
+            }
+            row = Some(bits);
+            let is_walked = |node: u32| {
+                let after = found.walked.partition_point(|nodes| nodes.start <= node);
+                after > 0 && found.walked[after - 1].contains(&node)
+            };
+            let before = self.pending.get(answer.pending).iter().copied();
+            found.popped.extend(before.filter(|&node| !is_walked(node)));
+        } else if self.listed.len() - from > self.words {
+            row = Some(vec![0; self.words]);
+        }
+        let accepted = match row {
+            None => Accepted::Listed(from as u32, self.listed.len() as u32),
+            Some(mut bits) => {
+                set_bits(&mut bits, &self.listed[from..]);
+                self.listed.truncate(from);
+                self.rows.push(bits.into());
+                Accepted::Row(self.rows.len() as u32 - 1)
+            }
+        };
+        found.popped.sort_unstable();
+        found.popped.dedup();
+        Ok(Answer { accepted, pending: self.pending.intern(&found.popped) })
     }
 
-    /// The answer of a frame that does with `bytes` bytes what `base` does: where the trie is no
-    /// deeper that of `base`, and a walk below. So the last characters of a long string take
-    /// a walk over the few longer tokens each, not one over the vocabulary.
-    fn answer_near(
+    /// Walks the trie below each pending node with the question's frames alone on the stack.
+    /// Accepted entries go to the end of `self.listed`. Nothing is said of nodes at most `near` bytes
+    /// deep.
+    fn walk_all(
         &mut self,
-        frame: u32,
-        base: u32,
-        bytes: u32,
-        limit: u64,
-        max_bytes: usize,
-        check: Check<'_>,
-    ) -> Result<Answer, Stop> {
-        let answer = self.answer(base, AT_ROOT, limit, max_bytes, check)?;
-        let mut row = vec![0; self.words];
-        self.write(answer.accepted, &mut row);
-        let popped_before = match answer.pending {
-            NOWHERE => Vec::new(),
-            pending => self.pending.get(pending).to_vec(),
+        question: Question,
+        pending: PendingId,
+        near: u32,
+        bounds: Bounds<'_>,
+        found: &mut Found,
+    ) -> Result<(), Stop> {
+        let left = bounds.limit.saturating_sub(self.spent());
+        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
+        let beneath = match question.under {
+            ALONE | OWN => REST,
+            state => self.stepper.sets.add(&[(state, REST)])?,
         };
+        let start = self.stepper.sets.add(&[(question.frame, beneath)])?;
+        let walk = Walk {
+            start,
+            own: (question.under == OWN).then_some(question.frame),
+            counts: self.network.is_counting(question.frame),
+            near,
+            check: bounds.check,
+        };
+        for index in 0..self.pending.get(pending).len() {
+            let root = self.pending.get(pending)[index];
+            if self.spent() > bounds.limit {
+                return Err(Stop::Work);
+            }
+            (bounds.check)()?;
+            self.walk(root, walk, found)?;
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, root: u32, walk: Walk<'_>, found: &mut Found) -> Result<(), Stop> {
+        let Walk { start, own, counts, near, check } = walk;
         let trie = self.trie.clone();
         let network = self.network.clone();
         let alphabet = network.alphabet();
-        let left = limit.saturating_sub(self.spent());
-        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
-        let start = self.stepper.sets.add(&[(frame, REST)])?;
-        let mut popped = Vec::new();
-        // Subtrees that are walked anew.
-        let mut deep: Vec<(u32, u32)> = Vec::new();
         let mut path = std::mem::take(&mut self.path);
         path.clear();
-        path.push((trie.end(0), start));
+        let hot = if own.is_some() { COLD } else { self.hot.meet(start, alphabet.len()) };
+        path.push((trie.end(root), start, hot));
         let mut entered = 0u64;
-        let mut node = 1;
-        while node < trie.end(0) {
+        let mut node = root + 1;
+        while node < trie.end(root) {
             while path[path.len() - 1].0 <= node {
                 path.pop();
             }
-            let end = trie.end(node);
             let depth = path.len() as u32;
-            if trie.longest_below(node) < u16::MAX && u32::from(trie.longest_below(node)) <= bytes {
+            let (_, before, hot) = path[path.len() - 1];
+            let end = trie.end(node);
+            if near > 0 && trie.is_shallow(node, near) {
                 node = end;
                 continue;
             }
@@ -505,109 +543,88 @@ impl Walker {
             if entered & CHECK_MASK == 0 {
                 check()?;
             }
-            let set = self.stepper.step(path[path.len() - 1].1, alphabet.class(trie.byte(node)))?;
-            // What is no deeper than `bytes` is as `base` has it.
-            if depth > bytes && set != NONE {
-                set_bits(&mut row, trie.numbers(node));
-                if end > node + 1 && self.stepper.sets.has_rest(set) {
-                    popped.push(node);
-                }
+            let class = alphabet.class(trie.byte(node));
+            let set = match (own, depth) {
+                (Some(frame), 1) => self.own_step(frame, class)?,
+                _ => self.step(before, hot, class)?,
+            };
+            let is_said = depth > near;
+            if near > 0 && depth == near {
+                found.walked.push(node + 1..end);
             }
-            if depth == bytes {
-                clear_bits(&mut row, trie.numbers_of(node + 1..end));
-                deep.push((node + 1, end));
-            }
-            if set == NONE || set == REST {
+            if set == NONE {
                 node = end;
                 continue;
             }
-            path.push((end, set));
+            if is_said {
+                self.listed.extend_from_slice(trie.numbers(node));
+            }
+            if end == node + 1 {
+                node = end;
+                continue;
+            }
+            let hot = self.hot.meet(set, alphabet.len());
+            // Where all that is below is accepted, it is no matter whether the frame was popped; but
+            // one that counts is the base of others, which accept less.
+            let may_skip = hot != COLD && is_said && !(counts && self.stepper.sets.has_rest(set));
+            if may_skip && trie.groups_below(node) & !self.stays(set, hot, alphabet)? == 0 {
+                self.listed.extend_from_slice(trie.numbers_of(node + 1..end));
+                node = end;
+                continue;
+            }
+            if is_said && self.stepper.sets.has_rest(set) {
+                found.popped.push(node);
+            }
+            if set == REST {
+                node = end;
+                continue;
+            }
+            path.push((end, set, hot));
             node += 1;
         }
         self.path = path;
         self.work += entered / NODES_OF_WORK;
         self.counters.trie_nodes += entered;
-        let is_deep = |node: u32| {
-            let i = deep.partition_point(|range| range.0 <= node);
-            i > 0 && node < deep[i - 1].1
-        };
-        popped.extend(popped_before.into_iter().filter(|&node| !is_deep(node)));
-        popped.sort_unstable();
-        let accepted = Accepted::Row(self.rows.len() as u32);
-        self.rows.push(row.into());
-        let answer = Answer { accepted, pending: self.pending.intern(popped) };
-        self.answers.insert((frame, AT_ROOT), answer);
-        if self.bytes() > max_bytes {
-            return Err(Stop::Memory);
-        }
-        Ok(answer)
+        Ok(())
     }
 
-    /// Walks the trie below each pending node with the frame alone on the stack. Accepted entries
-    /// go to the end of `self.listed`; the nodes where the frame is popped are returned.
-    fn make(
-        &mut self,
-        frame: u32,
-        pending: PendingId,
-        limit: u64,
-        max_bytes: usize,
-        check: Check<'_>,
-    ) -> Result<Vec<u32>, Stop> {
-        let trie = self.trie.clone();
-        let network = self.network.clone();
-        let alphabet = network.alphabet();
-        let left = limit.saturating_sub(self.spent());
-        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
-        let start = self.stepper.sets.add(&[(frame, REST)])?;
-        let mut popped = Vec::new();
-        let mut path = std::mem::take(&mut self.path);
-        for index in 0..self.pending.get(pending).len() {
-            let root = self.pending.get(pending)[index];
-            if self.spent() > limit {
-                return Err(Stop::Work);
+    #[inline]
+    fn step(&mut self, set: SetId, hot: u16, class: u8) -> Result<SetId, OverBudget> {
+        if hot == COLD {
+            return self.stepper.step(set, class);
+        }
+        match self.hot.next(hot, class) {
+            UNKNOWN => {
+                let next = self.stepper.step(set, class)?;
+                self.hot.remember(hot, class, next);
+                Ok(next)
             }
-            check()?;
-            let mut entered = 0u64;
-            path.clear();
-            path.push((trie.end(root), start));
-            let mut node = root + 1;
-            while node < trie.end(root) {
-                while path[path.len() - 1].0 <= node {
-                    path.pop();
-                }
-                entered += 1;
-                if entered & CHECK_MASK == 0 {
-                    check()?;
-                }
-                let class = alphabet.class(trie.byte(node));
-                let set = self.stepper.step(path[path.len() - 1].1, class)?;
-                let end = trie.end(node);
-                if set == NONE {
-                    node = end;
-                    continue;
-                }
-                self.listed.extend_from_slice(trie.numbers(node));
-                if end > node + 1 && self.stepper.sets.has_rest(set) {
-                    popped.push(node);
-                }
-                if set == REST {
-                    node = end;
-                    continue;
-                }
-                path.push((end, set));
-                node += 1;
-            }
-            self.work += entered / NODES_OF_WORK;
-            self.counters.trie_nodes += entered;
-            // Looked at between two roots only: one walk of the whole trie is the least unit.
-            if self.bytes() > max_bytes {
-                return Err(Stop::Memory);
+            next => Ok(next),
+        }
+    }
+
+    fn own_step(&mut self, frame: u32, class: u8) -> Result<SetId, OverBudget> {
+        if let Some(&known) = self.own_steps.get(&(frame, class)) {
+            return Ok(known);
+        }
+        let made = self.stepper.own_step(frame, class)?;
+        self.own_steps.insert((frame, class), made);
+        Ok(made)
+    }
+
+    /// The groups of bytes that leave a hot set as it is.
+    fn stays(&mut self, set: SetId, hot: u16, alphabet: &Alphabet) -> Result<u32, OverBudget> {
+        if let Some(known) = self.hot.stays(hot) {
+            return Ok(known);
+        }
+        let mut leaves = 0;
+        for byte in 0..=255u8 {
+            if leaves & group(byte) == 0 && self.step(set, hot, alphabet.class(byte))? != set {
+                leaves |= group(byte);
             }
         }
-        self.path = path;
-        popped.sort_unstable();
-        popped.dedup();
-        Ok(popped)
+        self.hot.set_stays(hot, !leaves);
+        Ok(!leaves)
     }
 }
 
@@ -620,50 +637,5 @@ fn clear_bits(row: &mut [i32], numbers: &[u32]) {
 fn set_bits(row: &mut [i32], numbers: &[u32]) {
     for &number in numbers {
         row[number as usize >> 5] |= 1 << (number & 31);
-    }
-}
-
-/// Sets of trie nodes, hash-consed.
-struct PendingSets {
-    nodes: Vec<u32>,
-    ranges: Vec<(u32, u32)>,
-    table: HashTable<PendingId>,
-}
-
-impl PendingSets {
-    fn new() -> Self {
-        let mut out = Self { nodes: Vec::new(), ranges: Vec::new(), table: HashTable::new() };
-        out.intern(vec![0]);
-        out
-    }
-
-    fn bytes(&self) -> usize {
-        self.nodes.capacity() * 4 + self.ranges.capacity() * 8 + self.table.capacity() * 5
-    }
-
-    fn get(&self, id: PendingId) -> &[u32] {
-        let (from, to) = self.ranges[id as usize];
-        &self.nodes[from as usize..to as usize]
-    }
-
-    /// The number of a sorted set.
-    fn intern(&mut self, nodes: Vec<u32>) -> PendingId {
-        if nodes.is_empty() {
-            return NOWHERE;
-        }
-        let hash = crate::hash::hash_of(nodes.as_slice());
-        if let Some(&id) = self.table.find(hash, |&id| self.get(id) == nodes) {
-            return id;
-        }
-        let id = self.ranges.len() as PendingId;
-        let from = self.nodes.len() as u32;
-        self.nodes.extend_from_slice(&nodes);
-        self.ranges.push((from, self.nodes.len() as u32));
-        let (all, ranges) = (&self.nodes, &self.ranges);
-        self.table.insert_unique(hash, id, |&id| {
-            let (from, to) = ranges[id as usize];
-            crate::hash::hash_of(&all[from as usize..to as usize])
-        });
-        id
     }
 }

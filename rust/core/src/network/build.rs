@@ -2,7 +2,7 @@
 
 use super::counters::{Counter, Counters};
 use super::{
-    Call, ClassSet, MAX_DELEGATES, Network, NetworkOptions, Width, analysis, contains, graph,
+    Call, ClassSet, MAX_DELEGATED, Network, NetworkOptions, Width, analysis, contains, graph,
     insert, left_recursion, lower, simplify,
 };
 use crate::automata::alphabet::Alphabet;
@@ -118,7 +118,7 @@ impl Network {
             &options.limits,
         )?;
         if let Some(least) = options.share_wide {
-            out.delegates = out.find_delegates(&Width { least, of: out.alphabet.widths() });
+            out.delegate(&Width { least, of: out.alphabet.widths() });
         }
         Ok(out)
     }
@@ -155,7 +155,7 @@ impl Network {
             calls: Vec::new(),
             first: Vec::new(),
             cut: Vec::new(),
-            delegates: Vec::new(),
+            delegated: Vec::new(),
             counters: Counters::default(),
         };
         let present = || rules.iter().enumerate().filter(|(_, a)| !a.is_empty());
@@ -202,28 +202,33 @@ impl Network {
         Ok(out)
     }
 
-    fn find_delegates(&self, width: &Width) -> Vec<bool> {
+    /// Puts the calls that are delegated before the others.
+    fn delegate(&mut self, width: &Width) {
         let states = 0..self.len() as u32;
         let mut wide = vec![false; self.num_rules()];
-        for q in states.clone() {
+        for q in states.clone().filter(|&q| !self.is_final(q)) {
             let staying = self.edges(q).iter().filter(|e| e.1 == q).map(|e| u32::from(e.0));
             wide[self.rule_of(q) as usize] |= width.is_wide(staying);
         }
-        // What is counted need not loop: it is the counting that does.
         let is_shared = |call: &Call| match self.counters_call(call.start) {
+            _ if !self.is_listed(call.to) => false,
             None => wide[self.rule_of(call.start) as usize],
+            // What is counted need not loop: it is the counting that does.
             Some(body) => {
                 let first = self.first(body.start);
                 width.is_wide((0..width.of.len() as u32).filter(|&c| contains(first, c as u8)))
             }
         };
-        let delegates = |q: u32| {
-            let calls = self.calls(q);
-            self.edges(q).is_empty()
-                && (1..=MAX_DELEGATES).contains(&calls.len())
-                && calls.iter().all(|call| self.is_listed(call.to) && is_shared(call))
-        };
-        states.map(delegates).collect()
+        let mut calls = self.calls.clone();
+        let mut delegated = Vec::with_capacity(self.len());
+        for q in 0..self.len() {
+            let own = &mut calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize];
+            own.sort_by_key(|call| !is_shared(call));
+            let shared = own.iter().filter(|call| is_shared(call)).count();
+            delegated.push(if shared <= MAX_DELEGATED { shared as u8 } else { 0 });
+        }
+        self.calls = calls;
+        self.delegated = delegated;
     }
 
     /// What each state can read first, calls included; callees first, which is an order since no

@@ -132,16 +132,17 @@ pub struct Network {
     first: Vec<ClassSet>,
     /// States that stand for several positions of a repetition whose bounds were cut.
     cut: Vec<bool>,
-    /// States that only call rules which are shared; empty where none are.
-    delegates: Vec<bool>,
+    /// How many of the calls of a state, the first ones, are of rules that are shared; empty where
+    /// none are.
+    delegated: Vec<u8>,
     counters: Counters,
 }
 
 /// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than
 /// printable ASCII.
 pub const WIDE: u32 = 80;
-/// Calls of a state that delegates, at most.
-const MAX_DELEGATES: usize = 4;
+/// Calls that a state delegates, at most.
+const MAX_DELEGATED: usize = 4;
 
 /// What makes a rule wide: a loop over so many bytes, the inside of a string, a comment, free
 /// text. Masks there look at most of the vocabulary.
@@ -254,11 +255,36 @@ impl Network {
         (state as usize) < self.finals.len()
     }
 
-    /// Whether all that a state does is to call rules whose masks look at most of the vocabulary:
-    /// it is then asked about by way of those.
+    /// The calls of a state that are of rules whose masks look at most of the vocabulary: it is
+    /// asked about by way of those, and for the rest about itself.
     #[inline]
-    pub(crate) fn delegates(&self, state: u32) -> bool {
-        self.delegates.get(state as usize).is_some_and(|&delegates| delegates)
+    pub(crate) fn delegated(&self, state: u32) -> &[Call] {
+        match self.delegated.get(state as usize) {
+            None | Some(0) => &[],
+            Some(&count) => {
+                let first = self.call_starts[state as usize] as usize;
+                &self.calls[first..first + count as usize]
+            }
+        }
+    }
+
+    /// The calls of a state that it does not delegate.
+    pub(crate) fn own_calls(&self, state: u32) -> &[Call] {
+        let q = state as usize;
+        let first = self.call_starts[q] as usize + self.delegated(state).len();
+        &self.calls[first..self.call_starts[q + 1] as usize]
+    }
+
+    /// Whether a state that delegates does anything besides.
+    #[inline]
+    pub(crate) fn has_own(&self, state: u32) -> bool {
+        !self.edges(state).is_empty() || !self.own_calls(state).is_empty()
+    }
+
+    /// Whether a state counts: its rule may be complete after any pass.
+    #[inline]
+    pub(crate) fn is_counting(&self, state: u32) -> bool {
+        !self.is_listed(state)
     }
 
     /// The call of a state that counts.

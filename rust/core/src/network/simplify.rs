@@ -194,13 +194,16 @@ impl<'a, 'w> Rules<'a, 'w> {
         Ok(())
     }
 
-    /// Whether a rule has a wide state: where it stays a rule, all who call it share its masks.
+    /// Whether a rule has a wide state that is not final: where it stays a rule, all who call it
+    /// share its masks. (Where it is final, what follows the rule may follow anywhere.)
     fn is_wide(&self, b: usize) -> bool {
         let Some(width) = &self.width else { return false };
-        self.automata[b].states().any(|(p, edges)| {
-            let staying = edges.iter().filter(|e| e.1 == p && e.0 < FIRST_CALL);
-            width.is_wide(staying.map(|e| e.0))
-        })
+        self.automata[b].states().filter(|&(p, _)| !self.automata[b].is_final(p)).any(
+            |(p, edges)| {
+                let staying = edges.iter().filter(|e| e.1 == p && e.0 < FIRST_CALL);
+                width.is_wide(staying.map(|e| e.0))
+            },
+        )
     }
 
     fn is_cheap(&self, b: usize) -> bool {

@@ -57,6 +57,43 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         }
     }
 
+    /// The stacks after one byte from a frame above the unknown rest that leaves its delegated
+    /// calls out.
+    pub(crate) fn own_step(&mut self, state: u32, class: u8) -> Result<SetId, OverBudget> {
+        let mut entries = Vec::new();
+        let mut parts = Vec::new();
+        for index in 0..self.network.edges(state).len() {
+            let (read, target) = self.network.edges(state)[index];
+            if read != class {
+                continue;
+            }
+            if self.network.stays(target) {
+                entries.push((target, REST));
+            }
+            if self.network.is_final(target) {
+                parts.push(REST);
+            }
+        }
+        for index in 0..self.network.own_calls(state).len() {
+            let call = self.network.own_calls(state)[index];
+            if !contains(self.network.first(call.start), class) {
+                continue;
+            }
+            let mut under = NONE;
+            if self.network.stays(call.to) {
+                under = self.sets.add(&[(call.to, REST)])?;
+            }
+            if self.network.is_final(call.to) {
+                under = self.sets.union(under, REST)?;
+            }
+            let called = self.sets.add(&[(call.start, under)])?;
+            parts.push(self.step(called, class)?);
+        }
+        parts.sort_unstable();
+        parts.dedup();
+        self.sets.collect(&mut entries, &parts)
+    }
+
     /// The answer where it is cheap or remembered.
     #[inline]
     fn known(&self, set: SetId, class: u8) -> Option<SetId> {

@@ -2,7 +2,7 @@
 
 mod trie;
 
-pub use trie::Trie;
+pub use trie::{Trie, group};
 
 use crate::error::{Error, Result};
 

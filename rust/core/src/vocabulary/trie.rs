@@ -9,8 +9,68 @@ struct Node {
     first: u32,
     /// The length of the longest entry of the subtree, as far as it fits.
     longest: u16,
+    /// The groups of the bytes below (see [`group`]).
+    below: u32,
     /// The byte that leads here.
     byte: u8,
+}
+
+/// Groups that bytes fall into, few enough for a set of them to be a number: what strings, names
+/// and comments tell apart from the rest stands alone. One bit of 32.
+pub fn group(byte: u8) -> u32 {
+    let group = match byte {
+        b'a'..=b'f' => 0,
+        b'g'..=b'z' => 1,
+        b'A'..=b'F' => 2,
+        b'G'..=b'Z' => 3,
+        b'0'..=b'9' => 4,
+        b' ' => 5,
+        b'\n' => 6,
+        b'\r' | b'\t' => 7,
+        0..=31 | 127 => 8,
+        b'"' => 9,
+        b'\'' => 10,
+        b'\\' => 11,
+        b'<' => 12,
+        b'>' => 13,
+        b'/' => 14,
+        b'*' => 15,
+        b'`' => 16,
+        b'(' | b')' => 17,
+        b'[' | b']' => 18,
+        b'{' | b'}' => 19,
+        b',' => 20,
+        b':' | b';' => 21,
+        b'=' => 22,
+        b'|' | b'&' => 23,
+        b'-' => 24,
+        b'_' => 25,
+        b'.' => 26,
+        b'+' => 27,
+        b'#' | b'$' | b'%' | b'@' => 28,
+        128..=191 => 30,
+        192.. => 31,
+        _ => 29,
+    };
+    1 << group
+}
+
+/// Nodes stand depth-first, so the parent of each is the last before it that has not ended.
+fn add_groups(nodes: &mut [Node]) {
+    let count = nodes.len() - 1;
+    let mut parents = vec![0usize];
+    let mut path: Vec<usize> = vec![0];
+    for node in 1..count {
+        while path.last().is_some_and(|&last| nodes[last].end as usize <= node) {
+            path.pop();
+        }
+        parents.push(path.last().copied().unwrap_or(0));
+        path.push(node);
+    }
+    for (node, parent) in parents.into_iter().enumerate().skip(1).rev() {
+        let groups = nodes[node].below | group(nodes[node].byte);
+        nodes[parent].below |= groups;
+    }
 }
 
 /// A trie over byte strings, each with a number. Node 0 is the empty string.
@@ -24,7 +84,7 @@ pub struct Trie {
 impl Trie {
     /// The trie of entries that are sorted by bytes. Bytes may repeat and are not empty.
     pub fn new<'a>(entries: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
-        let mut nodes = vec![Node { end: 0, first: 0, longest: 0, byte: 0 }];
+        let mut nodes = vec![Node { end: 0, first: 0, longest: 0, below: 0, byte: 0 }];
         let mut numbers = Vec::new();
         let mut longest = 0;
         // The nodes from the root to the last one made.
@@ -37,7 +97,13 @@ impl Trie {
             }
             for &byte in &bytes[shared..] {
                 path.push(nodes.len());
-                nodes.push(Node { end: 0, first: numbers.len() as u32, longest: 0, byte });
+                nodes.push(Node {
+                    end: 0,
+                    first: numbers.len() as u32,
+                    longest: 0,
+                    below: 0,
+                    byte,
+                });
             }
             let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
             for &node in &path {
@@ -52,7 +118,8 @@ impl Trie {
             nodes[open].end = end;
         }
         // A last node closes the ranges of entries.
-        nodes.push(Node { end, first: numbers.len() as u32, longest: 0, byte: 0 });
+        nodes.push(Node { end, first: numbers.len() as u32, longest: 0, below: 0, byte: 0 });
+        add_groups(&mut nodes);
         Self { nodes, numbers, longest }
     }
 
@@ -83,10 +150,17 @@ impl Trie {
         self.nodes[node as usize].end
     }
 
-    /// The length of the longest entry below a node; 65,535 stands for that and more.
+    /// Whether no entry below a node is longer than so many bytes.
     #[inline]
-    pub fn longest_below(&self, node: u32) -> u16 {
-        self.nodes[node as usize].longest
+    pub fn is_shallow(&self, node: u32, bytes: u32) -> bool {
+        let longest = self.nodes[node as usize].longest;
+        longest < u16::MAX && u32::from(longest) <= bytes
+    }
+
+    /// The groups of the bytes below a node.
+    #[inline]
+    pub fn groups_below(&self, node: u32) -> u32 {
+        self.nodes[node as usize].below
     }
 
     /// The numbers of the entries that end at a range of nodes.

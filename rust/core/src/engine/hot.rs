@@ -1,0 +1,80 @@
+//! Tables of the stack sets that a walk of the trie meets most.
+//!
+//! Nearly all nodes of a walk are met in a few sets: the inside of a string, the middle of a
+//! character. For those, what a byte makes of them stands in a table, found without hashing.
+
+use crate::stacks::SetId;
+
+/// Not known yet.
+pub(super) const UNKNOWN: SetId = SetId::MAX;
+/// A set without a table.
+pub(super) const COLD: u16 = u16::MAX;
+/// Times that a set is met before it gets a table.
+const MEETINGS: u16 = 8;
+/// Tables at most.
+const MAX_TABLES: usize = 1 << 10;
+
+/// The tables.
+#[derive(Default)]
+pub(super) struct HotSets {
+    /// For each set its table, or how often it was met.
+    of: Vec<Met>,
+    next: Vec<SetId>,
+    stays: Vec<Option<u32>>,
+    classes: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Met {
+    Times(u16),
+    Table(u16),
+}
+
+impl HotSets {
+    pub(super) fn bytes(&self) -> usize {
+        self.of.capacity() * 4 + self.next.capacity() * 4 + self.stays.capacity() * 8
+    }
+
+    /// The table of a set that is met.
+    #[inline]
+    pub(super) fn meet(&mut self, set: SetId, classes: usize) -> u16 {
+        let set = set as usize;
+        if self.of.len() <= set {
+            self.of.resize(set + 1 + set / 2, Met::Times(0));
+        }
+        match &mut self.of[set] {
+            Met::Table(table) => *table,
+            Met::Times(times) if *times < MEETINGS || self.stays.len() >= MAX_TABLES => {
+                *times = times.saturating_add(1);
+                COLD
+            }
+            met => {
+                let table = self.stays.len() as u16;
+                *met = Met::Table(table);
+                self.classes = classes;
+                self.stays.push(None);
+                self.next.resize(self.next.len() + classes, UNKNOWN);
+                table
+            }
+        }
+    }
+
+    /// What a byte makes of the set of a table.
+    #[inline]
+    pub(super) fn next(&self, table: u16, class: u8) -> SetId {
+        self.next[table as usize * self.classes + class as usize]
+    }
+
+    pub(super) fn remember(&mut self, table: u16, class: u8, next: SetId) {
+        self.next[table as usize * self.classes + class as usize] = next;
+    }
+
+    /// The groups of bytes that leave the set of a table as it is, where they are known.
+    pub(super) fn stays(&self, table: u16) -> Option<u32> {
+        self.stays[table as usize]
+    }
+
+    pub(super) fn set_stays(&mut self, table: u16, groups: u32) {
+        self.stays[table as usize] = Some(groups);
+    }
+}

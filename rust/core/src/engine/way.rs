@@ -1,0 +1,149 @@
+//! The way down the stacks: which questions a mask is made of.
+
+use super::pending::{AT_ROOT, NOWHERE, PendingId};
+use crate::network::{BOTTOM, Call, Network};
+use crate::stacks::{Entry, REST, SetId, StackSets};
+use rustc_hash::FxHashSet;
+
+/// What is asked about some trie nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Question {
+    /// The frame.
+    pub(super) frame: u32,
+    /// The frame beneath that is asked about with it, or [`ALONE`], or [`OWN`].
+    pub(super) under: u32,
+}
+
+/// Nothing beneath: the answer ends where the frame has been popped.
+pub(super) const ALONE: u32 = BOTTOM;
+/// As `ALONE`, without the calls that the frame delegates.
+pub(super) const OWN: u32 = BOTTOM - 1;
+
+/// A place on the way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// The tops of a set.
+    Set(SetId),
+    /// One frame above a set.
+    Frame(u32, SetId),
+}
+
+/// Places, each with the pending nodes to ask it about.
+pub(super) struct Way<'a> {
+    network: &'a Network,
+    sets: &'a StackSets,
+    queue: Vec<(Place, PendingId)>,
+    seen: FxHashSet<(Place, PendingId)>,
+}
+
+impl<'a> Way<'a> {
+    pub(super) fn new(network: &'a Network, sets: &'a StackSets, set: SetId) -> Self {
+        let queue = vec![(Place::Set(set), AT_ROOT)];
+        Self { network, sets, queue, seen: FxHashSet::default() }
+    }
+
+    /// What stands beneath a frame that has been popped.
+    fn go_on(&mut self, place: Place, pending: PendingId) {
+        if pending != NOWHERE && place != Place::Set(REST) && self.seen.insert((place, pending)) {
+            self.queue.push((place, pending));
+        }
+    }
+
+    /// Asks every question on the way; `answer` says where the frames have been popped.
+    pub(super) fn walk<E>(
+        mut self,
+        mut answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+    ) -> Result<(), E> {
+        while let Some((place, pending)) = self.queue.pop() {
+            match place {
+                Place::Frame(state, beneath) => {
+                    self.visit((state, beneath), pending, &mut answer)?;
+                }
+                Place::Set(set) => match self.sets.halves(set) {
+                    Some((left, right)) => {
+                        self.queue.extend([right, left].map(|half| (Place::Set(half), pending)));
+                    }
+                    None => {
+                        for &entry in self.sets.list(set).iter().filter(|e| e.0 != BOTTOM) {
+                            self.visit(entry, pending, &mut answer)?;
+                        }
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn visit<E>(
+        &mut self,
+        (top, beneath): Entry,
+        pending: PendingId,
+        answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+    ) -> Result<(), E> {
+        let delegated = self.network.delegated(top);
+        if self.network.is_counting(top) {
+            return self.together(top, beneath, pending, answer);
+        }
+        if delegated.is_empty() || self.network.has_own(top) {
+            let under = if delegated.is_empty() { ALONE } else { OWN };
+            let popped = answer(Question { frame: top, under }, pending)?;
+            self.go_on(Place::Set(beneath), popped);
+        }
+        for &call in delegated {
+            self.call(call, beneath, pending, answer)?;
+        }
+        Ok(())
+    }
+
+    /// A delegated call above a set.
+    fn call<E>(
+        &mut self,
+        call: Call,
+        beneath: SetId,
+        pending: PendingId,
+        answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+    ) -> Result<(), E> {
+        let network = self.network;
+        if !network.is_counting(call.start) {
+            let popped = answer(Question { frame: call.start, under: ALONE }, pending)?;
+            if network.stays(call.to) {
+                self.go_on(Place::Frame(call.to, beneath), popped);
+            }
+            if network.is_final(call.to) {
+                self.go_on(Place::Set(beneath), popped);
+            }
+            return Ok(());
+        }
+        if network.stays(call.to) {
+            let popped = answer(Question { frame: call.start, under: call.to }, pending)?;
+            self.go_on(Place::Set(beneath), popped);
+        }
+        if network.is_final(call.to) {
+            self.together(call.start, beneath, pending, answer)?;
+        }
+        Ok(())
+    }
+
+    /// A frame that counts, with each that can stand beneath it: it may be complete after any
+    /// pass, so that nearly every node of the trie would be left to the frame beneath.
+    fn together<E>(
+        &mut self,
+        frame: u32,
+        beneath: SetId,
+        pending: PendingId,
+        answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+    ) -> Result<(), E> {
+        let sets = self.sets;
+        if let Some((left, right)) = sets.halves(beneath) {
+            self.together(frame, left, pending, answer)?;
+            return self.together(frame, right, pending, answer);
+        }
+        for &(under, rest) in sets.list(beneath) {
+            let popped = answer(Question { frame, under }, pending)?; // BOTTOM is ALONE
+            if under != BOTTOM {
+                self.go_on(Place::Set(rest), popped);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+"""Structural tags that are wrong: what the error says, and where."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from typing import Any
+
+import pytest
+import tokfold
+from strategies.structural_tags import of, tag, token
+from tokfold.errors import StructuralTagError, TokfoldError, UnsupportedGrammarError
+from tokfold.structural_tags import assemble
+from tokfold.structural_tags.reading import read
+
+A = of("const_string", value="a")
+VOCABULARY = tokfold.Vocabulary([b"a", b"<A>", b"<A>"])
+
+
+def grammar_of(format: object, *arguments: Any) -> tokfold.Grammar:
+    return assemble({"type": "structural_tag", "format": format}, *arguments)
+
+
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    (of("no_such"), "format", "there is no format of type 'no_such'; there are: any_text, "),
+    ({"type": None}, "format", "the type of a format is a string, not null"),
+    (of("const_string"), "format", "'value' is missing"),
+    (of("const_string", value=1), "format", "'value' is a string, not the number 1"),
+    (of("const_string", value="a\ud800"), "format", "'value' holds U+D800, half of a pair"),
+    (of("regex", pattern=""), "format", "'pattern' is empty"),
+    (of("grammar", grammar=""), "format", "'grammar' is empty"),
+    (of("json_schema", json_schema=[]), "format", "is an object, true or false, not a list"),
+    (of("json_schema", json_schema={"a": {1}}), "format", "cannot be written as JSON"),
+    (of("json_schema", json_schema={}, style="xml"), "format", "no style 'xml'; there are: json, "),
+    (of("json_schema", json_schema={}, any_order=1), "format", "'any_order' is true or false"),
+    (of("any_text", excludes="a"), "format", "'excludes' is a list, not a string"),
+    (of("any_text", excludes=["a", ""]), "format", "'excludes[1]' is empty, and the empty text"),
+    (of("any_text", excludes=[3]), "format", "the list 'excludes' holds strings, not the number 3"),
+    (of("any_text", max_chars=-1), "format", "'max_chars' is a number from 0 to 2147483647"),
+    (of("any_text", max_chars=1.5), "format", "'max_chars' is a whole number, not the number 1.5"),
+    (of("sequence", elements=[]), "format", "'elements' is empty; it holds at least one"),
+    (of("or", elements=[A, 3]), "format.elements[1]", "a format is an object, not the number 3"),
+    (of("optional"), "format", "'content' is missing"),
+    (of("repeat", min=2, max=1, content=A), "format", "'max' is 1, which is less than 'min', 2"),
+    (of("repeat", min=-1, max=1, content=A), "format", "'min' is a number from 0"),
+    (of("repeat", min=0, max=-2, content=A), "format", "or -1 for no bound, not -2"),
+    (of("repeat", min=True, max=2, content=A), "format", "min is a whole number, not true"),
+    (tag(1, A, ">"), "format", "'begin' is a string or a token, not the number 1"),
+    (tag("<", A, []), "format", "'end' is empty"),
+    (tag("<", A, [1]), "format", "the list 'end' holds strings, not the number 1"),
+    (tag("<", A, None), "format", "'end' is a string, a list of them or a token, not null"),
+    (tag(A, A, ">"), "format.begin", "the one format that can begin or end a tag is 'token'"),
+    (of("triggered_tags", triggers=[], tags=[tag("<", A, "")]), "format", "'triggers' is empty"),
+    (of("triggered_tags", triggers=["<"], tags=[]), "format", "'tags' is empty"),
+    (of("triggered_tags", triggers=["<"], tags=[A]), "format.tags[0]", "each of 'tags' is a"),
+    (
+        of("triggered_tags", triggers=["<", "<a"], tags=[tag("<a", A, "")]),
+        "format.tags[0]",
+        'the tag begins with "<" and "<a"; keep one of these triggers',
+    ),
+    (
+        of("triggered_tags", triggers=["<a"], tags=[tag("<b", A, "")]),
+        "format.tags[0]",
+        'no trigger is how the tag begins, which is "<b"',
+    ),
+    (
+        of("triggered_tags", triggers=["<a", "<b"], tags=[tag("<a", A, "")]),
+        "format.triggers[1]",
+        "no tag begins with this trigger",
+    ),
+    (
+        of("triggered_tags", triggers=["<a"], tags=[tag(token(1), A, "")]),
+        "format.tags[0].begin",
+        "a tag that a text triggers begins with a text",
+    ),
+    (of("tags_with_separator", tags=[tag("<", A, "")]), "format", "'separator' is missing"),
+    (of("dispatch", rules=[["", A]]), "format.rules[0][0]", "the pattern is empty"),
+    (of("dispatch", rules=[["a"]]), "format.rules[0]", "is a list of two"),
+    (of("dispatch", rules=[[1, A]]), "format.rules[0][0]", "a pattern is a string"),
+    (of("dispatch", rules=[]), "format", "'rules' is empty"),
+    (of("dispatch", rules=[["a", A]], loop="no"), "format", "'loop' is true or false"),
+    (token(-1), "format.token", "a token id is a number from 0 to 2147483647, not -1"),
+    (token(1.5), "format.token", "a token is a whole number, not the number 1.5"),
+    (token(9), "format.token", "the vocabulary has 3 tokens, and none is 9"),
+    (token("zz"), "format.token", "the vocabulary has no token 'zz'"),
+    (token(""), "format.token", "the text of a token is not empty"),
+    (of("any_tokens", exclude_tokens=["zz"]), "format.exclude_tokens[0]", "has no token 'zz'"),
+    (
+        of("token_triggered_tags", trigger_tokens=[0, 0], tags=[tag(token(0), A, "")]),
+        "format.tags[0]",
+        "the token 0, with which it begins, is a trigger twice",
+    ),
+    (
+        of("token_triggered_tags", trigger_tokens=[0], tags=[tag(token(1), A, "")]),
+        "format.tags[0]",
+        "the token 1, with which it begins, is no trigger",
+    ),
+    (
+        of("token_triggered_tags", trigger_tokens=[0, 1], tags=[tag(token(0), A, "")]),
+        "format.trigger_tokens[1]",
+        "no tag begins with this token",
+    ),
+    (
+        of("token_triggered_tags", trigger_tokens=[0], tags=[tag("<", A, "")]),
+        "format.tags[0].begin",
+        "a tag that a token triggers begins with a token",
+    ),
+    ({"min": 1, "max": 2, "content": A}, "format", "does not say its 'type'"),
+    ({"rules": [["a", A]], "excludes": ["b"]}, "format", "does not say its 'type'"),
+    ({"content": A, "begin": "<"}, "format", "does not say its 'type'"),
+]
+
+
+@pytest.mark.parametrize(("format", "path", "said"), WRONG)
+def test_what_is_wrong_with_a_format(format, path, said):
+    with pytest.raises(StructuralTagError, match=re.escape(said)) as caught:
+        grammar_of(format, VOCABULARY)
+    assert caught.value.path == path
+    assert str(caught.value).startswith(path)
+    # and so it is within others
+    with pytest.raises(StructuralTagError, match=re.escape(said)) as caught:
+        grammar_of(of("sequence", elements=[A, of("star", content=format)]), VOCABULARY)
+    assert caught.value.path == "format.elements[1].content" + path.removeprefix("format")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.path, again.format) == (
+        str(caught.value),
+        caught.value.path,
+        caught.value.format,
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ("{", "the structural tag is no JSON: line 1, column 2"),
+        ('{"format": {"type": "any_text"}} x', "the structural tag is no JSON: line 1, column 34"),
+        ("[]", "a structural tag is a JSON object, not a list"),
+        (3, "a structural tag is a JSON object, not the number 3"),
+        ({"format": A, "type": "json_schema"}, "is 'structural_tag', not 'json_schema'"),
+        ({"type": "structural_tag"}, "a structural tag has a 'format', and this one has none"),
+        ('{"format":' * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_tag(document, said):
+    with pytest.raises(StructuralTagError, match=re.escape(said)) as caught:
+        assemble(document)
+    assert (caught.value.path, caught.value.format) == ("", "")
+    assert isinstance(caught.value, TokfoldError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_formats_are_nested_a_hundred_levels_deep():
+    format = A
+    for _ in range(99):
+        format = of("optional", content=format)
+    assert tokfold.recognize(grammar_of(format), "a").accepted
+    with pytest.raises(StructuralTagError, match="formats are nested deeper than 100 levels"):
+        grammar_of(of("optional", content=format))
+
+
+UNTYPED = [
+    ({"value": "x"}, "const_string"),
+    ({"begin": "<", "content": {"value": "x"}, "end": ">"}, "tag"),
+    ({"elements": [{"value": "x"}]}, "sequence"),
+    ({"content": {"value": "x"}}, "optional"),
+    ({"excludes": ["x"]}, "any_text"),
+    ({"json_schema": {"type": "integer"}, "style": "json"}, "json_schema"),
+    ({"triggers": ["<"], "tags": [{"begin": "<", "content": A, "end": ""}]}, "triggered_tags"),
+    ({"separator": "", "tags": [{"begin": "<", "content": A, "end": ""}]}, "tags_with_separator"),
+    ({"rules": [["<", {"value": "x"}]]}, "dispatch"),
+    ({"rules": [[1, {"value": "x"}]], "loop": True}, "token_dispatch"),
+]
+
+
+@pytest.mark.parametrize(("format", "type"), UNTYPED)
+def test_formats_that_do_not_say_their_type(format, type):
+    assert read({"format": format}).type == type
+
+
+def test_budgets_that_cannot_be_kept():
+    for format, construct in (
+        (of("any_text", max_tokens=2), "max_tokens"),
+        (of("any_tokens", max_tokens=2), "max_tokens"),
+        (of("any_text", max_chars=2, excludes=["x"]), "max_chars"),
+        (tag("<", of("any_text", max_chars=2), ">"), "max_chars"),
+    ):
+        with pytest.raises(UnsupportedGrammarError, match=rf"format.*{construct}") as caught:
+            grammar_of(format)
+        assert caught.value.construct == construct
