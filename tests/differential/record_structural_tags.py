@@ -124,6 +124,8 @@ def leaves() -> Iterator[tuple[Json, list[str]]]:
     yield schema(POINT, max_whitespace_cnt=1), ['{ "x": 1}', '{  "x": 1}']
     yield schema({"type": "string"}, excludes=["ab", "c"]), ['"aab"', '"aba"', '"ac"', '"ba"']
     yield schema({"const": 'a"\u0000'}), ['"a\\"\\u0000"']
+    for word in ("é9", "\x7fa", "\u20ac1"):  # printed as a number, before a digit of its own
+        yield schema({"const": word}), [f'"{word}"', json.dumps(word)]
     pattern = {"type": "string", "pattern": "^[a-z]{2}-[0-9]+$"}
     yield schema(pattern), ['"ab-1"', '"ab-"', '"a-1"']
     styles = {
@@ -197,6 +199,11 @@ def tags() -> Iterator[tuple[Json, list[str]]]:
             yield dispatch(("ab", const("x")), loop=loop, excludes=excludes), texts
         yield tag("<", dispatch(("ab", any_text()), loop=loop), ">"), [f"<{x}>" for x in texts]
         yield dispatch(("a", tag("<", any_text(), ">")), loop=loop), ["a<x>", "a<x>a<>", "ab"]
+        # a pattern that never comes, since it holds an excluded text, and begins all the same
+        texts = ["ab", "axab", "ab>", "a", "ay", "ax", "b", "abx"]
+        rules = ("a", const("x")), ("ab>", const("y"))
+        yield dispatch(*rules, excludes=[">"], loop=loop), texts
+    yield dispatch(("ab", const("x"))), ["", "abxabx", "abx"]
 
 
 def variations(texts: list[str], random: Random, most: int = 14) -> list[str]:

@@ -156,6 +156,10 @@ def test_formats_are_nested_a_hundred_levels_deep():
     assert tokfold.recognize(grammar_of(format), "a").accepted
     with pytest.raises(StructuralTagError, match="formats are nested deeper than 100 levels"):
         grammar_of(of("optional", content=format))
+    format = A
+    for _ in range(99):  # the tags of a format are no level of their own
+        format = of("triggered_tags", triggers=["<"], tags=[tag("<", format, ">")])
+    assert read({"format": format}).type == "triggered_tags"
 
 
 UNTYPED = [

@@ -24,6 +24,7 @@ Cost: linear in the tag, beside the leaves that are new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tokfold.errors import UnsupportedGrammarError
@@ -32,6 +33,7 @@ from tokfold.structural_tags.composing import compose
 from tokfold.structural_tags.fields import fail
 from tokfold.structural_tags.formats import Format, Tag, Token
 from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
+from tokfold.structural_tags.literals import literal
 from tokfold.structural_tags.reading import read
 
 if TYPE_CHECKING:
@@ -191,7 +193,7 @@ class _Frame:
     def _atom(self, format: Format, ends: _Ends) -> str:
         match format:
             case formats.ConstString():
-                return _literal(format.value)
+                return literal(format.value)
             case formats.JsonSchema() | formats.Regex() | formats.EbnfGrammar():
                 return self._part(format)
             case formats.AnyText():
@@ -246,14 +248,7 @@ class _Frame:
             count = "*" if format.max_chars is None else f"{{0,{format.max_chars}}}"
             return self._rule("any_text", _ANY + count)
         if format.max_chars is not None:
-            raise UnsupportedGrammarError(
-                f"{format.path} (any_text): 'max_chars' beside excluded texts"
-                f"{'' if format.excludes else ' (here: the end of the tag)'} cannot be counted; "
-                "leave it out",
-                "max_chars",
-                1,
-                1,
-            )
+            return self._part(replace(format, excludes=tuple(dict.fromkeys(excludes))))
         return self._dispatch("any_text", (), False, excludes)
 
     def _exclude_token(self, excludes: Sequence[int], ends: _Ends) -> str:
@@ -278,10 +273,10 @@ class _Frame:
         # A pattern that begins with an excluded text never comes. One that holds it later never
         # comes either, but its beginning is text all the same.
         possible = [rule for rule in rules if not rule[0].startswith(excluded)]
-        pairs = [f"({_literal(text)}, {name})" for text, name in self._merged(hint, possible)]
+        pairs = [f"({literal(text)}, {name})" for text, name in self._merged(hint, possible)]
         pairs.append(f"loop_after_dispatch={'true' if loop else 'false'}")
         if excluded:
-            pairs.append(f"excludes=({', '.join(map(_literal, excluded))})")
+            pairs.append(f"excludes=({', '.join(map(literal, excluded))})")
         return self._rule(hint, f"TagDispatch({', '.join(pairs)})")
 
     def _token_dispatch(
@@ -321,15 +316,15 @@ class _Frame:
         """
         if begin is None:
             begin = f"Token({tag.begin.token})" if isinstance(tag.begin, Token) else tag.begin
-            first = begin if isinstance(tag.begin, Token) else _literal(begin)
+            first = begin if isinstance(tag.begin, Token) else literal(begin)
         else:
-            first = _literal(begin)
+            first = literal(begin)
         if isinstance(tag.end, Token):
             ends, last = _Ends(tokens=(tag.end.token,)), f"Token({tag.end.token})"
         else:
             ends = _Ends(texts=tuple(text for text in tag.end if text))
-            literals = [_literal(text) for text in tag.end]
-            last = literals[0] if len(literals) == 1 else f"({' | '.join(literals)})"
+            last = " | ".join(map(literal, tag.end))
+            last = f"({last})" if len(tag.end) > 1 else last
         atoms = (first, self._atom(tag.content, ends), last)
         return " ".join(atom for atom in atoms if atom != '""') or '""'
 
@@ -378,13 +373,13 @@ class _Frame:
         begin = tag.begin
         found = [trigger for trigger in format.triggers if begin.startswith(trigger)]
         if len(found) > 1:
-            names = " and ".join(map(_literal, found))
+            names = " and ".join(map(literal, found))
             fail(tag.path, format.type, f"the tag begins with {names}; keep one of these triggers")
         if not found:
             fail(
                 tag.path,
                 format.type,
-                f"no trigger is how the tag begins, which is {_literal(begin)}; add one",
+                f"no trigger is how the tag begins, which is {literal(begin)}; add one",
             )
         return found[0]
 
@@ -423,7 +418,7 @@ class _Frame:
         tags = self._rule(f"{name}_tags", self._any_of(format.tags))
         body = tags
         if not format.stop_after_first:
-            more = self._rule(f"{name}_more", f"{_literal(format.separator)} {tags}")
+            more = self._rule(f"{name}_more", f"{literal(format.separator)} {tags}")
             body = self._rule(f"{name}_some", f"{tags} {more}*")
         return body if format.at_least_one else self._rule(name, f"{body}?")
 
@@ -443,19 +438,3 @@ def _counts_tokens(format: formats.AnyText | formats.AnyTokens) -> UnsupportedGr
 
 def _ids(tokens: Iterable[int]) -> str:
     return ", ".join(map(str, dict.fromkeys(tokens)))
-
-
-def _literal(text: str) -> str:
-    """A text as a literal of grammar text, ASCII only."""
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if 0x20 <= code < 0x7F and character not in '"\\':
-        return character
-    if character in '"\\':
-        return "\\" + character
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,4 +1,4 @@
-"""Formats that need a converter: JSON schemas, regular expressions, grammar texts.
+"""Formats that need a converter: JSON schemas, patterns, grammar texts, texts that are counted.
 
 Each is converted by itself and kept by its content, so a request with 500 tools of which 499 were
 seen before costs one conversion. What XGrammar converts is asked for as a structural tag of the
@@ -23,11 +23,14 @@ from tokfold import _core
 from tokfold._extras import require, xgrammar_reason
 from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
 from tokfold.grammar import Grammar
-from tokfold.structural_tags.formats import EbnfGrammar, JsonSchema, Regex
+from tokfold.structural_tags.budgets import MAX_RULES, bounded_text, num_rules
+from tokfold.structural_tags.formats import AnyText, EbnfGrammar, JsonSchema, Regex
+from tokfold.structural_tags.literals import escaped
 
 __all__ = ["CacheInfo", "Leaf", "LeafCache", "default_cache"]
 
-Leaf = JsonSchema | Regex | EbnfGrammar
+Leaf = JsonSchema | Regex | EbnfGrammar | AnyText
+"""``any_text`` is one where it has both ``max_chars`` and excluded texts."""
 
 _BYTES_FOR_A_CHARACTER = 16
 """What a grammar takes in memory for each character of its text; measured on schemas of tools."""
@@ -124,6 +127,8 @@ def _key(leaf: Leaf) -> tuple[object, ...]:
     if isinstance(leaf, JsonSchema):
         options = (leaf.style, leaf.any_order, leaf.max_whitespace_cnt, leaf.excludes)
         return (leaf.type, leaf.schema, *options)
+    if isinstance(leaf, AnyText):
+        return (leaf.type, leaf.max_chars, *leaf.excludes)
     return leaf.type, leaf.pattern if isinstance(leaf, Regex) else leaf.text
 
 
@@ -189,6 +194,21 @@ def _grammar(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401
     return grammar, len(leaf.text)
 
 
+def _bounded_text(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401
+    rules = num_rules(leaf.max_chars, leaf.excludes)
+    if rules > MAX_RULES:
+        raise UnsupportedGrammarError(
+            f"{leaf.path} (any_text): 'max_chars' of {leaf.max_chars:,} beside excluded texts (the "
+            f"end of a tag is one) takes {rules:,} rules, and {MAX_RULES:,} is the most; lower it, "
+            "or leave it out",
+            "max_chars",
+            1,
+            1,
+        )
+    text = bounded_text(leaf.max_chars, leaf.excludes, escaped)
+    return Grammar.from_ebnf(text), len(text)
+
+
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]')
 
 
@@ -201,6 +221,7 @@ _MAKERS: dict[type, Callable[[Any], tuple[Grammar, int]]] = {
     JsonSchema: _json_schema,
     Regex: _regex,
     EbnfGrammar: _grammar,
+    AnyText: _bounded_text,
 }
 
 

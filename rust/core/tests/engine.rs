@@ -24,6 +24,8 @@ fn body() -> impl Strategy<Value = String> {
         Just("[a-c]".to_owned()),
         Just("[a-z]".to_owned()),
         Just("[^b]".to_owned()),
+        Just("[^b-z]".to_owned()),
+        Just("[a-é]".to_owned()),
         Just("\"\"".to_owned()),
         Just("root".to_owned()),
         Just("other".to_owned()),
@@ -50,6 +52,11 @@ fn vocabulary() -> Arc<Vocabulary> {
     }
     tokens.push(b"aaaaaaaaaaaaaaaaaaaaaaaa".to_vec());
     tokens.extend(["ax9", "a9b", "xyz", "xa", "9", "a9"].map(|token| token.as_bytes().to_vec()));
+    for text in ["é", "aéa", "ééx", "€", "a€b", "😀", "x😀y"] {
+        tokens.push(text.as_bytes().to_vec());
+        tokens.push(text.as_bytes()[..text.len() - 1].to_vec());
+    }
+    tokens.extend([b"\xed\xa0\x80".to_vec(), b"a\xff".to_vec(), b"\x80a".to_vec()]);
     tokens.extend([b"\xc3".to_vec(), b"\xa9".to_vec(), b"a\xc3\xa9b".to_vec()]);
     let mut offsets = vec![0];
     let mut blob = Vec::new();

@@ -15,7 +15,7 @@ use crate::automata::alphabet::Alphabet;
 use crate::error::Error;
 use crate::network::{Identities, Network, contains};
 use crate::stacks::{LABEL, NONE, OverBudget, REST, SetId, StackSets, Stepper};
-use crate::vocabulary::{Trie, group};
+use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -612,7 +612,7 @@ impl Walker {
         Ok(made)
     }
 
-    /// The groups of bytes that leave a hot set as it is.
+    /// The groups of bytes that leave a hot set as it is, those of whole characters included.
     fn stays(&mut self, set: SetId, hot: u16, alphabet: &Alphabet) -> Result<u32, OverBudget> {
         if let Some(known) = self.hot.stays(hot) {
             return Ok(known);
@@ -623,8 +623,45 @@ impl Walker {
                 leaves |= group(byte);
             }
         }
+        let text = group(u8::MAX);
+        if leaves & text != 0 && self.reads_characters(set, hot, alphabet)? {
+            // Whole characters leave it as it is, other bytes do not.
+            leaves = leaves & !text | BROKEN;
+        }
         self.hot.set_stays(hot, !leaves);
         Ok(!leaves)
+    }
+
+    /// Whether every character past ASCII can be read from a set, and leaves it as it is.
+    fn reads_characters(
+        &mut self,
+        set: SetId,
+        hot: u16,
+        alphabet: &Alphabet,
+    ) -> Result<bool, OverBudget> {
+        let mut sets = [NONE; UTF8_STATES as usize];
+        sets[BETWEEN as usize] = set;
+        let mut work = vec![BETWEEN];
+        while let Some(state) = work.pop() {
+            let before = sets[state as usize];
+            for byte in 128..=255u8 {
+                let Some(next) = utf8_step(state, byte) else { continue };
+                let class = alphabet.class(byte);
+                let after = match state {
+                    BETWEEN => self.step(set, hot, class)?,
+                    _ => self.stepper.step(before, class)?,
+                };
+                let known = &mut sets[next as usize];
+                if *known == NONE && after != NONE {
+                    *known = after;
+                    work.push(next);
+                }
+                if *known != after || after == NONE {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod trie;
 
-pub use trie::{Trie, group};
+pub use trie::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
 
 use crate::error::{Error, Result};
 

@@ -16,7 +16,7 @@ struct Node {
 }
 
 /// Groups that bytes fall into, few enough for a set of them to be a number: what strings, names
-/// and comments tell apart from the rest stands alone. One bit of 32.
+/// and comments tell apart from the rest stands alone. One bit of 31; see [`BROKEN`].
 pub fn group(byte: u8) -> u32 {
     let group = match byte {
         b'a'..=b'f' => 0,
@@ -48,12 +48,15 @@ pub fn group(byte: u8) -> u32 {
         b'.' => 26,
         b'+' => 27,
         b'#' | b'$' | b'%' | b'@' => 28,
-        128..=191 => 30,
-        192.. => 31,
+        128.. => 30,
         _ => 29,
     };
     1 << group
 }
+
+/// Among the groups below a node: some bytes there are not those of whole characters in UTF-8,
+/// and the beginning of one, when a character has just ended at the node.
+pub const BROKEN: u32 = 1 << 31;
 
 /// Nodes stand depth-first, so the parent of each is the last before it that has not ended.
 fn add_groups(nodes: &mut [Node]) {
@@ -67,9 +70,44 @@ fn add_groups(nodes: &mut [Node]) {
         parents.push(path.last().copied().unwrap_or(0));
         path.push(node);
     }
+    // For each node the states of a reader of UTF-8 in which all that is below can be read.
+    let mut readable = vec![u8::MAX; count];
     for (node, parent) in parents.into_iter().enumerate().skip(1).rev() {
-        let groups = nodes[node].below | group(nodes[node].byte);
-        nodes[parent].below |= groups;
+        let byte = nodes[node].byte;
+        let broken = u32::from(readable[node] & 1 << BETWEEN == 0) * BROKEN;
+        nodes[parent].below |= nodes[node].below & !BROKEN | group(byte);
+        nodes[node].below = nodes[node].below & !BROKEN | broken;
+        let before = (0..UTF8_STATES).filter(|&state| {
+            utf8_step(state, byte).is_some_and(|next| readable[node] >> next & 1 == 1)
+        });
+        readable[parent] &= before.fold(0, |states, state| states | 1 << state);
+    }
+    if readable[0] & 1 << BETWEEN == 0 {
+        nodes[0].below |= BROKEN;
+    }
+}
+
+/// States of a reader of UTF-8: between characters, before one, two or three more bytes of any
+/// kind, and after the four leading bytes whose next byte is narrower.
+pub const UTF8_STATES: u8 = 8;
+/// The state between characters.
+pub const BETWEEN: u8 = 0;
+
+/// One byte further; `None` where no character goes on so. Surrogates are none.
+pub fn utf8_step(state: u8, byte: u8) -> Option<u8> {
+    match (state, byte) {
+        (BETWEEN, 0..=127) => Some(BETWEEN),
+        (BETWEEN, 0xC2..=0xDF) => Some(1),
+        (BETWEEN, 0xE0) => Some(4),
+        (BETWEEN, 0xE1..=0xEC | 0xEE..=0xEF) => Some(2),
+        (BETWEEN, 0xED) => Some(5),
+        (BETWEEN, 0xF0) => Some(6),
+        (BETWEEN, 0xF1..=0xF3) => Some(3),
+        (BETWEEN, 0xF4) => Some(7),
+        (1, 0x80..=0xBF) => Some(BETWEEN),
+        (2, 0x80..=0xBF) | (4, 0xA0..=0xBF) | (5, 0x80..=0x9F) => Some(1),
+        (3, 0x80..=0xBF) | (6, 0x90..=0xBF) | (7, 0x80..=0x8F) => Some(2),
+        _ => None,
     }
 }
 
