@@ -100,6 +100,10 @@ def leaves() -> Iterator[tuple[Json, list[str]]]:
         yield any_text(*excludes), ["", "bbab", "aaab", "</a", "</ab", "é<", "xéx", "<ba"]
     for count in (0, 1, 3):
         yield {"type": "any_text", "max_chars": count}, ["", "a", "aéa", "abcd"]
+        for excludes in (["b"], ["ab", "éa"], ["aab", "ab>", "b>"], ["^", "]", "-"]):
+            counted = {"type": "any_text", "max_chars": count, "excludes": excludes}
+            texts = ["", "a", "aéa", "aa>", "aab", "aéé", "a-", "[^", "aaaa"]
+            yield sequence(counted, const("!")), [f"{text}!" for text in texts]
     yield {"type": "any_text", "max_tokens": 0}, ["", "a"]
     for pattern in (
         "a+b",
@@ -165,6 +169,8 @@ def tags() -> Iterator[tuple[Json, list[str]]]:
     for end in ("</a>", ["</a>", "</b>"], ["</a>", ""], ["</", "</a>"]):
         for content in (any_text(), any_text("<"), const("x"), schema(INTEGER), regex("x*")):
             yield tag("<a>", content, end), texts
+    long = {"type": "any_text", "max_chars": 30}
+    yield tag("", long, "</think>"), [f"{'I think'[:n]}{' so' * 8}</think>" for n in (0, 6, 7)]
     yield tag("", any_text(), "</think>"), ["I think</think>", "</think>", "</think></think>"]
     yield tag("<a>", any_text("x"), ""), ["<a>", "<a>yy", "<a>x"]
     yield tag("", const(""), ""), ["", "a"]

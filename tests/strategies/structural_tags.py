@@ -53,21 +53,30 @@ def _texts(random: Random, most: int) -> list[str]:
     return [_piece(random) for _ in range(random.randint(0, most))]
 
 
-def build_format(random: Random, depth: int) -> dict[str, Any]:
-    """A format of text at most so deep; the simplest come first."""
+def build_format(random: Random, depth: int, counted: bool = False) -> dict[str, Any]:
+    """A format of text at most so deep; the simplest come first.
+
+    Args:
+        random: decides.
+        depth: of formats within formats.
+        counted: whether ``max_chars`` may occur.
+    """
     leaves = ["const_string", "any_text", "any_text", "regex", "grammar", "json_schema"]
     nested = [
         *("sequence", "or", "tag", "optional", "plus", "star", "repeat"),
         *("triggered_tags", "tags_with_separator", "dispatch", "tag", "triggered_tags"),
     ]
     kind = random.choice(leaves if depth <= 0 else leaves + nested * 2)
-    inner = lambda: build_format(random, depth - 1 - random.randint(0, 1))  # noqa: E731
+    inner = lambda: build_format(random, depth - 1 - random.randint(0, 1), counted)  # noqa: E731
     flags = {name: True for name in ("at_least_one", "stop_after_first") if random.random() < 0.3}
     match kind:
         case "const_string":
             return {"type": kind, "value": "".join(_texts(random, 2))}
         case "any_text":
-            return {"type": kind} | _some(random, "excludes", _texts(random, 2))
+            found = {"type": kind} | _some(random, "excludes", _texts(random, 2))
+            if counted and random.random() < 0.5:
+                found["max_chars"] = random.randint(0, 4)
+            return found
         case "regex":
             return {"type": kind, "pattern": random.choice(PATTERNS)}
         case "grammar":
@@ -83,14 +92,16 @@ def build_format(random: Random, depth: int) -> dict[str, Any]:
             most = random.choice([-1, least, least + 1, least + 20])
             return {"type": kind, "min": least, "max": most, "content": inner()}
         case "tag":
-            return build_tag(random, depth)
+            return build_tag(random, depth, None, counted)
         case "tags_with_separator":
-            tags = [build_tag(random, depth - 1) for _ in range(random.randint(1, 3))]
+            tags = [
+                build_tag(random, depth - 1, None, counted) for _ in range(random.randint(1, 3))
+            ]
             return {"type": kind, "tags": tags, "separator": random.choice(["", *PIECES]), **flags}
         case "triggered_tags":
             triggers = list(dict.fromkeys(_texts(random, 2))) or [_piece(random)]
             tags = [
-                build_tag(random, depth - 1, trigger + random.choice(["", *PIECES]))
+                build_tag(random, depth - 1, trigger + random.choice(["", *PIECES]), counted)
                 for trigger in triggers
                 for _ in range(random.randint(1, 2))
             ]
@@ -102,14 +113,14 @@ def build_format(random: Random, depth: int) -> dict[str, Any]:
             return found | _some(random, "excludes", _texts(random, 2))
 
 
-def build_tag(random: Random, depth: int, begin: str | None = None) -> dict[str, Any]:
+def build_tag(random: Random, depth: int, begin: str | None, counted: bool) -> dict[str, Any]:
     """A format of type tag."""
     if begin is None:
         begin = "".join(_texts(random, 2))
     end: str | list[str] = "".join(_texts(random, 2))
     if random.random() < 0.25:
         end = [end, _piece(random)]
-    content = build_format(random, depth - 1)
+    content = build_format(random, depth - 1, counted)
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
@@ -118,8 +129,8 @@ def _some(random: Random, name: str, texts: list[str]) -> dict[str, Any]:
 
 
 @st.composite
-def structural_tags(draw, depth: int = 3) -> dict[str, Any]:
+def structural_tags(draw, depth: int = 3, counted: bool = False) -> dict[str, Any]:
     """Hypothesis strategy over :func:`build_format`."""
     random = draw(st.randoms(use_true_random=False, note_method_calls=False))
-    format = build_format(random, draw(st.integers(0, depth)))
+    format = build_format(random, draw(st.integers(0, depth)), counted)
     return {"type": "structural_tag", "format": format}

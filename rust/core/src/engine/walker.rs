@@ -104,6 +104,9 @@ pub(crate) struct Walker {
     answers: FxHashMap<(Question, PendingId), Answer>,
     /// What a byte makes of frames without the calls that they delegate.
     own_steps: FxHashMap<(u32, u8), SetId>,
+    /// For sets with frames that count: the set with frames that do not in their places, and for
+    /// how many bytes it does the same.
+    uncounted: FxHashMap<SetId, (u32, SetId)>,
     hot: HotSets,
     listed: Vec<u32>,
     rows: Vec<Arc<[i32]>>,
@@ -170,6 +173,7 @@ impl Walker {
             stepper,
             answers: FxHashMap::default(),
             own_steps: FxHashMap::default(),
+            uncounted: FxHashMap::default(),
             hot: HotSets::default(),
             listed: Vec::new(),
             rows: Vec::new(),
@@ -188,6 +192,7 @@ impl Walker {
         self.stepper.bytes()
             + self.answers.capacity() * 25
             + self.own_steps.capacity() * 13
+            + self.uncounted.capacity() * 13
             + self.hot.bytes()
             + self.listed.capacity() * 4
             + self.rows.len() * (self.words * 4 + 16)
@@ -563,6 +568,7 @@ impl Walker {
                 node = end;
                 continue;
             }
+            let set = self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?;
             let hot = self.hot.meet(set, alphabet.len());
             // Where all that is below is accepted, it is no matter whether the frame was popped; but
             // one that counts is the base of others, which accept less.
@@ -601,6 +607,32 @@ impl Walker {
             }
             next => Ok(next),
         }
+    }
+
+    /// A set that does with so many bytes what `set` does, if there is one in which nothing counts:
+    /// the inside of a string of bounded length is then a loop as well.
+    #[inline]
+    fn uncounted(&mut self, set: SetId, bytes: u32) -> Result<SetId, OverBudget> {
+        if !self.network.has_counters() {
+            return Ok(set);
+        }
+        let (enough, uncounted) = match self.uncounted.get(&set) {
+            Some(&known) => known,
+            None => {
+                let mut enough = u32::MAX;
+                let mut entries = self.stepper.sets.entries(set);
+                for (top, _) in entries.iter_mut().filter(|entry| entry.0 < LABEL) {
+                    if let Some((base, bytes)) = self.network.base(*top) {
+                        enough = enough.min(bytes);
+                        *top = base;
+                    }
+                }
+                let made = self.stepper.sets.collect(&mut entries, &[])?;
+                self.uncounted.insert(set, (enough, made));
+                (enough, made)
+            }
+        };
+        Ok(if bytes <= enough { uncounted } else { set })
     }
 
     fn own_step(&mut self, frame: u32, class: u8) -> Result<SetId, OverBudget> {

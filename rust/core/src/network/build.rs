@@ -206,18 +206,25 @@ impl Network {
     fn delegate(&mut self, width: &Width) {
         let states = 0..self.len() as u32;
         let mut wide = vec![false; self.num_rules()];
-        for q in states.clone().filter(|&q| !self.is_final(q)) {
-            let staying = self.edges(q).iter().filter(|e| e.1 == q).map(|e| u32::from(e.0));
-            wide[self.rule_of(q) as usize] |= width.is_wide(staying);
-        }
-        let is_shared = |call: &Call| match self.counters_call(call.start) {
-            _ if !self.is_listed(call.to) => false,
-            None => wide[self.rule_of(call.start) as usize],
-            // What is counted need not loop: it is the counting that does.
-            Some(body) => {
+        // What is counted need not loop: it is the counting that does.
+        let counts = |call: &Call| {
+            self.counters_call(call.start).is_some_and(|body| {
                 let first = self.first(body.start);
                 width.is_wide((0..width.of.len() as u32).filter(|&c| contains(first, c as u8)))
-            }
+            })
+        };
+        for q in states {
+            let staying = self.edges(q).iter().filter(|e| e.1 == q).map(|e| u32::from(e.0));
+            let loops = !self.is_final(q) && width.is_wide(staying);
+            let counts = self.calls(q).iter().any(|call| !self.is_final(call.to) && counts(call));
+            wide[self.rule_of(q) as usize] |= loops || counts;
+        }
+        let is_shared = |call: &Call| {
+            self.is_listed(call.to)
+                && match self.is_listed(call.start) {
+                    true => wide[self.rule_of(call.start) as usize],
+                    false => counts(call),
+                }
         };
         let mut calls = self.calls.clone();
         let mut delegated = Vec::with_capacity(self.len());

@@ -281,6 +281,12 @@ impl Network {
         !self.edges(state).is_empty() || !self.own_calls(state).is_empty()
     }
 
+    /// Whether any state counts.
+    #[inline]
+    pub(crate) fn has_counters(&self) -> bool {
+        self.counters.end() as usize > self.finals.len()
+    }
+
     /// Whether a state counts: its rule may be complete after any pass.
     #[inline]
     pub(crate) fn is_counting(&self, state: u32) -> bool {

@@ -13,7 +13,7 @@
 
 use super::{Width, graph};
 use crate::automata::marks::Marks;
-use crate::automata::{Automaton, FIRST_CALL, Nfa, call, callee};
+use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, call, callee};
 use crate::error::Result;
 use crate::hash::hash_of;
 use crate::work::Work;
@@ -194,16 +194,27 @@ impl<'a, 'w> Rules<'a, 'w> {
         Ok(())
     }
 
-    /// Whether a rule has a wide state that is not final: where it stays a rule, all who call it
+    /// Whether a rule has a wide state that is not final, or counts wide passes: where it stays a rule, all who call it
     /// share its masks. (Where it is final, what follows the rule may follow anywhere.)
     fn is_wide(&self, b: usize) -> bool {
         let Some(width) = &self.width else { return false };
-        self.automata[b].states().filter(|&(p, _)| !self.automata[b].is_final(p)).any(
-            |(p, edges)| {
-                let staying = edges.iter().filter(|e| e.1 == p && e.0 < FIRST_CALL);
-                width.is_wide(staying.map(|e| e.0))
-            },
-        )
+        let rule = &self.automata[b];
+        let bytes = |edges: &[(Letter, u32)]| {
+            let bytes = edges.iter().map(|edge| edge.0).filter(|&letter| letter < FIRST_CALL);
+            width.is_wide(bytes)
+        };
+        let counts_wide = |&(letter, q): &(Letter, u32)| {
+            callee(letter).is_some_and(|counter| {
+                let body = self.automata[counter].left_calls().next();
+                self.keep.contains(&counter)
+                    && !rule.is_final(q)
+                    && body.is_some_and(|body| bytes(self.automata[body].edges(0)))
+            })
+        };
+        rule.states().any(|(p, edges)| {
+            let stays = edges.iter().copied().filter(|e| e.1 == p).collect::<Vec<_>>();
+            !rule.is_final(p) && bytes(&stays) || edges.iter().any(counts_wide)
+        })
     }
 
     fn is_cheap(&self, b: usize) -> bool {

@@ -188,11 +188,19 @@ impl Trie {
         self.nodes[node as usize].end
     }
 
+    /// The length of the longest entry below a node.
+    #[inline]
+    pub fn longest_below(&self, node: u32) -> u32 {
+        match self.nodes[node as usize].longest {
+            u16::MAX => u32::MAX,
+            longest => u32::from(longest),
+        }
+    }
+
     /// Whether no entry below a node is longer than so many bytes.
     #[inline]
     pub fn is_shallow(&self, node: u32, bytes: u32) -> bool {
-        let longest = self.nodes[node as usize].longest;
-        longest < u16::MAX && u32::from(longest) <= bytes
+        self.longest_below(node) <= bytes
     }
 
     /// The groups of the bytes below a node.
