@@ -100,9 +100,11 @@ def leaves() -> Iterator[tuple[Json, list[str]]]:
         yield any_text(*excludes), ["", "bbab", "aaab", "</a", "</ab", "é<", "xéx", "<ba"]
     for count in (0, 1, 3):
         yield {"type": "any_text", "max_chars": count}, ["", "a", "aéa", "abcd"]
-        for excludes in (["b"], ["ab", "éa"], ["aab", "ab>", "b>"], ["^", "]", "-"]):
+    forbidden = (["b"], ["ab", "éa"], ["aab", "ab>", "b>"], ["^", "]", "-"], ["abab>", "ba"])
+    for excludes in forbidden:
+        for count in (0, 1, 5):
             counted = {"type": "any_text", "max_chars": count, "excludes": excludes}
-            texts = ["", "a", "aéa", "aa>", "aab", "aéé", "a-", "[^", "aaaa"]
+            texts = ["", "a", "aéa", "aa>", "aaab", "aba", "aabb", "aéé", "a-", "[^", "aaaaaa"]
             yield sequence(counted, const("!")), [f"{text}!" for text in texts]
     yield {"type": "any_text", "max_tokens": 0}, ["", "a"]
     for pattern in (

@@ -31,7 +31,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (of("grammar", grammar=""), "format", "'grammar' is empty"),
     (of("json_schema", json_schema=[]), "format", "is an object, true or false, not a list"),
     (of("json_schema", json_schema={"a": {1}}), "format", "cannot be written as JSON"),
-    (of("json_schema", json_schema={}, style="xml"), "format", "no style 'xml'; there are: json, "),
+    (of("json_schema", json_schema={}, style="xml"), "format", "deepseek_v4_1_xml, and not 'xml'"),
     (of("json_schema", json_schema={}, any_order=1), "format", "'any_order' is true or false"),
     (of("any_text", excludes="a"), "format", "'excludes' is a list, not a string"),
     (of("any_text", excludes=["a", ""]), "format", "'excludes[1]' is empty, and the empty text"),

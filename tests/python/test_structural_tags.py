@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -338,6 +340,23 @@ def test_threads_share_a_cache():
         thread.join()
     assert not failures
     assert cache.info.hits + cache.info.misses == 600
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_does_not_wait_for_a_thread_of_its_parent():
+    default = structural_tags.default_cache
+    formats = [of("grammar", grammar=f'root ::= "{letter}"') for letter in "xy"]
+    for at_work in (False, True):
+        assert grammar_of(formats[0])
+        held = default.info.leaves
+        with default._lock if at_work else contextlib.nullcontext():
+            child = os.fork()
+            if not child:  # no assertion may leave this branch
+                signal.alarm(20)
+                kept = default.info.leaves == (0 if at_work else held)
+                found = [verdict(grammar_of(format), "x") for format in formats]
+                os._exit(0 if kept and found == ["accepted", "refused"] else 1)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_without_xgrammar(monkeypatch):

@@ -13,6 +13,7 @@ Cost: a conversion takes some 0.2 ms for a small schema; what is known, a hash o
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections import OrderedDict
@@ -110,6 +111,12 @@ class LeafCache:
         with self._lock:
             return CacheInfo(self._hits, self._misses, len(self._leaves), self._bytes)
 
+    def _after_fork(self) -> None:
+        """In a child process: another thread of the parent may have been at work here."""
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self.clear()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return LeafCache, (self._max_bytes,)
 
@@ -120,6 +127,9 @@ class LeafCache:
 
 default_cache = LeafCache()
 """The cache that serves where none is given."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=default_cache._after_fork)
 
 
 def _key(leaf: Leaf) -> tuple[object, ...]:

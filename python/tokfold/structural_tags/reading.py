@@ -141,7 +141,7 @@ class _Reader:
         style = value.get("style", "json")
         if style not in STYLES or not isinstance(style, str):
             known = ", ".join(STYLES)
-            fail(path, "json_schema", f"there is no style {short(style)}; there are: {known}")
+            fail(path, "json_schema", f"'style' is one of {known}, and not {short(style)}")
         return self._schema(value, path, "json_schema", style)
 
     def qwen_xml_parameter(self, value: Object, path: str, depth: int) -> JsonSchema:

@@ -8,7 +8,7 @@
 //! (frame, pending nodes).
 
 use super::hot::{COLD, HotSets, UNKNOWN};
-use super::pending::{AT_ROOT, PendingId, PendingSets};
+use super::pending::{AT_ROOT, NOWHERE, PendingId, PendingSets};
 use super::pool::{Bits, Entry, Key, Pool};
 use super::way::{ALONE, OWN, Question, Way};
 use crate::automata::alphabet::Alphabet;
@@ -127,10 +127,22 @@ pub(crate) struct Walker {
 /// What a walk over the trie gives besides the entries that it lists.
 #[derive(Default)]
 struct Found {
+    /// Entries of the trie that are accepted: ranges that do not touch, in order.
+    accepted: Vec<Range<u32>>,
     /// Nodes where the frame has been popped.
     popped: Vec<u32>,
     /// With `near`: subtrees that were walked, by their nodes.
     walked: Vec<Range<u32>>,
+}
+
+impl Found {
+    fn accept(&mut self, entries: Range<u32>) {
+        match self.accepted.last_mut() {
+            Some(last) if last.end == entries.start => last.end = entries.end,
+            _ if entries.is_empty() => {}
+            _ => self.accepted.push(entries),
+        }
+    }
 }
 
 /// One walk over a part of the trie.
@@ -247,6 +259,12 @@ impl Walker {
             self.write(answer.accepted, bits);
             Ok(answer.pending)
         })
+    }
+
+    /// Lets the stepper work up to what is left.
+    fn allow(&mut self, bounds: Bounds<'_>) {
+        let left = bounds.limit.saturating_sub(self.spent());
+        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
     }
 
     fn bounds<'a>(&self, allowance: Allowance, check: Check<'a>) -> Bounds<'a> {
@@ -433,50 +451,43 @@ impl Walker {
         pending: PendingId,
         bounds: Bounds<'_>,
     ) -> Result<Answer, Stop> {
-        // A frame that counts does with few bytes what one does that does not count: then only
-        // what is deeper in the trie is walked. So the last characters of a long string take a
-        // walk over the longer tokens each, not one over the vocabulary.
+        let mut found = Found::default();
         let base = match pending {
-            AT_ROOT => self.network.base(question.frame),
+            AT_ROOT => self.made_from_another(question, bounds, &mut found)?,
             _ => None,
         };
-        let near = match base {
-            None => None,
-            Some((frame, bytes)) => {
-                let answer = self.answer(Question { frame, ..question }, AT_ROOT, bounds)?;
-                Some((answer, bytes))
-            }
-        };
-        let from = self.listed.len();
-        let mut found = Found::default();
-        let bytes = near.map_or(0, |near| near.1);
-        let walked = self.walk_all(question, pending, bytes, bounds, &mut found);
-        if let Err(stop) = walked {
-            self.listed.truncate(from);
-            return Err(stop);
-        }
         let mut row = None;
-        if let Some((answer, _)) = near {
-            let mut bits = vec![0; self.words];
-            self.write(answer.accepted, &mut bits);
-            for nodes in &found.walked {
-                clear_bits(&mut bits, self.trie.numbers_of(nodes.clone()));
+        match base {
+            None => self.walk_all(question, pending, 0, bounds, &mut found)?,
+            Some(bases) => {
+                let mut bits = vec![0; self.words];
+                bases.iter().for_each(|base| self.write(base.accepted, &mut bits));
+                for nodes in &found.walked {
+                    let entries = self.trie.entries_of(nodes.clone());
+                    clear_bits(&mut bits, self.trie.numbers_of(entries));
+                }
+                row = Some(bits);
+                let is_walked = |node: u32| {
+                    let after = found.walked.partition_point(|nodes| nodes.start <= node);
+                    after > 0 && found.walked[after - 1].contains(&node)
+                };
+                let popped = bases.last().map_or(NOWHERE, |base| base.pending);
+                let before = self.pending.get(popped).iter().copied();
+                found.popped.extend(before.filter(|&node| !is_walked(node)));
             }
-            row = Some(bits);
-            let is_walked = |node: u32| {
-                let after = found.walked.partition_point(|nodes| nodes.start <= node);
-                after > 0 && found.walked[after - 1].contains(&node)
-            };
-            let before = self.pending.get(answer.pending).iter().copied();
-            found.popped.extend(before.filter(|&node| !is_walked(node)));
-        } else if self.listed.len() - from > self.words {
-            row = Some(vec![0; self.words]);
         }
+        if found.accepted.iter().map(Range::len).sum::<usize>() > self.words {
+            row.get_or_insert_with(|| vec![0; self.words]);
+        }
+        let numbers = found.accepted.into_iter().map(|entries| self.trie.numbers_of(entries));
         let accepted = match row {
-            None => Accepted::Listed(from as u32, self.listed.len() as u32),
+            None => {
+                let from = self.listed.len() as u32;
+                numbers.for_each(|numbers| self.listed.extend_from_slice(numbers));
+                Accepted::Listed(from, self.listed.len() as u32)
+            }
             Some(mut bits) => {
-                set_bits(&mut bits, &self.listed[from..]);
-                self.listed.truncate(from);
+                numbers.for_each(|numbers| set_bits(&mut bits, numbers));
                 self.rows.push(bits.into());
                 Accepted::Row(self.rows.len() as u32 - 1)
             }
@@ -486,9 +497,136 @@ impl Walker {
         Ok(Answer { accepted, pending: self.pending.intern(&found.popped) })
     }
 
+    /// Answers to other questions that are together the same but for some parts of the trie, which
+    /// are walked, if there are any; the last says where frames have been popped.
+    fn made_from_another(
+        &mut self,
+        question: Question,
+        bounds: Bounds<'_>,
+        found: &mut Found,
+    ) -> Result<Option<Vec<Answer>>, Stop> {
+        // A frame that counts does with few bytes what one does that does not count: then only
+        // what is deeper in the trie is walked. So the last characters of a long string take a
+        // walk over the longer tokens each, not one over the vocabulary.
+        if let Some((frame, bytes)) = self.network.base(question.frame) {
+            let answer = self.answer(Question { frame, ..question }, AT_ROOT, bounds)?;
+            self.walk_all(question, AT_ROOT, bytes, bounds, found)?;
+            return Ok(Some(vec![answer]));
+        }
+        // A frame that nearly every byte leads into a loop does what the loop does, but for the
+        // bytes that do not: a name that has begun like a keyword may go on as any.
+        self.allow(bounds);
+        let (start, own) = self.start(question)?;
+        let Some((like, looping)) = self.main_loop(question, start, own)? else {
+            return Ok(None);
+        };
+        let trie = self.trie.clone();
+        let mut node = 1;
+        let mut apart = Vec::new();
+        while node < trie.end(0) {
+            let end = trie.end(node);
+            let class = self.network.alphabet().class(trie.byte(node));
+            if self.first_step(start, own, class)? != self.stepper.step(looping, class)? {
+                apart.push(node..end);
+            }
+            node = end;
+        }
+        let nodes: usize = apart.iter().map(Range::len).sum();
+        if nodes > trie.len() / 4 {
+            return Ok(None);
+        }
+        let first = Question { under: ALONE, ..like };
+        let mut answers = vec![self.answer(first, AT_ROOT, bounds)?];
+        if like.under != ALONE && answers[0].pending != NOWHERE {
+            let rest = Question { frame: like.under, under: ALONE };
+            answers.push(self.answer(rest, answers[0].pending, bounds)?);
+        }
+        self.allow(bounds);
+        let walk = Walk { start, own, counts: false, near: 0, check: bounds.check };
+        for nodes in apart {
+            self.walk(nodes.clone(), walk, found)?;
+            found.walked.push(nodes);
+        }
+        Ok(Some(answers))
+    }
+
+    /// A loop that most of the trie leads to, as a question and as a set.
+    fn main_loop(
+        &mut self,
+        question: Question,
+        start: SetId,
+        own: Option<u32>,
+    ) -> Result<Option<(Question, SetId)>, OverBudget> {
+        if !matches!(question.under, ALONE | OWN) {
+            return Ok(None);
+        }
+        let trie = self.trie.clone();
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let mut weights: Vec<(SetId, u32)> = Vec::new();
+        let mut node = 1;
+        while node < trie.end(0) {
+            let set = self.first_step(start, own, alphabet.class(trie.byte(node)))?;
+            let weight = trie.end(node) - node;
+            match weights.iter_mut().find(|known| known.0 == set) {
+                Some(known) => known.1 += weight,
+                None => weights.push((set, weight)),
+            }
+            node = trie.end(node);
+        }
+        let Some(&(set, weight)) = weights.iter().max_by_key(|known| known.1) else {
+            return Ok(None);
+        };
+        let like = match *self.stepper.sets.list(set) {
+            [(frame, _)] if frame >= LABEL || network.is_counting(frame) => return Ok(None),
+            [(frame, REST)] => Question { frame, under: ALONE },
+            [(frame, beneath)] => match *self.stepper.sets.list(beneath) {
+                [(under, REST)] if under < LABEL => Question { frame, under },
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        if like == question || weight < trie.end(0) / 2 {
+            return Ok(None);
+        }
+        // Only what most of the trie leads back to, so that no frame is asked about by way of
+        // itself.
+        let mut back = 0;
+        let mut node = 1;
+        while node < trie.end(0) {
+            let class = alphabet.class(trie.byte(node));
+            if self.stepper.step(set, class)? == set {
+                back += trie.end(node) - node;
+            }
+            node = trie.end(node);
+        }
+        Ok((back > trie.end(0) / 2).then_some((like, set)))
+    }
+
+    /// The stacks of a question, and its frame where that leaves its delegated calls out.
+    fn start(&mut self, question: Question) -> Result<(SetId, Option<u32>), OverBudget> {
+        let beneath = match question.under {
+            ALONE | OWN => REST,
+            state => self.stepper.sets.add(&[(state, REST)])?,
+        };
+        let start = self.stepper.sets.add(&[(question.frame, beneath)])?;
+        Ok((start, (question.under == OWN).then_some(question.frame)))
+    }
+
+    fn first_step(
+        &mut self,
+        start: SetId,
+        own: Option<u32>,
+        class: u8,
+    ) -> Result<SetId, OverBudget> {
+        match own {
+            Some(frame) => self.own_step(frame, class),
+            None => self.stepper.step(start, class),
+        }
+    }
+
     /// Walks the trie below each pending node with the question's frames alone on the stack.
-    /// Accepted entries go to the end of `self.listed`. Nothing is said of nodes at most `near` bytes
-    /// deep.
+    /// Nothing is said of nodes at most `near` bytes deep.
     fn walk_all(
         &mut self,
         question: Question,
@@ -497,32 +635,23 @@ impl Walker {
         bounds: Bounds<'_>,
         found: &mut Found,
     ) -> Result<(), Stop> {
-        let left = bounds.limit.saturating_sub(self.spent());
-        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
-        let beneath = match question.under {
-            ALONE | OWN => REST,
-            state => self.stepper.sets.add(&[(state, REST)])?,
-        };
-        let start = self.stepper.sets.add(&[(question.frame, beneath)])?;
-        let walk = Walk {
-            start,
-            own: (question.under == OWN).then_some(question.frame),
-            counts: self.network.is_counting(question.frame),
-            near,
-            check: bounds.check,
-        };
+        self.allow(bounds);
+        let (start, own) = self.start(question)?;
+        let counts = self.network.is_counting(question.frame);
+        let walk = Walk { start, own, counts, near, check: bounds.check };
         for index in 0..self.pending.get(pending).len() {
             let root = self.pending.get(pending)[index];
             if self.spent() > bounds.limit {
                 return Err(Stop::Work);
             }
             (bounds.check)()?;
-            self.walk(root, walk, found)?;
+            self.walk(root + 1..self.trie.end(root), walk, found)?;
         }
         Ok(())
     }
 
-    fn walk(&mut self, root: u32, walk: Walk<'_>, found: &mut Found) -> Result<(), Stop> {
+    /// Walks children of one node with all that is below them.
+    fn walk(&mut self, nodes: Range<u32>, walk: Walk<'_>, found: &mut Found) -> Result<(), Stop> {
         let Walk { start, own, counts, near, check } = walk;
         let trie = self.trie.clone();
         let network = self.network.clone();
@@ -530,10 +659,10 @@ impl Walker {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
         let hot = if own.is_some() { COLD } else { self.hot.meet(start, alphabet.len()) };
-        path.push((trie.end(root), start, hot));
+        path.push((nodes.end, start, hot));
         let mut entered = 0u64;
-        let mut node = root + 1;
-        while node < trie.end(root) {
+        let mut node = nodes.start;
+        while node < nodes.end {
             while path[path.len() - 1].0 <= node {
                 path.pop();
             }
@@ -562,7 +691,7 @@ impl Walker {
                 continue;
             }
             if is_said {
-                self.listed.extend_from_slice(trie.numbers(node));
+                found.accept(trie.entries_of(node..node + 1));
             }
             if end == node + 1 {
                 node = end;
@@ -574,7 +703,7 @@ impl Walker {
             // one that counts is the base of others, which accept less.
             let may_skip = hot != COLD && is_said && !(counts && self.stepper.sets.has_rest(set));
             if may_skip && trie.groups_below(node) & !self.stays(set, hot, alphabet)? == 0 {
-                self.listed.extend_from_slice(trie.numbers_of(node + 1..end));
+                found.accept(trie.entries_of(node + 1..end));
                 node = end;
                 continue;
             }

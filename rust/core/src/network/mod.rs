@@ -281,6 +281,16 @@ impl Network {
         !self.edges(state).is_empty() || !self.own_calls(state).is_empty()
     }
 
+    /// The only call of a state that does nothing else and is delegated: such a state need not
+    /// stand on a stack.
+    #[inline]
+    pub(crate) fn passes_on(&self, state: u32) -> Option<Call> {
+        match *self.delegated(state) {
+            [call] if !self.has_own(state) && !self.is_final(state) => Some(call),
+            _ => None,
+        }
+    }
+
     /// Whether any state counts.
     #[inline]
     pub(crate) fn has_counters(&self) -> bool {

@@ -68,7 +68,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
                 continue;
             }
             if self.network.stays(target) {
-                entries.push((target, REST));
+                entries.push(entered(&self.network, &mut self.sets, target, REST)?);
             }
             if self.network.is_final(target) {
                 parts.push(REST);
@@ -172,7 +172,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
             let from = edges.partition_point(|e| e.0 < class);
             for &(_, target) in edges[from..].iter().take_while(|e| e.0 == class) {
                 if network.stays(target) {
-                    entries.push((target, beneath));
+                    entries.push(entered(network, &mut self.sets, target, beneath)?);
                 }
                 if network.is_final(target) {
                     self.completions += 1;
@@ -212,4 +212,22 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         self.entries = entries;
         Ok(answer)
     }
+}
+
+/// The top of a stack after an edge to a state: what the state calls, where that is all it does.
+fn entered(
+    network: &Network,
+    sets: &mut StackSets,
+    state: u32,
+    beneath: SetId,
+) -> Result<Entry, OverBudget> {
+    let Some(call) = network.passes_on(state) else { return Ok((state, beneath)) };
+    let mut under = NONE;
+    if network.stays(call.to) {
+        under = sets.add(&[(call.to, beneath)])?;
+    }
+    if network.is_final(call.to) {
+        under = sets.union(under, beneath)?;
+    }
+    Ok((call.start, under))
 }

@@ -209,17 +209,22 @@ impl Trie {
         self.nodes[node as usize].below
     }
 
-    /// The numbers of the entries that end at a range of nodes.
-    pub fn numbers_of(&self, nodes: std::ops::Range<u32>) -> &[u32] {
-        let first = |node: u32| self.nodes[node as usize].first as usize;
-        &self.numbers[first(nodes.start)..first(nodes.end)]
+    /// The entries that end at a range of nodes.
+    #[inline]
+    pub fn entries_of(&self, nodes: std::ops::Range<u32>) -> std::ops::Range<u32> {
+        self.nodes[nodes.start as usize].first..self.nodes[nodes.end as usize].first
+    }
+
+    /// The numbers of a range of entries.
+    #[inline]
+    pub fn numbers_of(&self, entries: std::ops::Range<u32>) -> &[u32] {
+        &self.numbers[entries.start as usize..entries.end as usize]
     }
 
     /// The numbers of the entries that end at a node.
     #[inline]
     pub fn numbers(&self, node: u32) -> &[u32] {
-        let own = self.nodes[node as usize].first as usize;
-        &self.numbers[own..self.nodes[node as usize + 1].first as usize]
+        self.numbers_of(self.entries_of(node..node + 1))
     }
 
     /// Bytes held.
