@@ -229,6 +229,14 @@ def test_reasoning_is_as_asked(model):
     assert (forbidden.verdict(reasoned) == "accepted") is (model in REASONLESS)
 
 
+@pytest.mark.parametrize("choice", ["required", forced("add")])
+def test_harmony_does_not_demand_what_it_is_told_to(choice):
+    """As the page says. If this fails XGrammar was mended, and the page is to be."""
+    family = Family("harmony", tool_choice=choice)
+    family.accepts("")
+    family.accepts(WRITERS["harmony"]("enabled", "Hm.", "", []))
+
+
 # ---------------------------------------------------------------------- tokens
 
 PIECES = [*(b"a", b"b", b"x", b"1", b"<", b">"), b"ab", b"<a>", b"<A>", b"<B>", b"<E>", b"xx"]

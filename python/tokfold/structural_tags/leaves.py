@@ -187,7 +187,7 @@ def _unsupported(leaf: Leaf, reason: str) -> UnsupportedGrammarError:
 def _grammar(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401
     """Our own reader: it takes what XGrammar's takes, with the same meaning, and keeps NUL."""
     try:
-        grammar = Grammar.from_ebnf(leaf.text)
+        grammar = Grammar.from_ebnf(leaf.text, lookahead="implied")  # there is none: see below
     except GrammarSyntaxError as error:
         message = f"{leaf.path} ({leaf.type}): {error}"
         raise GrammarSyntaxError(message, error.line, error.column) from error
@@ -216,7 +216,7 @@ def _bounded_text(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401
             1,
         )
     text = bounded_text(leaf.max_chars, leaf.excludes, escaped)
-    return Grammar.from_ebnf(text), len(text)
+    return Grammar.from_ebnf(text, lookahead="implied"), len(text)
 
 
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]')

@@ -117,7 +117,7 @@ impl Engine {
         let count = classes.representatives.len();
         let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes)
             .map_err(Error::Vocabulary)?;
-        let walker = Walker::new(self.network.clone(), trie, words(count), None);
+        let walker = Walker::new(self.network.clone(), trie, words(count));
         let folded = Folded {
             walker: RwLock::new(walker),
             unfolder: RwLock::new(unfolder),
@@ -223,7 +223,8 @@ impl Engine {
         self.plain.get_or_init(|| {
             let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
             let words = words(self.vocabulary.len());
-            RwLock::new(Walker::new(self.network.clone(), trie, words, self.pool.clone()))
+            let walker = Walker::new(self.network.clone(), trie, words);
+            RwLock::new(walker.whole(self.pool.clone()))
         })
     }
 

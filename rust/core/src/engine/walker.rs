@@ -117,6 +117,9 @@ pub(crate) struct Walker {
     /// first needed.
     pool: Option<Arc<Pool>>,
     identities: Option<Identities>,
+    /// Whether the trie is that of a whole vocabulary: what loops then take in whole is worth
+    /// finding out.
+    is_whole: bool,
     /// Work done outside of the stepper.
     work: u64,
     pub(crate) counters: WalkCounters,
@@ -169,14 +172,8 @@ struct Bounds<'a> {
 }
 
 impl Walker {
-    /// Over a trie whose numbers are bits of rows of so many words. A pool is one of answers over
-    /// the same trie.
-    pub(crate) fn new(
-        network: Arc<Network>,
-        trie: Arc<Trie>,
-        words: usize,
-        pool: Option<Arc<Pool>>,
-    ) -> Self {
+    /// Over a trie whose numbers are bits of rows of so many words.
+    pub(crate) fn new(network: Arc<Network>, trie: Arc<Trie>, words: usize) -> Self {
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
         Self {
@@ -191,12 +188,18 @@ impl Walker {
             rows: Vec::new(),
             words,
             pending: PendingSets::new(),
-            pool,
+            pool: None,
             identities: None,
+            is_whole: false,
             work: 0,
             counters: WalkCounters::default(),
             path: Vec::new(),
         }
+    }
+
+    /// Over the trie of a whole vocabulary, with a pool of answers over it.
+    pub(crate) fn whole(self, pool: Option<Arc<Pool>>) -> Self {
+        Self { pool, is_whole: true, ..self }
     }
 
     /// Bytes held.
@@ -214,9 +217,9 @@ impl Walker {
     /// Forgets every answer.
     pub(crate) fn forget(&mut self) {
         let counters = self.counters;
-        let pool = self.pool.take();
-        *self = Self::new(self.network.clone(), self.trie.clone(), self.words, pool);
-        self.counters = counters;
+        let (pool, is_whole) = (self.pool.take(), self.is_whole);
+        let new = Self::new(self.network.clone(), self.trie.clone(), self.words);
+        *self = Self { pool, is_whole, counters, ..new };
     }
 
     /// Sets the bits of the entries that may follow a stack set of `sets`.
@@ -557,7 +560,7 @@ impl Walker {
         start: SetId,
         own: Option<u32>,
     ) -> Result<Option<(Question, SetId)>, OverBudget> {
-        if !matches!(question.under, ALONE | OWN) {
+        if !self.is_whole || !matches!(question.under, ALONE | OWN) {
             return Ok(None);
         }
         let trie = self.trie.clone();
@@ -701,7 +704,10 @@ impl Walker {
             let hot = self.hot.meet(set, alphabet.len());
             // Where all that is below is accepted, it is no matter whether the frame was popped; but
             // one that counts is the base of others, which accept less.
-            let may_skip = hot != COLD && is_said && !(counts && self.stepper.sets.has_rest(set));
+            let may_skip = self.is_whole
+                && hot != COLD
+                && is_said
+                && !(counts && self.stepper.sets.has_rest(set));
             if may_skip && trie.groups_below(node) & !self.stays(set, hot, alphabet)? == 0 {
                 found.accept(trie.entries_of(node + 1..end));
                 node = end;

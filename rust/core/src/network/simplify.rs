@@ -37,6 +37,9 @@ const MAX_WORK: u64 = 25_000_000;
 const MAX_ROUNDS: usize = 16;
 /// Rules of more states than this are never inlined.
 const LARGE: usize = 500;
+/// The same where wide rules are shared: a network for the engine, which is made for each
+/// request. Chains of rules are then inlined in pieces; calls at the end of rules cost nothing.
+const LARGE_SHARING: usize = 64;
 /// The same inside a recursive component, of which there are few and no long chains.
 const LARGE_RECURSIVE: usize = 4_000;
 /// Pairs of states after which a test for absorption gives up.
@@ -223,7 +226,11 @@ impl<'a, 'w> Rules<'a, 'w> {
         }
         let size = self.automata[b].len();
         let growth = self.uses[b].saturating_sub(1).saturating_mul(size);
-        let bound = if self.medium_left > 0 { LARGE } else { MEDIUM };
+        let bound = match self.width {
+            Some(_) => LARGE_SHARING,
+            None if self.medium_left > 0 => LARGE,
+            None => MEDIUM,
+        };
         size <= TINY || (growth <= self.budget && size <= bound)
     }
 
