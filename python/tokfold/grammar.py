@@ -214,21 +214,26 @@ class Grammar:
     def _compilable(self) -> CoreGrammar:
         """The grammar for the core to compile: automata in place of the macros that have them.
 
-        Made when first asked for, since it needs XGrammar. Rules keep their names, numbers and
+        Made when first asked for, since some need XGrammar. Rules keep their names, numbers and
         places. Two threads may both make it: what they make is the same.
 
         Raises:
-            MissingExtraError: there are such macros, and XGrammar is not installed.
+            MissingExtraError: there are macros that need XGrammar, and it is not installed.
+            LimitExceededError: the tags of a TagDispatch are too many.
             UnsupportedGrammarError: XGrammar cannot read a macro.
         """
         if self._expanded is None:
-            if self._macros:
-                require("xgrammar", "xgrammar", f"a grammar with {' and '.join(self._macros)}")
+            expanded = self._core
+            if "TagDispatch" in self._macros:
+                fields = None if self._limits is None else self._limits.as_fields()
+                expanded = expanded.with_dispatches(fields)
+            foreign = [name for name in self._macros if name != "TagDispatch"]
+            if foreign:
+                require("xgrammar", "xgrammar", f"a grammar with {' and '.join(foreign)}")
                 from tokfold.xgrammar.meanings import with_meanings
 
-                self._expanded = with_meanings(self._core)
-            else:
-                self._expanded = self._core
+                expanded = with_meanings(expanded)
+            self._expanded = expanded
         return self._expanded
 
     def __str__(self) -> str:

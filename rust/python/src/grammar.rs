@@ -91,6 +91,17 @@ impl Grammar {
         found
     }
 
+    /// The same grammar with automata in place of each TagDispatch.
+    #[pyo3(signature = (limits=None))]
+    fn with_dispatches(
+        &self,
+        py: Python<'_>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let limits = self::limits(limits)?;
+        Ok(Self { inner: detached(py, || self.inner.with_dispatches(&limits))? })
+    }
+
     /// The same grammar with automata in place of macros, by the macro's number.
     fn with_meanings(
         &self,

@@ -394,11 +394,12 @@ impl Walker {
                 answer
             }
         };
-        self.answers.insert((question, pending), answer);
-        // One walk of the whole trie is the least unit.
+        // One walk of the whole trie is the least unit. What is over the limit is not remembered,
+        // so that the same question is refused again.
         if self.bytes() > bounds.max_bytes {
             return Err(Stop::Memory);
         }
+        self.answers.insert((question, pending), answer);
         Ok(answer)
     }
 
