@@ -7,6 +7,7 @@ one representative per class (:mod:`tokfold.xgrammar`), and its answer is unfold
 
 from tokfold.bitmask import Unfolder, allocate_bitmask
 from tokfold.classes import TokenClasses, compile_classes
+from tokfold.compiler import CompilerStatistics, GrammarCompiler
 from tokfold.engine import CompiledGrammar, compile
 from tokfold.errors import (
     ArtifactError,
@@ -15,6 +16,7 @@ from tokfold.errors import (
     LimitExceededError,
     MatcherStateError,
     MissingExtraError,
+    StructuralTagError,
     TokfoldError,
     UnsupportedGrammarError,
     VocabularyError,
@@ -32,9 +34,11 @@ __version__ = "0.1.0"
 __all__ = [
     "ArtifactError",
     "CompiledGrammar",
+    "CompilerStatistics",
     "Explanation",
     "FallbackWarning",
     "Grammar",
+    "GrammarCompiler",
     "GrammarSyntaxError",
     "LimitExceededError",
     "Limits",
@@ -44,6 +48,7 @@ __all__ = [
     "MatcherStateError",
     "MissingExtraError",
     "Recognition",
+    "StructuralTagError",
     "TokenClasses",
     "TokfoldError",
     "Unfolder",

@@ -72,8 +72,9 @@ class CompiledGrammar:
     def warm(self, states: int = 1_000) -> int:
         """Make the masks that are likely to cost most ahead of time; returns how many were made.
 
-        The partial just-in-time compilation of XGrammar 2, section 3.2. Ctrl-C does not stop it;
-        it takes microseconds (with classes) or milliseconds (without) for each state.
+        The partial just-in-time compilation of XGrammar 2, section 3.2. It takes microseconds
+        (with classes) or some hundred microseconds (without) for each state; Ctrl-C is heard
+        between two.
 
         Args:
             states: how many states of the grammar's network to make, the costliest first. One
@@ -111,7 +112,8 @@ class CompiledGrammar:
         """What all masks cost so far.
 
         ``masks``; ``sets_visited``, the Earley items looked at; ``memo_hits`` and
-        ``memo_misses`` of their answers; ``memo_shared``, misses that the pool had; ``trie_nodes`` entered to make the missing ones; ``bytes_held``.
+        ``memo_misses`` of their answers; ``memo_shared``, misses that the pool had;
+        ``trie_nodes`` entered to make the missing ones; ``bytes_held``.
         """
         return {**self._core.counters(), "bytes_held": self._core.bytes_held}
 

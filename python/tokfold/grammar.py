@@ -6,15 +6,19 @@ import codecs
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tokfold import _core
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._extras import require, xgrammar_reason
 from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
 from tokfold.limits import Limits
+
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammar"]
 
@@ -164,13 +168,38 @@ class Grammar:
         return cls._converted("from_lark", text, **options)
 
     @classmethod
-    def from_structural_tag(cls, tag: object, **options: Any) -> Grammar:
-        """The grammar of a structural tag, by XGrammar's own converter.
+    def from_structural_tag(cls, tag: object, vocabulary: Vocabulary | None = None) -> Grammar:
+        """The grammar of a structural tag, with XGrammar's meaning.
+
+        Schemas and patterns in it are converted once, by XGrammar's converters, and remembered
+        by their content: see :mod:`tokfold.structural_tags`.
+
+        Args:
+            tag: a structural tag, as JSON text, as a value, or as XGrammar's own object.
+            vocabulary: where token strings are looked up, in tags with token formats.
 
         Raises:
-            UnsupportedGrammarError: the converter refuses it.
+            StructuralTagError: it is no structural tag; says which part and why.
+            UnsupportedGrammarError: a part cannot be expressed.
+            MissingExtraError: there are schemas or patterns, and XGrammar is not installed.
         """
-        return cls._converted("from_structural_tag", tag, **options)
+        from tokfold.structural_tags import assemble
+
+        return assemble(tag, vocabulary)
+
+    @classmethod
+    def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
+        """The grammar of a text in which the names of ``parts`` are rules defined elsewhere.
+
+        Lookahead is implied, in the text and in the parts.
+        """
+        stubs = "".join(f'{name} ::= "-"\n' for name in parts)
+        self = cls.from_ebnf(f"{text}\n{stubs}", lookahead="implied")
+        if parts:
+            self._core = self._core.composed(
+                [(name, part._core) for name, part in parts.items()], None
+            )
+        return self
 
     @classmethod
     def _converted(cls, converter: str, source: object, **options: Any) -> Grammar:

@@ -11,11 +11,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 use tokfold_core::classes::TokenClasses;
 use tokfold_core::engine::{self, Accept, EngineLimits, StopRule};
 use tokfold_core::error::Error;
 use tokfold_core::network::{Network, NetworkOptions, WIDE};
 use tokfold_core::work::Work;
+
+/// Between two looks for Ctrl-C: each waits for the interpreter.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 /// Limits from a mapping of field names, those of the grammar left out.
 fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
@@ -67,10 +71,25 @@ impl Engine {
         };
         let limits = self::engine_limits(engine_limits)?;
         let mut reporter = Reporter::new(None);
+        let milliseconds = limits.max_call_milliseconds;
+        let end = Instant::now().checked_add(Duration::from_millis(milliseconds));
+        let mut is_late = false;
         let network = py.detach(|| {
-            let mut go_on = || reporter.report(0, 1);
+            let mut go_on = || {
+                is_late = end.is_some_and(|end| Instant::now() > end);
+                !is_late && reporter.report(0, 1)
+            };
             let work = Work::new(&options.limits, &mut go_on);
             Network::make(&grammar.inner, &options, &work)
+        });
+        let network = network.map_err(|error| match error {
+            Error::Cancelled if is_late => Error::Limit {
+                limit: "max_call_milliseconds",
+                value: milliseconds,
+                message: "the grammar takes longer to compile; simplify it or raise the limit"
+                    .into(),
+            },
+            error => error,
         });
         let network = Arc::new(reporter.finish(py, network)?);
         let (trie, vocabulary) = (vocabulary.trie.clone(), vocabulary.inner.clone());
@@ -98,7 +117,19 @@ impl Engine {
     fn warm(&self, py: Python<'_>, count: usize, switch: &Switch) -> PyResult<usize> {
         let on = switch.on.clone();
         let check = || if on.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) };
-        detached(py, || self.inner.warm(count, &check))
+        // Signals are looked at between two answers, when no lock is held: whoever waits for the
+        // interpreter may hold one.
+        let mut reporter = Reporter::new(None);
+        let mut asked = Instant::now();
+        let mut go_on = || {
+            let is_time = asked.elapsed() > BETWEEN_SIGNALS;
+            if is_time {
+                asked = Instant::now();
+            }
+            !is_time || reporter.report(0, 1)
+        };
+        let made = py.detach(|| self.inner.warm(count, &check, &mut go_on));
+        reporter.finish(py, made)
     }
 
     /// Forgets every answer: for measuring what masks cost at first sight.

@@ -1,9 +1,10 @@
 //! `tokfold._core.Grammar`.
 
-use crate::boundary::{detached, misuse};
+use crate::boundary::{detached, misuse, raise};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::HashMap;
+use tokfold_core::error::Error;
 use tokfold_core::grammar::{CallEdge, Callee, Described, Expr};
 use tokfold_core::ids::ExprId;
 use tokfold_core::limits::Limits;
@@ -89,6 +90,32 @@ impl Grammar {
             }
         }
         found
+    }
+
+    /// The grammar in which some rules are the roots of other grammars.
+    fn composed(
+        &self,
+        py: Python<'_>,
+        parts: Vec<(String, PyRef<'_, Grammar>)>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let limits = self::limits(limits)?;
+        let mut found = Vec::with_capacity(parts.len());
+        let mut size = self.inner.rules().len();
+        for (name, part) in &parts {
+            let rule = self.inner.rule_named(name);
+            let rule = rule.ok_or_else(|| misuse(format!("no rule is named {name:?}")))?;
+            size += part.inner.rules().len();
+            found.push((rule, &part.inner));
+        }
+        if size > limits.max_rules {
+            let message = "the parts have more rules together; use fewer, or raise the limit";
+            let value = limits.max_rules as u64;
+            let error = Error::Limit { limit: "max_rules", value, message: message.into() };
+            return Err(raise(py, &error));
+        }
+        let inner = py.detach(|| self.inner.composed(&found));
+        Ok(Self { inner })
     }
 
     /// The same grammar with automata in place of each TagDispatch.

@@ -200,8 +200,14 @@ impl Engine {
     /// section 3.2); returns how many were made. With classes, over their representatives.
     ///
     /// # Errors
-    /// What `check` says. Limits are none: an answer that takes too much is not made.
-    pub fn warm(&self, count: usize, check: &dyn Fn() -> Result<()>) -> Result<usize> {
+    /// What `check` says, and [`Error::Cancelled`] when `go_on`, which is asked between two
+    /// answers, says no. Limits are none: an answer that takes too much is not made.
+    pub fn warm(
+        &self,
+        count: usize,
+        check: &dyn Fn() -> Result<()>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<usize> {
         let walker = match self.folded.get() {
             Some(folded) => &folded.walker,
             None => self.plain(),
@@ -209,6 +215,9 @@ impl Engine {
         let costs = read(walker).costs();
         let mut made = 0;
         for frame in costs.into_iter().take(count) {
+            if !go_on() {
+                return Err(Error::Cancelled);
+            }
             // The lock is taken anew each time: requests come first.
             match write(walker).warm(frame, self.allowance(), check) {
                 Ok(fresh) => made += usize::from(fresh),

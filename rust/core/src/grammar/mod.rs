@@ -8,6 +8,7 @@
 
 mod automaton;
 mod charset;
+mod compose;
 mod dispatch;
 
 pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Meaning};
