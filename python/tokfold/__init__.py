@@ -5,6 +5,7 @@ the vocabulary into classes of tokens that the grammar cannot tell apart; an eng
 one representative per class (:mod:`tokfold.xgrammar`), and its answer is unfolded by a gather.
 """
 
+from tokfold.batch import accept_token_batch, fill_bitmask_batch, rollback_batch
 from tokfold.bitmask import Unfolder, allocate_bitmask
 from tokfold.classes import TokenClasses, compile_classes
 from tokfold.compiler import CompilerStatistics, GrammarCompiler
@@ -24,7 +25,7 @@ from tokfold.errors import (
 from tokfold.explanation import Explanation
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
-from tokfold.matcher import Matcher, MatcherState, fill_bitmask_batch
+from tokfold.matcher import Matcher, MatcherState
 from tokfold.pool import MaskPool
 from tokfold.recognition import Recognition, recognize
 from tokfold.vocabulary import Vocabulary
@@ -55,9 +56,11 @@ __all__ = [
     "UnsupportedGrammarError",
     "Vocabulary",
     "VocabularyError",
+    "accept_token_batch",
     "allocate_bitmask",
     "compile",
     "compile_classes",
     "fill_bitmask_batch",
     "recognize",
+    "rollback_batch",
 ]

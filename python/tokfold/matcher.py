@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import operator
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from tokfold.errors import MatcherStateError, VocabularyError
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
 
-__all__ = ["Matcher", "MatcherState", "fill_bitmask_batch"]
+__all__ = ["Matcher", "MatcherState"]
 
 MAX_FORCED_BYTES = 4_096
 _MAGIC = b"tokfold state 1\n"
@@ -170,6 +169,44 @@ class Matcher:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
         return self._core.accept_bytes(text.encode())
 
+    def accept_tokens(self, token_ids: Sequence[int]) -> int:
+        """Read the longest prefix of some tokens that can follow, each as a step; how many.
+
+        Raises:
+            As :meth:`accept_token`; nothing has changed then.
+        """
+        return self._core.accept_prefix([self._id(self.compiled, i) for i in token_ids])
+
+    def fill_bitmask_draft(
+        self,
+        token_ids: Sequence[int],
+        bitmask: npt.NDArray[np.int32],
+        parents: Sequence[int] | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Write the rows of all nodes of a tree of draft tokens; the matcher stays where it is.
+
+        Row 0 is what may come next; row ``i + 1`` what may come after node ``i``. The row of a node
+        that is not allowed, or that ends the text, is empty.
+
+        Args:
+            token_ids: the token of each node.
+            bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))`` with a row more than nodes.
+            parents: the node before each node, which stands before it; -1 for the matcher's place.
+                By default the tokens are a chain.
+
+        Returns:
+            bool, shape ``(len(token_ids),)``: whether each token is allowed where it stands.
+
+        Raises:
+            VocabularyError, MatcherStateError, LimitExceededError: as :meth:`accept_token`. The
+                rows then mean nothing.
+            ValueError: the bitmask has too few rows, or there are not as many parents as tokens.
+        """
+        ids = [self._id(self.compiled, token_id) for token_id in token_ids]
+        before = range(-1, len(ids) - 1) if parents is None else parents
+        nodes = [min(max(operator.index(node), -1), len(ids)) for node in before]
+        return np.array(self._core.fill_draft(nodes, ids, bitmask), dtype=np.bool_)
+
     def rollback(self, count: int = 1) -> None:
         """Take back the last steps, over a stop token too. Costs the same for any number.
 
@@ -308,37 +345,3 @@ class Matcher:
 
     def __repr__(self) -> str:
         return f"<Matcher after {self.num_steps} steps>"
-
-
-def fill_bitmask_batch(
-    matchers: Sequence[Matcher],
-    bitmask: npt.NDArray[np.int32],
-    rows: Sequence[int] | None = None,
-    threads: int | None = None,
-) -> npt.NDArray[np.bool_]:
-    """Write the rows of many matchers, without the GIL.
-
-    Args:
-        matchers: the matchers, over vocabularies of one size; none twice.
-        bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))``.
-        rows: the row of each matcher; by default 0, 1, 2 and so on.
-        threads: how many to use; by default one for each 16 matchers, at most one for each CPU.
-
-    Returns:
-        bool, shape ``(len(matchers),)``: False where every token is allowed.
-
-    Raises:
-        As :meth:`Matcher.fill_bitmask`, for the first matcher that does. Rows then mean nothing.
-    """
-    places = list(range(len(matchers)) if rows is None else rows)
-    if len(places) != len(matchers):
-        raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
-    for place in places:
-        if not 0 <= place < 1 << 63:
-            raise ValueError(f"the bitmask has no row {place}")
-    if threads is None:
-        threads = min(os.cpu_count() or 1, (len(matchers) + 15) // 16)
-    if threads < 0:
-        raise ValueError(f"threads must be 0 or more, not {threads}")
-    cores = [matcher._core for matcher in matchers]
-    return np.array(_core.fill_batch(cores, bitmask, places, threads), dtype=np.bool_)

@@ -9,6 +9,7 @@ use numpy::{PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUnt
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -264,29 +265,81 @@ pub(crate) fn fill_batch(
                 }
             }
         }
-        let size = work.len().div_ceil(threads.max(1)).max(1);
-        let fill = |part: &mut [(&engine::Matcher, &mut [i32])]| {
-            part.iter_mut().map(|(matcher, row)| matcher.fill(row)).collect::<Vec<_>>()
-        };
-        let results: Vec<_> = py.detach(|| {
-            if threads <= 1 {
-                return fill(&mut work);
-            }
-            std::thread::scope(|scope| {
-                let parts: Vec<_> =
-                    work.chunks_mut(size).map(|part| scope.spawn(move || fill(part))).collect();
-                let joined = parts.into_iter().map(|part| part.join());
-                joined
-                    .flat_map(|part| {
-                        part.unwrap_or_else(|_| {
-                            vec![Err(Error::State("a thread of the batch failed inside".into()))]
-                        })
-                    })
-                    .collect()
-            })
-        });
+        let fill = |(matcher, row): &mut (&engine::Matcher, &mut [i32])| matcher.fill(row);
+        let results: Vec<_> = py.detach(|| match threads {
+            0 | 1 => Ok(work.iter_mut().map(fill).collect()),
+            _ => crate::threads::with(threads, || work.par_iter_mut().map(fill).collect()),
+        })?;
         results.into_iter().map(|result| result.map_err(|error| raise(py, &error))).collect()
     })
+}
+
+/// What each of many matchers does, in threads, with the interpreter free.
+fn each<T: Send>(
+    py: Python<'_>,
+    matchers: &[PyRef<'_, Matcher>],
+    threads: usize,
+    act: impl Fn(usize, &mut engine::Matcher) -> Result<T, Error> + Sync,
+) -> PyResult<Vec<Result<T, Error>>> {
+    let mut guards = Vec::with_capacity(matchers.len());
+    for matcher in matchers {
+        guards.push(matcher.own(py)?);
+    }
+    let mut all: Vec<&mut engine::Matcher> = guards.iter_mut().map(|guard| &mut **guard).collect();
+    let act = |(index, matcher): (usize, &mut &mut engine::Matcher)| act(index, matcher);
+    py.detach(|| match threads {
+        0 | 1 => Ok(all.iter_mut().enumerate().map(act).collect()),
+        _ => crate::threads::with(threads, || all.par_iter_mut().enumerate().map(act).collect()),
+    })
+}
+
+/// Accepts a token in each of many matchers; for each, whether it was taken. Where one raises, no
+/// matcher has moved.
+#[pyfunction]
+pub(crate) fn accept_batch(
+    py: Python<'_>,
+    matchers: Vec<PyRef<'_, Matcher>>,
+    tokens: Vec<u32>,
+    threads: usize,
+) -> PyResult<Vec<bool>> {
+    if tokens.len() != matchers.len() {
+        return Err(misuse("as many tokens as matchers are needed"));
+    }
+    let accepted =
+        each(py, &matchers, threads, |index, matcher| matcher.accept_token(tokens[index]))?;
+    if let Some(error) = accepted.iter().find_map(|accept| accept.as_ref().err()) {
+        let error = raise(py, error);
+        each(py, &matchers, 1, |index, matcher| match accepted[index] {
+            Ok(Accept::Taken) => matcher.rollback(1),
+            _ => Ok(()),
+        })?;
+        return Err(error);
+    }
+    Ok(accepted.into_iter().map(|accept| matches!(accept, Ok(Accept::Taken))).collect())
+}
+
+/// Takes back steps of each of many matchers. Where one has fewer, no matcher has moved.
+#[pyfunction]
+pub(crate) fn rollback_batch(
+    py: Python<'_>,
+    matchers: Vec<PyRef<'_, Matcher>>,
+    counts: Vec<usize>,
+    threads: usize,
+) -> PyResult<()> {
+    if counts.len() != matchers.len() {
+        return Err(misuse("as many counts as matchers are needed"));
+    }
+    for (matcher, &count) in matchers.iter().zip(&counts) {
+        let steps = matcher.own(py)?.steps();
+        if count > steps {
+            return Err(raise(
+                py,
+                &Error::State(format!("{count} steps cannot be taken back: {steps} were accepted")),
+            ));
+        }
+    }
+    let done = each(py, &matchers, threads, |index, matcher| matcher.rollback(counts[index]))?;
+    done.into_iter().try_for_each(|done| done.map_err(|error| raise(py, &error)))
 }
 
 #[pyclass(frozen, module = "tokfold._core")]
@@ -358,6 +411,39 @@ impl Matcher {
         let mut matcher = self.own(py)?;
         let accept = matcher.accept_token(id).map_err(|error| raise(py, &error))?;
         Ok(accept == Accept::Taken)
+    }
+
+    /// Fills a row for the state and one for each node of a tree of draft tokens.
+    fn fill_draft(
+        &self,
+        py: Python<'_>,
+        parents: Vec<i64>,
+        tokens: Vec<u32>,
+        bitmask: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<bool>> {
+        let matcher = self.own(py)?;
+        if parents.len() != tokens.len() {
+            return Err(misuse("as many parents as tokens are needed"));
+        }
+        let words = matcher.engine().vocabulary().len().div_ceil(32);
+        with_rows(bitmask, words, |rows| {
+            let (count, needed) = (rows.len() / words, tokens.len() + 1);
+            let Some(rows) = rows.get_mut(..needed * words) else {
+                return Err(misuse(format!(
+                    "the bitmask has {count} rows, and the draft needs {needed}: one for the \
+                     state and one for each token"
+                )));
+            };
+            let matcher = &*matcher;
+            py.detach(|| matcher.fill_draft(&parents, &tokens, rows))
+                .map_err(|error| raise(py, &error))
+        })
+    }
+
+    fn accept_prefix(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
+        let mut guard = self.own(py)?;
+        let matcher = &mut *guard;
+        py.detach(|| matcher.accept_prefix(&tokens)).map_err(|error| raise(py, &error))
     }
 
     fn accept_bytes(&self, py: Python<'_>, data: &[u8]) -> PyResult<bool> {

@@ -8,16 +8,17 @@ mod grammar;
 mod mask;
 mod pool;
 mod recognizer;
+mod threads;
 mod vocabulary;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+#[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
     use super::classes::compile_classes;
     #[pymodule_export]
-    use super::engine::{Engine, Matcher, Switch, fill_batch};
+    use super::engine::{Engine, Matcher, Switch, accept_batch, fill_batch, rollback_batch};
     #[pymodule_export]
     use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]

@@ -143,17 +143,24 @@ impl Matcher {
     /// # Panics
     /// If the row has not exactly the words of the vocabulary.
     pub fn fill(&self, row: &mut [i32]) -> Result<bool> {
+        assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
+        let family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        let check = self.clock();
+        check()?;
+        self.fill_at(&family, family.step(self.at).set, &check, row)
+    }
+
+    fn fill_at(
+        &self,
+        family: &Family,
+        set: SetId,
+        check: &dyn Fn() -> Result<()>,
+        row: &mut [i32],
+    ) -> Result<bool> {
         let size = self.engine.vocabulary.len();
-        assert_eq!(row.len(), words(size), "words of a row");
-        let accepting = {
-            let family = lock(&self.family);
-            self.refuse_ended(&family)?;
-            let set = family.step(self.at).set;
-            let check = self.clock();
-            check()?;
-            self.engine.mask(&family.stepper.sets, set, &check, row)?;
-            family.stepper.sets.has_rest(set)
-        };
+        self.engine.mask(&family.stepper.sets, set, check, row)?;
+        let accepting = family.stepper.sets.has_rest(set);
         for &id in self.stop_ids() {
             let bit = 1 << (id & 31);
             if accepting {
@@ -166,6 +173,97 @@ impl Matcher {
         let rest = (1u32 << (size % 32)) - 1;
         Ok(row[..full].iter().any(|&word| word != -1)
             || row.get(full).is_some_and(|&word| word as u32 & rest != rest))
+    }
+
+    /// Writes the rows of all nodes of a tree of draft tokens: the first for the state as it is, then
+    /// one for each node, of what may follow it. Says of each node whether its token is allowed; the
+    /// row of one that is not, or that ends the text, is empty. The state stays as it is.
+    ///
+    /// `parents[i]` is the node before node `i`, less than `i`, or negative for the state itself.
+    ///
+    /// # Errors
+    /// Those of [`Self::fill`], and [`Error::State`] for a parent that is no node before,
+    /// [`Error::Vocabulary`] for an id that is none. The rows then mean nothing.
+    ///
+    /// # Panics
+    /// If there are not exactly the rows of the tree.
+    pub fn fill_draft(
+        &self,
+        parents: &[i64],
+        tokens: &[u32],
+        rows: &mut [i32],
+    ) -> Result<Vec<bool>> {
+        let size = self.engine.vocabulary.len();
+        assert_eq!(rows.len(), words(size) * (tokens.len() + 1), "words of the rows");
+        assert_eq!(parents.len(), tokens.len(), "a parent for each node");
+        let mut family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        // Where the text goes on after each node, if it does.
+        let mut sets: Vec<Option<SetId>> = vec![Some(family.step(self.at).set)];
+        let mut allowed = Vec::with_capacity(tokens.len());
+        for (node, (&parent, &token)) in parents.iter().zip(tokens).enumerate() {
+            let parent = match usize::try_from(parent) {
+                Err(_) => 0,
+                Ok(parent) if parent < node => parent + 1,
+                Ok(parent) => {
+                    return Err(Error::State(format!(
+                        "node {node} of the draft follows node {parent}, which does not stand before it"
+                    )));
+                }
+            };
+            if token as usize >= size {
+                return Err(Error::Vocabulary(format!(
+                    "token {token} is outside the vocabulary of {size} tokens"
+                )));
+            }
+            let (set, is_allowed) = match sets[parent] {
+                None => (None, false),
+                Some(before) if self.stop_ids().binary_search(&token).is_ok() => {
+                    (None, family.stepper.sets.has_rest(before))
+                }
+                Some(_) if !self.engine.vocabulary.is_textual(token) => (None, false),
+                Some(before) => {
+                    let bytes = self.engine.vocabulary.bytes(token);
+                    let (set, _) = self.advance(&mut family, before, bytes)?;
+                    let ends = self.stops.when_complete && family.stepper.sets.has_rest(set);
+                    ((set != NONE && !ends).then_some(set), set != NONE)
+                }
+            };
+            sets.push(set);
+            allowed.push(is_allowed);
+        }
+        let check = self.clock();
+        for (set, row) in sets.into_iter().zip(rows.chunks_exact_mut(words(size))) {
+            check()?;
+            match set {
+                None => row.fill(0),
+                Some(set) => {
+                    self.fill_at(&family, set, &check, row)?;
+                }
+            }
+        }
+        Ok(allowed)
+    }
+
+    /// Accepts tokens as long as they are allowed; returns how many.
+    ///
+    /// # Errors
+    /// Those of [`Self::accept_token`], for the first token that has one: none was accepted then.
+    pub fn accept_prefix(&mut self, tokens: &[u32]) -> Result<usize> {
+        for (count, &token) in tokens.iter().enumerate() {
+            if self.is_terminated() {
+                return Ok(count);
+            }
+            match self.accept_token(token) {
+                Ok(Accept::Taken) => {}
+                Ok(Accept::Refused) => return Ok(count),
+                Err(error) => {
+                    self.rollback(count)?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(tokens.len())
     }
 
     /// Accepts a token.

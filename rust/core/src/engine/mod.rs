@@ -264,7 +264,6 @@ impl Engine {
         check: Check<'_>,
         bits: &mut [i32],
     ) -> Result<()> {
-        bits.fill(0);
         let mut counters = WalkCounters::default();
         if read(walker).mask_again(sets, set, &mut counters, bits) {
             self.quick.masks.fetch_add(counters.masks, Ordering::Relaxed);

@@ -275,7 +275,8 @@ impl Walker {
         Bounds { limit, max_bytes: allowance.bytes, check }
     }
 
-    /// The same where every answer is there; else false, and the bits are to be thrown away.
+    /// The same where every answer is there, over whatever the bits were before; else false, and
+    /// the bits are to be thrown away.
     pub(crate) fn mask_again(
         &self,
         sets: &StackSets,
@@ -284,13 +285,27 @@ impl Walker {
         bits: &mut [i32],
     ) -> bool {
         let way = Way::new(&self.network, sets, set);
+        let mut is_blank = false;
         let walked: Result<(), ()> = way.walk(|question, pending| {
             counters.visits += 1;
             let answer = self.answers.get(&(self.like(question), pending)).ok_or(())?;
             counters.hits += 1;
-            self.write(answer.accepted, bits);
+            // A row that comes first is written over what was there: most masks are one row.
+            match answer.accepted {
+                Accepted::Row(row) if !is_blank => bits.copy_from_slice(&self.rows[row as usize]),
+                accepted => {
+                    if !is_blank {
+                        bits.fill(0);
+                    }
+                    self.write(accepted, bits);
+                }
+            }
+            is_blank = true;
             Ok(answer.pending)
         });
+        if !is_blank {
+            bits.fill(0);
+        }
         counters.masks += u64::from(walked == Ok(()));
         walked == Ok(())
     }

@@ -1,0 +1,109 @@
+"""Many matchers at once, in threads that are made once and with the GIL released."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold import _core
+from tokfold.errors import MatcherStateError
+from tokfold.matcher import Matcher
+
+__all__ = ["accept_token_batch", "fill_bitmask_batch", "rollback_batch"]
+
+MATCHERS_PER_THREAD = 16
+"""A warm mask takes a microsecond or two, as long as it takes to hand work to a thread."""
+
+
+def fill_bitmask_batch(
+    matchers: Sequence[Matcher],
+    bitmask: npt.NDArray[np.int32],
+    rows: Sequence[int] | None = None,
+    threads: int | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Write the rows of many matchers, without the GIL.
+
+    Args:
+        matchers: the matchers, over vocabularies of one size; none twice.
+        bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))``.
+        rows: the row of each matcher; by default 0, 1, 2 and so on.
+        threads: how many to use; by default one for each 16 matchers, at most one for each CPU.
+
+    Returns:
+        bool, shape ``(len(matchers),)``: False where every token is allowed.
+
+    Raises:
+        As :meth:`Matcher.fill_bitmask`, for the first matcher that does. Rows then mean nothing.
+    """
+    places = list(range(len(matchers)) if rows is None else rows)
+    if len(places) != len(matchers):
+        raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
+    for place in places:
+        if not 0 <= place < 1 << 63:
+            raise ValueError(f"the bitmask has no row {place}")
+    cores = [matcher._core for matcher in matchers]
+    filled = _core.fill_batch(cores, bitmask, places, _threads(threads, len(matchers)))
+    return np.array(filled, dtype=np.bool_)
+
+
+def accept_token_batch(
+    matchers: Sequence[Matcher], token_ids: Sequence[int], threads: int | None = None
+) -> npt.NDArray[np.bool_]:
+    """Read a token with each of many matchers, without the GIL.
+
+    Args:
+        matchers: the matchers; none twice.
+        token_ids: the token of each.
+        threads: as for :func:`fill_bitmask_batch`.
+
+    Returns:
+        bool, shape ``(len(matchers),)``: False where the token cannot follow, and that matcher is
+        as it was.
+
+    Raises:
+        As :meth:`Matcher.accept_token`, for the first matcher that does; no matcher has moved.
+    """
+    if len(token_ids) != len(matchers):
+        raise ValueError(f"{len(matchers)} matchers, but {len(token_ids)} tokens")
+    pairs = zip(matchers, token_ids, strict=True)
+    ids = [matcher._id(matcher.compiled, token_id) for matcher, token_id in pairs]
+    cores = [matcher._core for matcher in matchers]
+    accepted = _core.accept_batch(cores, ids, _threads(threads, len(matchers)))
+    return np.array(accepted, dtype=np.bool_)
+
+
+def rollback_batch(
+    matchers: Sequence[Matcher], counts: Sequence[int], threads: int | None = None
+) -> None:
+    """Take back steps of each of many matchers, without the GIL.
+
+    Args:
+        matchers: the matchers; none twice.
+        counts: the number of steps of each.
+        threads: as for :func:`fill_bitmask_batch`.
+
+    Raises:
+        MatcherStateError: one has fewer steps; no matcher has moved.
+    """
+    if len(counts) != len(matchers):
+        raise ValueError(f"{len(matchers)} matchers, but {len(counts)} counts")
+    for matcher, count in zip(matchers, counts, strict=True):
+        if count < 0:
+            raise ValueError(f"count must be 0 or more, not {count}")
+        if count > matcher.num_steps:
+            raise MatcherStateError(
+                f"{count} steps cannot be taken back: {matcher.num_steps} were accepted"
+            )
+    cores = [matcher._core for matcher in matchers]
+    _core.rollback_batch(cores, list(counts), _threads(threads, len(matchers)))
+
+
+def _threads(threads: int | None, count: int) -> int:
+    if threads is None:
+        return min(os.cpu_count() or 1, -(-count // MATCHERS_PER_THREAD))
+    if threads < 0:
+        raise ValueError(f"threads must be 0 or more, not {threads}")
+    return threads

@@ -1,0 +1,170 @@
+"""Batches and drafts: the same bits as one by one, whatever the threads; refused calls undo."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import tokfold
+
+TOKENS = [bytes([b]) for b in b"[]{}ab,:1"] + [b"[[", b"]]", b"ab", b"a,", b"],", b"</s>"]
+STOP = len(TOKENS) - 1
+TEXT = 'root ::= "[" (item ("," item)*)? "]"\nitem ::= root | "a" "b"* | "1"'
+
+
+@pytest.fixture(scope="module", params=["never", "now"])
+def compiled(request: pytest.FixtureRequest) -> tokfold.CompiledGrammar:
+    vocabulary = tokfold.Vocabulary(TOKENS, stop_token_ids=[STOP])
+    return tokfold.compile(tokfold.Grammar.from_ebnf(TEXT), vocabulary, classes=request.param)
+
+
+def allowed(row: np.ndarray) -> list[int]:
+    return [i for i in range(len(TOKENS)) if row[i // 32] >> (i % 32) & 1]
+
+
+def walked(compiled: tokfold.CompiledGrammar, seed: int, steps: int) -> tokfold.Matcher:
+    """A matcher after some random steps, and never at the end."""
+    draw, matcher = random.Random(seed), tokfold.Matcher(compiled)
+    row = tokfold.allocate_bitmask(1, len(TOKENS))
+    for _ in range(steps):
+        matcher.fill_bitmask(row)
+        choices = [token for token in allowed(row[0]) if token != STOP]
+        if not choices:
+            break
+        matcher.accept_token(draw.choice(choices))
+    return matcher
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 5, 300])
+def test_batches_do_what_each_does(compiled, threads):
+    draw = random.Random(threads)
+    matchers = [walked(compiled, seed, seed % 7) for seed in range(70)]
+    single = [matcher.fork() for matcher in matchers]
+    for _ in range(3):
+        rows = tokfold.allocate_bitmask(len(matchers), len(TOKENS))
+        one = tokfold.allocate_bitmask(len(matchers), len(TOKENS))
+        said = tokfold.fill_bitmask_batch(matchers, rows, threads=threads)
+        assert said.tolist() == [m.fill_bitmask(one, i) for i, m in enumerate(single)]
+        assert np.array_equal(rows, one)
+        tokens = [draw.randrange(STOP) for _ in matchers]
+        taken = tokfold.accept_token_batch(matchers, tokens, threads)
+        assert taken.tolist() == [m.accept_token(t) for m, t in zip(single, tokens, strict=True)]
+        assert any(taken)
+        assert not all(taken)
+        counts = [draw.randint(0, min(2, m.num_steps)) for m in matchers]
+        tokfold.rollback_batch(matchers, counts, threads)
+        for matcher, count in zip(single, counts, strict=True):
+            matcher.rollback(count)
+        assert [m.state for m in matchers] == [m.state for m in single]
+        assert [m.text for m in matchers] == [m.text for m in single]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_batch_that_raises_moves_nobody(compiled, threads):
+    matchers = [walked(compiled, seed, 3) for seed in range(40)]
+    ended = tokfold.Matcher(compiled)
+    assert ended.accept_tokens([0, 1, STOP]) == 3
+    matchers.insert(17, ended)
+    before = [(m.state, m.num_steps) for m in matchers]
+    with pytest.raises(tokfold.MatcherStateError, match="ended"):
+        tokfold.accept_token_batch(matchers, [0] * len(matchers), threads)
+    assert [(m.state, m.num_steps) for m in matchers] == before
+    with pytest.raises(tokfold.MatcherStateError, match="cannot be taken back"):
+        tokfold.rollback_batch(matchers, [1] * 40 + [99], threads)
+    assert [(m.state, m.num_steps) for m in matchers] == before
+    with pytest.raises(tokfold.MatcherStateError, match="in use"):
+        tokfold.accept_token_batch([matchers[0], matchers[0]], [0, 0], threads)
+    with pytest.raises(tokfold.VocabularyError, match="outside"):
+        tokfold.accept_token_batch(matchers[:1], [len(TOKENS)], threads)
+    for call in (
+        lambda: tokfold.accept_token_batch(matchers, [0], threads),
+        lambda: tokfold.rollback_batch(matchers, [0], threads),
+        lambda: tokfold.rollback_batch(matchers[:1], [-1], threads),
+        lambda: tokfold.rollback_batch(matchers[:1], [0], -1),
+    ):
+        with pytest.raises(ValueError, match=r"matchers, but|must be 0 or more"):
+            call()
+    assert [(m.state, m.num_steps) for m in matchers] == before
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drafts_are_forks(compiled, seed):
+    """Every node's row is that of a fork that went there."""
+    draw, matcher = random.Random(seed), walked(compiled, seed, seed % 5)
+    count = draw.randint(0, 25)
+    tokens = [draw.randrange(len(TOKENS)) for _ in range(count)]
+    parents = [draw.randint(-1, node - 1) for node in range(count)]
+    rows = np.full((count + 3, 1), 0x5A5A5A5A, dtype=np.int32)
+    before = (matcher.state, matcher.num_steps, matcher.text)
+    said = matcher.fill_bitmask_draft(tokens, rows, parents)
+    assert (matcher.state, matcher.num_steps, matcher.text) == before
+    forks: list[tokfold.Matcher | None] = []
+    one = tokfold.allocate_bitmask(1, len(TOKENS))
+    matcher.fill_bitmask(one)
+    assert np.array_equal(rows[0], one[0])
+    for node, (parent, token) in enumerate(zip(parents, tokens, strict=True)):
+        base = matcher if parent < 0 else forks[parent]
+        fork = base.fork() if base is not None and not base.is_terminated else None
+        taken = fork is not None and fork.accept_token(token)
+        forks.append(fork if taken else None)
+        assert said[node] == taken
+        if taken and not fork.is_terminated:
+            fork.fill_bitmask(one)
+            assert np.array_equal(rows[node + 1], one[0])
+        else:
+            assert not rows[node + 1].any()
+    assert (rows[count + 1 :] == 0x5A5A5A5A).all(), "rows past the draft were written"
+
+
+def test_a_draft_is_a_chain_by_default(compiled):
+    matcher = tokfold.Matcher(compiled)
+    rows = tokfold.allocate_bitmask(4, len(TOKENS))
+    assert matcher.fill_bitmask_draft([0, 4, 4], rows).tolist() == [True, True, False]
+    assert matcher.accept_tokens([0, 4, 4, 1]) == 2
+    assert matcher.text == b"[a"
+    assert matcher.accept_tokens([]) == 0
+    assert matcher.accept_tokens([1, STOP, 0]) == 2
+    assert matcher.is_terminated
+
+
+def test_bad_drafts_are_named(compiled):
+    matcher = walked(compiled, 1, 3)
+    before = (matcher.state, matcher.num_steps)
+    rows = tokfold.allocate_bitmask(3, len(TOKENS))
+    with pytest.raises(ValueError, match="needs 4"):
+        matcher.fill_bitmask_draft([0, 0, 0], rows)
+    with pytest.raises(ValueError, match="as many parents"):
+        matcher.fill_bitmask_draft([0, 0], rows, [-1])
+    with pytest.raises(tokfold.VocabularyError, match="outside"):
+        matcher.fill_bitmask_draft([len(TOKENS)], rows)
+    for parents in ([0, 0], [-1, 1], [-1, 10**30]):
+        with pytest.raises(tokfold.MatcherStateError, match="does not stand before"):
+            matcher.fill_bitmask_draft([0, 0], rows, parents)
+    with pytest.raises(tokfold.VocabularyError, match="outside"):
+        matcher.accept_tokens([0, 10**12])
+    assert (matcher.state, matcher.num_steps) == before
+
+
+def test_an_error_in_a_chain_takes_nothing(compiled):
+    """What was accepted before the token that raises is taken back."""
+    text = 'root ::= "[" "[" "[" many\nmany ::= "a" | many many | "b" many* "1"'
+    grammar = tokfold.Grammar.from_ebnf(text)
+    chain = [0, 0, 0] + [4, 4, 5, 4, 5, 4, 4, 8] * 3
+    late = 0
+    for work in range(1, 60):
+        limits = tokfold.Limits(max_accept_work=work)
+        tight = tokfold.compile(grammar, compiled.vocabulary, limits, classes="never")
+        try:
+            matcher, single = tokfold.Matcher(tight), tokfold.Matcher(tight)
+            for token in chain:
+                assert single.accept_token(token)
+        except tokfold.LimitExceededError:
+            late += single.num_steps > 0
+            with pytest.raises(tokfold.LimitExceededError):
+                matcher.accept_tokens(chain)
+            assert matcher.num_steps == 0
+            assert matcher.text == b""
+        else:
+            assert matcher.accept_tokens(chain) == len(chain)
+    assert late, "no limit was reached in the middle"
