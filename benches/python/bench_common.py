@@ -173,15 +173,18 @@ class TokfoldEngine:
             self.arguments["limits"] = tokfold.Limits(**limits)
 
     def prepare(self, vocabulary: Vocabulary) -> None:
-        """The vocabulary's trie, and a first use of converter, macros, masks and classes."""
+        """A compiler with the pool that it makes for itself, as a server has it; the vocabulary's
+        trie, and a first use of converter, macros, masks and classes."""
         self.vocabulary = vocabulary
+        if self.arguments.get("pool", "vocabulary") == "vocabulary":
+            self.arguments["pool"] = tokfold.GrammarCompiler(vocabulary).pool
         self.row = np.zeros((1, (len(vocabulary) + 31) // 32), dtype=np.int32)
         self.touch()
 
     def touch(self) -> None:
         """What masks leave for other grammars goes into a pool that is thrown away."""
         arguments = self.arguments
-        if hasattr(tokfold, "MaskPool") and arguments.get("pool", ...) is not None:
+        if arguments.get("pool") is not None:
             self.arguments = {**arguments, "pool": tokfold.MaskPool(self.vocabulary)}
         _exercise(self, _SCHEMA, self.vocabulary)
         self.arguments = arguments
