@@ -125,7 +125,9 @@ class GrammarCompiler:
                 :meth:`Grammar.from_ebnf` and :func:`tokfold.compile`.
         """
         if isinstance(grammar, str):
-            return self._get(("ebnf", grammar), lambda: Grammar.from_ebnf(grammar))
+            return self._get(
+                ("ebnf", grammar), lambda: Grammar.from_ebnf(grammar, limits=self.limits)
+            )
         return self._get(("grammar", grammar), lambda: grammar)
 
     def compile_json_schema(
@@ -269,7 +271,7 @@ class GrammarCompiler:
 
         Raises:
             ValueError: the compiler has no ``cache_dir``.
-            OSError: the file cannot be written.
+            OSError, ArtifactError: the folder cannot be made, or the file cannot be written.
         """
         path = self._pool_path
         if path is None:
@@ -283,7 +285,7 @@ class GrammarCompiler:
         if self._pool_path is not None:
             try:
                 self.save()
-            except OSError as error:
+            except (OSError, ArtifactError) as error:
                 warnings.warn(f"the masks were not saved: {error}", CacheWarning, stacklevel=2)
         self.clear_cache()
 

@@ -62,7 +62,7 @@ class MaskPool:
             max_bytes: what was not used for longest is left out past this.
 
         Raises:
-            OSError: the file cannot be written.
+            ArtifactError: the file cannot be written.
         """
         data = self._core.to_bytes(self.max_bytes if max_bytes is None else max_bytes)
         _artifact.write(

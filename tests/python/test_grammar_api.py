@@ -487,11 +487,11 @@ def test_what_the_converters_refuse(make):
         make()
 
 
-@pytest.mark.parametrize(
-    "name", ["from_json_schema", "from_regex", "from_lark", "from_structural_tag"]
-)
+@pytest.mark.parametrize("name", ["from_json_schema", "from_regex", "from_lark"])
 def test_without_xgrammar(monkeypatch, name):
     monkeypatch.setitem(sys.modules, "xgrammar", None)
     with pytest.raises(MissingExtraError, match=rf"Grammar\.{name}.*tokfold\[xgrammar\]"):
         getattr(Grammar, name)("a")
     assert Grammar.from_ebnf('root ::= "a"') is not None
+    text = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
+    assert accepts(Grammar.from_structural_tag(text), "a", "b") == [True, False]

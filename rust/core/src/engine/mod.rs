@@ -9,6 +9,7 @@
 //! [`Engine`] is what all requests of one grammar and vocabulary share; [`Matcher`] is one
 //! request's state.
 
+mod descent;
 mod family;
 mod hot;
 mod limits;
@@ -185,7 +186,7 @@ impl Engine {
         };
         let folded = self.folded.get().map(|f| &f.walker);
         for walker in self.plain.get().into_iter().chain(folded) {
-            let c = read(walker).counters;
+            let c = read(walker).counters();
             out.masks += c.masks;
             out.visits += c.visits;
             out.hits += c.hits;

@@ -1,0 +1,454 @@
+//! Walks of the trie: what a question does from some of its nodes.
+//!
+//! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
+//! bytes below a node, all entries there are accepted at once.
+
+use super::hot::{COLD, HotSets, UNKNOWN};
+use super::walker::{Check, Stop};
+use super::way::{ALONE, OWN, Question};
+use crate::automata::alphabet::Alphabet;
+use crate::network::Network;
+use crate::stacks::{LABEL, NONE, OverBudget, REST, SetId, Stepper};
+use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Trie nodes between two looks at the clock, less one.
+const CHECK_MASK: u64 = 4_095;
+/// Trie nodes that count as one unit of work: a step that is remembered is cheap.
+const NODES_OF_WORK: u64 = 8;
+
+/// What a walk over the trie gives besides the entries that it lists.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Entries of the trie that are accepted: ranges that do not touch, in order.
+    pub(super) accepted: Vec<Range<u32>>,
+    /// Nodes where the frame has been popped.
+    pub(super) popped: Vec<u32>,
+    /// With `near`: subtrees that were walked, by their nodes.
+    pub(super) walked: Vec<Range<u32>>,
+}
+
+impl Found {
+    fn accept(&mut self, entries: Range<u32>) {
+        match self.accepted.last_mut() {
+            Some(last) if last.end == entries.start => last.end = entries.end,
+            _ if entries.is_empty() => {}
+            _ => self.accepted.push(entries),
+        }
+    }
+}
+
+/// One walk over a part of the trie.
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    /// The stacks to begin with.
+    start: SetId,
+    /// Their only frame, where its delegated calls are left out.
+    own: Option<u32>,
+    /// Whether the frame counts.
+    counts: bool,
+    /// Nothing is said of nodes at most so many bytes deep.
+    near: u32,
+    check: Check<'a>,
+}
+
+/// What one answer may cost, and whom it asks whether to go on.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds<'a> {
+    /// What [`Descent::spent`] may not pass.
+    pub(super) limit: u64,
+    pub(super) max_bytes: usize,
+    pub(super) check: Check<'a>,
+}
+
+/// A question with the same answer but for some children of the root.
+pub(super) type Likeness = (Question, Vec<Range<u32>>);
+
+/// Walks over one trie, with what they remember of stacks.
+pub(super) struct Descent {
+    network: Arc<Network>,
+    trie: Arc<Trie>,
+    /// Stack sets above an unknown rest, and what bytes do to them.
+    stepper: Stepper<Arc<Network>>,
+    /// What a byte makes of frames without the calls that they delegate.
+    own_steps: FxHashMap<(u32, u8), SetId>,
+    /// For sets with frames that count: the set with frames that do not in their places, and for
+    /// how many bytes it does the same.
+    uncounted: FxHashMap<SetId, (u32, SetId)>,
+    hot: HotSets,
+    /// Whether the trie is that of a whole vocabulary: what loops then take in whole is worth
+    /// finding out.
+    is_whole: bool,
+    /// Work done outside of the stepper.
+    pub(super) work: u64,
+    /// Trie nodes entered.
+    pub(super) trie_nodes: u64,
+    /// Room that is used again and again.
+    path: Vec<(u32, SetId, u16)>,
+}
+
+impl Descent {
+    pub(super) fn new(network: Arc<Network>, trie: Arc<Trie>, is_whole: bool) -> Self {
+        let mut stepper = Stepper::new(network.clone());
+        stepper.sets.max_depth = u32::MAX;
+        Self {
+            network,
+            trie,
+            stepper,
+            own_steps: FxHashMap::default(),
+            uncounted: FxHashMap::default(),
+            hot: HotSets::default(),
+            is_whole,
+            work: 0,
+            trie_nodes: 0,
+            path: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.stepper.bytes()
+            + self.own_steps.capacity() * 13
+            + self.uncounted.capacity() * 13
+            + self.hot.bytes()
+    }
+
+    /// Work done.
+    pub(super) fn spent(&self) -> u64 {
+        self.stepper.sets.work + self.work
+    }
+
+    /// Lets the stepper work up to what is left.
+    fn allow(&mut self, bounds: Bounds<'_>) {
+        let left = bounds.limit.saturating_sub(self.spent());
+        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
+    }
+
+    /// A loop that does what the question does, as a question, where most of the trie leads into
+    /// one, and the children of the root where it does not.
+    pub(super) fn like_a_loop(
+        &mut self,
+        question: Question,
+        bounds: Bounds<'_>,
+    ) -> Result<Option<Likeness>, Stop> {
+        self.allow(bounds);
+        let (start, own) = self.start(question)?;
+        let Some((like, looping)) = self.main_loop(question, start, own)? else {
+            return Ok(None);
+        };
+        let trie = self.trie.clone();
+        let mut node = 1;
+        let mut apart = Vec::new();
+        while node < trie.end(0) {
+            let end = trie.end(node);
+            let class = self.network.alphabet().class(trie.byte(node));
+            if self.first_step(start, own, class)? != self.stepper.step(looping, class)? {
+                apart.push(node..end);
+            }
+            node = end;
+        }
+        let nodes: usize = apart.iter().map(Range::len).sum();
+        Ok((nodes <= trie.len() / 4).then_some((like, apart)))
+    }
+
+    /// Walks some children of the root, with all that is below them.
+    pub(super) fn walk_some(
+        &mut self,
+        question: Question,
+        children: Vec<Range<u32>>,
+        bounds: Bounds<'_>,
+        found: &mut Found,
+    ) -> Result<(), Stop> {
+        self.allow(bounds);
+        let (start, own) = self.start(question)?;
+        let walk = Walk { start, own, counts: false, near: 0, check: bounds.check };
+        for nodes in children {
+            self.walk(nodes.clone(), walk, found)?;
+            found.walked.push(nodes);
+        }
+        Ok(())
+    }
+
+    /// A loop that most of the trie leads to, as a question and as a set.
+    fn main_loop(
+        &mut self,
+        question: Question,
+        start: SetId,
+        own: Option<u32>,
+    ) -> Result<Option<(Question, SetId)>, OverBudget> {
+        if !self.is_whole || !matches!(question.under, ALONE | OWN) {
+            return Ok(None);
+        }
+        let trie = self.trie.clone();
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let mut weights: Vec<(SetId, u32)> = Vec::new();
+        let mut node = 1;
+        while node < trie.end(0) {
+            let set = self.first_step(start, own, alphabet.class(trie.byte(node)))?;
+            let weight = trie.end(node) - node;
+            match weights.iter_mut().find(|known| known.0 == set) {
+                Some(known) => known.1 += weight,
+                None => weights.push((set, weight)),
+            }
+            node = trie.end(node);
+        }
+        let Some(&(set, weight)) = weights.iter().max_by_key(|known| known.1) else {
+            return Ok(None);
+        };
+        let like = match *self.stepper.sets.list(set) {
+            [(frame, _)] if frame >= LABEL || network.is_counting(frame) => return Ok(None),
+            [(frame, REST)] => Question { frame, under: ALONE },
+            [(frame, beneath)] => match *self.stepper.sets.list(beneath) {
+                [(under, REST)] if under < LABEL => Question { frame, under },
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        if like == question || weight < trie.end(0) / 2 {
+            return Ok(None);
+        }
+        // Only what most of the trie leads back to, so that no frame is asked about by way of
+        // itself.
+        let mut back = 0;
+        let mut node = 1;
+        while node < trie.end(0) {
+            let class = alphabet.class(trie.byte(node));
+            if self.stepper.step(set, class)? == set {
+                back += trie.end(node) - node;
+            }
+            node = trie.end(node);
+        }
+        Ok((back > trie.end(0) / 2).then_some((like, set)))
+    }
+
+    /// The stacks of a question, and its frame where that leaves its delegated calls out.
+    fn start(&mut self, question: Question) -> Result<(SetId, Option<u32>), OverBudget> {
+        let beneath = match question.under {
+            ALONE | OWN => REST,
+            state => self.stepper.sets.add(&[(state, REST)])?,
+        };
+        let start = self.stepper.sets.add(&[(question.frame, beneath)])?;
+        Ok((start, (question.under == OWN).then_some(question.frame)))
+    }
+
+    fn first_step(
+        &mut self,
+        start: SetId,
+        own: Option<u32>,
+        class: u8,
+    ) -> Result<SetId, OverBudget> {
+        match own {
+            Some(frame) => self.own_step(frame, class),
+            None => self.stepper.step(start, class),
+        }
+    }
+
+    /// Walks the trie below each of some nodes with the question's frames alone on the stack.
+    /// Nothing is said of nodes at most `near` bytes deep.
+    pub(super) fn walk_all(
+        &mut self,
+        question: Question,
+        roots: &[u32],
+        near: u32,
+        bounds: Bounds<'_>,
+        found: &mut Found,
+    ) -> Result<(), Stop> {
+        self.allow(bounds);
+        let (start, own) = self.start(question)?;
+        let counts = self.network.is_counting(question.frame);
+        let walk = Walk { start, own, counts, near, check: bounds.check };
+        for &root in roots {
+            if self.spent() > bounds.limit {
+                return Err(Stop::Work);
+            }
+            (bounds.check)()?;
+            self.walk(root + 1..self.trie.end(root), walk, found)?;
+        }
+        Ok(())
+    }
+
+    /// Walks children of one node with all that is below them.
+    fn walk(&mut self, nodes: Range<u32>, walk: Walk<'_>, found: &mut Found) -> Result<(), Stop> {
+        let Walk { start, own, counts, near, check } = walk;
+        let trie = self.trie.clone();
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        let hot = if own.is_some() { COLD } else { self.hot.meet(start, alphabet.len()) };
+        path.push((nodes.end, start, hot));
+        let mut entered = 0u64;
+        let mut node = nodes.start;
+        while node < nodes.end {
+            while path[path.len() - 1].0 <= node {
+                path.pop();
+            }
+            let depth = path.len() as u32;
+            let (_, before, hot) = path[path.len() - 1];
+            let end = trie.end(node);
+            if near > 0 && trie.is_shallow(node, near) {
+                node = end;
+                continue;
+            }
+            entered += 1;
+            if entered & CHECK_MASK == 0 {
+                check()?;
+            }
+            let class = alphabet.class(trie.byte(node));
+            let set = match (own, depth) {
+                (Some(frame), 1) => self.own_step(frame, class)?,
+                _ => self.step(before, hot, class)?,
+            };
+            let is_said = depth > near;
+            if near > 0 && depth == near {
+                found.walked.push(node + 1..end);
+            }
+            if set == NONE {
+                node = end;
+                continue;
+            }
+            if is_said {
+                found.accept(trie.entries_of(node..node + 1));
+            }
+            if end == node + 1 {
+                node = end;
+                continue;
+            }
+            let set = self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?;
+            let hot = self.hot.meet(set, alphabet.len());
+            // Where all that is below is accepted, it is no matter whether the frame was popped; but
+            // one that counts is the base of others, which accept less.
+            let may_skip = self.is_whole
+                && hot != COLD
+                && is_said
+                && !(counts && self.stepper.sets.has_rest(set));
+            if may_skip && trie.groups_below(node) & !self.stays(set, hot, alphabet)? == 0 {
+                found.accept(trie.entries_of(node + 1..end));
+                node = end;
+                continue;
+            }
+            if is_said && self.stepper.sets.has_rest(set) {
+                found.popped.push(node);
+            }
+            if set == REST {
+                node = end;
+                continue;
+            }
+            path.push((end, set, hot));
+            node += 1;
+        }
+        self.path = path;
+        self.work += entered / NODES_OF_WORK;
+        self.trie_nodes += entered;
+        Ok(())
+    }
+
+    #[inline]
+    fn step(&mut self, set: SetId, hot: u16, class: u8) -> Result<SetId, OverBudget> {
+        if hot == COLD {
+            return self.stepper.step(set, class);
+        }
+        match self.hot.next(hot, class) {
+            UNKNOWN => {
+                let next = self.stepper.step(set, class)?;
+                self.hot.remember(hot, class, next);
+                Ok(next)
+            }
+            next => Ok(next),
+        }
+    }
+
+    /// A set that does with so many bytes what `set` does, if there is one in which nothing counts:
+    /// the inside of a string of bounded length is then a loop as well.
+    #[inline]
+    fn uncounted(&mut self, set: SetId, bytes: u32) -> Result<SetId, OverBudget> {
+        if !self.network.has_counters() {
+            return Ok(set);
+        }
+        let (enough, uncounted) = match self.uncounted.get(&set) {
+            Some(&known) => known,
+            None => {
+                let mut enough = u32::MAX;
+                let mut entries = self.stepper.sets.entries(set);
+                for (top, _) in entries.iter_mut().filter(|entry| entry.0 < LABEL) {
+                    if let Some((base, bytes)) = self.network.base(*top) {
+                        enough = enough.min(bytes);
+                        *top = base;
+                    }
+                }
+                let made = self.stepper.sets.collect(&mut entries, &[])?;
+                self.uncounted.insert(set, (enough, made));
+                (enough, made)
+            }
+        };
+        Ok(if bytes <= enough { uncounted } else { set })
+    }
+
+    fn own_step(&mut self, frame: u32, class: u8) -> Result<SetId, OverBudget> {
+        if let Some(&known) = self.own_steps.get(&(frame, class)) {
+            return Ok(known);
+        }
+        let made = self.stepper.own_step(frame, class)?;
+        self.own_steps.insert((frame, class), made);
+        Ok(made)
+    }
+
+    /// The groups of bytes that leave a hot set as it is, those of whole characters included.
+    fn stays(&mut self, set: SetId, hot: u16, alphabet: &Alphabet) -> Result<u32, OverBudget> {
+        if let Some(known) = self.hot.stays(hot) {
+            return Ok(known);
+        }
+        let mut leaves = 0;
+        for byte in 0..=255u8 {
+            if leaves & group(byte) == 0 && self.step(set, hot, alphabet.class(byte))? != set {
+                leaves |= group(byte);
+            }
+        }
+        let text = group(u8::MAX);
+        if leaves & text != 0 && self.reads_characters(set, hot, alphabet)? {
+            // Whole characters leave it as it is, other bytes do not.
+            leaves = leaves & !text | BROKEN;
+        }
+        self.hot.set_stays(hot, !leaves);
+        Ok(!leaves)
+    }
+
+    /// Whether every character past ASCII can be read from a set, and leaves it as it is.
+    fn reads_characters(
+        &mut self,
+        set: SetId,
+        hot: u16,
+        alphabet: &Alphabet,
+    ) -> Result<bool, OverBudget> {
+        let mut sets = [NONE; UTF8_STATES as usize];
+        sets[BETWEEN as usize] = set;
+        let mut work = vec![BETWEEN];
+        while let Some(state) = work.pop() {
+            let before = sets[state as usize];
+            for byte in 128..=255u8 {
+                let Some(next) = utf8_step(state, byte) else { continue };
+                let class = alphabet.class(byte);
+                let after = match state {
+                    BETWEEN => self.step(set, hot, class)?,
+                    _ => self.stepper.step(before, class)?,
+                };
+                let known = &mut sets[next as usize];
+                if *known == NONE && after != NONE {
+                    *known = after;
+                    work.push(next);
+                }
+                if *known != after || after == NONE {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
