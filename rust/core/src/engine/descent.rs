@@ -85,12 +85,16 @@ pub(super) struct Descent {
     pub(super) work: u64,
     /// Trie nodes entered.
     pub(super) trie_nodes: u64,
+    /// The age of the memo that it serves.
+    pub(super) age: u64,
+    /// Bytes held when they were last counted.
+    pub(super) noted_bytes: usize,
     /// Room that is used again and again.
     path: Vec<(u32, SetId, u16)>,
 }
 
 impl Descent {
-    pub(super) fn new(network: Arc<Network>, trie: Arc<Trie>, is_whole: bool) -> Self {
+    pub(super) fn new(network: Arc<Network>, trie: Arc<Trie>, is_whole: bool, age: u64) -> Self {
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
         Self {
@@ -103,12 +107,10 @@ impl Descent {
             is_whole,
             work: 0,
             trie_nodes: 0,
+            age,
+            noted_bytes: 0,
             path: Vec::new(),
         }
-    }
-
-    pub(super) fn is_whole(&self) -> bool {
-        self.is_whole
     }
 
     /// Bytes held.

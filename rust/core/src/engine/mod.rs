@@ -14,6 +14,7 @@ mod family;
 mod hot;
 mod limits;
 mod matcher;
+mod memo;
 mod pending;
 mod pool;
 mod state;
@@ -31,7 +32,6 @@ use crate::mask::{Unfolder, words};
 use crate::network::Network;
 use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::{Trie, Vocabulary};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -43,27 +43,18 @@ pub struct Engine {
     vocabulary: Arc<Vocabulary>,
     limits: EngineLimits,
     /// Over the whole vocabulary; made when first needed.
-    plain: OnceLock<RwLock<Walker>>,
+    plain: OnceLock<Walker>,
     trie: Arc<OnceLock<Arc<Trie>>>,
     pool: Option<Arc<Pool>>,
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
-    quick: Quick,
     fingerprint: u64,
 }
 
 struct Folded {
-    walker: RwLock<Walker>,
+    walker: Walker,
     unfolder: RwLock<Unfolder>,
     words: usize,
-}
-
-/// Counters of masks for which no answer had to be made.
-#[derive(Default)]
-struct Quick {
-    masks: AtomicU64,
-    visits: AtomicU64,
-    hits: AtomicU64,
 }
 
 impl Engine {
@@ -85,7 +76,6 @@ impl Engine {
             trie,
             pool,
             folded: OnceLock::new(),
-            quick: Quick::default(),
             fingerprint,
         }
     }
@@ -119,15 +109,11 @@ impl Engine {
         let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes)
             .map_err(Error::Vocabulary)?;
         let walker = Walker::new(self.network.clone(), trie, words(count));
-        let folded = Folded {
-            walker: RwLock::new(walker),
-            unfolder: RwLock::new(unfolder),
-            words: words(count),
-        };
+        let folded = Folded { walker, unfolder: RwLock::new(unfolder), words: words(count) };
         if self.folded.set(folded).is_ok()
             && let Some(plain) = self.plain.get()
         {
-            write(plain).forget(); // nobody asks it any more
+            plain.forget(); // nobody asks it any more
         }
         Ok(())
     }
@@ -136,7 +122,7 @@ impl Engine {
     pub fn forget(&self) {
         let folded = self.folded.get().map(|f| &f.walker);
         for walker in self.plain.get().into_iter().chain(folded) {
-            write(walker).forget();
+            walker.forget();
         }
         if let Some(folded) = self.folded.get() {
             write(&folded.unfolder).forget();
@@ -170,23 +156,17 @@ impl Engine {
 
     /// Bytes held by what is remembered, network and vocabulary not counted.
     pub fn bytes(&self) -> usize {
-        let plain = self.plain.get().map_or(0, |walker| read(walker).bytes());
-        let folded =
-            self.folded.get().map_or(0, |f| read(&f.walker).bytes() + read(&f.unfolder).bytes());
+        let plain = self.plain.get().map_or(0, Walker::bytes);
+        let folded = self.folded.get().map_or(0, |f| f.walker.bytes() + read(&f.unfolder).bytes());
         plain + folded
     }
 
     /// What masks cost so far, both walkers together.
     pub fn counters(&self) -> WalkCounters {
-        let mut out = WalkCounters {
-            masks: self.quick.masks.load(Ordering::Relaxed),
-            visits: self.quick.visits.load(Ordering::Relaxed),
-            hits: self.quick.hits.load(Ordering::Relaxed),
-            ..WalkCounters::default()
-        };
+        let mut out = WalkCounters::default();
         let folded = self.folded.get().map(|f| &f.walker);
         for walker in self.plain.get().into_iter().chain(folded) {
-            let c = read(walker).counters();
+            let c = walker.counters();
             out.masks += c.masks;
             out.visits += c.visits;
             out.hits += c.hits;
@@ -213,28 +193,28 @@ impl Engine {
             Some(folded) => &folded.walker,
             None => self.plain(),
         };
-        let costs = read(walker).costs();
+        let costs = walker.costs();
         let mut made = 0;
         for frame in costs.into_iter().take(count) {
             if !go_on() {
                 return Err(Error::Cancelled);
             }
-            // The lock is taken anew each time: requests come first.
-            match write(walker).warm(frame, self.allowance(), check) {
+            match walker.warm(frame, self.allowance(), check) {
                 Ok(fresh) => made += usize::from(fresh),
-                Err(Stop::Memory) => break, // the rest when it is needed
+                // The rest when it is needed.
+                Err(Stop::Memory | Stop::Forgotten) => break,
                 Err(stop) => return Err(self.stopped(stop)),
             }
         }
         Ok(made)
     }
 
-    fn plain(&self) -> &RwLock<Walker> {
+    fn plain(&self) -> &Walker {
         self.plain.get_or_init(|| {
             let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
             let words = words(self.vocabulary.len());
             let walker = Walker::new(self.network.clone(), trie, words);
-            RwLock::new(walker.whole(self.pool.clone()))
+            walker.whole(self.pool.clone())
         })
     }
 
@@ -256,24 +236,19 @@ impl Engine {
         Ok(())
     }
 
-    /// The bits of one walker: first as a reader, as most answers are there.
+    /// The bits of one walker: first of answers that are there, as most are.
     fn walk(
         &self,
-        walker: &RwLock<Walker>,
+        walker: &Walker,
         sets: &StackSets,
         set: SetId,
         check: Check<'_>,
         bits: &mut [i32],
     ) -> Result<()> {
-        let mut counters = WalkCounters::default();
-        if read(walker).mask_again(sets, set, &mut counters, bits) {
-            self.quick.masks.fetch_add(counters.masks, Ordering::Relaxed);
-            self.quick.visits.fetch_add(counters.visits, Ordering::Relaxed);
-            self.quick.hits.fetch_add(counters.hits, Ordering::Relaxed);
+        if walker.mask_again(sets, set, bits) {
             return Ok(());
         }
-        bits.fill(0);
-        let made = write(walker).mask(sets, set, self.allowance(), check, bits);
+        let made = walker.mask(sets, set, self.allowance(), check, bits);
         made.map_err(|stop| self.stopped(stop))
     }
 
@@ -287,7 +262,7 @@ impl Engine {
                           simplify it or raise the limit"
                     .into(),
             },
-            Stop::Memory => Error::Limit {
+            Stop::Memory | Stop::Forgotten => Error::Limit {
                 limit: "max_memo_bytes",
                 value: self.limits.max_memo_bytes as u64,
                 message: "this mask alone remembers more; raise the limit".into(),

@@ -6,36 +6,23 @@
 //! union over the frames from the top down, each asked about the nodes that those above left
 //! *pending*, until none is. Every answer is made when first needed and remembered under
 //! (frame, pending nodes).
+//!
+//! Answers that are there are read by all threads at once. One that is missing is made without
+//! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
 use super::descent::{Bounds, Descent, Found};
-use super::pending::{AT_ROOT, NOWHERE, PendingId, PendingSets};
+use super::memo::{Answer, Memo, clear_bits, set_bits};
+use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Key, Pool};
 use super::way::{ALONE, OWN, Question, Way};
+use super::{lock, read, write};
 use crate::error::Error;
 use crate::network::{Identities, Network, contains};
 use crate::stacks::{LABEL, OverBudget, SetId, StackSets};
 use crate::vocabulary::Trie;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
-use std::sync::Arc;
-
-/// Entries of the trie that are accepted.
-#[derive(Clone, Copy)]
-enum Accepted {
-    /// A range of `Walker::listed`.
-    Listed(u32, u32),
-    /// One of `Walker::rows`: where that is no larger than the list.
-    Row(u32),
-}
-
-/// What a frame does from a set of trie nodes.
-#[derive(Clone, Copy)]
-struct Answer {
-    /// Accepted for certain.
-    accepted: Accepted,
-    /// Where the frame has been popped, with more of the trie below.
-    pending: PendingId,
-}
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
 
 /// What masks cost so far; masks made of answers that were there count where they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +50,8 @@ pub(crate) enum Stop {
     Memory,
     /// The caller said so.
     Told(Error),
+    /// What was begun is forgotten: begin again.
+    Forgotten,
 }
 
 /// Asked now and then whether to go on: an error is the reason to stop.
@@ -89,22 +78,74 @@ pub(crate) struct Allowance {
     pub(crate) bytes: usize,
 }
 
+/// The same, counted by many threads.
+#[derive(Default)]
+struct Counts {
+    masks: AtomicU64,
+    visits: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    shared: AtomicU64,
+    trie_nodes: AtomicU64,
+}
+
+impl Counts {
+    fn add(&self, counters: &WalkCounters) {
+        let add = |to: &AtomicU64, count| match count {
+            0 => {}
+            count => {
+                to.fetch_add(count, Ordering::Relaxed);
+            }
+        };
+        add(&self.masks, counters.masks);
+        add(&self.visits, counters.visits);
+        add(&self.hits, counters.hits);
+        add(&self.misses, counters.misses);
+        add(&self.shared, counters.shared);
+        add(&self.trie_nodes, counters.trie_nodes);
+    }
+
+    fn sums(&self) -> WalkCounters {
+        WalkCounters {
+            masks: self.masks.load(Ordering::Relaxed),
+            visits: self.visits.load(Ordering::Relaxed),
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            shared: self.shared.load(Ordering::Relaxed),
+            trie_nodes: self.trie_nodes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Descents that are kept for the next thread that needs one.
+const MAX_IDLE: usize = 4;
+/// Times that a mask begins again because another one made everything be forgotten.
+const MAX_AGAIN: usize = 8;
+
 /// The answers over one trie.
 pub(crate) struct Walker {
     network: Arc<Network>,
     trie: Arc<Trie>,
-    answers: FxHashMap<(Question, PendingId), Answer>,
-    /// Where missing answers come from.
-    descent: Descent,
-    listed: Vec<u32>,
-    rows: Vec<Arc<[i32]>>,
     /// Words of a row.
     words: usize,
-    pending: PendingSets,
-    /// Where answers are shared with other grammars, and the digests of the states, made when
-    /// first needed.
+    memo: RwLock<Memo>,
+    idle: Mutex<Vec<Descent>>,
+    /// Bytes of all descents, as they were when last put away.
+    descent_bytes: AtomicUsize,
+    /// Whether the trie is that of a whole vocabulary.
+    is_whole: bool,
+    /// Where answers are shared with other grammars, and the digests of the states.
     pool: Option<Arc<Pool>>,
-    identities: Option<Identities>,
+    identities: OnceLock<Identities>,
+    counts: Counts,
+}
+
+/// One mask under way.
+struct Walk<'a> {
+    descent: Descent,
+    bounds: Bounds<'a>,
+    /// The age of the memo when it began.
+    age: u64,
     counters: WalkCounters,
 }
 
@@ -112,128 +153,157 @@ impl Walker {
     /// Over a trie whose numbers are bits of rows of so many words.
     pub(crate) fn new(network: Arc<Network>, trie: Arc<Trie>, words: usize) -> Self {
         Self {
-            descent: Descent::new(network.clone(), trie.clone(), false),
             network,
             trie,
-            answers: FxHashMap::default(),
-            listed: Vec::new(),
-            rows: Vec::new(),
             words,
-            pending: PendingSets::new(),
+            memo: RwLock::new(Memo::new(words, 0)),
+            idle: Mutex::default(),
+            descent_bytes: AtomicUsize::new(0),
+            is_whole: false,
             pool: None,
-            identities: None,
-            counters: WalkCounters::default(),
+            identities: OnceLock::new(),
+            counts: Counts::default(),
         }
     }
 
     /// Over the trie of a whole vocabulary, with a pool of answers over it.
     pub(crate) fn whole(self, pool: Option<Arc<Pool>>) -> Self {
-        let descent = Descent::new(self.network.clone(), self.trie.clone(), true);
-        Self { pool, descent, ..self }
+        Self { pool, is_whole: true, ..self }
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.descent.bytes()
-            + self.answers.capacity() * 25
-            + self.listed.capacity() * 4
-            + self.rows.len() * (self.words * 4 + 16)
-            + self.pending.bytes()
+        read(&self.memo).bytes() + self.descent_bytes.load(Ordering::Relaxed)
     }
 
     /// What masks cost so far.
     pub(crate) fn counters(&self) -> WalkCounters {
-        let trie_nodes = self.counters.trie_nodes + self.descent.trie_nodes;
-        WalkCounters { trie_nodes, ..self.counters }
+        self.counts.sums()
     }
 
     /// Forgets every answer.
-    pub(crate) fn forget(&mut self) {
-        let counters = self.counters();
-        let new = Self::new(self.network.clone(), self.trie.clone(), self.words);
-        let new = if self.descent.is_whole() { new.whole(self.pool.take()) } else { new };
-        *self = Self { counters, ..new };
+    pub(crate) fn forget(&self) {
+        let mut memo = write(&self.memo);
+        *memo = Memo::new(self.words, memo.age + 1);
+        // Those that are in use are dropped when they come back.
+        let gone = std::mem::take(&mut *lock(&self.idle));
+        drop(memo);
+        for descent in gone {
+            self.descent_bytes.fetch_sub(descent.noted_bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn begin<'a>(&self, allowance: Allowance, check: Check<'a>) -> Walk<'a> {
+        let age = read(&self.memo).age;
+        let idle = lock(&self.idle).pop();
+        let make = || Descent::new(self.network.clone(), self.trie.clone(), self.is_whole, age);
+        let descent = idle.filter(|descent| descent.age == age).unwrap_or_else(make);
+        let limit = descent.spent().saturating_add(allowance.work);
+        let bounds = Bounds { limit, max_bytes: allowance.bytes, check };
+        Walk { descent, bounds, age, counters: WalkCounters::default() }
+    }
+
+    fn end(&self, mut walk: Walk<'_>) {
+        let entered = std::mem::take(&mut walk.descent.trie_nodes);
+        self.counts.add(&WalkCounters { trie_nodes: entered, ..walk.counters });
+        self.note_bytes(&mut walk.descent);
+        let descent = walk.descent;
+        // Forgetting takes both locks in this order.
+        let memo = read(&self.memo);
+        let mut idle = lock(&self.idle);
+        if descent.age == memo.age && idle.len() < MAX_IDLE {
+            idle.push(descent);
+        } else {
+            self.descent_bytes.fetch_sub(descent.noted_bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn note_bytes(&self, descent: &mut Descent) {
+        let bytes = descent.bytes();
+        self.descent_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.descent_bytes.fetch_sub(descent.noted_bytes, Ordering::Relaxed);
+        descent.noted_bytes = bytes;
+    }
+
+    /// The memo, if it is still what it was when the mask began.
+    fn memo(&self, age: u64) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
+        let memo = read(&self.memo);
+        if memo.age == age { Ok(memo) } else { Err(Stop::Forgotten) }
     }
 
     /// Sets the bits of the entries that may follow a stack set of `sets`.
     ///
     /// When it stops, everything made is kept and right; the bits are to be thrown away.
     pub(crate) fn mask(
-        &mut self,
+        &self,
         sets: &StackSets,
         set: SetId,
         allowance: Allowance,
         check: Check<'_>,
         bits: &mut [i32],
     ) -> Result<(), Stop> {
-        self.counters.masks += 1;
-        match self.descend(sets, set, allowance, check, bits) {
-            // What other masks remember is no reason to refuse this one.
-            Err(Stop::Memory) => {
-                self.forget();
-                bits.fill(0);
-                self.descend(sets, set, allowance, check, bits)
+        self.counts.add(&WalkCounters { masks: 1, ..WalkCounters::default() });
+        let mut has_forgotten = false;
+        for _ in 0..MAX_AGAIN {
+            bits.fill(0);
+            let mut walk = self.begin(allowance, check);
+            let done = self.descend(sets, set, &mut walk, bits);
+            self.end(walk);
+            match done {
+                // What other masks remember is no reason to refuse this one.
+                Err(Stop::Memory) if !has_forgotten => {
+                    self.forget();
+                    has_forgotten = true;
+                }
+                Err(Stop::Forgotten) => {}
+                result => return result,
             }
-            result => result,
         }
+        Err(Stop::Memory)
     }
 
     fn descend(
-        &mut self,
+        &self,
         sets: &StackSets,
         set: SetId,
-        allowance: Allowance,
-        check: Check<'_>,
+        walk: &mut Walk<'_>,
         bits: &mut [i32],
     ) -> Result<(), Stop> {
-        let bounds = self.bounds(allowance, check);
-        let network = self.network.clone();
-        Way::new(&network, sets, set).walk(|question, pending| {
-            self.counters.visits += 1;
-            self.descent.work += 1;
-            let answer = self.answer(question, pending, bounds)?;
-            self.write(answer.accepted, bits);
+        Way::new(&self.network, sets, set).walk(|question, pending| {
+            walk.counters.visits += 1;
+            walk.descent.work += 1;
+            let answer = self.answer(question, pending, walk)?;
+            self.memo(walk.age)?.add(answer, bits);
             Ok(answer.pending)
         })
     }
 
-    fn bounds<'a>(&self, allowance: Allowance, check: Check<'a>) -> Bounds<'a> {
-        let limit = self.descent.spent().saturating_add(allowance.work);
-        Bounds { limit, max_bytes: allowance.bytes, check }
-    }
-
     /// The same where every answer is there, over whatever the bits were before; else false, and
     /// the bits are to be thrown away.
-    pub(crate) fn mask_again(
-        &self,
-        sets: &StackSets,
-        set: SetId,
-        counters: &mut WalkCounters,
-        bits: &mut [i32],
-    ) -> bool {
-        let way = Way::new(&self.network, sets, set);
+    pub(crate) fn mask_again(&self, sets: &StackSets, set: SetId, bits: &mut [i32]) -> bool {
+        let memo = read(&self.memo);
+        let mut counters = WalkCounters::default();
         let mut is_blank = false;
+        let way = Way::new(&self.network, sets, set);
         let walked: Result<(), ()> = way.walk(|question, pending| {
             counters.visits += 1;
-            let answer = self.answers.get(&(self.like(question), pending)).ok_or(())?;
+            let answer = memo.get(self.like(question), pending).ok_or(())?;
             counters.hits += 1;
             // A row that comes first is written over what was there: most masks are one row.
-            match answer.accepted {
-                Accepted::Row(row) if !is_blank => bits.copy_from_slice(&self.rows[row as usize]),
-                accepted => {
-                    if !is_blank {
-                        bits.fill(0);
-                    }
-                    self.write(accepted, bits);
-                }
+            match std::mem::replace(&mut is_blank, true) {
+                true => memo.add(answer, bits),
+                false => memo.write(answer, bits),
             }
-            is_blank = true;
             Ok(answer.pending)
         });
+        drop(memo);
         if !is_blank {
             bits.fill(0);
         }
-        counters.masks += u64::from(walked == Ok(()));
+        if walked == Ok(()) {
+            counters.masks = 1;
+            self.counts.add(&counters);
+        }
         walked == Ok(())
     }
 
@@ -242,15 +312,6 @@ impl Walker {
         let longest = self.trie.longest();
         let like = |state| if state < LABEL { self.network.like(state, longest) } else { state };
         Question { frame: like(question.frame), under: like(question.under) }
-    }
-
-    fn write(&self, accepted: Accepted, bits: &mut [i32]) {
-        match accepted {
-            Accepted::Listed(from, to) => set_bits(bits, &self.listed[from as usize..to as usize]),
-            Accepted::Row(row) => {
-                bits.iter_mut().zip(&*self.rows[row as usize]).for_each(|(a, b)| *a |= b);
-            }
-        }
     }
 
     /// The frames that can stand on top, those first whose answers are likely to cost most: by the
@@ -274,17 +335,15 @@ impl Walker {
         out.into_iter().map(|(_, state)| state).collect()
     }
 
-    /// Makes the answer of a frame with nothing read; false where it was there. One that takes
+    /// Makes the answers of a frame with nothing read; false where they were there. One that takes
     /// too much is left to the mask that needs it.
     pub(crate) fn warm(
-        &mut self,
+        &self,
         frame: u32,
         allowance: Allowance,
         check: Check<'_>,
     ) -> Result<bool, Stop> {
-        let before = self.counters.misses;
-        let bounds = self.bounds(allowance, check);
-        let network = self.network.clone();
+        let network = &self.network;
         let mut questions = Vec::new();
         let delegated = network.delegated(frame);
         if delegated.is_empty() || network.has_own(frame) {
@@ -296,117 +355,97 @@ impl Walker {
             let under = if together { call.to } else { ALONE };
             questions.push(Question { frame: call.start, under });
         }
-        for question in questions {
-            match self.answer(question, AT_ROOT, bounds) {
-                Ok(_) | Err(Stop::Work) => {}
-                Err(stop) => return Err(stop),
+        let mut walk = self.begin(allowance, check);
+        let made = questions.into_iter().try_for_each(|question| {
+            match self.answer(question, AT_ROOT, &mut walk) {
+                Ok(_) | Err(Stop::Work) => Ok(()),
+                Err(stop) => Err(stop),
             }
-        }
-        Ok(self.counters.misses > before)
+        });
+        let is_new = walk.counters.misses > 0;
+        self.end(walk);
+        made.map(|()| is_new)
     }
 
     fn answer(
-        &mut self,
+        &self,
         question: Question,
         pending: PendingId,
-        bounds: Bounds<'_>,
+        walk: &mut Walk<'_>,
     ) -> Result<Answer, Stop> {
         let question = self.like(question);
-        if let Some(&answer) = self.answers.get(&(question, pending)) {
-            self.counters.hits += 1;
-            return Ok(answer);
-        }
-        self.counters.misses += 1;
-        let key = self.key(question, pending);
+        let nodes = {
+            let memo = self.memo(walk.age)?;
+            if let Some(answer) = memo.get(question, pending) {
+                walk.counters.hits += 1;
+                return Ok(answer);
+            }
+            memo.pending.get(pending).to_vec()
+        };
+        walk.counters.misses += 1;
+        let key = self.key(question, &nodes);
         let shared = key.as_ref().zip(self.pool.as_ref()).and_then(|(key, pool)| pool.get(key));
-        let answer = match shared {
+        let entry = match shared {
             Some(entry) => {
-                self.counters.shared += 1;
-                self.adopt(&entry)
+                walk.counters.shared += 1;
+                entry
             }
             None => {
-                let answer = self.make(question, pending, bounds)?;
+                let entry = self.make(question, pending, &nodes, walk)?;
                 if let (Some(key), Some(pool)) = (key, &self.pool) {
-                    pool.put(key, self.entry(answer));
+                    pool.put(key, entry.clone());
                 }
-                answer
+                entry
             }
         };
-        // One walk of the whole trie is the least unit. What is over the limit is not remembered,
-        // so that the same question is refused again.
-        if self.bytes() > bounds.max_bytes {
-            return Err(Stop::Memory);
+        self.note_bytes(&mut walk.descent);
+        let others = self.descent_bytes.load(Ordering::Relaxed);
+        let mut memo = write(&self.memo);
+        if memo.age != walk.age {
+            return Err(Stop::Forgotten);
         }
-        self.answers.insert((question, pending), answer);
-        Ok(answer)
+        // One walk of the whole trie is the least unit.
+        let room = walk.bounds.max_bytes.saturating_sub(others);
+        memo.insert(question, pending, &entry, room).ok_or(Stop::Memory)
     }
 
     /// Under what an answer is shared: none that is made as fast as it is found.
-    fn key(&mut self, question: Question, pending: PendingId) -> Option<Key> {
+    fn key(&self, question: Question, nodes: &[u32]) -> Option<Key> {
         let least = self.pool.as_ref()?.least_nodes;
-        let nodes = self.pending.get(pending);
         let below: u32 = nodes.iter().map(|&node| self.trie.end(node) - node).sum();
         if below < least {
             return None;
         }
         let network = &self.network;
-        let identities = self.identities.get_or_insert_with(|| Identities::new(network));
+        let identities = self.identities.get_or_init(|| Identities::new(network));
         let under = match question.under {
             ALONE => [0; 32],
             OWN => [1; 32],
             state => identities.of(network, state),
         };
-        let frame = identities.of(network, question.frame);
-        Some(Pool::key(&[frame, under], self.pending.get(pending)))
-    }
-
-    /// Takes up an answer of the pool.
-    fn adopt(&mut self, entry: &Entry) -> Answer {
-        let accepted = match &entry.accepted {
-            Bits::Listed(numbers) => {
-                let from = self.listed.len() as u32;
-                self.listed.extend_from_slice(numbers);
-                Accepted::Listed(from, self.listed.len() as u32)
-            }
-            Bits::Row(row) => {
-                self.rows.push(row.clone());
-                Accepted::Row(self.rows.len() as u32 - 1)
-            }
-        };
-        Answer { accepted, pending: self.pending.intern(&entry.popped) }
-    }
-
-    fn entry(&self, answer: Answer) -> Entry {
-        let accepted = match answer.accepted {
-            Accepted::Listed(from, to) => {
-                Bits::Listed(self.listed[from as usize..to as usize].into())
-            }
-            Accepted::Row(row) => Bits::Row(self.rows[row as usize].clone()),
-        };
-        Entry { accepted, popped: self.pending.get(answer.pending).into() }
+        Some(Pool::key(&[identities.of(network, question.frame), under], nodes))
     }
 
     /// An answer that is nowhere yet.
     fn make(
-        &mut self,
+        &self,
         question: Question,
         pending: PendingId,
-        bounds: Bounds<'_>,
-    ) -> Result<Answer, Stop> {
+        nodes: &[u32],
+        walk: &mut Walk<'_>,
+    ) -> Result<Entry, Stop> {
         let mut found = Found::default();
-        let base = match pending {
-            AT_ROOT => self.made_from_another(question, bounds, &mut found)?,
+        let bases = match pending {
+            AT_ROOT => self.made_from_another(question, walk, &mut found)?,
             _ => None,
         };
         let mut row = None;
-        match base {
-            None => {
-                let roots = self.pending.get(pending);
-                self.descent.walk_all(question, roots, 0, bounds, &mut found)?;
-            }
+        match bases {
+            None => walk.descent.walk_all(question, nodes, 0, walk.bounds, &mut found)?,
             Some(bases) => {
+                let memo = self.memo(walk.age)?;
                 let mut bits = vec![0; self.words];
-                bases.iter().for_each(|base| self.write(base.accepted, &mut bits));
+                bases.iter().for_each(|&base| memo.add(base, &mut bits));
                 for nodes in &found.walked {
                     let entries = self.trie.entries_of(nodes.clone());
                     clear_bits(&mut bits, self.trie.numbers_of(entries));
@@ -416,9 +455,10 @@ impl Walker {
                     let after = found.walked.partition_point(|nodes| nodes.start <= node);
                     after > 0 && found.walked[after - 1].contains(&node)
                 };
-                let popped = bases.last().map_or(NOWHERE, |base| base.pending);
-                let before = self.pending.get(popped).iter().copied();
-                found.popped.extend(before.filter(|&node| !is_walked(node)));
+                if let Some(last) = bases.last() {
+                    let before = memo.pending.get(last.pending).iter().copied();
+                    found.popped.extend(before.filter(|&node| !is_walked(node)));
+                }
             }
         }
         if found.accepted.iter().map(Range::len).sum::<usize>() > self.words {
@@ -426,62 +466,45 @@ impl Walker {
         }
         let numbers = found.accepted.into_iter().map(|entries| self.trie.numbers_of(entries));
         let accepted = match row {
-            None => {
-                let from = self.listed.len() as u32;
-                numbers.for_each(|numbers| self.listed.extend_from_slice(numbers));
-                Accepted::Listed(from, self.listed.len() as u32)
-            }
+            None => Bits::Listed(numbers.flatten().copied().collect()),
             Some(mut bits) => {
                 numbers.for_each(|numbers| set_bits(&mut bits, numbers));
-                self.rows.push(bits.into());
-                Accepted::Row(self.rows.len() as u32 - 1)
+                Bits::Row(bits.into())
             }
         };
         found.popped.sort_unstable();
         found.popped.dedup();
-        Ok(Answer { accepted, pending: self.pending.intern(&found.popped) })
+        Ok(Entry { accepted, popped: found.popped.into() })
     }
 
     /// Answers to other questions that are together the same but for some parts of the trie, which
     /// are walked, if there are any; the last says where frames have been popped.
     fn made_from_another(
-        &mut self,
+        &self,
         question: Question,
-        bounds: Bounds<'_>,
+        walk: &mut Walk<'_>,
         found: &mut Found,
     ) -> Result<Option<Vec<Answer>>, Stop> {
         // A frame that counts does with few bytes what one does that does not count: then only
         // what is deeper in the trie is walked. So the last characters of a long string take a
         // walk over the longer tokens each, not one over the vocabulary.
         if let Some((frame, bytes)) = self.network.base(question.frame) {
-            let answer = self.answer(Question { frame, ..question }, AT_ROOT, bounds)?;
-            self.descent.walk_all(question, &[0], bytes, bounds, found)?;
+            let answer = self.answer(Question { frame, ..question }, AT_ROOT, walk)?;
+            walk.descent.walk_all(question, &[0], bytes, walk.bounds, found)?;
             return Ok(Some(vec![answer]));
         }
         // A frame that nearly every byte leads into a loop does what the loop does, but for the
         // bytes that do not: a name that has begun like a keyword may go on as any.
-        let Some((like, apart)) = self.descent.like_a_loop(question, bounds)? else {
+        let Some((like, apart)) = walk.descent.like_a_loop(question, walk.bounds)? else {
             return Ok(None);
         };
         let first = Question { under: ALONE, ..like };
-        let mut answers = vec![self.answer(first, AT_ROOT, bounds)?];
+        let mut answers = vec![self.answer(first, AT_ROOT, walk)?];
         if like.under != ALONE && answers[0].pending != NOWHERE {
             let rest = Question { frame: like.under, under: ALONE };
-            answers.push(self.answer(rest, answers[0].pending, bounds)?);
+            answers.push(self.answer(rest, answers[0].pending, walk)?);
         }
-        self.descent.walk_some(question, apart, bounds, found)?;
+        walk.descent.walk_some(question, apart, walk.bounds, found)?;
         Ok(Some(answers))
-    }
-}
-
-fn clear_bits(row: &mut [i32], numbers: &[u32]) {
-    for &number in numbers {
-        row[number as usize >> 5] &= !(1 << (number & 31));
-    }
-}
-
-fn set_bits(row: &mut [i32], numbers: &[u32]) {
-    for &number in numbers {
-        row[number as usize >> 5] |= 1 << (number & 31);
     }
 }

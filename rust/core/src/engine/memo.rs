@@ -1,0 +1,129 @@
+//! What masks remember: answers to questions about sets of trie nodes.
+
+use super::pending::{PendingId, PendingSets};
+use super::pool::{Bits, Entry};
+use super::way::Question;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Entries of the trie that are accepted.
+#[derive(Clone, Copy)]
+enum Accepted {
+    /// A range of `Memo::listed`.
+    Listed(u32, u32),
+    /// One of `Memo::rows`: where that is no larger than the list.
+    Row(u32),
+}
+
+/// What a question is answered from a set of trie nodes.
+#[derive(Clone, Copy)]
+pub(super) struct Answer {
+    /// Accepted for certain.
+    accepted: Accepted,
+    /// Where the frame has been popped, with more of the trie below.
+    pub(super) pending: PendingId,
+}
+
+/// Answers over one trie.
+pub(super) struct Memo {
+    answers: FxHashMap<(Question, PendingId), Answer>,
+    listed: Vec<u32>,
+    rows: Vec<Arc<[i32]>>,
+    /// Words of a row.
+    words: usize,
+    pub(super) pending: PendingSets,
+    /// How often everything was forgotten: numbers of sets are good for one of these times.
+    pub(super) age: u64,
+}
+
+impl Memo {
+    pub(super) fn new(words: usize, age: u64) -> Self {
+        Self {
+            answers: FxHashMap::default(),
+            listed: Vec::new(),
+            rows: Vec::new(),
+            words,
+            pending: PendingSets::new(),
+            age,
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.answers.capacity() * 25
+            + self.listed.capacity() * 4
+            + self.rows.len() * (self.words * 4 + 16)
+            + self.pending.bytes()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, question: Question, pending: PendingId) -> Option<Answer> {
+        self.answers.get(&(question, pending)).copied()
+    }
+
+    /// Remembers an answer. `room` is what the memo may hold.
+    ///
+    /// `None` where there is no room: what is over the limit is not remembered, so that the same
+    /// question is refused again.
+    pub(super) fn insert(
+        &mut self,
+        question: Question,
+        pending: PendingId,
+        entry: &Entry,
+        room: usize,
+    ) -> Option<Answer> {
+        if let Some(known) = self.get(question, pending) {
+            return Some(known);
+        }
+        let accepted = match &entry.accepted {
+            Bits::Listed(numbers) => {
+                let from = self.listed.len() as u32;
+                self.listed.extend_from_slice(numbers);
+                Accepted::Listed(from, self.listed.len() as u32)
+            }
+            Bits::Row(row) => {
+                self.rows.push(row.clone());
+                Accepted::Row(self.rows.len() as u32 - 1)
+            }
+        };
+        let answer = Answer { accepted, pending: self.pending.intern(&entry.popped) };
+        if self.bytes() > room {
+            return None;
+        }
+        self.answers.insert((question, pending), answer);
+        Some(answer)
+    }
+
+    /// Adds the bits of an answer.
+    pub(super) fn add(&self, answer: Answer, bits: &mut [i32]) {
+        match answer.accepted {
+            Accepted::Listed(from, to) => set_bits(bits, &self.listed[from as usize..to as usize]),
+            Accepted::Row(row) => {
+                bits.iter_mut().zip(&*self.rows[row as usize]).for_each(|(a, b)| *a |= b);
+            }
+        }
+    }
+
+    /// Writes the bits of an answer over what is there.
+    pub(super) fn write(&self, answer: Answer, bits: &mut [i32]) {
+        match answer.accepted {
+            Accepted::Row(row) => bits.copy_from_slice(&self.rows[row as usize]),
+            Accepted::Listed(..) => {
+                bits.fill(0);
+                self.add(answer, bits);
+            }
+        }
+    }
+}
+
+pub(super) fn clear_bits(row: &mut [i32], numbers: &[u32]) {
+    for &number in numbers {
+        row[number as usize >> 5] &= !(1 << (number & 31));
+    }
+}
+
+pub(super) fn set_bits(row: &mut [i32], numbers: &[u32]) {
+    for &number in numbers {
+        row[number as usize >> 5] |= 1 << (number & 31);
+    }
+}
