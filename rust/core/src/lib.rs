@@ -3,7 +3,7 @@
 //! Dependencies run one way:
 //! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
 //! `engine` -> `classes`, `mask`.
-//! `ids`, `limits`, `error`, `hash` and `work` stand below everything.
+//! `ids`, `limits`, `error`, `graph`, `hash` and `work` stand below everything.
 #![forbid(unsafe_code)]
 
 pub mod automata;
@@ -11,6 +11,7 @@ pub mod classes;
 pub mod engine;
 pub mod error;
 pub mod grammar;
+mod graph;
 mod hash;
 pub mod ids;
 pub mod limits;

@@ -1,33 +1,136 @@
 //! One grammar out of several: rules of one stand for whole others.
+//!
+//! Parts often say the same: each schema brings its own rules for strings and numbers. Rules that
+//! say the same by the same expressions are taken over once, so that a grammar of five hundred
+//! tools has one rule for strings.
 
-use super::{ByteAutomaton, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule};
+use super::{
+    ByteAutomaton, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule, RuleOptions,
+};
+use crate::graph;
 use crate::ids::{ExprId, RuleId};
+use rustc_hash::FxHashMap;
 
 impl Grammar {
     /// The grammar in which some of its rules are the roots of others, whose rules come after its
-    /// own, with the rule's name and `__` before theirs.
+    /// own, with the rule's name and `__` before theirs. Of rules that say the same, the first
+    /// stands for all.
     pub fn composed(&self, parts: &[(RuleId, &Grammar)]) -> Grammar {
-        let mut builder = GrammarBuilder::new();
-        let mut rules = Vec::new();
-        self.copy_into(&mut builder, &mut rules, "");
+        let mut out = Composition::default();
+        let own: Vec<RuleId> = (0..self.rules().len()).map(RuleId::new).collect();
+        out.add_rules(self, &own, &own, "");
         for &(rule, part) in parts {
-            let first = rules.len();
             let prefix = format!("{}__", self.rule(rule).name);
-            part.copy_into(&mut builder, &mut rules, &prefix);
-            let root = RuleId::new(first + part.root().index());
-            rules[rule.index()].body = builder.add(Expr::Rule(root), self.rule(rule).position);
+            let root = out.add_part(part, &prefix);
+            let position = self.rule(rule).position;
+            out.rules[rule.index()].body = out.builder.add(Expr::Rule(root), position);
         }
-        builder.finish(rules, self.root())
+        out.builder.finish(out.rules, self.root())
     }
 
-    /// Adds all expressions and rules after those that are there.
-    fn copy_into(&self, builder: &mut GrammarBuilder, rules: &mut Vec<Rule>, prefix: &str) {
-        let first_rule = rules.len();
-        let rule = |id: RuleId| RuleId::new(first_rule + id.index());
-        let mut first_expr = None;
-        for (index, expr) in self.exprs().iter().enumerate() {
-            let new = |id: &ExprId| ExprId::new(first_expr.unwrap_or(0) + id.index());
-            let copy = match expr {
+    /// The rules that a rule names, each once.
+    fn callees(&self, rule: &Rule) -> Vec<usize> {
+        let mut out = Vec::new();
+        let mut work = vec![rule.body];
+        work.extend(rule.lookahead);
+        while let Some(id) = work.pop() {
+            match self.expr(id) {
+                Expr::Sequence(parts) | Expr::Choice(parts) => work.extend(parts),
+                Expr::Repeat { body, .. } => work.push(*body),
+                Expr::Automaton(automaton) => work.extend(automaton.parts.iter().map(|p| p.1)),
+                Expr::Rule(rule) => out.push(rule.index()),
+                Expr::Macro(call) => out.extend(call.rules().map(|rule| rule.index())),
+                Expr::Empty | Expr::Literal(_) | Expr::Class(_) => {}
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+/// What is made so far.
+#[derive(Default)]
+struct Composition {
+    builder: GrammarBuilder,
+    rules: Vec<Rule>,
+    /// The rules of groups that call each other, by what they say.
+    known: FxHashMap<Vec<u8>, Vec<RuleId>>,
+}
+
+impl Composition {
+    /// Adds the rules of a part that are new, callees first; returns its root.
+    fn add_part(&mut self, part: &Grammar, prefix: &str) -> RuleId {
+        let count = part.rules().len();
+        let mut ids = vec![RuleId::new(0); count];
+        let mut is_member = vec![usize::MAX; count];
+        for mut group in graph::components(count, |rule| part.callees(&part.rules()[rule])) {
+            group.sort_unstable();
+            for (place, &rule) in group.iter().enumerate() {
+                is_member[rule] = place;
+            }
+            let key = key_of(part, &group, |rule| match is_member[rule] {
+                usize::MAX => (0, ids[rule].0),
+                place => (1, place as u32),
+            });
+            let known = key.as_ref().and_then(|key| self.known.get(key));
+            if let Some(known) = known {
+                group.iter().zip(known).for_each(|(&rule, &id)| ids[rule] = id);
+            } else {
+                for (place, &rule) in group.iter().enumerate() {
+                    ids[rule] = RuleId::new(self.rules.len() + place);
+                }
+                let group_rules: Vec<RuleId> = group.iter().map(|&r| RuleId::new(r)).collect();
+                self.add_rules(part, &group_rules, &ids, prefix);
+                if let Some(key) = key {
+                    self.known.insert(key, group.iter().map(|&rule| ids[rule]).collect());
+                }
+            }
+            group.iter().for_each(|&rule| is_member[rule] = usize::MAX);
+        }
+        ids[part.root().index()]
+    }
+
+    /// Adds rules of a grammar at the end, in which rules have the numbers `ids`.
+    fn add_rules(&mut self, from: &Grammar, rules: &[RuleId], ids: &[RuleId], prefix: &str) {
+        for &id in rules {
+            let rule = from.rule(id);
+            let body = self.add_expr(from, rule.body, ids);
+            let lookahead = rule.lookahead.map(|id| self.add_expr(from, id, ids));
+            let name = format!("{prefix}{}", rule.name);
+            let (options, position) = (rule.options.clone(), rule.position);
+            self.rules.push(Rule { name, options, body, lookahead, position });
+        }
+    }
+
+    /// Adds an expression with all that it is made of.
+    fn add_expr(&mut self, from: &Grammar, root: ExprId, ids: &[RuleId]) -> ExprId {
+        let mut added: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        let mut below: Vec<ExprId> = vec![root];
+        let mut at = 0;
+        while let Some(&id) = below.get(at) {
+            at += 1;
+            match from.expr(id) {
+                Expr::Sequence(parts) | Expr::Choice(parts) => below.extend(parts),
+                Expr::Repeat { body, .. } => below.push(*body),
+                Expr::Automaton(automaton) => {
+                    let parts = automaton.parts.chunk_by(|a, b| a.1 == b.1);
+                    below.extend(parts.map(|edges| edges[0].1));
+                }
+                Expr::Empty
+                | Expr::Literal(_)
+                | Expr::Class(_)
+                | Expr::Rule(_)
+                | Expr::Macro(_) => {}
+            }
+        }
+        // Children stand before their parents in the arena.
+        below.sort_unstable();
+        below.dedup();
+        let rule = |id: RuleId| ids[id.index()];
+        for id in below {
+            let new = |id: &ExprId| added[id];
+            let copy = match from.expr(id) {
                 Expr::Sequence(parts) => Expr::Sequence(parts.iter().map(new).collect()),
                 Expr::Choice(parts) => Expr::Choice(parts.iter().map(new).collect()),
                 &Expr::Repeat { ref body, min, max } => Expr::Repeat { body: new(body), min, max },
@@ -38,45 +141,88 @@ impl Grammar {
                     let parts = parts.collect();
                     Expr::Automaton(ByteAutomaton { parts, ..automaton.clone() })
                 }
-                Expr::Empty | Expr::Literal(_) | Expr::Class(_) => expr.clone(),
+                other => other.clone(),
             };
-            let id = builder.add(copy, self.position(ExprId::new(index)));
-            first_expr.get_or_insert(id.index());
+            let copied = self.builder.add(copy, from.position(id));
+            added.insert(id, copied);
         }
-        let first_expr = first_expr.unwrap_or(0);
-        let new = |id: ExprId| ExprId::new(first_expr + id.index());
-        rules.extend(self.rules().iter().map(|rule| Rule {
-            name: format!("{prefix}{}", rule.name),
-            options: rule.options.clone(),
-            body: new(rule.body),
-            lookahead: rule.lookahead.map(new),
-            position: rule.position,
-        }));
+        added[&root]
     }
 }
 
-fn moved(call: &Macro, rule: impl Fn(RuleId) -> RuleId + Copy) -> Macro {
-    fn argument(argument: &MacroArgument, rule: impl Fn(RuleId) -> RuleId + Copy) -> MacroArgument {
-        match argument {
-            MacroArgument::Rule(id) => MacroArgument::Rule(rule(*id)),
-            MacroArgument::Tuple(parts) => {
-                // Tuples hold no tuples.
-                let part = |part: &MacroArgument| match part {
-                    MacroArgument::Rule(id) => MacroArgument::Rule(rule(*id)),
-                    other => other.clone(),
-                };
-                MacroArgument::Tuple(parts.iter().map(part).collect())
+/// What some rules say, as bytes; `name` numbers the rules. `None` for what is best left alone.
+fn key_of(
+    grammar: &Grammar,
+    group: &[usize],
+    name: impl Fn(usize) -> (u8, u32),
+) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    for &rule in group {
+        let rule = &grammar.rules()[rule];
+        if rule.options != RuleOptions::default() {
+            return None;
+        }
+        out.push(u8::from(rule.lookahead.is_some()));
+        let mut work = vec![rule.body];
+        work.extend(rule.lookahead);
+        while let Some(id) = work.pop() {
+            let number = |out: &mut Vec<u8>, n: u32| out.extend(n.to_le_bytes());
+            match grammar.expr(id) {
+                Expr::Empty => out.push(0),
+                Expr::Literal(bytes) => {
+                    out.push(1);
+                    number(&mut out, bytes.len() as u32);
+                    out.extend(&**bytes);
+                }
+                Expr::Class(set) => {
+                    out.push(2);
+                    number(&mut out, set.ranges().len() as u32);
+                    for &(first, last) in set.ranges() {
+                        number(&mut out, first);
+                        number(&mut out, last);
+                    }
+                }
+                Expr::Rule(rule) => {
+                    let (kind, id) = name(rule.index());
+                    out.extend([3, kind]);
+                    number(&mut out, id);
+                }
+                Expr::Sequence(parts) => {
+                    out.push(4);
+                    number(&mut out, parts.len() as u32);
+                    work.extend(parts.iter().rev());
+                }
+                Expr::Choice(parts) => {
+                    out.push(5);
+                    number(&mut out, parts.len() as u32);
+                    work.extend(parts.iter().rev());
+                }
+                Expr::Repeat { body, min, max } => {
+                    out.extend([6, u8::from(max.is_some())]);
+                    number(&mut out, *min);
+                    number(&mut out, max.unwrap_or(0));
+                    work.push(*body);
+                }
+                Expr::Macro(_) | Expr::Automaton(_) => return None,
             }
-            other => other.clone(),
         }
     }
+    Some(out)
+}
+
+fn moved(call: &Macro, rule: impl Fn(RuleId) -> RuleId + Copy) -> Macro {
+    // Tuples hold no tuples.
+    let part = |part: &MacroArgument| match part {
+        MacroArgument::Rule(id) => MacroArgument::Rule(rule(*id)),
+        other => other.clone(),
+    };
+    let argument = |argument: &MacroArgument| match argument {
+        MacroArgument::Tuple(parts) => MacroArgument::Tuple(parts.iter().map(part).collect()),
+        other => part(other),
+    };
     Macro {
         name: call.name.clone(),
-        positional: call.positional.iter().map(|value| argument(value, rule)).collect(),
-        named: call
-            .named
-            .iter()
-            .map(|(name, value)| (name.clone(), argument(value, rule)))
-            .collect(),
+        positional: call.positional.iter().map(argument).collect(),
+        named: call.named.iter().map(|(name, value)| (name.clone(), argument(value))).collect(),
     }
 }

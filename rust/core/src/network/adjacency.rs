@@ -1,7 +1,8 @@
 //! Stack adjacency: what can stand beneath a frame (CFGzip, appendix C).
 
-use super::{Network, graph};
+use super::Network;
 use crate::error::{Error, Result};
+use crate::graph;
 use crate::limits::Limits;
 use crate::work::Work;
 use rustc_hash::FxHashMap;

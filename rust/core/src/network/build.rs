@@ -2,13 +2,14 @@
 
 use super::counters::{Counter, Counters};
 use super::{
-    Call, ClassSet, MAX_DELEGATED, Network, NetworkOptions, Width, analysis, contains, graph,
-    insert, left_recursion, lower, simplify,
+    Call, ClassSet, MAX_DELEGATED, Network, NetworkOptions, Width, analysis, contains, insert,
+    left_recursion, lower, simplify,
 };
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, FIRST_CALL, call, callee, is_marker};
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
+use crate::graph;
 use crate::ids::RuleId;
 use crate::limits::Limits;
 use crate::work::Work;

@@ -9,7 +9,8 @@
 //! XGrammar hashes simple cycles only, with 64 bits; here any cycle has a digest, and digests are of
 //! 256 bits over the whole description, so that equal digests mean equal descriptions.
 
-use super::{Network, graph};
+use super::Network;
+use crate::graph;
 use crate::hash::hash_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;

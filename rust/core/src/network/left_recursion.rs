@@ -5,9 +5,9 @@
 //! cycle goes on after having called it. So every rule of the cycle becomes one automaton, with
 //! loops for the spine, exactly; only the trees change, not the strings and not the prefixes.
 
-use super::graph;
 use crate::automata::{Automaton, Nfa, callee};
 use crate::error::{Error, Result};
+use crate::graph;
 use crate::limits::Limits;
 use crate::work::Work;
 

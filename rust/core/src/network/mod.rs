@@ -17,7 +17,6 @@ mod analysis;
 mod build;
 mod counters;
 mod display;
-mod graph;
 mod identity;
 mod left_recursion;
 mod lower;

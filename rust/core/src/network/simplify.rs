@@ -11,10 +11,11 @@
 //! Rules are visited callees first; the members of a recursive component are inlined into each
 //! other as long as that removes rules cheaply.
 
-use super::{Width, graph};
+use super::Width;
 use crate::automata::marks::Marks;
 use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, call, callee};
 use crate::error::Result;
+use crate::graph;
 use crate::hash::hash_of;
 use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};

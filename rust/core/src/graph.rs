@@ -1,4 +1,4 @@
-//! Strongly connected components of the call graph.
+//! Strongly connected components of a directed graph.
 
 /// The components of a directed graph over `0..n`, each a list of nodes; a component stands
 /// before those that lead to it (callees first). Iterative (Tarjan), so depth costs no stack.
