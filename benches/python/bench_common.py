@@ -173,8 +173,10 @@ class TokfoldEngine:
             self.arguments["limits"] = tokfold.Limits(**limits)
 
     def prepare(self, vocabulary: Vocabulary) -> None:
-        """A compiler with the pool that it makes for itself, as a server has it; the vocabulary's
-        trie, and a first use of converter, macros, masks and classes."""
+        """A first use of converter, macros, masks and classes, and the vocabulary's trie.
+
+        The pool is that of a compiler just made, as a server has it.
+        """
         self.vocabulary = vocabulary
         if self.arguments.get("pool", "vocabulary") == "vocabulary":
             self.arguments["pool"] = tokfold.GrammarCompiler(vocabulary).pool

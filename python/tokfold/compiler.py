@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 import time
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tokfold._background import in_background
 from tokfold._cache import CacheWarning
@@ -36,6 +39,9 @@ filled ::= "\"" [^"\\\r\n]{100000,200000} "\""
 """What nearly every request holds: JSON strings, with and without bounds on their length."""
 
 _POOL_NAME = "mask-pool.tokfold"
+
+Kind = Literal["grammar", "json_schema", "regex", "lark", "structural_tag"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,7 @@ class GrammarCompiler:
         self._compiled: OrderedDict[object, Future[CompiledGrammar]] = OrderedDict()
         self._hits = self._waits = self._misses = self._evicted = self._failures = 0
         self._seconds = 0.0
+        _compilers.add(self)
         self._load()
         if seed and max_pool_bytes:
             grammar = Grammar.from_ebnf(_SEED)
@@ -134,7 +141,7 @@ class GrammarCompiler:
         self, schema: str | dict[str, Any] | bool, **options: Any
     ) -> CompiledGrammar:
         """Compile a JSON schema; the options are those of :meth:`Grammar.from_json_schema`."""
-        key = ("json schema", _key_of(schema), tuple(sorted(options.items())))
+        key = ("json schema", _key_of(schema), _key_of(options))
         return self._get(key, lambda: Grammar.from_json_schema(schema, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
@@ -147,7 +154,7 @@ class GrammarCompiler:
 
     def compile_lark(self, text: str, **options: Any) -> CompiledGrammar:
         """Compile a Lark grammar; the options are those of :meth:`Grammar.from_lark`."""
-        key = ("lark", text, tuple(sorted(options.items())))
+        key = ("lark", text, _key_of(options))
         return self._get(key, lambda: Grammar.from_lark(text, **options))
 
     def compile_structural_tag(self, tag: object) -> CompiledGrammar:
@@ -158,7 +165,7 @@ class GrammarCompiler:
 
     def submit(
         self,
-        kind: Literal["grammar", "json_schema", "regex", "lark", "structural_tag"],
+        kind: Kind,
         source: Any,  # noqa: ANN401 - what the method takes
         **options: Any,
     ) -> Future[CompiledGrammar]:
@@ -169,25 +176,25 @@ class GrammarCompiler:
             source: its argument.
             **options: its options.
         """
+        if kind not in _KINDS:
+            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
         return in_background(getattr(self, f"compile_{kind}"), source, **options)
 
     def _get(self, key: object, make: Callable[[], Grammar]) -> CompiledGrammar:
-        with self._lock:
-            future = self._compiled.get(key)
-            if future is not None:
+        mine: Future[CompiledGrammar] = Future()
+        try:
+            with self._lock:
+                future = self._compiled.setdefault(key, mine)
                 self._compiled.move_to_end(key)
-                if future.done():
+                if future is mine:
+                    self._misses += 1
+                elif future.done():
                     self._hits += 1
                 else:
                     self._waits += 1
-            else:
-                self._misses += 1
-                mine: Future[CompiledGrammar] = Future()
-                self._compiled[key] = mine
-        if future is not None:
-            return future.result()
-        began = time.perf_counter()
-        try:
+            if future is not mine:
+                return future.result()
+            began = time.perf_counter()
             compiled = compile(
                 make(),
                 self.vocabulary,
@@ -196,20 +203,33 @@ class GrammarCompiler:
                 cache_dir=self._cache_dir,
                 pool=self.pool if self.pool.max_bytes else None,
             )
+            mine.set_result(compiled)
+            with self._lock:
+                self._seconds += time.perf_counter() - began
+                self._make_room()
+            return compiled
         except BaseException as error:
             # Those who wait get what this one gets; those who come later try again.
             with self._lock:
-                self._failures += 1
-                self._compiled.pop(key, None)
-            mine.set_exception(_for_waiters(error))
+                if self._compiled.get(key) is mine and not mine.done():
+                    self._failures += 1
+                    del self._compiled[key]
+            if not mine.done():
+                mine.set_exception(_for_waiters(error))
             raise
-        with self._lock:
-            self._seconds += time.perf_counter() - began
-            while len(self._compiled) > self.max_grammars:
-                self._compiled.popitem(last=False)
-                self._evicted += 1
-        mine.set_result(compiled)
-        return compiled
+
+    def _make_room(self) -> None:
+        """Let those go that were not asked for longest. What is being compiled stays."""
+        done = [key for key, future in self._compiled.items() if future.done()]
+        for key in done[: max(0, len(self._compiled) - self.max_grammars)]:
+            del self._compiled[key]
+            self._evicted += 1
+
+    def _after_fork(self) -> None:
+        """In a child process nobody compiles what was being compiled."""
+        self._lock = threading.Lock()
+        kept = [(key, f) for key, f in self._compiled.items() if f.done()]
+        self._compiled = OrderedDict(kept)
 
     # -- what is held ------------------------------------------------------------------------
 
@@ -255,12 +275,12 @@ class GrammarCompiler:
             return None
         return self._cache_dir / f"{self.vocabulary.fingerprint[:32]}-{_POOL_NAME}"
 
-    def _load(self) -> None:
+    def _load(self, pool: MaskPool | None = None) -> None:
         path = self._pool_path
         if path is None or not self.pool.max_bytes:
             return
         try:
-            self.pool.load(path)
+            (pool or self.pool).load(path)
         except FileNotFoundError:
             pass
         except (ArtifactError, VocabularyError, OSError) as error:
@@ -277,8 +297,11 @@ class GrammarCompiler:
         if path is None:
             raise ValueError("this compiler has no cache_dir")
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._load()
-        self.pool.save(path)
+        # What others saved, and over it what this process used last.
+        both = MaskPool(self.vocabulary, self.pool.max_bytes)
+        self._load(both)
+        both._core.add_bytes(self.pool._core.to_bytes(self.pool.max_bytes))
+        both.save(path)
 
     def close(self) -> None:
         """Save the pool where there is a ``cache_dir``, and forget the compiled grammars."""
@@ -296,11 +319,23 @@ class GrammarCompiler:
         self.close()
 
 
-def _key_of(source: object) -> object:
-    """Equal for sources that are equal; text for what is not hashable."""
-    import json
+_compilers: weakref.WeakSet[GrammarCompiler] = weakref.WeakSet()
 
-    return source if isinstance(source, str) else json.dumps(source, ensure_ascii=False)
+
+def _after_fork() -> None:
+    for compiler in list(_compilers):
+        compiler._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _key_of(source: object) -> str:
+    """Equal for sources that are equal."""
+    if isinstance(source, str):
+        return source
+    return json.dumps(source, ensure_ascii=False, default=repr)
 
 
 def _for_waiters(error: BaseException) -> BaseException:

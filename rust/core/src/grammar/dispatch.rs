@@ -1,10 +1,10 @@
 //! What `TagDispatch` means (XGrammar 2, section 3.1): free text in which tags call rules.
 //!
 //! An Aho-Corasick automaton over the tags and the excluded texts. Its states are the beginnings of
-//! these; each says how much of one has just been written. Where a tag ends, its rule must follow, or
-//! a longer tag goes on; no text that holds an excluded one is allowed. As in XGrammar, a tag counts
-//! only where no longer beginning of another is being written: of `ab` and `b`, `ab` calls its own
-//! rule only.
+//! these; each says how much of one has just been written. Where a tag ends, its rule must follow,
+//! or the beginning of a longer tag or excluded text goes on; no text that holds an excluded one is
+//! allowed. As in XGrammar, a tag counts only where no longer beginning of another is being
+//! written: of `ab` and `b`, `ab` calls its own rule only.
 
 use super::{CallEdge, Callee, Described, Grammar, Macro, MacroArgument, Meaning};
 use crate::error::{Error, Result};
