@@ -426,10 +426,13 @@ class TestTogether:
         again.result(2)
 
     @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
-    def test_ctrl_c_where_one_waits(self, gate):
+    def test_ctrl_c_where_one_waits(self, gate, request):
         """The one who waits is interrupted; the one who compiles is not."""
         if threading.current_thread() is not threading.main_thread():
             pytest.skip("not in the main thread")
+        # Where the tests run in the background of a shell, the signal is ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
         compiler = compiler_of()
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(compiler.compile_grammar, SLOW)
