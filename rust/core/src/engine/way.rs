@@ -19,6 +19,9 @@ pub(super) const ALONE: u32 = BOTTOM;
 /// As `ALONE`, without the calls that the frame delegates.
 pub(super) const OWN: u32 = BOTTOM - 1;
 
+/// Frames beneath one that counts, at most, that are asked about with it.
+const MAX_UNDER: usize = 2;
+
 /// A place on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
@@ -125,7 +128,8 @@ impl<'a> Way<'a> {
     }
 
     /// A frame that counts, with each that can stand beneath it: it may be complete after any
-    /// pass, so that nearly every node of the trie would be left to the frame beneath.
+    /// pass, so that nearly every node of the trie would be left to the frame beneath. Where many
+    /// can, the text is so ambiguous that it is better asked about once.
     fn together<E>(
         &mut self,
         frame: u32,
@@ -134,11 +138,13 @@ impl<'a> Way<'a> {
         answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let sets = self.sets;
-        if let Some((left, right)) = sets.halves(beneath) {
-            self.together(frame, left, pending, answer)?;
-            return self.together(frame, right, pending, answer);
+        let tops = sets.list(beneath);
+        if tops.is_empty() || tops.len() > MAX_UNDER {
+            let popped = answer(Question { frame, under: ALONE }, pending)?;
+            self.go_on(Place::Set(beneath), popped);
+            return Ok(());
         }
-        for &(under, rest) in sets.list(beneath) {
+        for &(under, rest) in tops {
             let popped = answer(Question { frame, under }, pending)?; // BOTTOM is ALONE
             if under != BOTTOM {
                 self.go_on(Place::Set(rest), popped);
