@@ -18,7 +18,6 @@ from typing import Any, Literal, get_args
 
 from tokfold._background import in_background
 from tokfold._cache import CacheWarning
-from tokfold.classes import TokenClasses
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import ArtifactError, TokfoldError, VocabularyError
 from tokfold.grammar import Grammar
@@ -262,10 +261,6 @@ class GrammarCompiler:
             kept = [(key, f) for key, f in self._compiled.items() if not f.done()]
             self._compiled = OrderedDict(kept)
         self.pool.clear()
-
-    def take_classes(self, compiled: CompiledGrammar, classes: TokenClasses) -> None:
-        """Give classes that were made elsewhere to a compiled grammar."""
-        compiled.take_classes(classes)
 
     # -- the folder --------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.composition import joined as joined_texts
 from strategies.conversations import (
     ADD,
     REASONING_IS_OPTIONAL,
@@ -31,7 +32,6 @@ from tokfold.errors import StructuralTagError  # noqa: E402
 from tokfold.structural_tags import (  # noqa: E402
     assemble,
     assembly,
-    composing,
     default_cache,
     families,
     for_model,
@@ -313,7 +313,7 @@ def test_token_formats_as_text_in_xgrammars_matcher(name):
     text = frame.text(reading.read(tag, vocabulary))
     # its reader wants at least one token, though its printer does not
     text = text.replace("ExcludeToken()", f"ExcludeToken({len(PIECES)})")
-    joined = composing._joined(text, frame.parts)
+    joined = joined_texts(text, frame.parts)
     info = xgr.TokenizerInfo([*PIECES, DUMMY], xgr.VocabType.RAW, stop_token_ids=[])
     compiler = xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
     ours = compiler.compile_grammar(joined)

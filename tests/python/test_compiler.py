@@ -1,4 +1,7 @@
-"""``GrammarCompiler``: what a server does to it, from many threads, processes and files."""
+"""``GrammarCompiler``: what a server does to it, from many threads, processes and files.
+
+Long because each part needs the same gate, which holds a compilation open at a chosen moment.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +209,7 @@ class TestMethods:
         compiled = compiler.compile_grammar(grammar)
         before = row_of(tokfold.Matcher(compiled))
         assert not compiled.has_classes
-        compiler.take_classes(compiled, tokfold.compile_classes(grammar, VOCABULARY))
+        compiled.take_classes(tokfold.compile_classes(grammar, VOCABULARY))
         assert compiled.has_classes
         assert (row_of(tokfold.Matcher(compiled)) == before).all()
 

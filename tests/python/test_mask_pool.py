@@ -2,6 +2,7 @@
 
 All grammars of this file are over one vocabulary, large enough for masks to be shared. They are put
 together from parts that come again and again, so that most of what one looks at another has seen.
+One file, since that vocabulary and those parts are what all of it stands on.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import tokfold
+from strategies.composition import joined as joined_texts
 from strategies.structural_tags import of, tag, token
 from tokfold import structural_tags
 from tokfold.errors import (
@@ -24,7 +25,7 @@ from tokfold.errors import (
     StructuralTagError,
     UnsupportedGrammarError,
 )
-from tokfold.structural_tags import LeafCache, assemble, composing, leaves, reading
+from tokfold.structural_tags import LeafCache, assemble, leaves, reading
 from tokfold.structural_tags.reading import read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -395,10 +396,47 @@ def test_words_that_are_arguments_are_not_renamed():
         'x ::= "1"\n'
     )
     part = tokfold.Grammar.from_ebnf(text)
-    joined = composing._joined("root ::= p\n", {"p": part})
+    joined = joined_texts("root ::= p\n", {"p": part})
     assert "loop_after_dispatch=false, excludes=(" in joined
     assert "p__root ::= p__excludes | p__loop_after_dispatch\n" in joined
-    assert composing.compose("root ::= p\n", {"p": part}).root == "root"
+
+
+ALIKE = (
+    'root ::= "<" a b ">"\na ::= "a" | "(" b ")"\nb ::= [a-c] | "[" a "]"',
+    'root ::= "<" b ">"\na ::= "a" | "(" b ")"\nb ::= [a-c] | "[" a "]"',  # the same rules
+    'root ::= "<" a b ">"\na ::= "a" | "(" b ")"\nb ::= [a-b] | "[" a "]"',  # another class
+    'root ::= "<" a b ">"\na ::= "a" | "(" b ")"\nb ::= [a-c] | "[" b "]"',  # another callee
+    'root ::= "<" a b ">"\na ::= "a"\nb ::= "c"{1,2}',
+    'root ::= "<" a b ">"\na ::= "a"\nb ::= "c"{1,3}',  # another bound
+    'root ::= "<" a b ">"\na ::= "a"\nb ::= "c"{1,}',
+)
+
+
+def test_rules_that_say_the_same_are_held_once_and_no_others():
+    """Against the texts of the parts put together, which share nothing."""
+    parts = {f"p{i}": tokfold.Grammar.from_ebnf(text) for i, text in enumerate(ALIKE)}
+    text = "root ::= " + " | ".join(f'"{i}" p{i}' for i in range(len(ALIKE))) + "\n"
+    composed = tokfold.Grammar._composed(text, parts)
+    apart = tokfold.Grammar.from_ebnf(joined_texts(text, parts))
+    # Of the second part a and b are those of the first; of the last two, a is that of the fifth.
+    assert len(composed.rule_names) == len(apart.rule_names) - 4
+    insides = (
+        "aa",
+        "ac",
+        "a[a]",
+        "a[c]",
+        "(b)b",
+        "(c)b",
+        "a[[c]]",
+        "a[(c)]",
+        "acc",
+        "accc",
+        "acccc",
+    )
+    for i in range(len(ALIKE)):
+        for inside in (*insides, "b", "[a]", "c", "[c]"):
+            word = f"{i}<{inside}>"
+            assert verdict(composed, word) == verdict(apart, word), word
 
 
 # ---------------------------------------------------------------------- tokens

@@ -28,8 +28,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tokfold.errors import UnsupportedGrammarError
+from tokfold.grammar import Grammar
 from tokfold.structural_tags import formats
-from tokfold.structural_tags.composing import compose
 from tokfold.structural_tags.fields import fail
 from tokfold.structural_tags.formats import Format, Tag, Token
 from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
@@ -37,7 +37,6 @@ from tokfold.structural_tags.literals import literal
 from tokfold.structural_tags.reading import read
 
 if TYPE_CHECKING:
-    from tokfold.grammar import Grammar
     from tokfold.vocabulary import Vocabulary
 
 __all__ = ["assemble"]
@@ -68,7 +67,7 @@ def assemble(
     _check_ends(format)
     frame = _Frame(default_cache if cache is None else cache)
     text = frame.text(format)
-    return compose(text, frame.parts)
+    return Grammar._composed(text, frame.parts)
 
 
 # ------------------------------------------------------------- endless content

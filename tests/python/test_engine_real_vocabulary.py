@@ -1,0 +1,77 @@
+"""On every real grammar, over a real vocabulary: masks by every way are the same.
+
+Walks of a whole vocabulary's trie take subtrees at once and go by way of loops; walks over
+representatives do neither, so the two are held against each other. Small vocabularies, as the
+other tests draw them, have too few tokens for much of that to happen.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies.profiles import LONG
+
+pytest.importorskip("mistral_common")
+
+import tokfold
+from tokfold.cli.inputs import read_packaged_tekken
+
+GRAMMARS = sorted((Path(__file__).parents[2] / "grammars").glob("*/*.gbnf"))
+STEPS = 2_000 if LONG else 150
+"""Masks of each text."""
+
+STRINGS = r"""
+root ::= "{" "\"name\": " short ", \"note\": " note ", \"id\": " code ", " key ": " text "}"
+short ::= "\"" [^"\\\r\n]{3,40} "\""
+note ::= "\"" [^"\\\r\n]{0,300} "\""
+code ::= "\"" [a-z0-9_-]{5,96} "\""
+text ::= "\"" inside
+inside ::= "\"" | [^"\\\x00-\x1f] inside | "\\" ["\\/bfnrt] inside
+key ::= "\"" ("\"" | [^"\\\x00-\x1fn] inside | "n" ("\"" | [^"\\\x00-\x1fa] inside | "a" inside))
+"""
+TEXT = (
+    '{"name": "Grace Brewster Murray Hopper, é", "note": "' + "ein Text, 日本語 " * 12 + '", '
+    '"id": "cobol-1959_0001", "nanometre": "line\\nend"}'
+)
+
+
+@pytest.fixture(scope="module")
+def vocabulary():
+    return read_packaged_tekken()
+
+
+def check(grammar: tokfold.Grammar, vocabulary: tokfold.Vocabulary, text: bytes) -> None:
+    pool = tokfold.MaskPool(vocabulary, 1 << 20)
+    ways = [
+        tokfold.compile(grammar, vocabulary, classes="never", pool=None),
+        tokfold.compile(grammar, vocabulary, classes="never", pool=pool),
+        tokfold.compile(grammar, vocabulary, classes="never", pool=pool),
+    ]
+    folded = tokfold.compile(grammar, vocabulary, classes="never", pool=None)
+    folded.take_classes(tokfold.compile_classes(grammar, vocabulary))
+    matchers = [tokfold.Matcher(compiled) for compiled in (*ways, folded)]
+    row = tokfold.allocate_bitmask(1, len(vocabulary))
+    tokens = vocabulary.encode_greedy(text)
+    for step, token in enumerate(tokens[:STEPS]):
+        rows = []
+        for matcher in matchers:
+            matcher.fill_bitmask(row)
+            rows.append(row.copy())
+        for other in rows[1:]:
+            assert np.array_equal(rows[0], other), (step, text[:40])
+        assert rows[0][0, token // 32] >> token % 32 & 1
+        assert all(matcher.accept_token(token) for matcher in matchers)
+
+
+@pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: path.stem)
+def test_masks_of_real_texts(path, vocabulary):
+    grammar = tokfold.Grammar.from_file(path)
+    texts = sorted((path.parent / "valid").iterdir(), key=lambda text: text.stat().st_size)
+    check(grammar, vocabulary, texts[-1].read_bytes())
+
+
+def test_masks_within_strings(vocabulary):
+    """Bounds near and far, names that begin like a key, characters of several bytes."""
+    check(tokfold.Grammar.from_ebnf(STRINGS), vocabulary, TEXT.encode())
