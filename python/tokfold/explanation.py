@@ -39,9 +39,10 @@ class Explanation:
     may_end: bool
     """Whether the text may end before the token."""
     open_rules: tuple[str, ...]
-    """The rules open there in one parse, outermost first; empty in very deep texts."""
+    """The rules open there in one parse, outermost first; empty in very deep texts, and where the
+    grammar takes tokens whole."""
     innermost_rules: tuple[str, ...]
-    """The rules that may go on there, in any parse; empty in very deep texts."""
+    """The rules that may go on there, in any parse; empty where ``open_rules`` is."""
     nearest: tuple[int, ...]
     """Allowed tokens that have most of their beginning in common with it, nearest first."""
 
@@ -68,8 +69,10 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
     path, tops = open_rules(matcher, token[:read] if is_text else b"")
     if is_stop:
         reason = "the text is complete" if allowed else "the text is not complete here"
+    elif allowed and (not is_text or read < len(token)):
+        reason = "it is taken whole, by its id, and the text can be completed after it"
     elif not is_text:
-        reason = "a special or empty token is never text"
+        reason = "a special or empty token is never text, and its id is not asked for here"
     elif allowed:
         reason = "the text can be completed after it"
     else:
@@ -92,11 +95,12 @@ def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...],
     """The open rules where a matcher stands, or ``further`` on: those of one parse, innermost.
 
     Both empty where the text is nested deeper than the parser that finds them goes (the matcher
-    itself has no such bound, and what it says must not fail for want of names), and where the
-    matcher was restored and does not know what was read before.
+    itself has no such bound, and what it says must not fail for want of names), where the
+    matcher was restored and does not know what was read before, and where the grammar takes tokens
+    whole: the parser reads bytes.
     """
     grammar = matcher.compiled.grammar
-    if matcher._is_restored:
+    if matcher._is_restored or grammar._takes_tokens:
         return (), ()
     try:
         path, tops = _core.open_rules(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Grammar"]
 
 MACROS_OF_BYTES = frozenset({"Regex", "Substring", "TagDispatch"})
+MACROS_OF_TOKENS = frozenset({"Token", "ExcludeToken", "TokenTagDispatch"})
 """Macros that are automata over bytes; the others take tokens whole, which is no matter of text."""
 
 Lookahead = Literal["exact", "implied"]
@@ -238,6 +239,11 @@ class Grammar:
     def _macros(self) -> list[str]:
         """Names of the macros in use whose meaning XGrammar knows."""
         return sorted({name for _, name, *_ in self._core.macros()} & MACROS_OF_BYTES)
+
+    @property
+    def _takes_tokens(self) -> bool:
+        """Whether tokens are named by their ids: the grammar then needs their vocabulary."""
+        return any(name in MACROS_OF_TOKENS for _, name, *_ in self._core.macros())
 
     @property
     def _compilable(self) -> CoreGrammar:

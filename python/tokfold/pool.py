@@ -13,7 +13,7 @@ from tokfold.vocabulary import Vocabulary
 __all__ = ["MaskPool"]
 
 KIND = "mask-pool"
-ALGORITHM = 1
+ALGORITHM = 2
 """Raised when states get other digests, or the trie other numbers."""
 DEFAULT_BYTES = 64 << 20
 

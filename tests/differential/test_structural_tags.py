@@ -335,12 +335,6 @@ def test_token_formats_as_text_in_xgrammars_matcher(name):
             read.append(PIECES[chosen])
 
 
-TOKENS_TO_COME = pytest.mark.xfail(
-    strict=False, reason="the engine does not take tokens whole yet", raises=tokfold.TokfoldError
-)
-
-
-@TOKENS_TO_COME
 @pytest.mark.parametrize("name", TOKEN_FORMATS)
 def test_token_formats_token_by_token(name):
     tag = {"type": "structural_tag", "format": TOKEN_FORMATS[name]}
@@ -389,7 +383,6 @@ def test_where_we_differ(witness):
     assert ours == witness["ours"]
 
 
-@TOKENS_TO_COME
 @pytest.mark.parametrize(
     "witness",
     [witness for witness in WITNESSES if "tokens" in witness],

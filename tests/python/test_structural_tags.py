@@ -474,7 +474,6 @@ def test_the_end_token_of_a_tag_is_excluded_within_it():
     assert "loop_after_dispatch=false, excludes=(1))" in text  # a trigger dispatches all the same
 
 
-@pytest.mark.xfail(strict=False, reason="the core's grammar text knows no empty ExcludeToken()")
 def test_nothing_may_be_excluded():
     assert "ExcludeToken()" in text_of(of("exclude_token"))
     assert "ExcludeToken()" in text_of(of("any_tokens"))

@@ -112,7 +112,7 @@ def _located(error: TokfoldError, text: str | None, root: str) -> TokfoldError:
     if text is not None and isinstance(error, UnsupportedGrammarError):
         try:
             grammar = tokfold.Grammar.from_ebnf(text, root=root, lookahead="implied")
-            tokfold.compile_classes(grammar, tokfold.Vocabulary([b"a"]), prune=False)
+            tokfold.recognize(grammar, b"")
         except UnsupportedGrammarError as located:
             if located.construct == error.construct:
                 return located

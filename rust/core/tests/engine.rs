@@ -79,8 +79,8 @@ fn engine(network: Network, vocabulary: &Arc<Vocabulary>) -> Arc<Engine> {
 fn sharing(network: Network, vocabulary: &Arc<Vocabulary>, pool: Option<Arc<Pool>>) -> Arc<Engine> {
     let limits =
         EngineLimits { max_mask_work: 200_000, max_accept_work: 50_000, ..Default::default() };
-    let place = Arc::new(OnceLock::new());
-    Arc::new(Engine::new(Arc::new(network), vocabulary.clone(), place, pool, limits))
+    let tries = Arc::default();
+    Arc::new(Engine::new(Arc::new(network), vocabulary.clone(), tries, pool, limits))
 }
 
 /// What all grammars of a run share: small, so that answers come and go.

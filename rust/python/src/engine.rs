@@ -80,8 +80,10 @@ impl Engine {
                 is_late = end.is_some_and(|end| Instant::now() > end);
                 !is_late && reporter.report(0, 1)
             };
+            let over_ids = grammar.inner.with_tokens(&vocabulary.inner.whole_ranges())?;
+            let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
             let work = Work::new(&options.limits, &mut go_on);
-            Network::make(&grammar.inner, &options, &work)
+            Network::make(grammar, &options, &work)
         });
         let network = network.map_err(|error| match error {
             Error::Cancelled if is_late => Error::Limit {
@@ -93,8 +95,8 @@ impl Engine {
             error => error,
         });
         let network = Arc::new(reporter.finish(py, network)?);
-        let (trie, vocabulary) = (vocabulary.trie.clone(), vocabulary.inner.clone());
-        let inner = engine::Engine::new(network, vocabulary, trie, pool, limits);
+        let (tries, vocabulary) = (vocabulary.tries.clone(), vocabulary.inner.clone());
+        let inner = engine::Engine::new(network, vocabulary, tries, pool, limits);
         Ok(Self { inner: Arc::new(inner) })
     }
 

@@ -4,8 +4,8 @@ use crate::boundary::detached;
 use crate::vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::{Arc, OnceLock};
-use tokfold_core::engine::{self, LEAST_NODES};
+use std::sync::Arc;
+use tokfold_core::engine::{self, LEAST_NODES, Tries};
 use tokfold_core::vocabulary;
 
 /// What masks remember, shared by all grammars over one vocabulary.
@@ -13,7 +13,7 @@ use tokfold_core::vocabulary;
 pub(crate) struct Pool {
     pub(crate) inner: Arc<engine::Pool>,
     pub(crate) vocabulary: Arc<vocabulary::Vocabulary>,
-    trie: Arc<OnceLock<Arc<vocabulary::Trie>>>,
+    tries: Arc<Tries>,
 }
 
 #[pymethods]
@@ -23,7 +23,7 @@ impl Pool {
         Self {
             inner: Arc::new(engine::Pool::new(max_bytes, LEAST_NODES)),
             vocabulary: vocabulary.inner.clone(),
-            trie: vocabulary.trie.clone(),
+            tries: vocabulary.tries.clone(),
         }
     }
 
@@ -50,7 +50,7 @@ impl Pool {
     fn add_bytes(&self, py: Python<'_>, data: &[u8]) -> PyResult<usize> {
         let size = self.vocabulary.len();
         detached(py, || {
-            let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie()));
+            let trie = self.tries.of_bytes(&self.vocabulary);
             self.inner.add_bytes(data, size as u32, size.div_ceil(32), trie.len() as u32)
         })
     }

@@ -3,14 +3,15 @@
 use crate::boundary::{detached, misuse};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use tokfold_core::engine::Tries;
 use tokfold_core::vocabulary;
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Vocabulary {
     pub(crate) inner: Arc<vocabulary::Vocabulary>,
-    /// Its trie, made by the first engine that needs it.
-    pub(crate) trie: Arc<OnceLock<Arc<vocabulary::Trie>>>,
+    /// Its tries, made by the first engine that needs them.
+    pub(crate) tries: Arc<Tries>,
 }
 
 #[pymethods]
@@ -32,7 +33,7 @@ impl Vocabulary {
         let blob = blob.to_vec();
         let inner =
             detached(py, || vocabulary::Vocabulary::new(blob, offsets, &stop_ids, &special_ids))?;
-        Ok(Self { inner: Arc::new(inner), trie: Arc::default() })
+        Ok(Self { inner: Arc::new(inner), tries: Arc::default() })
     }
 
     fn __len__(&self) -> usize {

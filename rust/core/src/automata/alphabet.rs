@@ -1,17 +1,19 @@
-//! Byte classes: intervals of bytes that no edge tells apart.
+//! Letters: bytes, and one that is none, after which the four bytes of an id stand for a token
+//! that is taken whole. Classes: intervals of bytes that no edge tells apart, and that letter.
 
 /// Collects the ends of all byte ranges in use.
 #[derive(Clone, Debug)]
 pub struct AlphabetBuilder {
     /// `starts[b]`: some range starts at `b` or ends at `b - 1`.
     starts: [bool; 257],
+    has_escape: bool,
 }
 
 impl Default for AlphabetBuilder {
     fn default() -> Self {
         let mut starts = [false; 257];
         starts[0] = true;
-        Self { starts }
+        Self { starts, has_escape: false }
     }
 }
 
@@ -22,22 +24,33 @@ impl AlphabetBuilder {
         self.starts[last as usize + 1] = true;
     }
 
-    /// The coarsest partition into intervals of which every added range is a union.
-    pub fn finish(&self) -> Alphabet {
+    /// Takes note of the letter that is no byte.
+    pub fn add_escape(&mut self) {
+        self.has_escape = true;
+    }
+
+    /// The coarsest partition into intervals of which every added range is a union; `None` where
+    /// that takes more than 256 classes.
+    pub fn finish(&self) -> Option<Alphabet> {
         let mut class_of = [0u8; 256];
         let mut class = 0u8;
         for (slot, &starts) in class_of.iter_mut().zip(&self.starts).skip(1) {
             class += u8::from(starts);
             *slot = class;
         }
-        Alphabet { class_of, len: class as usize + 1 }
+        let escape = match self.has_escape {
+            true => Some(class.checked_add(1)?),
+            false => None,
+        };
+        Some(Alphabet { class_of, escape, len: escape.unwrap_or(class) as usize + 1 })
     }
 }
 
-/// A partition of the bytes into classes, numbered from 0.
+/// A partition of the letters into classes, numbered from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alphabet {
     class_of: [u8; 256],
+    escape: Option<u8>,
     len: usize,
 }
 
@@ -46,6 +59,12 @@ impl Alphabet {
     #[inline]
     pub fn class(&self, byte: u8) -> u8 {
         self.class_of[byte as usize]
+    }
+
+    /// The class of the letter that is no byte, where any edge reads it.
+    #[inline]
+    pub fn escape(&self) -> Option<u8> {
+        self.escape
     }
 
     /// For each class how many bytes it has.
@@ -73,6 +92,7 @@ impl Alphabet {
     /// The partition in which the old class `c` is class `map[c]`.
     pub fn merged(&self, map: &[u8]) -> Alphabet {
         let class_of = self.class_of.map(|c| map[c as usize]);
-        Alphabet { class_of, len: map.iter().max().map_or(1, |&m| m as usize + 1) }
+        let escape = self.escape.map(|c| map[c as usize]);
+        Alphabet { class_of, escape, len: map.iter().max().map_or(1, |&m| m as usize + 1) }
     }
 }

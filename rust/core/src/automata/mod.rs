@@ -4,6 +4,7 @@
 //! Nothing here knows what a letter means; the network gives it its meaning.
 //!
 //! - [`utf8`]: sets of code points as sequences of byte ranges
+//! - [`ids`]: sets of token ids likewise
 //! - [`alphabet`]: byte classes
 //! - [`nfa`]: automata with epsilon edges, determinization, epsilon removal
 //! - `alike`: byte classes that an automaton does not tell apart
@@ -14,6 +15,7 @@
 mod alike;
 pub mod alphabet;
 pub mod automaton;
+pub mod ids;
 pub(crate) mod marks;
 pub mod minimize;
 pub mod nfa;

@@ -117,6 +117,8 @@ pub fn compile(
     let began = Instant::now();
     let total = vocabulary.order().len();
     let mut go_on = || report(Progress { done: 0, total });
+    let over_ids = grammar.with_tokens(&vocabulary.whole_ranges())?;
+    let grammar = over_ids.as_ref().unwrap_or(grammar);
     let work = Work::new(&options.limits, &mut go_on);
     let network = Network::make(
         grammar,
@@ -146,8 +148,24 @@ pub fn compile(
         Stopped::OverBudget => too_large(&options.limits),
         Stopped::Cancelled => Error::Cancelled,
     })?;
-    let mut ends = walk(&network, &mut automaton, vocabulary, &options.limits, report)?;
+    let texts = vocabulary.order().iter().zip(vocabulary.shared());
+    let texts = texts.map(|(&id, &shared)| (shared as usize, vocabulary.bytes(id)));
+    let start = End::State(automaton.start());
+    let mut ends = walk(&network, &mut automaton, start, texts, &options.limits, report)?;
     canonicalize(&network, &mut automaton, &mut ends, &options.limits, report)?;
+    // The same of tokens taken whole, by their ids.
+    let mut whole = Vec::new();
+    if let Some(escape) = network.alphabet().escape() {
+        let escaped = step(&network, &mut automaton, escape, &options.limits, report)?;
+        let ids: Vec<[u8; 4]> = whole_ids(vocabulary).map(u32::to_be_bytes).collect();
+        let shared = |i: usize| match i {
+            0 => 0,
+            _ => ids[i].iter().zip(&ids[i - 1]).take_while(|(a, b)| a == b).count(),
+        };
+        let texts = ids.iter().enumerate().map(|(i, id)| (shared(i), id.as_slice()));
+        whole = walk(&network, &mut automaton, escaped, texts, &options.limits, report)?;
+        canonicalize(&network, &mut automaton, &mut whole, &options.limits, report)?;
+    }
     let mut stats = ClassStats {
         rules: network.num_rules(),
         network_states: network.len(),
@@ -157,7 +175,7 @@ pub fn compile(
         network_time,
         ..ClassStats::default()
     };
-    let classes = number(vocabulary, &ends, &mut stats);
+    let classes = number(vocabulary, &ends, &whole, &mut stats);
     stats.walk_time = began.elapsed();
     Ok((classes, stats))
 }
@@ -179,33 +197,59 @@ enum End {
     OverBudget,
 }
 
-/// One depth-first walk of the vocabulary's trie.
-fn walk(
+/// The ids that can be taken whole.
+fn whole_ids(vocabulary: &Vocabulary) -> impl Iterator<Item = u32> {
+    vocabulary.whole_ranges().into_iter().flat_map(|(first, last)| first..=last)
+}
+
+/// Where one letter leads from the start.
+fn step(
     network: &Network,
     automaton: &mut DisplacementAutomaton<'_>,
-    vocabulary: &Vocabulary,
+    class: u8,
+    limits: &Limits,
+    report: &mut dyn FnMut(Progress) -> bool,
+) -> Result<End> {
+    let allowance = automaton.work().saturating_add(limits.token_work(network.len()));
+    automaton.allow(allowance.min(limits.total_work(network.len())));
+    loop {
+        match automaton.next(automaton.start(), class) {
+            Ok(state) => return Ok(End::State(state)),
+            Err(_) if !automaton.is_paused() => return Ok(End::OverBudget),
+            Err(_) if !report(Progress { done: 0, total: 0 }) => return Err(Error::Cancelled),
+            Err(_) => automaton.resume(),
+        }
+    }
+}
+
+/// One depth-first walk of a trie: texts in order, each with the length of what it shares with the
+/// one before.
+fn walk<'t>(
+    network: &Network,
+    automaton: &mut DisplacementAutomaton<'_>,
+    start: End,
+    texts: impl ExactSizeIterator<Item = (usize, &'t [u8])>,
     limits: &Limits,
     report: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Vec<End>> {
     let alphabet = network.alphabet();
-    let order = vocabulary.order();
+    let total = texts.len();
     let total_work = limits.total_work(network.len());
     let token_work = limits.token_work(network.len());
     let longest = if network.has_cuts() { LONGEST_VIEW } else { usize::MAX };
-    let mut ends = Vec::with_capacity(order.len());
+    let mut ends = Vec::with_capacity(total);
     let mut reported = automaton.work();
     // path[d]: the state after the first d bytes of the current token, as far as it is alive.
-    let mut path: Vec<End> = vec![End::State(automaton.start())];
-    for (i, (&id, &shared)) in order.iter().zip(vocabulary.shared()).enumerate() {
+    let mut path: Vec<End> = vec![start];
+    for (i, (shared, whole)) in texts.enumerate() {
         let due = automaton.work() > reported + REPORT_WORK;
         if due {
             reported = automaton.work();
         }
-        if (i % REPORT_EVERY == 0 || due) && !report(Progress { done: i, total: order.len() }) {
+        if (i % REPORT_EVERY == 0 || due) && !report(Progress { done: i, total }) {
             return Err(Error::Cancelled);
         }
-        path.truncate(shared as usize + 1);
-        let whole = vocabulary.bytes(id);
+        path.truncate(shared + 1);
         let bytes = &whole[..whole.len().min(longest)];
         let allowance = automaton.work().saturating_add(token_work);
         automaton.allow(allowance.min(total_work));
@@ -217,7 +261,7 @@ fn walk(
             let class = alphabet.class(bytes[path.len() - 1]);
             let mut next = automaton.next(state, class);
             while next.is_err() && automaton.is_paused() {
-                if !report(Progress { done: i, total: order.len() }) {
+                if !report(Progress { done: i, total }) {
                     return Err(Error::Cancelled);
                 }
                 automaton.resume();
@@ -230,7 +274,7 @@ fn walk(
         let seen = bytes.len() == whole.len() || end == End::State(DEAD);
         ends.push(if seen { end } else { End::OverBudget });
     }
-    report(Progress { done: order.len(), total: order.len() });
+    report(Progress { done: total, total });
     Ok(ends)
 }
 
@@ -272,9 +316,50 @@ fn canonicalize(
     Ok(())
 }
 
+/// The group of tokens that are never taken.
+const NO_END: u32 = u32::MAX;
+
+/// Splits groups of tokens by what they do when taken whole; returns how many there are then.
+fn split_by_ids(
+    vocabulary: &Vocabulary,
+    whole: &[End],
+    group_of_token: &mut [u32],
+    stats: &mut ClassStats,
+) -> u32 {
+    let mut ends = vec![End::State(DEAD); vocabulary.len()];
+    whole_ids(vocabulary).zip(whole).for_each(|(id, &end)| ends[id as usize] = end);
+    let mut groups: FxHashMap<(u32, DisplacementId), u32> = FxHashMap::default();
+    let mut count = 0;
+    stats.dead_tokens = 0;
+    for (id, group) in group_of_token.iter_mut().enumerate() {
+        let known = match ends[id] {
+            End::State(DEAD) if *group == NO_END => {
+                stats.dead_tokens += usize::from(vocabulary.is_textual(id as u32));
+                continue;
+            }
+            End::State(state) => groups.get(&(*group, state)).copied(),
+            End::OverBudget => {
+                stats.over_budget_tokens += 1;
+                None
+            }
+        };
+        let split = known.unwrap_or(count);
+        count += u32::from(known.is_none());
+        if let End::State(state) = ends[id] {
+            groups.insert((*group, state), split);
+        }
+        *group = split;
+    }
+    count
+}
+
 /// Numbers the classes and picks representatives.
-fn number(vocabulary: &Vocabulary, ends: &[End], stats: &mut ClassStats) -> TokenClasses {
-    const NO_END: u32 = u32::MAX;
+fn number(
+    vocabulary: &Vocabulary,
+    ends: &[End],
+    whole: &[End],
+    stats: &mut ClassStats,
+) -> TokenClasses {
     let mut group_of_token = vec![NO_END; vocabulary.len()];
     let mut groups: FxHashMap<DisplacementId, u32> = FxHashMap::default();
     let mut num_groups = 0;
@@ -303,6 +388,9 @@ fn number(vocabulary: &Vocabulary, ends: &[End], stats: &mut ClassStats) -> Toke
         };
         previous = Some((id, group));
         group_of_token[id as usize] = group;
+    }
+    if !whole.is_empty() {
+        num_groups = split_by_ids(vocabulary, whole, &mut group_of_token, stats);
     }
     let mut class_of_group = vec![-1; num_groups as usize];
     let mut representatives: Vec<u32> = Vec::new();

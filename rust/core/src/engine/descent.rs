@@ -149,7 +149,7 @@ impl Descent {
         let mut apart = Vec::new();
         while node < trie.end(0) {
             let end = trie.end(node);
-            let class = self.network.alphabet().class(trie.byte(node));
+            let class = self.network.class_at(&trie, node);
             if self.first_step(start, own, class)? != self.stepper.step(looping, class)? {
                 apart.push(node..end);
             }
@@ -189,11 +189,10 @@ impl Descent {
         }
         let trie = self.trie.clone();
         let network = self.network.clone();
-        let alphabet = network.alphabet();
         let mut weights: Vec<(SetId, u32)> = Vec::new();
         let mut node = 1;
         while node < trie.end(0) {
-            let set = self.first_step(start, own, alphabet.class(trie.byte(node)))?;
+            let set = self.first_step(start, own, network.class_at(&trie, node))?;
             let weight = trie.end(node) - node;
             match weights.iter_mut().find(|known| known.0 == set) {
                 Some(known) => known.1 += weight,
@@ -221,7 +220,7 @@ impl Descent {
         let mut back = 0;
         let mut node = 1;
         while node < trie.end(0) {
-            let class = alphabet.class(trie.byte(node));
+            let class = network.class_at(&trie, node);
             if self.stepper.step(set, class)? == set {
                 back += trie.end(node) - node;
             }
@@ -303,7 +302,7 @@ impl Descent {
             if entered & CHECK_MASK == 0 {
                 check()?;
             }
-            let class = alphabet.class(trie.byte(node));
+            let class = network.class_at(&trie, node);
             let set = match (own, depth) {
                 (Some(frame), 1) => self.own_step(frame, class)?,
                 _ => self.step(before, hot, class)?,

@@ -4,7 +4,7 @@ use super::family::{Family, Read, StepId};
 use super::{Engine, lock};
 use crate::error::{Error, Result};
 use crate::mask::words;
-use crate::network::{BOTTOM, contains};
+use crate::network::{BOTTOM, ClassSet, contains};
 use crate::stacks::{NONE, OverBudget, SetId};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -225,10 +225,8 @@ impl Matcher {
                 Some(before) if self.stop_ids().binary_search(&token).is_ok() => {
                     (None, family.stepper.sets.has_rest(before))
                 }
-                Some(_) if !self.engine.vocabulary.is_textual(token) => (None, false),
                 Some(before) => {
-                    let bytes = self.engine.vocabulary.bytes(token);
-                    let (set, _) = self.advance(&mut family, before, bytes)?;
+                    let set = self.advance_token(&mut family, before, token)?;
                     let ends = self.stops.when_complete && family.stepper.sets.has_rest(set);
                     ((set != NONE && !ends).then_some(set), set != NONE)
                 }
@@ -296,11 +294,7 @@ impl Matcher {
             self.at = at;
             return Ok(Accept::Taken);
         }
-        if !engine.vocabulary.is_textual(id) {
-            self.refuse_ended(&lock(&self.family))?;
-            return Ok(Accept::Refused);
-        }
-        self.read(engine.vocabulary.bytes(id), Some(id))
+        self.read(What::Token(id))
     }
 
     /// Accepts bytes as one step; none at all is a step too.
@@ -308,16 +302,20 @@ impl Matcher {
     /// # Errors
     /// As for [`Self::accept_token`].
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<Accept> {
-        self.read(bytes, None)
+        self.read(What::Bytes(bytes))
     }
 
-    fn read(&mut self, bytes: &[u8], token: Option<u32>) -> Result<Accept> {
+    fn read(&mut self, what: What<'_>) -> Result<Accept> {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
         let before = family.step(self.at).set;
-        let set = match self.advance(&mut family, before, bytes) {
-            Ok((NONE, _)) => return Ok(Accept::Refused),
-            Ok((set, _)) => set,
+        let advanced = match what {
+            What::Token(id) => self.advance_token(&mut family, before, id),
+            What::Bytes(bytes) => self.advance(&mut family, before, bytes).map(|(set, _)| set),
+        };
+        let set = match advanced {
+            Ok(NONE) => return Ok(Accept::Refused),
+            Ok(set) => set,
             Err(error) => {
                 // What was made on the way is not to stand in the way of the next.
                 let is_crowded = family.bytes() > self.soft_limit(&family);
@@ -328,9 +326,9 @@ impl Matcher {
                 return Err(error);
             }
         };
-        let read = match token {
-            Some(id) => Read::Token(id),
-            None => family.text(bytes),
+        let read = match what {
+            What::Token(id) => Read::Token(id),
+            What::Bytes(bytes) => family.text(bytes),
         };
         let at = family.push(self.at, set, read);
         let crowded = family.bytes() > self.soft_limit(&family);
@@ -366,13 +364,39 @@ impl Matcher {
     fn advance(&self, family: &mut Family, mut set: SetId, bytes: &[u8]) -> Result<(SetId, usize)> {
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         for (i, &byte) in bytes.iter().enumerate() {
-            match reader.next(family, set, byte)? {
+            match reader.next(family, set, self.engine.class(byte))? {
                 NONE => return Ok((NONE, i)),
                 next => set = next,
             }
         }
         (reader.check)()?;
         Ok((set, bytes.len()))
+    }
+
+    /// The set after a token, by its bytes or whole, or `NONE`.
+    fn advance_token(&self, family: &mut Family, before: SetId, id: u32) -> Result<SetId> {
+        let vocabulary = &self.engine.vocabulary;
+        let mut set = NONE;
+        if vocabulary.is_textual(id) {
+            set = self.advance(family, before, vocabulary.bytes(id))?.0;
+        }
+        if let Some(escape) = self.engine.network.alphabet().escape()
+            && vocabulary.is_whole(id)
+        {
+            let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
+            let mut whole = reader.next(family, before, escape)?;
+            for byte in id.to_be_bytes() {
+                if whole == NONE {
+                    break;
+                }
+                whole = reader.next(family, whole, self.engine.class(byte))?;
+            }
+            if whole != NONE {
+                let union = family.stepper.sets.union(set, whole);
+                set = union.map_err(|OverBudget| over(&self.engine))?;
+            }
+        }
+        Ok(set)
     }
 
     fn soft_limit(&self, family: &Family) -> usize {
@@ -428,7 +452,13 @@ impl Matcher {
         self.expected_after(&family, family.step(self.at).set)
     }
 
-    pub(super) fn expected_after(&self, family: &Family, set: SetId) -> Vec<u8> {
+    fn expected_after(&self, family: &Family, set: SetId) -> Vec<u8> {
+        let classes = self.first_after(family, set);
+        (0..=255).filter(|&byte| contains(&classes, self.engine.class(byte))).collect()
+    }
+
+    /// The classes of letters that may come next.
+    fn first_after(&self, family: &Family, set: SetId) -> ClassSet {
         let network = &self.engine.network;
         let mut classes = [0u64; 4];
         let mut work = vec![set];
@@ -442,7 +472,7 @@ impl Matcher {
                 classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
             }
         }
-        (0..=255).filter(|&b| contains(&classes, network.alphabet().class(b))).collect()
+        classes
     }
 
     /// The bytes that must come next, whatever is chosen; at most `limit` of them.
@@ -454,10 +484,17 @@ impl Matcher {
         self.refuse_ended(&family)?;
         let mut set = family.step(self.at).set;
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
+        let escape = self.engine.network.alphabet().escape();
         let mut out = Vec::new();
         while out.len() < limit && !family.stepper.sets.has_rest(set) {
-            let [byte] = self.expected_after(&family, set)[..] else { break };
-            set = reader.next(&mut family, set, byte)?;
+            let classes = self.first_after(&family, set);
+            // A token that is taken whole may come as well.
+            if escape.is_some_and(|escape| contains(&classes, escape)) {
+                break;
+            }
+            let mut bytes = (0..=255).filter(|&b| contains(&classes, self.engine.class(b)));
+            let (Some(byte), None) = (bytes.next(), bytes.next()) else { break };
+            set = reader.next(&mut family, set, self.engine.class(byte))?;
             out.push(byte);
         }
         Ok(out)
@@ -473,7 +510,7 @@ impl Matcher {
         let mut set = family.step(self.at).set;
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         for (i, &byte) in bytes.iter().enumerate() {
-            let next = reader.next(&mut family, set, byte)?;
+            let next = reader.next(&mut family, set, self.engine.class(byte))?;
             if next == NONE {
                 return Ok((i, self.expected_after(&family, set)));
             }
@@ -514,7 +551,14 @@ impl Matcher {
     }
 }
 
-/// Reads byte after byte within the bounds of one call.
+/// What is read as one step.
+#[derive(Clone, Copy)]
+enum What<'a> {
+    Token(u32),
+    Bytes(&'a [u8]),
+}
+
+/// Reads letter after letter within the bounds of one call.
 struct Reader<'a, C> {
     matcher: &'a Matcher,
     check: C,
@@ -522,7 +566,7 @@ struct Reader<'a, C> {
 }
 
 impl<C: Fn() -> Result<()>> Reader<'_, C> {
-    fn next(&mut self, family: &mut Family, set: SetId, byte: u8) -> Result<SetId> {
+    fn next(&mut self, family: &mut Family, set: SetId, class: u8) -> Result<SetId> {
         let engine = &self.matcher.engine;
         if self.read & (CHUNK - 1) == 0 {
             (self.check)()?;
@@ -533,7 +577,7 @@ impl<C: Fn() -> Result<()>> Reader<'_, C> {
             }
         }
         self.read += 1;
-        let next = family.stepper.step(set, engine.network.alphabet().class(byte));
+        let next = family.stepper.step(set, class);
         next.map_err(|OverBudget| over(engine))
     }
 }

@@ -44,11 +44,30 @@ pub struct Engine {
     limits: EngineLimits,
     /// Over the whole vocabulary; made when first needed.
     plain: OnceLock<Walker>,
-    trie: Arc<OnceLock<Arc<Trie>>>,
+    tries: Arc<Tries>,
     pool: Option<Arc<Pool>>,
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
     fingerprint: u64,
+}
+
+/// The tries of a vocabulary, made by the first engine that needs them.
+#[derive(Default)]
+pub struct Tries {
+    of_bytes: OnceLock<Arc<Trie>>,
+    with_ids: OnceLock<Arc<Trie>>,
+}
+
+impl Tries {
+    /// That of the textual tokens.
+    pub fn of_bytes(&self, vocabulary: &Vocabulary) -> &Arc<Trie> {
+        self.of_bytes.get_or_init(|| Arc::new(vocabulary.trie()))
+    }
+
+    /// The same with tokens that are taken whole.
+    fn with_ids(&self, vocabulary: &Vocabulary) -> &Arc<Trie> {
+        self.with_ids.get_or_init(|| Arc::new(vocabulary.trie_with_ids()))
+    }
 }
 
 struct Folded {
@@ -58,12 +77,12 @@ struct Folded {
 }
 
 impl Engine {
-    /// An engine without classes. `trie` is the place of the vocabulary's trie, which engines
-    /// over one vocabulary share, and `pool` one of answers over it.
+    /// An engine without classes. `tries` are the vocabulary's, which engines over it share, and
+    /// `pool` has answers over them.
     pub fn new(
         network: Arc<Network>,
         vocabulary: Arc<Vocabulary>,
-        trie: Arc<OnceLock<Arc<Trie>>>,
+        tries: Arc<Tries>,
         pool: Option<Arc<Pool>>,
         limits: EngineLimits,
     ) -> Self {
@@ -73,7 +92,7 @@ impl Engine {
             vocabulary,
             limits,
             plain: OnceLock::new(),
-            trie,
+            tries,
             pool,
             folded: OnceLock::new(),
             fingerprint,
@@ -95,16 +114,23 @@ impl Engine {
         }
         let textual = classes.representatives.len().saturating_sub(classes.num_stop_classes);
         let mut entries: Vec<(&[u8], u32)> = Vec::with_capacity(textual);
+        let mut ids: Vec<(u32, u32)> = Vec::new();
         for (class, &id) in classes.representatives.iter().take(textual).enumerate() {
-            if id as usize >= self.vocabulary.len() || self.vocabulary.bytes(id).is_empty() {
+            if id as usize >= self.vocabulary.len() || !self.vocabulary.is_whole(id) {
                 return Err(Error::Vocabulary(format!(
                     "class {class} has token {id} as representative, which is no text"
                 )));
             }
-            entries.push((self.vocabulary.bytes(id), class as u32));
+            if self.vocabulary.is_textual(id) {
+                entries.push((self.vocabulary.bytes(id), class as u32));
+            }
+            if self.network.takes_tokens() {
+                ids.push((id, class as u32));
+            }
         }
         entries.sort_unstable();
-        let trie = Arc::new(Trie::new(entries.into_iter()));
+        ids.sort_unstable();
+        let trie = Arc::new(Trie::with_ids(entries.into_iter(), ids.into_iter()));
         let count = classes.representatives.len();
         let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes)
             .map_err(Error::Vocabulary)?;
@@ -142,6 +168,10 @@ impl Engine {
     /// The vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
+    }
+
+    fn class(&self, byte: u8) -> u8 {
+        self.network.alphabet().class(byte)
     }
 
     /// What work is allowed.
@@ -211,9 +241,12 @@ impl Engine {
 
     fn plain(&self) -> &Walker {
         self.plain.get_or_init(|| {
-            let trie = self.trie.get_or_init(|| Arc::new(self.vocabulary.trie())).clone();
+            let trie = match self.network.takes_tokens() {
+                true => self.tries.with_ids(&self.vocabulary),
+                false => self.tries.of_bytes(&self.vocabulary),
+            };
             let words = words(self.vocabulary.len());
-            let walker = Walker::new(self.network.clone(), trie, words);
+            let walker = Walker::new(self.network.clone(), trie.clone(), words);
             walker.whole(self.pool.clone())
         })
     }

@@ -317,12 +317,11 @@ impl Walker {
     /// The frames that can stand on top, those first whose answers are likely to cost most: by the
     /// trie nodes below the bytes that they can read first.
     pub(crate) fn costs(&self) -> Vec<u32> {
-        let alphabet = self.network.alphabet();
         let mut below = [0u64; 256];
         let mut node = 1;
         while (node as usize) < self.trie.len() {
             let end = self.trie.end(node);
-            below[alphabet.class(self.trie.byte(node)) as usize] += u64::from(end - node);
+            below[self.network.class_at(&self.trie, node) as usize] += u64::from(end - node);
             node = end;
         }
         let cost = |state: u32| {

@@ -4,7 +4,7 @@
 //! ([`Meaning`]), which take the macro's place in the arena ([`super::Grammar::with_meanings`]).
 //! So rules keep their names and numbers, and everything its place in the text.
 
-use super::{Expr, Grammar, GrammarBuilder};
+use super::{Expr, Grammar, GrammarBuilder, Macro};
 use crate::error::Position;
 use crate::ids::{ExprId, RuleId};
 use std::collections::HashMap;
@@ -101,43 +101,54 @@ impl Grammar {
     /// # Errors
     /// `None` where a number in a meaning names nothing, or an expression is no macro.
     pub fn with_meanings(&self, meanings: &HashMap<ExprId, Meaning>) -> Option<Grammar> {
+        let is_macro = |id: &ExprId| matches!(self.exprs.get(id.index()), Some(Expr::Macro(_)));
+        if !meanings.keys().all(is_macro) {
+            return None;
+        }
+        let replaced = self.with_replaced(|builder, id, _| match meanings.get(&id) {
+            None => Ok(None),
+            Some(meaning) => {
+                self.add_meaning(builder, meaning, self.position(id)).ok_or(()).map(Some)
+            }
+        });
+        replaced.ok()
+    }
+
+    /// The same grammar with other expressions in place of macros: those that `replace` adds.
+    pub(super) fn with_replaced<E>(
+        &self,
+        mut replace: impl FnMut(&mut GrammarBuilder, ExprId, &Macro) -> Result<Option<ExprId>, E>,
+    ) -> Result<Grammar, E> {
         let mut builder = GrammarBuilder::new();
         let mut renamed: Vec<ExprId> = Vec::with_capacity(self.exprs.len());
         for (index, expr) in self.exprs.iter().enumerate() {
-            let position = self.positions[index];
             let new = |id: &ExprId| renamed[id.index()];
-            let id = match (expr, meanings.get(&ExprId::new(index))) {
-                (Expr::Macro(_), Some(meaning)) => {
-                    self.add_meaning(&mut builder, meaning, position)?
+            let copy = match expr {
+                Expr::Macro(call) => {
+                    if let Some(id) = replace(&mut builder, ExprId::new(index), call)? {
+                        renamed.push(id);
+                        continue;
+                    }
+                    expr.clone()
                 }
-                (_, Some(_)) => return None,
-                (Expr::Sequence(parts), None) => {
-                    builder.add(Expr::Sequence(parts.iter().map(new).collect()), position)
-                }
-                (Expr::Choice(parts), None) => {
-                    builder.add(Expr::Choice(parts.iter().map(new).collect()), position)
-                }
-                (&Expr::Repeat { ref body, min, max }, None) => {
-                    builder.add(Expr::Repeat { body: new(body), min, max }, position)
-                }
-                (Expr::Automaton(automaton), None) => {
+                Expr::Sequence(parts) => Expr::Sequence(parts.iter().map(new).collect()),
+                Expr::Choice(parts) => Expr::Choice(parts.iter().map(new).collect()),
+                &Expr::Repeat { ref body, min, max } => Expr::Repeat { body: new(body), min, max },
+                Expr::Automaton(automaton) => {
                     let parts = automaton.parts.iter().map(|&(p, part, q)| (p, new(&part), q));
                     let parts = parts.collect();
-                    builder.add(
-                        Expr::Automaton(ByteAutomaton { parts, ..automaton.clone() }),
-                        position,
-                    )
+                    Expr::Automaton(ByteAutomaton { parts, ..automaton.clone() })
                 }
-                (other, None) => builder.add(other.clone(), position),
+                other => other.clone(),
             };
-            renamed.push(id);
+            renamed.push(builder.add(copy, self.positions[index]));
         }
         let mut rules = self.rules.clone();
         for rule in &mut rules {
             rule.body = renamed[rule.body.index()];
             rule.lookahead = rule.lookahead.map(|id| renamed[id.index()]);
         }
-        Some(builder.finish(rules, self.root))
+        Ok(builder.finish(rules, self.root))
     }
 
     fn add_meaning(
@@ -209,7 +220,7 @@ impl Grammar {
                         call.rules().for_each(&mut reach);
                         found.push(id);
                     }
-                    Expr::Empty | Expr::Literal(_) | Expr::Class(_) => {}
+                    Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Tokens(_) => {}
                 }
             }
         }

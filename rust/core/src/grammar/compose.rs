@@ -40,7 +40,7 @@ impl Grammar {
                 Expr::Automaton(automaton) => work.extend(automaton.parts.iter().map(|p| p.1)),
                 Expr::Rule(rule) => out.push(rule.index()),
                 Expr::Macro(call) => out.extend(call.rules().map(|rule| rule.index())),
-                Expr::Empty | Expr::Literal(_) | Expr::Class(_) => {}
+                Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Tokens(_) => {}
             }
         }
         out.sort_unstable();
@@ -120,6 +120,7 @@ impl Composition {
                 Expr::Empty
                 | Expr::Literal(_)
                 | Expr::Class(_)
+                | Expr::Tokens(_)
                 | Expr::Rule(_)
                 | Expr::Macro(_) => {}
             }
@@ -203,7 +204,7 @@ fn key_of(
                     number(&mut out, max.unwrap_or(0));
                     work.push(*body);
                 }
-                Expr::Macro(_) | Expr::Automaton(_) => return None,
+                Expr::Macro(_) | Expr::Automaton(_) | Expr::Tokens(_) => return None,
             }
         }
     }

@@ -31,8 +31,7 @@ impl<'m> Dispatch<'m> {
                 tags.push((&**tag, rule.index()));
             }
         }
-        let named = |name: &str| call.named.iter().find(|(n, _)| n == name).map(|(_, value)| value);
-        let excludes = match named("excludes") {
+        let excludes = match call.argument("excludes") {
             Some(MacroArgument::Tuple(texts)) => texts.as_slice(),
             _ => &[],
         };
@@ -40,7 +39,8 @@ impl<'m> Dispatch<'m> {
             MacroArgument::Text(text) => Some(&**text),
             _ => None,
         });
-        let loops = !matches!(named("loop_after_dispatch"), Some(MacroArgument::Boolean(false)));
+        let loops =
+            !matches!(call.argument("loop_after_dispatch"), Some(MacroArgument::Boolean(false)));
         Self { tags, excludes: excludes.collect(), loops }
     }
 }

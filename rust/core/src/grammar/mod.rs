@@ -10,6 +10,7 @@ mod automaton;
 mod charset;
 mod compose;
 mod dispatch;
+mod tokens;
 
 pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Meaning};
 pub use charset::CharSet;
@@ -26,6 +27,9 @@ pub enum Expr {
     Literal(Box<[u8]>),
     /// One code point out of a set (UTF-8 encoded; surrogates included where the set has them).
     Class(CharSet),
+    /// One token out of a set, taken whole: ranges of ids, in order, that do not touch. Only over a
+    /// vocabulary; grammar text has a macro for it.
+    Tokens(Box<[(u32, u32)]>),
     /// A rule.
     Rule(RuleId),
     /// One after the other, at least two.
@@ -59,6 +63,11 @@ pub struct Macro {
 }
 
 impl Macro {
+    /// A named argument.
+    pub fn argument(&self, name: &str) -> Option<&MacroArgument> {
+        self.named.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
     /// The rules that it names, as often as it does.
     pub fn rules(&self) -> impl Iterator<Item = RuleId> {
         let arguments = self.positional.iter().chain(self.named.iter().map(|(_, value)| value));

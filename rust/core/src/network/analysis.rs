@@ -27,13 +27,14 @@ impl Analysis {
         let (nullable, nullable_exprs) = graph.least_fixpoint(grammar, false, |expr| match expr {
             Expr::Empty => Some(true),
             Expr::Repeat { min: 0, .. } => Some(true),
-            Expr::Literal(_) | Expr::Class(_) | Expr::Macro(_) => Some(false),
+            Expr::Literal(_) | Expr::Class(_) | Expr::Tokens(_) | Expr::Macro(_) => Some(false),
             _ => None,
         });
         let (productive, productive_exprs) =
             graph.least_fixpoint(grammar, true, |expr| match expr {
                 Expr::Empty | Expr::Literal(_) | Expr::Macro(_) => Some(true),
                 Expr::Class(set) => Some(!set.is_empty()),
+                Expr::Tokens(ids) => Some(!ids.is_empty()),
                 Expr::Repeat { min: 0, .. } => Some(true),
                 _ => None,
             });
@@ -234,14 +235,14 @@ pub(crate) fn reachable(grammar: &Grammar, skip_lookahead: bool) -> Result<Vec<b
                         refused,
                         Error::Unsupported {
                             construct: call.name.clone(),
-                            message: "this macro cannot be compressed exactly yet; \
-                                  write it as rules, or use the full vocabulary"
+                            message: "this macro takes tokens whole or has no known meaning; \
+                                  compile it with a vocabulary, or write it as rules"
                                 .to_owned(),
                             position: grammar.position(id),
                         },
                     );
                 }
-                Expr::Empty | Expr::Literal(_) | Expr::Class(_) => {}
+                Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Tokens(_) => {}
             }
         }
     }

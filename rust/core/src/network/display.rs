@@ -65,5 +65,8 @@ fn bytes_of(network: &Network, classes: &[u8]) -> String {
         }
     }
     out.push(']');
+    if network.alphabet().escape().is_some_and(|class| classes.contains(&class)) {
+        out.push_str("token");
+    }
     out
 }

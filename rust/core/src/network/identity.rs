@@ -22,8 +22,8 @@ pub(crate) type Identity = [u8; 32];
 /// the same network gives the same digests, but a part of another may not.
 const MAX_REFINED: usize = 128;
 
-/// The bytes of an edge, as a set.
-type Bytes = [u64; 4];
+/// The letters of an edge, as a set: the bytes, and the one that is none.
+type Letters = [u64; 5];
 
 /// A state as another names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,7 +41,7 @@ enum Named {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Described {
     is_final: bool,
-    edges: BTreeMap<Named, Bytes>,
+    edges: BTreeMap<Named, Letters>,
     calls: Vec<(Named, Named)>,
 }
 
@@ -49,9 +49,9 @@ impl Described {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.is_final));
         out.extend((self.edges.len() as u32).to_le_bytes());
-        for (named, bytes) in &self.edges {
+        for (named, letters) in &self.edges {
             write_named(named, out);
-            bytes.iter().for_each(|word| out.extend(word.to_le_bytes()));
+            letters.iter().for_each(|word| out.extend(word.to_le_bytes()));
         }
         out.extend((self.calls.len() as u32).to_le_bytes());
         for (start, to) in &self.calls {
@@ -175,14 +175,14 @@ impl Identities {
     fn describe(
         &self,
         network: &Network,
-        sets: &[Bytes],
+        sets: &[Letters],
         state: u32,
         member: impl Fn(usize) -> Option<u64>,
     ) -> Described {
-        let mut edges: BTreeMap<Named, Bytes> = BTreeMap::new();
+        let mut edges: BTreeMap<Named, Letters> = BTreeMap::new();
         for &(class, target) in network.edges(state) {
-            let bytes = edges.entry(self.name(network, target, &member)).or_default();
-            bytes.iter_mut().zip(sets[class as usize]).for_each(|(a, b)| *a |= b);
+            let letters = edges.entry(self.name(network, target, &member)).or_default();
+            letters.iter_mut().zip(sets[class as usize]).for_each(|(a, b)| *a |= b);
         }
         let calls = network.calls(state);
         let name = |q| self.name(network, q, &member);
@@ -219,9 +219,12 @@ fn refine(
     }
 }
 
-/// For each byte class its bytes.
-fn class_sets(network: &Network) -> Vec<Bytes> {
-    let mut out = vec![[0; 4]; network.alphabet().len()];
+/// For each class its letters.
+fn class_sets(network: &Network) -> Vec<Letters> {
+    let mut out = vec![[0; 5]; network.alphabet().len()];
+    if let Some(escape) = network.alphabet().escape() {
+        out[escape as usize][4] = 1;
+    }
     for byte in 0..=255u8 {
         out[network.alphabet().class(byte) as usize][byte as usize >> 6] |= 1 << (byte & 63);
     }

@@ -4,8 +4,8 @@ use super::NetworkOptions;
 use super::analysis::Analysis;
 use super::counters::Counter;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
-use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, utf8};
-use crate::error::{Error, Result};
+use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
+use crate::error::{Error, Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
 use crate::work::Work;
@@ -26,6 +26,15 @@ pub(crate) fn alphabet(grammar: &Grammar, work: &Work<'_>) -> Result<Alphabet> {
                 work.spend(automaton.size())?;
                 automaton.bytes.iter().for_each(|&(_, first, last, _)| builder.add(first, last));
             }
+            Expr::Tokens(ids) => {
+                work.spend(ids.len())?;
+                builder.add_escape();
+                for &(first, last) in ids {
+                    ids::sequences(first, last, &mut |sequence| {
+                        sequence.iter().for_each(|&(a, b)| builder.add(a, b));
+                    });
+                }
+            }
             Expr::Class(set) => {
                 work.spend(set.ranges().len())?;
                 for &(first, last) in set.ranges() {
@@ -37,7 +46,13 @@ pub(crate) fn alphabet(grammar: &Grammar, work: &Work<'_>) -> Result<Alphabet> {
             _ => {}
         }
     }
-    Ok(builder.finish())
+    builder.finish().ok_or_else(|| Error::Unsupported {
+        construct: "Token".into(),
+        message: "the rules tell all 256 bytes apart and take tokens whole as well; \
+                  write fewer single bytes"
+            .into(),
+        position: Position::default(),
+    })
 }
 
 /// For each expression a number that structurally equal expressions share.
@@ -59,6 +74,7 @@ pub(crate) fn shapes(grammar: &Grammar, work: &Work<'_>) -> Result<Vec<u32>> {
             // Refused before it is lowered; equal to itself only.
             Expr::Macro(_) => (7, vec![i as u32]),
             Expr::Automaton(automaton) => (8, shape_of(automaton, of)),
+            Expr::Tokens(ids) => (9, ids.iter().flat_map(|&(a, b)| [a, b]).collect()),
         };
         work.spend(1 + key.1.len() / 4)?;
         let next = ids.len() as u32;
@@ -83,7 +99,7 @@ fn shape_of(automaton: &ByteAutomaton, of: impl Fn(&ExprId) -> u32) -> Vec<u32> 
 }
 
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
-type Position = (u32, u32, Option<u32>, u32);
+type CutPosition = (u32, u32, Option<u32>, u32);
 
 /// Repetitions of more copies than this are counted.
 const COUNTED_COPIES: u32 = 16;
@@ -119,7 +135,7 @@ pub(crate) struct Lowering<'a, 'w> {
     pub(crate) shapes: &'a [u32],
     /// The marker of each position of each repetition that was cut: by the body's shape, the
     /// bounds and the position.
-    pub(crate) markers: RefCell<FxHashMap<Position, u32>>,
+    pub(crate) markers: RefCell<FxHashMap<CutPosition, u32>>,
     pub(crate) counted: RefCell<Counted>,
     pub(crate) work: &'a Work<'w>,
 }
@@ -184,6 +200,17 @@ impl Lowering<'_, '_> {
                     utf8::sequences(first, last, &mut |sequence| {
                         self.byte_ranges(nfa, sequence.ranges(), from, to);
                     });
+                }
+            }
+            Expr::Tokens(ids) => {
+                if let Some(escape) = self.alphabet.escape() {
+                    let begun = nfa.state();
+                    nfa.edge(from, u32::from(escape), begun);
+                    for &(first, last) in ids {
+                        ids::sequences(first, last, &mut |sequence| {
+                            self.byte_ranges(nfa, &sequence, begun, to);
+                        });
+                    }
                 }
             }
             Expr::Rule(rule) => {

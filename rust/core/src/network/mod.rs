@@ -27,6 +27,7 @@ pub(crate) use identity::{Identities, Identity};
 
 use crate::automata::alphabet::Alphabet;
 use crate::limits::Limits;
+use crate::vocabulary::Trie;
 use counters::Counters;
 use std::ops::Deref;
 
@@ -178,6 +179,21 @@ impl Network {
         &self.alphabet
     }
 
+    /// The class of the letter that leads to a node of a trie, which has ids only where the network
+    /// takes tokens.
+    #[inline]
+    pub(crate) fn class_at(&self, trie: &Trie, node: u32) -> u8 {
+        match self.alphabet.escape() {
+            Some(class) if node == trie.escape() => class,
+            _ => self.alphabet.class(trie.byte(node)),
+        }
+    }
+
+    /// Whether tokens are taken whole, by their ids.
+    pub fn takes_tokens(&self) -> bool {
+        self.alphabet.escape().is_some()
+    }
+
     /// The start state. Minimization may have merged it with an equal state that is not final.
     pub fn start(&self) -> u32 {
         self.start
@@ -237,6 +253,7 @@ impl Network {
     /// Tells networks apart, in any process.
     pub fn fingerprint(&self) -> u64 {
         let classes: Vec<u8> = (0..=255).map(|byte| self.alphabet.class(byte)).collect();
+        let classes = (classes, self.alphabet.escape());
         let calls: Vec<(u32, u32)> = self.calls.iter().map(|call| (call.start, call.to)).collect();
         let calls = (calls, self.counters.key());
         let tables = (&self.finals, &self.edge_starts, &self.edges, &self.call_starts, calls);

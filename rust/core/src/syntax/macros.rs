@@ -84,12 +84,8 @@ pub(super) fn check_named(call: &Macro, name: &str, position: Position) -> Resul
     Err(syntax(position, message))
 }
 
-fn named<'m>(call: &'m Macro, name: &str) -> Option<&'m MacroArgument> {
-    call.named.iter().find(|(n, _)| n == name).map(|(_, value)| value)
-}
-
 fn boolean(call: &Macro, name: &str) -> Check {
-    match named(call, name) {
+    match call.argument(name) {
         None | Some(MacroArgument::Boolean(_)) => Ok(()),
         Some(_) => Err(format!("`{name}` must be true or false")),
     }
@@ -112,7 +108,7 @@ fn dispatch(call: &Macro, check_trigger: fn(&MacroArgument) -> Check) -> Check {
             _ => return Err("each argument must be a pair in parentheses".into()),
         }
     }
-    let excludes = match named(call, "excludes") {
+    let excludes = match call.argument("excludes") {
         None => return Ok(()),
         Some(MacroArgument::Tuple(excludes)) => excludes,
         Some(_) => return Err("`excludes` must be a list in parentheses".into()),
@@ -166,7 +162,7 @@ fn key(argument: &MacroArgument) -> Option<Key<'_>> {
 }
 
 fn tokens(call: &Macro) -> Check {
-    if call.positional.is_empty() {
+    if call.positional.is_empty() && call.name == "Token" {
         return Err("at least one token id is needed".into());
     }
     call.positional.iter().try_for_each(token_id)

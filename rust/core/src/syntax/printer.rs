@@ -155,6 +155,7 @@ impl<'g> Printer<'g> {
             }
             Expr::Macro(call) => self.call(call),
             Expr::Automaton(_) => self.out.push_str("Automaton()"),
+            Expr::Tokens(_) => self.out.push_str("Tokens()"),
         }
     }
 

@@ -118,9 +118,33 @@ impl Vocabulary {
         self.textual[id as usize]
     }
 
+    /// Whether an id can be taken whole where a grammar names it: it has bytes and is no stop
+    /// token.
+    pub fn is_whole(&self, id: u32) -> bool {
+        !self.bytes(id).is_empty() && self.stop_ids.binary_search(&id).is_err()
+    }
+
+    /// The ids that can be taken whole, as ranges that do not touch.
+    pub fn whole_ranges(&self) -> Vec<(u32, u32)> {
+        let mut out: Vec<(u32, u32)> = Vec::new();
+        for id in (0..self.len() as u32).filter(|&id| self.is_whole(id)) {
+            match out.last_mut() {
+                Some(last) if last.1 + 1 == id => last.1 = id,
+                _ => out.push((id, id)),
+            }
+        }
+        out
+    }
+
     /// The trie of all textual tokens.
     pub fn trie(&self) -> Trie {
         Trie::new(self.order.iter().map(|&id| (self.bytes(id), id)))
+    }
+
+    /// The same with all ids that can be taken whole: nodes of bytes keep their numbers.
+    pub fn trie_with_ids(&self) -> Trie {
+        let ids = (0..self.len() as u32).filter(|&id| self.is_whole(id)).map(|id| (id, id));
+        Trie::with_ids(self.order.iter().map(|&id| (self.bytes(id), id)), ids)
     }
 
     /// The length in bytes of the longest textual token.

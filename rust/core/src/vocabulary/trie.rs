@@ -111,54 +111,107 @@ pub fn utf8_step(state: u8, byte: u8) -> Option<u8> {
     }
 }
 
+/// A trie that grows, entry after entry.
+struct Making {
+    nodes: Vec<Node>,
+    numbers: Vec<u32>,
+    longest: usize,
+    /// The nodes from the root to the last one made.
+    path: Vec<usize>,
+}
+
+impl Making {
+    fn new() -> Self {
+        let root = Node { end: 0, first: 0, longest: 0, below: 0, byte: 0 };
+        Self { nodes: vec![root], numbers: Vec::new(), longest: 0, path: vec![0] }
+    }
+
+    /// A child of the last node of the path.
+    fn open(&mut self, byte: u8) {
+        self.path.push(self.nodes.len());
+        let first = self.numbers.len() as u32;
+        self.nodes.push(Node { end: 0, first, longest: 0, below: 0, byte });
+    }
+
+    /// Leaves the root and so many nodes on the path.
+    fn close(&mut self, depth: usize) {
+        for closed in self.path.drain(depth + 1..) {
+            self.nodes[closed].end = self.nodes.len() as u32;
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8], number: u32) {
+        self.add_below(0, bytes, number);
+    }
+
+    /// Adds an entry below the node of the path at a depth.
+    fn add_below(&mut self, depth: usize, bytes: &[u8], number: u32) {
+        let before = self.path[depth + 1..].iter().map(|&node| self.nodes[node].byte);
+        let shared = before.zip(bytes).take_while(|(a, b)| a == *b).count();
+        self.close(depth + shared);
+        bytes[shared..].iter().for_each(|&byte| self.open(byte));
+        let length = depth + bytes.len();
+        let short = u16::try_from(length).unwrap_or(u16::MAX);
+        for &node in &self.path {
+            self.nodes[node].longest = self.nodes[node].longest.max(short);
+        }
+        self.numbers.push(number);
+        self.longest = self.longest.max(length);
+    }
+
+    fn finish(mut self, escape: u32) -> Trie {
+        let end = self.nodes.len() as u32;
+        for open in self.path {
+            self.nodes[open].end = end;
+        }
+        // A last node closes the ranges of entries.
+        let first = self.numbers.len() as u32;
+        self.nodes.push(Node { end, first, longest: 0, below: 0, byte: 0 });
+        add_groups(&mut self.nodes);
+        Trie { nodes: self.nodes, numbers: self.numbers, longest: self.longest, escape }
+    }
+}
+
 /// A trie over byte strings, each with a number. Node 0 is the empty string.
+///
+/// Its last child may lead to tokens by their ids: there the letter that is no byte is read, and
+/// then the four bytes of an id.
 #[derive(Clone, Debug)]
 pub struct Trie {
     nodes: Vec<Node>,
     numbers: Vec<u32>,
     longest: usize,
+    /// The node that no byte leads to, or past all.
+    escape: u32,
 }
 
 impl Trie {
     /// The trie of entries that are sorted by bytes. Bytes may repeat and are not empty.
     pub fn new<'a>(entries: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
-        let mut nodes = vec![Node { end: 0, first: 0, longest: 0, below: 0, byte: 0 }];
-        let mut numbers = Vec::new();
-        let mut longest = 0;
-        // The nodes from the root to the last one made.
-        let mut path = vec![0usize];
-        let mut previous: &[u8] = &[];
-        for (bytes, number) in entries {
-            let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-            for closed in path.drain(shared + 1..) {
-                nodes[closed].end = nodes.len() as u32;
-            }
-            for &byte in &bytes[shared..] {
-                path.push(nodes.len());
-                nodes.push(Node {
-                    end: 0,
-                    first: numbers.len() as u32,
-                    longest: 0,
-                    below: 0,
-                    byte,
-                });
-            }
-            let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-            for &node in &path {
-                nodes[node].longest = nodes[node].longest.max(length);
-            }
-            numbers.push(number);
-            longest = longest.max(bytes.len());
-            previous = bytes;
+        Self::with_ids(entries, std::iter::empty())
+    }
+
+    /// The same with entries by token ids, in order.
+    pub fn with_ids<'a>(
+        entries: impl Iterator<Item = (&'a [u8], u32)>,
+        ids: impl Iterator<Item = (u32, u32)>,
+    ) -> Self {
+        let mut making = Making::new();
+        entries.for_each(|(bytes, number)| making.add(bytes, number));
+        let escape = making.nodes.len() as u32;
+        let mut ids = ids.peekable();
+        if ids.peek().is_some() {
+            making.close(0);
+            making.open(0);
+            ids.for_each(|(id, number)| making.add_below(1, &id.to_be_bytes(), number));
         }
-        let end = nodes.len() as u32;
-        for open in path {
-            nodes[open].end = end;
-        }
-        // A last node closes the ranges of entries.
-        nodes.push(Node { end, first: numbers.len() as u32, longest: 0, below: 0, byte: 0 });
-        add_groups(&mut nodes);
-        Self { nodes, numbers, longest }
+        making.finish(escape)
+    }
+
+    /// The node that no byte leads to: below it stand tokens by their ids.
+    #[inline]
+    pub fn escape(&self) -> u32 {
+        self.escape
     }
 
     /// The number of nodes.

@@ -122,5 +122,6 @@ fn kind(expr: &Expr) -> &'static str {
         Expr::Repeat { .. } => "repeat",
         Expr::Macro(_) => "macro",
         Expr::Automaton(_) => "automaton",
+        Expr::Tokens(_) => "tokens",
     }
 }
