@@ -213,8 +213,9 @@ def compile_classes(
 
     Args:
         grammar: the grammar.
-        vocabulary: the vocabulary. Stop tokens become classes of their own; special tokens,
-            ids without bytes and tokens that the grammar can never take get class -1.
+        vocabulary: the vocabulary. Stop tokens become classes of their own; special tokens
+            that the grammar does not name, ids without bytes, and tokens that it can never take,
+            get class -1.
         limits: bounds on size and work; see :class:`Limits`.
         progress: ``True`` for a progress bar on the terminal (extra ``cli``), or a function of
             the tokens done and the tokens to do; while the network is made, none is done. What

@@ -168,3 +168,23 @@ def test_an_error_in_a_chain_takes_nothing(compiled):
         else:
             assert matcher.accept_tokens(chain) == len(chain)
     assert late, "no limit was reached in the middle"
+
+
+@pytest.mark.timeout(120)
+def test_forks_of_one_text_never_wait_for_each_other(compiled):
+    """Forks share tables under a lock, and missing answers are added under another."""
+    first = walked(compiled, 3, 2)
+    forks = [first]
+    for seed in range(63):
+        forks.append(forks[seed // 2].fork())
+        draw = random.Random(seed)
+        while not forks[-1].is_accepting and not forks[-1].accept_token(draw.randrange(STOP)):
+            pass
+    single = tokfold.allocate_bitmask(len(forks), len(TOKENS))
+    rows = single.copy()
+    for _ in range(200):
+        compiled._core.forget()
+        tokfold.fill_bitmask_batch(forks, rows, threads=4)
+    for row, fork in enumerate(forks):
+        fork.fill_bitmask(single, row)
+    assert np.array_equal(single, rows)

@@ -191,6 +191,9 @@ impl Switch {
     }
 }
 
+/// Rows of a batch that one thread takes at once.
+const ROWS_AT_ONCE: usize = 16;
+
 /// Calls `work` with all words of a bitmask.
 fn with_rows<T>(
     bitmask: &Bound<'_, PyAny>,
@@ -267,10 +270,12 @@ pub(crate) fn fill_batch(
                 }
             }
         }
-        let fill = |(matcher, row): &mut (&engine::Matcher, &mut [i32])| matcher.fill(row);
         let results: Vec<_> = py.detach(|| match threads {
-            0 | 1 => Ok(work.iter_mut().map(fill).collect()),
-            _ => crate::threads::with(threads, || work.par_iter_mut().map(fill).collect()),
+            0 | 1 => Ok(engine::Matcher::fill_many(&mut work)),
+            _ => crate::threads::with(threads, || {
+                let parts = work.par_chunks_mut(ROWS_AT_ONCE);
+                parts.flat_map_iter(engine::Matcher::fill_many).collect()
+            }),
         })?;
         results.into_iter().map(|result| result.map_err(|error| raise(py, &error))).collect()
     })

@@ -1,7 +1,7 @@
 //! One request's state.
 
 use super::family::{Family, Read, StepId};
-use super::{Engine, lock};
+use super::{Engine, Reading, lock};
 use crate::error::{Error, Result};
 use crate::mask::words;
 use crate::network::{BOTTOM, ClassSet, contains};
@@ -145,12 +145,42 @@ impl Matcher {
     /// # Panics
     /// If the row has not exactly the words of the vocabulary.
     pub fn fill(&self, row: &mut [i32]) -> Result<bool> {
+        self.fill_reading(&mut None, row)
+    }
+
+    /// [`Self::fill`] for many matchers, which hand on what they read.
+    pub fn fill_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
+        let mut known = None;
+        work.iter_mut().map(|(matcher, row)| matcher.fill_reading(&mut known, row)).collect()
+    }
+
+    fn fill_reading<'m>(&'m self, known: &mut Known<'m>, row: &mut [i32]) -> Result<bool> {
         assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
-        let family = lock(&self.family);
+        // Whoever has the family may wait for an answer to be added: nobody waits for the family
+        // while holding on to the answers.
+        let family = match self.family.try_lock() {
+            Ok(family) => family,
+            Err(_) => {
+                *known = None;
+                lock(&self.family)
+            }
+        };
         self.refuse_ended(&family)?;
-        let check = self.clock();
-        check()?;
-        self.fill_at(&family, family.step(self.at).set, &check, row)
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let set = family.step(self.at).set;
+        let (_, reading) = match known.take() {
+            Some((engine, reading)) if std::ptr::eq(engine, &*self.engine) => {
+                known.insert((engine, reading))
+            }
+            _ => known.insert((&*self.engine, self.engine.reading())),
+        };
+        if reading.mask(&family.stepper.sets, set, row) {
+            return Ok(self.finish_row(&family, set, row));
+        }
+        *known = None;
+        self.fill_at(&family, set, &self.clock(), row)
     }
 
     fn fill_at(
@@ -160,8 +190,16 @@ impl Matcher {
         check: &dyn Fn() -> Result<()>,
         row: &mut [i32],
     ) -> Result<bool> {
+        check()?;
+        if !self.engine.reading().mask(&family.stepper.sets, set, row) {
+            self.engine.mask(&family.stepper.sets, set, check, row)?;
+        }
+        Ok(self.finish_row(family, set, row))
+    }
+
+    /// Sets the bits of stop tokens; says whether the row forbids any token.
+    fn finish_row(&self, family: &Family, set: SetId, row: &mut [i32]) -> bool {
         let size = self.engine.vocabulary.len();
-        self.engine.mask(&family.stepper.sets, set, check, row)?;
         let accepting = family.stepper.sets.has_rest(set);
         for &id in self.stop_ids() {
             let bit = 1 << (id & 31);
@@ -175,8 +213,8 @@ impl Matcher {
         let rest = (1u32 << (size % 32)) - 1;
         // In blocks that a processor takes at once: in free text the whole row is looked at.
         let mut blocks = row[..full].chunks(BLOCK);
-        Ok(blocks.any(|block| block.iter().fold(-1, |all, word| all & word) != -1)
-            || row.get(full).is_some_and(|&word| word as u32 & rest != rest))
+        blocks.any(|block| block.iter().fold(-1, |all, word| all & word) != -1)
+            || row.get(full).is_some_and(|&word| word as u32 & rest != rest)
     }
 
     /// Writes the rows of all nodes of a tree of draft tokens: the first for the state as it is, then
@@ -236,7 +274,6 @@ impl Matcher {
         }
         let check = self.clock();
         for (set, row) in sets.into_iter().zip(rows.chunks_exact_mut(words(size))) {
-            check()?;
             match set {
                 None => row.fill(0),
                 Some(set) => {
@@ -550,6 +587,9 @@ impl Matcher {
         }
     }
 }
+
+/// What is there of the engine that was asked last.
+type Known<'m> = Option<(&'m Engine, Reading<'m>)>;
 
 /// What is read as one step.
 #[derive(Clone, Copy)]

@@ -258,31 +258,28 @@ impl Engine {
     /// Writes which textual tokens may follow a stack set; bits of other ids are 0.
     fn mask(&self, sets: &StackSets, set: SetId, check: Check<'_>, row: &mut [i32]) -> Result<()> {
         let Some(folded) = self.folded.get() else {
-            return self.walk(self.plain(), sets, set, check, row);
+            let made = self.plain().mask(sets, set, self.allowance(), check, row);
+            return made.map_err(|stop| self.stopped(stop));
         };
         let mut bits = vec![0; folded.words];
-        self.walk(&folded.walker, sets, set, check, &mut bits)?;
-        // Rows that were made are read by many threads at once.
+        let made = folded.walker.mask(sets, set, self.allowance(), check, &mut bits);
+        made.map_err(|stop| self.stopped(stop))?;
         if !read(&folded.unfolder).unfold_again(&bits, row) {
             write(&folded.unfolder).unfold(&bits, row);
         }
         Ok(())
     }
 
-    /// The bits of one walker: first of answers that are there, as most are.
-    fn walk(
-        &self,
-        walker: &Walker,
-        sets: &StackSets,
-        set: SetId,
-        check: Check<'_>,
-        bits: &mut [i32],
-    ) -> Result<()> {
-        if walker.mask_again(sets, set, bits) {
-            return Ok(());
+    /// What is there for masks, for one or many.
+    fn reading(&self) -> Reading<'_> {
+        match self.folded.get() {
+            None => Reading { answers: self.plain().reading(), rows: None, bits: Vec::new() },
+            Some(folded) => Reading {
+                answers: folded.walker.reading(),
+                rows: Some(read(&folded.unfolder)),
+                bits: vec![0; folded.words],
+            },
         }
-        let made = walker.mask(sets, set, self.allowance(), check, bits);
-        made.map_err(|stop| self.stopped(stop))
     }
 
     fn stopped(&self, stop: Stop) -> Error {
@@ -300,6 +297,26 @@ impl Engine {
                 value: self.limits.max_memo_bytes as u64,
                 message: "this mask alone remembers more; raise the limit".into(),
             },
+        }
+    }
+}
+
+/// What is there for masks: answers and rows, which many threads read at once. While one holds it
+/// none is added; whoever holds it must not ask [`Engine::mask`].
+struct Reading<'e> {
+    answers: walker::Reading<'e>,
+    rows: Option<RwLockReadGuard<'e, Unfolder>>,
+    bits: Vec<i32>,
+}
+
+impl Reading<'_> {
+    /// As [`Engine::mask`] where everything is there; else false, and the row means nothing.
+    fn mask(&mut self, sets: &StackSets, set: SetId, row: &mut [i32]) -> bool {
+        match &self.rows {
+            None => self.answers.mask(sets, set, row),
+            Some(rows) => {
+                self.answers.mask(sets, set, &mut self.bits) && rows.unfold_again(&self.bits, row)
+            }
         }
     }
 }

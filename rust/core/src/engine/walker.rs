@@ -140,6 +140,51 @@ pub(crate) struct Walker {
     counts: Counts,
 }
 
+/// Answers that are there. What masks cost is counted when it goes, so that threads do not meet at
+/// the counters for each mask.
+pub(crate) struct Reading<'a> {
+    walker: &'a Walker,
+    memo: RwLockReadGuard<'a, Memo>,
+    counters: WalkCounters,
+}
+
+impl Reading<'_> {
+    /// As [`Walker::mask`] where every answer is there, over whatever the bits were before; else
+    /// false, and the bits are to be thrown away.
+    pub(crate) fn mask(&mut self, sets: &StackSets, set: SetId, bits: &mut [i32]) -> bool {
+        let Self { walker, memo, counters } = self;
+        let (mut visits, mut hits) = (0, 0);
+        let mut is_blank = false;
+        let way = Way::new(&walker.network, sets, set);
+        let walked: Result<(), ()> = way.walk(|question, pending| {
+            visits += 1;
+            let answer = memo.get(walker.like(question), pending).ok_or(())?;
+            hits += 1;
+            // A row that comes first is written over what was there: most masks are one row.
+            match std::mem::replace(&mut is_blank, true) {
+                true => memo.add(answer, bits),
+                false => memo.write(answer, bits),
+            }
+            Ok(answer.pending)
+        });
+        if !is_blank {
+            bits.fill(0);
+        }
+        if walked == Ok(()) {
+            counters.masks += 1;
+            counters.visits += visits;
+            counters.hits += hits;
+        }
+        walked == Ok(())
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.walker.counts.add(&self.counters);
+    }
+}
+
 /// One mask under way.
 struct Walk<'a> {
     descent: Descent,
@@ -278,33 +323,9 @@ impl Walker {
         })
     }
 
-    /// The same where every answer is there, over whatever the bits were before; else false, and
-    /// the bits are to be thrown away.
-    pub(crate) fn mask_again(&self, sets: &StackSets, set: SetId, bits: &mut [i32]) -> bool {
-        let memo = read(&self.memo);
-        let mut counters = WalkCounters::default();
-        let mut is_blank = false;
-        let way = Way::new(&self.network, sets, set);
-        let walked: Result<(), ()> = way.walk(|question, pending| {
-            counters.visits += 1;
-            let answer = memo.get(self.like(question), pending).ok_or(())?;
-            counters.hits += 1;
-            // A row that comes first is written over what was there: most masks are one row.
-            match std::mem::replace(&mut is_blank, true) {
-                true => memo.add(answer, bits),
-                false => memo.write(answer, bits),
-            }
-            Ok(answer.pending)
-        });
-        drop(memo);
-        if !is_blank {
-            bits.fill(0);
-        }
-        if walked == Ok(()) {
-            counters.masks = 1;
-            self.counts.add(&counters);
-        }
-        walked == Ok(())
+    /// The answers that are there, for one mask or many: meanwhile none is added.
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        Reading { walker: self, memo: read(&self.memo), counters: WalkCounters::default() }
     }
 
     /// A question with the same answers, the same for many states that count.
