@@ -12,15 +12,13 @@ same; the run ends with an error where they are not.
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import bench_common as common
 import bench_maskbench as maskbench
-import tokfold
 from tokfold.cli.inputs import read_tokenizer
 from tokfold.cli.render import number, seconds
 
@@ -31,75 +29,54 @@ EVERY_STATE = 1 << 40
 class Switch:
     """A technique, and the options that switch it off and on.
 
-    Options are those of ``bench_common.TokfoldEngine``: ``classes``, ``warm``, and two groups,
-    ``limits`` (fields of ``tokfold.Limits``) and ``compile`` (arguments of ``tokfold.compile``).
+    Options are those of ``bench_common.TokfoldEngine``: ``classes``, ``warm``, and the group
+    ``compile`` (arguments of ``tokfold.compile``).
     """
 
     name: str
     off: dict[str, Any]
     on: dict[str, Any]
-    otherwise: str
-    """What holds where the installed tokfold has no such options."""
 
 
 # ------------------------------------------------------------------------- the configurations
-# Row n of the table has the first n switches on and the others off. A switch with an option that
-# the installed tokfold does not have is left out, and the table says so.
+# Row n of the table has the first n switches on and the others off.
 
 SWITCHES = (
     Switch(
         "just-in-time masks",
         off={"warm": EVERY_STATE},  # the mask of every state, when compiling
         on={"warm": 0},
-        otherwise="masks are always made when needed",
     ),
     Switch(
         "cache across grammars",
         off={"compile": {"pool": None}},
         on={"compile": {"pool": "vocabulary"}},
-        otherwise="there is none",
     ),
     Switch(
         "repetition counted",
-        off={"limits": {"count_repetitions": False}},
-        on={"limits": {"count_repetitions": True}},
-        otherwise="always on",
+        off={"compile": {"count_repetitions": False}},
+        on={"compile": {"count_repetitions": True}},
     ),
     Switch(
         "classes",
         off={"classes": "never"},
         on={"classes": "now"},
-        otherwise="there are none",
     ),
 )
 
 # ---------------------------------------------------------------------------------------------
 
 
-def missing(switch: Switch) -> list[str]:
-    """The options of a switch that the installed tokfold does not have."""
-    known = {
-        "limits": {field.name for field in fields(tokfold.Limits)},
-        "compile": set(inspect.signature(tokfold.compile).parameters),
-    }
-    names = []
-    for group in known.keys() & {*switch.off, *switch.on}:
-        wanted = {*switch.off.get(group, {}), *switch.on.get(group, {})}
-        names += [f"{group}: {name}" for name in sorted(wanted - known[group])]
-    return sorted(names)
-
-
 def configurations() -> dict[str, dict[str, Any]]:
     """The rows: names, and arguments of ``bench_common.TokfoldEngine``."""
-    switches = [switch for switch in SWITCHES if not missing(switch)]
     rows = {}
-    for count in range(len(switches) + 1):
+    for count in range(len(SWITCHES) + 1):
         options: dict[str, Any] = {}
-        for index, switch in enumerate(switches):
+        for index, switch in enumerate(SWITCHES):
             for name, value in (switch.on if index < count else switch.off).items():
                 both = isinstance(value, dict)
                 options[name] = {**options.get(name, {}), **value} if both else value
-        rows[f"+ {switches[count - 1].name}" if count else "baseline"] = options
+        rows[f"+ {SWITCHES[count - 1].name}" if count else "baseline"] = options
     return rows
 
 
@@ -116,7 +93,6 @@ def main() -> None:
     report = {
         "machine": common.machine(),
         "tokenizer": vocabulary.name,
-        "left_out": {switch.name: missing(switch) for switch in SWITCHES if missing(switch)},
         "rows": maskbench.summarize_common(cases, results),
         "timeouts": {name: _count(outcomes, "timeout") for name, outcomes in results.items()},
     }
@@ -176,10 +152,6 @@ def _show(report: common.Result) -> None:
     title = f"Switched on one after the other: {number(first['schemas'])} schemas that all took, "
     title += f"{number(first['steps'])} masks, {report['tokenizer']}"
     common.show(out, title, ["", ">compile mean", ">mask mean", ">p99", ">timeouts"], rows)
-    for switch in SWITCHES:
-        if switch.name in report["left_out"]:
-            names = ", ".join(report["left_out"][switch.name])
-            out.print(f"Left out: {switch.name} (no option {names}): {switch.otherwise}.")
 
 
 if __name__ == "__main__":

@@ -87,6 +87,7 @@ class Engine:
         vocabulary: Vocabulary,
         *,
         skip_lookahead: bool,
+        counters: bool = True,
         limits: dict[str, int] | None = None,
         engine_limits: dict[str, int] | None = None,
         pool: Pool | None = None,

@@ -131,6 +131,7 @@ def compile(
     progress: bool | ProgressCallback | None = None,
     cache_dir: str | PathLike[str] | None = None,
     pool: MaskPool | Literal["vocabulary"] | None = "vocabulary",
+    count_repetitions: bool = True,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -147,6 +148,8 @@ def compile(
         cache_dir: a folder of compiled classes, as for :func:`compile_classes`.
         pool: where masks are shared with other grammars: a :class:`MaskPool`, that of the
             vocabulary, or ``None`` for nowhere. The masks are the same.
+        count_repetitions: count large repetitions. ``False`` writes them out, for measuring what
+            that costs; the masks are the same.
 
     Raises:
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
@@ -167,6 +170,7 @@ def compile(
         grammar._compilable,
         vocabulary._compiled,
         skip_lookahead=grammar.lookahead == "implied",
+        counters=count_repetitions,
         limits=limits.as_fields(),
         engine_limits=limits.engine_fields(),
         pool=None if shared is None else shared._core,

@@ -16,7 +16,7 @@ The first is the second on the grammar without its useless productions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from oracles.model import Cfg, Grammar, Symbol, lower
 
@@ -48,14 +48,24 @@ class State:
     def step(self, byte: int) -> State:
         """The state after one more byte."""
         if byte not in self._after:
-            after = self._recognizer._symbol_after
-            kernel = {
-                (dot + 1, origin)
-                for dot, origin in self.items
-                if isinstance(after[dot], frozenset) and byte in after[dot]
-            }
-            self._after[byte] = State(self._recognizer, self._sets, kernel)
+            self._after[byte] = self.after(self.scanned(byte))
         return self._after[byte]
+
+    def scanned(self, letter: int) -> set[Item]:
+        """The items that have just read one more letter."""
+        after = self._recognizer._symbol_after
+        return {
+            (dot + 1, origin)
+            for dot, origin in self.items
+            if isinstance(after[dot], frozenset) and letter in after[dot]
+        }
+
+    def after(self, kernel: set[Item]) -> State:
+        """The state after this one in which these items have just read something.
+
+        Items of an earlier state may be among them, since what they wait for began no later.
+        """
+        return State(self._recognizer, self._sets, kernel)
 
     def feed(self, data: bytes) -> State:
         """The state after more bytes."""
@@ -75,7 +85,7 @@ class State:
         return [self.allowed(token) for token in vocabulary]
 
     def next_bytes(self) -> list[int]:
-        """The bytes that may come next."""
+        """The bytes that may come next; and the letters of tokens, past the bytes."""
         after = self._recognizer._symbol_after
         scanned = (after[dot] for dot, _ in self.items)
         return sorted({byte for s in scanned if isinstance(s, frozenset) for byte in s})
@@ -140,8 +150,8 @@ class Recognizer:
 class Oracle:
     """Both recognizers of a grammar."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self.cfg = lower(grammar)
+    def __init__(self, grammar: Grammar, takeable: Collection[int] = ()) -> None:
+        self.cfg = lower(grammar, takeable)
         self.pruned = Recognizer(self.cfg.pruned())
         self.unpruned = Recognizer(self.cfg)
         self.productive = self.cfg.start in self.cfg.productive()

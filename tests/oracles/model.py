@@ -1,18 +1,23 @@
-"""A grammar as a plain value: printed as XGrammar's EBNF, lowered to a CFG over bytes.
+"""A grammar as a plain value: printed as XGrammar's EBNF, lowered to a CFG over bytes and tokens.
 
 The same value feeds three readers that share no code: the oracles (through :func:`lower`), XGrammar
 and tokfold (both through :func:`to_ebnf`). A disagreement between any two of them is a finding.
 
 Literals hold bytes, but grammar text is text: :func:`to_ebnf` takes literals that are UTF-8, with
 surrogates encoded as three bytes allowed, because XGrammar's classes accept them.
+
+A token edge takes a token whole, whatever its bytes: it is lowered to letters past the bytes, one
+for each token that the vocabulary lets an edge take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 LAST_CODE_POINT = 0x10FFFF
+FIRST_EDGE = 0x100
+"""Letters below are bytes; letter ``FIRST_EDGE + id`` is the token of that id, taken whole."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,27 @@ class Repeat:
     high: int | None
 
 
-Expr = Empty | Literal | CharClass | Ref | Seq | Choice | Repeat
+@dataclass(frozen=True)
+class TokenEdge:
+    """One token, whole: one of these ids (``excluded``: one of the others)."""
+
+    ids: tuple[int, ...]
+    excluded: bool = False
+
+
+@dataclass(frozen=True)
+class TokenDispatch:
+    """Free tokens, and after each trigger its rule.
+
+    A free token is neither trigger nor excluded. Without ``loops`` the first rule is the end.
+    """
+
+    tags: tuple[tuple[int, str], ...]
+    excludes: tuple[int, ...] = ()
+    loops: bool = True
+
+
+Expr = Empty | Literal | CharClass | Ref | Seq | Choice | Repeat | TokenEdge | TokenDispatch
 
 
 @dataclass(frozen=True)
@@ -107,6 +132,8 @@ def walk(expr: Expr) -> Iterator[Expr]:
                 yield from walk(item)
         case Repeat(body):
             yield from walk(body)
+        case TokenDispatch(tags):
+            yield from (Ref(rule) for _, rule in tags)
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -148,6 +175,15 @@ def _expr_text(expr: Expr) -> str:
             short = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((low, high))
             bounds = f"{{{low},{'' if high is None else high}}}"
             return f"({_expr_text(body)}){short or bounds}"
+        case TokenEdge(ids, excluded):
+            return f"{'Exclude' * excluded}Token({', '.join(map(str, ids))})"
+        case TokenDispatch(tags, excludes, loops):
+            arguments = [f"({trigger}, {rule})" for trigger, rule in tags]
+            if not loops:
+                arguments.append("loop_after_dispatch=false")
+            if excludes:
+                arguments.append(f"excludes=({', '.join(map(str, excludes))})")
+            return f"TokenTagDispatch({', '.join(arguments)})"
 
 
 def to_ebnf(grammar: Grammar) -> str:
@@ -188,9 +224,10 @@ def utf8_ranges(low: int, high: int) -> list[list[tuple[int, int]]]:
     return out
 
 
-# --- context-free grammar over bytes --------------------------------------------------------------
+# --- context-free grammar over bytes and tokens ---------------------------------------------------
 
 ByteSet = frozenset[int]
+"""Bytes; or tokens, from :data:`FIRST_EDGE` on."""
 Symbol = int | ByteSet
 """A nonterminal (its number) or a terminal (the bytes it takes)."""
 
@@ -272,6 +309,8 @@ class Cfg:
 
 def show_bytes(byte_set: ByteSet) -> str:
     """A byte set for people: ``[0-9a]``."""
+    if byte_set and min(byte_set) >= FIRST_EDGE:
+        return f"Token({', '.join(str(letter - FIRST_EDGE) for letter in sorted(byte_set))})"
     out, values = [], sorted(byte_set)
     while values:
         low = high = values.pop(0)
@@ -283,7 +322,8 @@ def show_bytes(byte_set: ByteSet) -> str:
 
 
 class _Lowering:
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, takeable: Collection[int]) -> None:
+        self.takeable = frozenset(takeable)
         self.names = list(grammar.rules)
         self.productions: list[Production] = []
         self.rule_number = {name: number for number, name in enumerate(grammar.rules)}
@@ -320,12 +360,26 @@ class _Lowering:
             case Repeat(body, low, high):
                 rest = Repeat(body, 0, None if high is None else high - low)
                 return [(*self.symbols(body) * low, *self.symbols(rest))]
+            case TokenEdge(ids, excluded):
+                return [(self.edge(self.takeable - set(ids) if excluded else set(ids)),)]
+            case TokenDispatch(tags, excludes, loops):
+                free = self.edge(self.takeable - {*excludes, *(trigger for trigger, _ in tags)})
+                again = (self.nonterminal(expr),)
+                after = again if loops else ()
+                called = [
+                    (self.edge({trigger}), self.rule_number[rule], *after) for trigger, rule in tags
+                ]
+                return [(), (free, *again), *called]
         raise TypeError(expr)
+
+    def edge(self, ids: Collection[int]) -> ByteSet:
+        """Those of these tokens that an edge can take."""
+        return frozenset(FIRST_EDGE + i for i in self.takeable & set(ids))
 
     def symbols(self, expr: Expr) -> tuple[Symbol, ...]:
         """The expression as a part of one right-hand side."""
         match expr:
-            case Empty() | Literal() | Ref() | Seq() | Repeat(_, 0, 0):
+            case Empty() | Literal() | Ref() | Seq() | Repeat(_, 0, 0) | TokenEdge():
                 return self.alternatives(expr)[0]
             case _:
                 return (self.nonterminal(expr),)
@@ -340,9 +394,14 @@ class _Lowering:
         return self.number_of[expr]
 
 
-def lower(grammar: Grammar) -> Cfg:
-    """The same language over bytes: UTF-8 spelled out, repetition expanded, nothing pruned."""
-    lowering = _Lowering(grammar)
+def lower(grammar: Grammar, takeable: Collection[int] = ()) -> Cfg:
+    """The same language over bytes: UTF-8 spelled out, repetition expanded, nothing pruned.
+
+    Args:
+        grammar: the grammar.
+        takeable: the tokens that a token edge can take.
+    """
+    lowering = _Lowering(grammar, takeable)
     start = lowering.rule_number[grammar.root]
     return Cfg(tuple(lowering.names), tuple(lowering.productions), start)
 

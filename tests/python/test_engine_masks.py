@@ -6,9 +6,7 @@ what ``accept_token(t)`` says, and both what the oracle says: the text can be co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,94 +26,22 @@ from oracles.model import (
     grammar,
 )
 from strategies.engine import (
-    PlainMatcher,
     Setting,
     allowed_tokens,
     build_counted_setting,
     build_setting,
     check,
+    check_walk,
     compiled_ways,
     mask_of,
     plain_matcher,
     settings_of_matchers,
 )
-from strategies.profiles import CASES, LONG, examples
+from strategies.profiles import LONG, examples
 from strategies.walks import (
-    Accept,
-    Fork,
-    Offer,
-    OfferText,
-    Reset,
-    Rollback,
-    Step,
-    Switch,
     build_walk,
     walks,
 )
-
-Pair = tuple[Any, PlainMatcher]
-
-
-def take(step: Step, pair: Pair, others: list[Pair]) -> Pair:
-    """One step with both; where it leads."""
-    matcher, plain = pair
-    tokens = plain.setting.tokens
-    ended = plain.ended
-    match step:
-        case Accept(choice) if not ended and (allowed := allowed_tokens(plain.mask())):
-            token = allowed[choice % len(allowed)]
-            assert matcher.accept_token(token)
-            assert plain.accept_token(token)
-        case Offer(choice) if not ended:
-            token = choice % len(tokens)
-            assert matcher.accept_token(token) is plain.accept_token(token)
-        case OfferText(choice) if not ended:
-            text = tokens[choice % len(tokens)]
-            assert matcher.accept_bytes(text) is plain.accept_bytes(text)
-        case Rollback(count):
-            count = min(count, len(plain.steps))
-            matcher.rollback(count)
-            plain.rollback(count)
-        case Reset():
-            matcher.reset()
-            plain.steps.clear()
-        case Fork():
-            others.append((matcher.fork(), plain.fork()))
-        case Switch(choice) if others:
-            at = choice % len(others)
-            others[at], pair = pair, others[at]
-    return pair
-
-
-def check_ways(pair: Pair, ways: Sequence[tokfold.CompiledGrammar]) -> None:
-    """The matcher says what the plain one does, and goes on alike however it was compiled."""
-    matcher, plain = pair
-    bits = check(matcher, plain)
-    CASES["engine: masks against the oracle"] += bool(bits)
-    CASES["engine: bits against the oracle"] += len(bits)
-    for compiled in ways if bits else ():
-        other = tokfold.Matcher.from_state(compiled, matcher.state, **plain.setting.options)
-        assert mask_of(other, len(bits)) == mask_of(matcher, len(bits)), compiled
-        assert other.state == matcher.state
-
-
-def check_walk(setting: Setting, walk: Sequence[Step]) -> int:
-    """Walks, looking at everything at every step; how many steps were accepted at most."""
-    ways = compiled_ways(setting)
-    if ways is None:
-        return 0
-    first, *rest = ways
-    pair = (tokfold.Matcher(first, **setting.options), plain_matcher(setting))
-    others: list[Pair] = []
-    farthest = 0
-    check_ways(pair, rest)
-    for step in walk:
-        pair = take(step, pair, others)
-        check_ways(pair, rest)
-        farthest = max(farthest, len(pair[1].steps))
-    for other in others:  # nothing of all this reached the forks
-        check_ways(other, rest)
-    return farthest
 
 
 class TestWalks:

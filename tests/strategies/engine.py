@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import Any
 
 import numpy as np
 import tokfold
 from hypothesis import strategies as st
-from oracles.earley import Oracle, State
+from oracles.earley import State
 from oracles.model import (
+    FIRST_EDGE,
     CharClass,
     Choice,
     Empty,
@@ -27,9 +29,12 @@ from oracles.model import (
     Seq,
     to_ebnf,
 )
+from oracles.tokens import TokenOracle, Tokens
 
 from strategies.grammars import build_grammar
+from strategies.profiles import CASES
 from strategies.vocabularies import build_vocabulary
+from strategies.walks import Accept, Fork, Offer, OfferText, Reset, Rollback, Step, Switch
 
 GARBAGE = 0x5A5A5A5A
 """What stands in a bitmask before it is filled: none of it may show."""
@@ -70,6 +75,11 @@ class Setting:
         if token in {*self.stops_in_force, *self.stops, *self.specials}:
             return None
         return self.tokens[token] or None
+
+    @cached_property
+    def oracle(self) -> TokenOracle:
+        """What is true. It knows nothing of an override: the grammar is compiled without one."""
+        return TokenOracle(self.grammar, Tokens(self.tokens, self.stops, self.specials))
 
     def our_grammar(self) -> tokfold.Grammar:
         return tokfold.Grammar.from_ebnf(to_ebnf(self.grammar), root=self.grammar.root)
@@ -116,8 +126,7 @@ class PlainMatcher:
     def takes(self, token: int) -> bool:
         if token in self.setting.stops_in_force:
             return self.accepting
-        text = self.setting.text_of(token)
-        return text is not None and self.state.allowed(text)
+        return self.setting.oracle.read(self.state, token).viable
 
     def mask(self) -> list[bool]:
         return [self.takes(token) for token in range(len(self.setting.tokens))]
@@ -128,7 +137,9 @@ class PlainMatcher:
         if token in self.setting.stops_in_force:
             self.steps.append((b"", self.state, True))
             return True
-        return self.accept_bytes(self.setting.tokens[token])
+        after = self.setting.oracle.read(self.state, token)
+        self.steps.append((self.setting.tokens[token], after, False))
+        return True
 
     def accept_bytes(self, data: bytes) -> bool:
         after = self.state.feed(data)
@@ -145,7 +156,7 @@ class PlainMatcher:
         state, out = self.state, bytearray()
         while len(out) < limit and not state.accepting:
             allowed = state.next_bytes()
-            if len(allowed) != 1:
+            if len(allowed) != 1 or allowed[0] >= FIRST_EDGE:
                 break
             out += bytes(allowed)
             state = state.feed(bytes(allowed))
@@ -252,7 +263,7 @@ def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
     if not any(setting.tokens):
         return None
     grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
-    if not Oracle(setting.grammar).productive:
+    if not setting.oracle.productive:
         try:
             tokfold.compile(grammar, vocabulary, classes="never")
         except tokfold.UnsupportedGrammarError:
@@ -268,12 +279,77 @@ def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
 
 def plain_matcher(setting: Setting) -> PlainMatcher:
     """At the start of the language."""
-    return PlainMatcher(setting, Oracle(setting.grammar).initial(prune=True))
+    return PlainMatcher(setting, setting.oracle.initial())
 
 
 def allowed_tokens(mask: Sequence[bool]) -> list[int]:
     """The tokens that a mask allows."""
     return [token for token, bit in enumerate(mask) if bit]
+
+
+Pair = tuple[Any, PlainMatcher]
+
+
+def take(step: Step, pair: Pair, others: list[Pair]) -> Pair:
+    """One step with both; where it leads."""
+    matcher, plain = pair
+    tokens = plain.setting.tokens
+    ended = plain.ended
+    match step:
+        case Accept(choice) if not ended and (allowed := allowed_tokens(plain.mask())):
+            token = allowed[choice % len(allowed)]
+            assert matcher.accept_token(token)
+            assert plain.accept_token(token)
+        case Offer(choice) if not ended:
+            token = choice % len(tokens)
+            assert matcher.accept_token(token) is plain.accept_token(token)
+        case OfferText(choice) if not ended:
+            text = tokens[choice % len(tokens)]
+            assert matcher.accept_bytes(text) is plain.accept_bytes(text)
+        case Rollback(count):
+            count = min(count, len(plain.steps))
+            matcher.rollback(count)
+            plain.rollback(count)
+        case Reset():
+            matcher.reset()
+            plain.steps.clear()
+        case Fork():
+            others.append((matcher.fork(), plain.fork()))
+        case Switch(choice) if others:
+            at = choice % len(others)
+            others[at], pair = pair, others[at]
+    return pair
+
+
+def check_ways(pair: Pair, ways: Sequence[tokfold.CompiledGrammar]) -> None:
+    """The matcher says what the plain one does, and goes on alike however it was compiled."""
+    matcher, plain = pair
+    bits = check(matcher, plain)
+    CASES["engine: masks against the oracle"] += bool(bits)
+    CASES["engine: bits against the oracle"] += len(bits)
+    for compiled in ways if bits else ():
+        other = tokfold.Matcher.from_state(compiled, matcher.state, **plain.setting.options)
+        assert mask_of(other, len(bits)) == mask_of(matcher, len(bits)), compiled
+        assert other.state == matcher.state
+
+
+def check_walk(setting: Setting, walk: Sequence[Step]) -> int:
+    """Walks, looking at everything at every step; how many steps were accepted at most."""
+    ways = compiled_ways(setting)
+    if ways is None:
+        return 0
+    first, *rest = ways
+    pair = (tokfold.Matcher(first, **setting.options), plain_matcher(setting))
+    others: list[Pair] = []
+    farthest = 0
+    check_ways(pair, rest)
+    for step in walk:
+        pair = take(step, pair, others)
+        check_ways(pair, rest)
+        farthest = max(farthest, len(pair[1].steps))
+    for other in others:  # nothing of all this reached the forks
+        check_ways(other, rest)
+    return farthest
 
 
 LARGE_BOUNDS = [(0, 17), (17, 17), (17, None), (3, 20), (18, 40), (30, None), (0, 33), (1, 64)]

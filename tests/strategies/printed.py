@@ -7,12 +7,26 @@ from __future__ import annotations
 
 import re
 
-from oracles.model import CharClass, Choice, Empty, Expr, Grammar, Literal, Ref, Repeat, Seq
+from oracles.model import (
+    CharClass,
+    Choice,
+    Empty,
+    Expr,
+    Grammar,
+    Literal,
+    Ref,
+    Repeat,
+    Seq,
+    TokenDispatch,
+    TokenEdge,
+)
 
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<literal>"(?:[^"\\]|\\.)*")
       | (?P<class>\[(?:[^\]\\]|\\.)*\])
+      | (?P<edge>(?:Exclude)?Token\([\d,\ ]*\))
+      | (?P<dispatch>TokenTagDispatch\((?:[^()]|\([^()]*\))*\))
       | (?P<name>[A-Za-z_.][\w.\-]*)
       | (?P<bounds>\{\d+(?:,\d*)?\})
       | (?P<look>\(=)
@@ -53,6 +67,20 @@ def _class(text: str) -> CharClass:
     return CharClass(tuple(ranges), negated)
 
 
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)))
+
+
+def _dispatch(text: str) -> TokenDispatch:
+    tags = re.findall(r"\((\d+), ([A-Za-z_.][\w.\-]*)\)", text)
+    excludes = re.search(r"excludes=\(([^()]*)\)", text)
+    return TokenDispatch(
+        tuple((int(trigger), rule) for trigger, rule in tags),
+        _ids(excludes[1]) if excludes else (),
+        "loop_after_dispatch=false" not in text,
+    )
+
+
 class _Reader:
     """One right-hand side."""
 
@@ -89,6 +117,10 @@ class _Reader:
                     items.append(Literal(data.encode("utf-8", "surrogatepass")))
                 case "class":
                     items.append(_class(text[1:-1]))
+                case "edge":
+                    items.append(TokenEdge(_ids(text), text.startswith("Exclude")))
+                case "dispatch":
+                    items.append(_dispatch(text))
                 case "name":
                     items.append(Ref(text))
                 case "bounds":

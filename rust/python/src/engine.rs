@@ -49,12 +49,15 @@ pub(crate) struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, limits=None, engine_limits=None, pool=None))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None))]
+    // The arguments are those of the Python signature, which names them all.
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         grammar: &Grammar,
         vocabulary: &Vocabulary,
         skip_lookahead: bool,
+        counters: bool,
         limits: Option<&Bound<'_, PyDict>>,
         engine_limits: Option<&Bound<'_, PyDict>>,
         pool: Option<&Pool>,
@@ -65,7 +68,7 @@ impl Engine {
         let pool = pool.map(|pool| pool.inner.clone());
         let options = NetworkOptions {
             skip_lookahead,
-            counters: true,
+            counters,
             share_wide: Some(WIDE),
             limits: self::limits(limits)?,
             ..NetworkOptions::default()
