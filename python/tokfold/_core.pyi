@@ -164,6 +164,7 @@ def compile_classes(
     skip_lookahead: bool,
     limits: dict[str, int] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    milliseconds: int | None = None,
     inline_budget: int | None = None,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], int, dict[str, int | float]]: ...
 def recognize(

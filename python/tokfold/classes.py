@@ -286,6 +286,7 @@ def _compile(
             prune=prune,
             skip_lookahead=grammar.lookahead == "implied",
             limits=limits.as_fields(),
+            milliseconds=limits.max_call_milliseconds,
             progress=report,
         )
     times = {name: stats.pop(name) for name in ("network_seconds", "walk_seconds")}

@@ -52,9 +52,9 @@ class Limits:
     max_matcher_bytes: int = 1 << 30
     """Bytes of a matcher and its forks."""
     max_call_milliseconds: int = 60_000
-    """Milliseconds of one mask, accept or other call of a matcher, and of making the network of a
-    grammar for our engine. The one bound that is a time:
-    the others end a call at the same place on every machine."""
+    """Milliseconds of one mask, accept or other call of a matcher, of making a grammar ready for
+    our engine, and of making classes. The one bound that is a time: the others end a call at the
+    same place on every machine."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

@@ -621,7 +621,7 @@ class TestFolder:
             case "other vocabulary":
                 tokfold.MaskPool(tokfold.Vocabulary(TOKENS)).save(path)
             case "version":
-                monkeypatch.setattr("tokfold.pool.ALGORITHM", 2)
+                monkeypatch.setattr("tokfold.pool.ALGORITHM", -1)
         with pytest.warns(CacheWarning, match="masks are made again") as caught:
             again = compiler_of(cache_dir=tmp_path)
         assert str(path) in str(caught[0].message)

@@ -342,3 +342,18 @@ class TestTime:
 def test_bounds_of_bounds(field, value):
     with pytest.raises((TypeError, ValueError), match=field):
         tokfold.Limits(**{field: value})
+
+
+def test_classes_are_done_in_time_or_not_at_all():
+    """A grammar whose classes take long: so ambiguous that tokens spend their budgets."""
+    rules = [
+        f'a{i} ::= a{(7 * i + 1) % 40} a{(3 * i + 2) % 40} | "{"ab"[i % 2]}"' for i in range(40)
+    ]
+    root = "root ::= " + " | ".join(f"a{i}" for i in range(40))
+    grammar = tokfold.Grammar.from_ebnf("\n".join([root, *rules]))
+    tokens = [b"ab" * n + b"a" * k for n in range(40) for k in range(8)][1:]
+    limits = tokfold.Limits(max_call_milliseconds=20)
+    with pytest.raises(tokfold.LimitExceededError, match="takes longer to compile") as caught:
+        tokfold.compile_classes(grammar, tokfold.Vocabulary(tokens), limits)
+    assert caught.value.limit == "max_call_milliseconds"
+    assert len(tokfold.compile_classes(grammar, tokfold.Vocabulary(tokens))) == 319

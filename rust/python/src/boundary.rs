@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
+use std::time::{Duration, Instant};
 use tokfold_core::error::Error;
 
 /// The exception of `tokfold.errors` for an error of the core.
@@ -88,4 +89,38 @@ impl Reporter {
 /// A `ValueError` with a message.
 pub(crate) fn misuse(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())
+}
+
+/// When a compilation is to be done.
+pub(crate) struct Deadline {
+    milliseconds: u64,
+    end: Option<Instant>,
+    is_passed: bool,
+}
+
+impl Deadline {
+    pub(crate) fn new(milliseconds: Option<u64>) -> Self {
+        let end =
+            milliseconds.and_then(|limit| Instant::now().checked_add(Duration::from_millis(limit)));
+        Self { milliseconds: milliseconds.unwrap_or(u64::MAX), end, is_passed: false }
+    }
+
+    /// Whether there is time left. Once there is none, there never is.
+    pub(crate) fn is_ahead(&mut self) -> bool {
+        self.is_passed |= self.end.is_some_and(|end| Instant::now() > end);
+        !self.is_passed
+    }
+
+    /// The error of work that ended, named for what ended it.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        match error {
+            Error::Cancelled if self.is_passed => Error::Limit {
+                limit: "max_call_milliseconds",
+                value: self.milliseconds,
+                message: "the grammar takes longer to compile; simplify it or raise the limit"
+                    .into(),
+            },
+            error => error,
+        }
+    }
 }

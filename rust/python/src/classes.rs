@@ -1,6 +1,6 @@
 //! `tokfold._core.compile_classes`.
 
-use crate::boundary::Reporter;
+use crate::boundary::{Deadline, Reporter};
 use crate::grammar::{Grammar, limits};
 use crate::vocabulary::Vocabulary;
 use numpy::{IntoPyArray, PyArray1};
@@ -14,7 +14,7 @@ type Folded<'py> =
 // The arguments are those of the Python signature, which names them all.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None, inline_budget=None))]
+#[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None, milliseconds=None, inline_budget=None))]
 pub(crate) fn compile_classes<'py>(
     py: Python<'py>,
     grammar: &Grammar,
@@ -23,6 +23,7 @@ pub(crate) fn compile_classes<'py>(
     skip_lookahead: bool,
     limits: Option<&Bound<'py, PyDict>>,
     progress: Option<Py<PyAny>>,
+    milliseconds: Option<u64>,
     inline_budget: Option<usize>,
 ) -> PyResult<Folded<'py>> {
     let defaults = ClassOptions::default();
@@ -33,11 +34,13 @@ pub(crate) fn compile_classes<'py>(
         limits: self::limits(limits)?,
     };
     let mut reporter = Reporter::new(progress);
+    let mut deadline = Deadline::new(milliseconds);
     let result = py.detach(|| {
         classes::compile(&grammar.inner, &vocabulary.inner, &options, &mut |p| {
-            reporter.report(p.done, p.total)
+            deadline.is_ahead() && reporter.report(p.done, p.total)
         })
     });
+    let result = result.map_err(|error| deadline.explain(error));
     let (classes, stats) = reporter.finish(py, result)?;
     let report = PyDict::new(py);
     report.set_item("rules", stats.rules)?;

@@ -1,6 +1,6 @@
 //! `tokfold._core.Engine` and `tokfold._core.Matcher`.
 
-use crate::boundary::{Reporter, detached, misuse, raise};
+use crate::boundary::{Deadline, Reporter, detached, misuse, raise};
 use crate::grammar::{Grammar, limits};
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
@@ -75,28 +75,16 @@ impl Engine {
         };
         let limits = self::engine_limits(engine_limits)?;
         let mut reporter = Reporter::new(None);
-        let milliseconds = limits.max_call_milliseconds;
-        let end = Instant::now().checked_add(Duration::from_millis(milliseconds));
-        let mut is_late = false;
+        let mut deadline = Deadline::new(Some(limits.max_call_milliseconds));
         let network = py.detach(|| {
-            let mut go_on = || {
-                is_late = end.is_some_and(|end| Instant::now() > end);
-                !is_late && reporter.report(0, 1)
-            };
-            let over_ids = grammar.inner.with_tokens(&vocabulary.inner.whole_ranges())?;
+            let mut go_on = || deadline.is_ahead() && reporter.report(0, 1);
+            let tokens = &vocabulary.inner;
+            let over_ids = grammar.inner.with_tokens(&tokens.whole_ranges(), tokens.len())?;
             let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
             let work = Work::new(&options.limits, &mut go_on);
             Network::make(grammar, &options, &work)
         });
-        let network = network.map_err(|error| match error {
-            Error::Cancelled if is_late => Error::Limit {
-                limit: "max_call_milliseconds",
-                value: milliseconds,
-                message: "the grammar takes longer to compile; simplify it or raise the limit"
-                    .into(),
-            },
-            error => error,
-        });
+        let network = network.map_err(|error| deadline.explain(error));
         let network = Arc::new(reporter.finish(py, network)?);
         let (tries, vocabulary) = (vocabulary.tries.clone(), vocabulary.inner.clone());
         let inner = engine::Engine::new(network, vocabulary, tries, pool, limits);

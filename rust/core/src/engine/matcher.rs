@@ -180,21 +180,10 @@ impl Matcher {
             return Ok(self.finish_row(&family, set, row));
         }
         *known = None;
-        self.fill_at(&family, set, &self.clock(), row)
-    }
-
-    fn fill_at(
-        &self,
-        family: &Family,
-        set: SetId,
-        check: &dyn Fn() -> Result<()>,
-        row: &mut [i32],
-    ) -> Result<bool> {
+        let check = self.clock();
         check()?;
-        if !self.engine.reading().mask(&family.stepper.sets, set, row) {
-            self.engine.mask(&family.stepper.sets, set, check, row)?;
-        }
-        Ok(self.finish_row(family, set, row))
+        self.engine.mask(&family.stepper.sets, set, &check, row)?;
+        Ok(self.finish_row(&family, set, row))
     }
 
     /// Sets the bits of stop tokens; says whether the row forbids any token.
@@ -277,7 +266,11 @@ impl Matcher {
             match set {
                 None => row.fill(0),
                 Some(set) => {
-                    self.fill_at(&family, set, &check, row)?;
+                    check()?;
+                    if !self.engine.reading().mask(&family.stepper.sets, set, row) {
+                        self.engine.mask(&family.stepper.sets, set, &check, row)?;
+                    }
+                    self.finish_row(&family, set, row);
                 }
             }
         }

@@ -37,13 +37,13 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    pub(super) fn new(words: usize, age: u64) -> Self {
+    pub(super) fn new(words: usize, ids: Option<u32>, age: u64) -> Self {
         Self {
             answers: FxHashMap::default(),
             listed: Vec::new(),
             rows: Vec::new(),
             words,
-            pending: PendingSets::new(),
+            pending: PendingSets::new(ids),
             age,
         }
     }

@@ -312,12 +312,14 @@ struct Reading<'e> {
 impl Reading<'_> {
     /// As [`Engine::mask`] where everything is there; else false, and the row means nothing.
     fn mask(&mut self, sets: &StackSets, set: SetId, row: &mut [i32]) -> bool {
-        match &self.rows {
+        let mask = match &self.rows {
             None => self.answers.mask(sets, set, row),
             Some(rows) => {
-                self.answers.mask(sets, set, &mut self.bits) && rows.unfold_again(&self.bits, row)
+                let mask = self.answers.mask(sets, set, &mut self.bits);
+                mask.filter(|_| rows.unfold_again(&self.bits, row))
             }
-        }
+        };
+        mask.inspect(|mask| self.answers.count(mask)).is_some()
     }
 }
 

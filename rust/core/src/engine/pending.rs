@@ -7,6 +7,8 @@ use hashbrown::HashTable;
 pub(super) type PendingId = u32;
 /// The root of the trie alone: nothing read yet.
 pub(super) const AT_ROOT: PendingId = 0;
+/// The root of the trie of ids alone, where there is one.
+pub(super) const AT_IDS: PendingId = 1;
 /// No node.
 pub(super) const NOWHERE: PendingId = u32::MAX;
 
@@ -18,9 +20,11 @@ pub(super) struct PendingSets {
 }
 
 impl PendingSets {
-    pub(super) fn new() -> Self {
+    /// The sets of a trie, which may have a root of ids.
+    pub(super) fn new(ids: Option<u32>) -> Self {
         let mut out = Self { nodes: Vec::new(), ranges: Vec::new(), table: HashTable::new() };
         out.intern(&[0]);
+        ids.map(|ids| out.intern(&[ids]));
         out
     }
 

@@ -145,21 +145,26 @@ pub(crate) struct Walker {
 pub(crate) struct Reading<'a> {
     walker: &'a Walker,
     memo: RwLockReadGuard<'a, Memo>,
-    counters: WalkCounters,
+    counted: WalkCounters,
 }
 
 impl Reading<'_> {
-    /// As [`Walker::mask`] where every answer is there, over whatever the bits were before; else
-    /// false, and the bits are to be thrown away.
-    pub(crate) fn mask(&mut self, sets: &StackSets, set: SetId, bits: &mut [i32]) -> bool {
-        let Self { walker, memo, counters } = self;
-        let (mut visits, mut hits) = (0, 0);
+    /// As [`Walker::mask`] where every answer is there, over whatever the bits were before, with what
+    /// it cost; else `None`, and the bits are to be thrown away.
+    pub(crate) fn mask(
+        &self,
+        sets: &StackSets,
+        set: SetId,
+        bits: &mut [i32],
+    ) -> Option<WalkCounters> {
+        let Self { walker, memo, .. } = self;
+        let mut counters = WalkCounters { masks: 1, ..WalkCounters::default() };
         let mut is_blank = false;
-        let way = Way::new(&walker.network, sets, set);
+        let way = Way::new(&walker.network, sets, set, &walker.trie);
         let walked: Result<(), ()> = way.walk(|question, pending| {
-            visits += 1;
+            counters.visits += 1;
             let answer = memo.get(walker.like(question), pending).ok_or(())?;
-            hits += 1;
+            counters.hits += 1;
             // A row that comes first is written over what was there: most masks are one row.
             match std::mem::replace(&mut is_blank, true) {
                 true => memo.add(answer, bits),
@@ -170,18 +175,20 @@ impl Reading<'_> {
         if !is_blank {
             bits.fill(0);
         }
-        if walked == Ok(()) {
-            counters.masks += 1;
-            counters.visits += visits;
-            counters.hits += hits;
-        }
-        walked == Ok(())
+        walked.ok().map(|()| counters)
+    }
+
+    /// Takes note of a mask that was used.
+    pub(crate) fn count(&mut self, mask: &WalkCounters) {
+        self.counted.masks += mask.masks;
+        self.counted.visits += mask.visits;
+        self.counted.hits += mask.hits;
     }
 }
 
 impl Drop for Reading<'_> {
     fn drop(&mut self) {
-        self.walker.counts.add(&self.counters);
+        self.walker.counts.add(&self.counted);
     }
 }
 
@@ -197,11 +204,12 @@ struct Walk<'a> {
 impl Walker {
     /// Over a trie whose numbers are bits of rows of so many words.
     pub(crate) fn new(network: Arc<Network>, trie: Arc<Trie>, words: usize) -> Self {
+        let ids = trie.ids();
         Self {
             network,
             trie,
             words,
-            memo: RwLock::new(Memo::new(words, 0)),
+            memo: RwLock::new(Memo::new(words, ids, 0)),
             idle: Mutex::default(),
             descent_bytes: AtomicUsize::new(0),
             is_whole: false,
@@ -229,7 +237,7 @@ impl Walker {
     /// Forgets every answer.
     pub(crate) fn forget(&self) {
         let mut memo = write(&self.memo);
-        *memo = Memo::new(self.words, memo.age + 1);
+        *memo = Memo::new(self.words, self.trie.ids(), memo.age + 1);
         // Those that are in use are dropped when they come back.
         let gone = std::mem::take(&mut *lock(&self.idle));
         drop(memo);
@@ -314,7 +322,7 @@ impl Walker {
         walk: &mut Walk<'_>,
         bits: &mut [i32],
     ) -> Result<(), Stop> {
-        Way::new(&self.network, sets, set).walk(|question, pending| {
+        Way::new(&self.network, sets, set, &self.trie).walk(|question, pending| {
             walk.counters.visits += 1;
             walk.descent.work += 1;
             let answer = self.answer(question, pending, walk)?;
@@ -325,7 +333,7 @@ impl Walker {
 
     /// The answers that are there, for one mask or many: meanwhile none is added.
     pub(crate) fn reading(&self) -> Reading<'_> {
-        Reading { walker: self, memo: read(&self.memo), counters: WalkCounters::default() }
+        Reading { walker: self, memo: read(&self.memo), counted: WalkCounters::default() }
     }
 
     /// A question with the same answers, the same for many states that count.
@@ -340,7 +348,7 @@ impl Walker {
     pub(crate) fn costs(&self) -> Vec<u32> {
         let mut below = [0u64; 256];
         let mut node = 1;
-        while (node as usize) < self.trie.len() {
+        while node < self.trie.end(0) {
             let end = self.trie.end(node);
             below[self.network.class_at(&self.trie, node) as usize] += u64::from(end - node);
             node = end;

@@ -1,8 +1,9 @@
 //! The way down the stacks: which questions a mask is made of.
 
-use super::pending::{AT_ROOT, NOWHERE, PendingId};
-use crate::network::{BOTTOM, Call, Network};
+use super::pending::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
+use crate::network::{BOTTOM, Call, Network, contains};
 use crate::stacks::{Entry, REST, SetId, StackSets};
+use crate::vocabulary::Trie;
 use rustc_hash::FxHashSet;
 
 /// What is asked about some trie nodes.
@@ -35,14 +36,20 @@ enum Place {
 pub(super) struct Way<'a> {
     network: &'a Network,
     sets: &'a StackSets,
+    /// The class of the letter before an id, where tokens are asked about by their ids.
+    escape: Option<u8>,
     queue: Vec<(Place, PendingId)>,
     seen: FxHashSet<(Place, PendingId)>,
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(network: &'a Network, sets: &'a StackSets, set: SetId) -> Self {
-        let queue = vec![(Place::Set(set), AT_ROOT)];
-        Self { network, sets, queue, seen: FxHashSet::default() }
+    pub(super) fn new(network: &'a Network, sets: &'a StackSets, set: SetId, trie: &Trie) -> Self {
+        let mut queue = vec![(Place::Set(set), AT_ROOT)];
+        let escape = trie.ids().and(network.alphabet().escape());
+        if escape.is_some() {
+            queue.push((Place::Set(set), AT_IDS));
+        }
+        Self { network, sets, escape, queue, seen: FxHashSet::default() }
     }
 
     /// What stands beneath a frame that has been popped.
@@ -83,6 +90,12 @@ impl<'a> Way<'a> {
         pending: PendingId,
         answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
+        if pending == AT_IDS
+            && let Some(escape) = self.escape
+            && !contains(self.network.first(top), escape)
+        {
+            return Ok(());
+        }
         let delegated = self.network.delegated(top);
         if self.network.is_counting(top) {
             return self.together(top, beneath, pending, answer);

@@ -12,12 +12,12 @@ use rustc_hash::FxHashSet;
 type Ids = Box<[(u32, u32)]>;
 
 impl Grammar {
-    /// The grammar with sets of ids in place of what takes tokens whole, over a vocabulary whose
-    /// ids `ranges` can be taken so; `None` where nothing does.
+    /// The grammar with sets of ids in place of what takes tokens whole, over a vocabulary of `size`
+    /// ids of which `ranges` can be taken so; `None` where nothing does.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a token is named that cannot be taken.
-    pub fn with_tokens(&self, ranges: &[(u32, u32)]) -> Result<Option<Grammar>> {
+    /// [`Error::Unsupported`] where a token is named that cannot be taken, or excluded that is none.
+    pub fn with_tokens(&self, ranges: &[(u32, u32)], size: usize) -> Result<Option<Grammar>> {
         let takes_tokens = |id: &ExprId| match self.expr(*id) {
             Expr::Macro(call) => is_of_tokens(call),
             _ => false,
@@ -29,7 +29,7 @@ impl Grammar {
         }
         let replaced = self.with_replaced(|builder, id, call| {
             let is_reached = reached.contains(&id);
-            is_reached.then(|| add(builder, call, ranges, self.position(id))).transpose()
+            is_reached.then(|| add(builder, call, (ranges, size), self.position(id))).transpose()
         })?;
         Ok(Some(replaced))
     }
@@ -42,23 +42,27 @@ fn is_of_tokens(call: &Macro) -> bool {
 fn add(
     builder: &mut GrammarBuilder,
     call: &Macro,
-    all: &[(u32, u32)],
+    (all, size): (&[(u32, u32)], usize),
     position: Position,
 ) -> Result<ExprId> {
     let is_taken = |id: u32| {
         let after = all.partition_point(|range| range.0 <= id);
         after > 0 && id <= all[after - 1].1
     };
-    let check = |id: u32| match is_taken(id) {
+    let refuse = |id: u32, why: &str| Error::Unsupported {
+        construct: call.name.clone(),
+        message: format!("token {id} {why}"),
+        position,
+    };
+    let known = |id: u32| match (id as usize) < size {
         true => Ok(id),
-        false => Err(Error::Unsupported {
-            construct: call.name.clone(),
-            message: format!(
-                "token {id} is never taken whole: it is outside the vocabulary, has no bytes, or \
-                 is a stop token; name another"
-            ),
-            position,
-        }),
+        false => Err(refuse(id, &format!("is outside the vocabulary of {size} tokens"))),
+    };
+    let check = |id: u32| match known(id) {
+        Ok(id) if !is_taken(id) => {
+            Err(refuse(id, "has no bytes or is a stop token, and so is never taken whole"))
+        }
+        known => known,
     };
     let ids =
         |arguments: &[MacroArgument]| arguments.iter().filter_map(id_of).collect::<Vec<u32>>();
@@ -68,7 +72,8 @@ fn add(
             Ok(builder.add(Expr::Tokens(ranges_of(named)), position))
         }
         "ExcludeToken" => {
-            Ok(builder.add(Expr::Tokens(without(all, ids(&call.positional))), position))
+            let excluded = ids(&call.positional).into_iter().map(known).collect::<Result<_>>()?;
+            Ok(builder.add(Expr::Tokens(without(all, excluded)), position))
         }
         _ => {
             // Triggers of one rule go together.
@@ -86,7 +91,9 @@ fn add(
                 }
             }
             if let Some(MacroArgument::Tuple(excluded)) = call.argument("excludes") {
-                apart.extend(ids(excluded));
+                for id in ids(excluded) {
+                    apart.push(known(id)?);
+                }
             }
             let loops =
                 call.argument("loop_after_dispatch") != Some(&MacroArgument::Boolean(false));
@@ -171,7 +178,7 @@ mod tests {
 
     fn replaced(text: &str) -> Result<Option<Grammar>> {
         let grammar = syntax::parse(text, "root", &Limits::default()).expect("it is a grammar");
-        grammar.with_tokens(&[(0, 4), (6, 9)])
+        grammar.with_tokens(&[(0, 4), (6, 9)], 11)
     }
 
     fn tokens(text: &str) -> Vec<Ids> {
@@ -187,7 +194,7 @@ mod tests {
     fn sets_of_ids_stand_in_place_of_macros() {
         assert_eq!(tokens("root ::= Token(7, 2, 3, 2)"), [[(2, 3), (7, 7)].into()]);
         let all: Ids = [(0, 0), (2, 3), (6, 8)].into();
-        assert_eq!(tokens("root ::= ExcludeToken(1, 5, 4, 9, 11)"), [all]);
+        assert_eq!(tokens("root ::= ExcludeToken(1, 5, 4, 9, 10)"), [all]);
         let dispatch = "root ::= TokenTagDispatch((1, x), (6, y), (2, x), excludes=(3, 5))\n\
                         x ::= \"a\"\ny ::= \"b\"";
         let free: Ids = [(0, 0), (4, 4), (7, 9)].into();
@@ -196,7 +203,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_taken_is_named() {
-        for text in ["Token(5)", "Token(1, 10)", "TokenTagDispatch((5, x))"] {
+        let excluding = "TokenTagDispatch((4, x), excludes=(11))";
+        for text in
+            ["Token(5)", "Token(1, 10)", "TokenTagDispatch((5, x))", "ExcludeToken(11)", excluding]
+        {
             let error =
                 replaced(&format!("root ::= \"a\" {text}\nx ::= \"b\"")).expect_err("refused");
             let Error::Unsupported { construct, position, .. } = error else { panic!("{error}") };

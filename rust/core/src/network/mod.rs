@@ -179,12 +179,11 @@ impl Network {
         &self.alphabet
     }
 
-    /// The class of the letter that leads to a node of a trie, which has ids only where the network
-    /// takes tokens.
+    /// The class of the letter that leads to a node of a trie.
     #[inline]
     pub(crate) fn class_at(&self, trie: &Trie, node: u32) -> u8 {
         match self.alphabet.escape() {
-            Some(class) if node == trie.escape() => class,
+            Some(class) if trie.is_escape(node) => class,
             _ => self.alphabet.class(trie.byte(node)),
         }
     }

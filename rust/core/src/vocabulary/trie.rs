@@ -67,7 +67,8 @@ fn add_groups(nodes: &mut [Node]) {
         while path.last().is_some_and(|&last| nodes[last].end as usize <= node) {
             path.pop();
         }
-        parents.push(path.last().copied().unwrap_or(0));
+        // A second root is its own.
+        parents.push(path.last().copied().unwrap_or(node));
         path.push(node);
     }
     // For each node the states of a reader of UTF-8 in which all that is below can be read.
@@ -75,6 +76,9 @@ fn add_groups(nodes: &mut [Node]) {
     for (node, parent) in parents.into_iter().enumerate().skip(1).rev() {
         let byte = nodes[node].byte;
         let broken = u32::from(readable[node] & 1 << BETWEEN == 0) * BROKEN;
+        if parent == node {
+            continue;
+        }
         nodes[parent].below |= nodes[node].below & !BROKEN | group(byte);
         nodes[node].below = nodes[node].below & !BROKEN | broken;
         let before = (0..UTF8_STATES).filter(|&state| {
@@ -126,29 +130,25 @@ impl Making {
         Self { nodes: vec![root], numbers: Vec::new(), longest: 0, path: vec![0] }
     }
 
-    /// A child of the last node of the path.
+    /// A child of the last node of the path, or a root.
     fn open(&mut self, byte: u8) {
         self.path.push(self.nodes.len());
         let first = self.numbers.len() as u32;
         self.nodes.push(Node { end: 0, first, longest: 0, below: 0, byte });
     }
 
-    /// Leaves the root and so many nodes on the path.
-    fn close(&mut self, depth: usize) {
-        for closed in self.path.drain(depth + 1..) {
+    /// Leaves so many nodes on the path.
+    fn leave(&mut self, count: usize) {
+        for closed in self.path.drain(count..) {
             self.nodes[closed].end = self.nodes.len() as u32;
         }
     }
 
-    fn add(&mut self, bytes: &[u8], number: u32) {
-        self.add_below(0, bytes, number);
-    }
-
     /// Adds an entry below the node of the path at a depth.
-    fn add_below(&mut self, depth: usize, bytes: &[u8], number: u32) {
+    fn add(&mut self, depth: usize, bytes: &[u8], number: u32) {
         let before = self.path[depth + 1..].iter().map(|&node| self.nodes[node].byte);
         let shared = before.zip(bytes).take_while(|(a, b)| a == *b).count();
-        self.close(depth + shared);
+        self.leave(depth + 1 + shared);
         bytes[shared..].iter().for_each(|&byte| self.open(byte));
         let length = depth + bytes.len();
         let short = u16::try_from(length).unwrap_or(u16::MAX);
@@ -159,30 +159,27 @@ impl Making {
         self.longest = self.longest.max(length);
     }
 
-    fn finish(mut self, escape: u32) -> Trie {
-        let end = self.nodes.len() as u32;
-        for open in self.path {
-            self.nodes[open].end = end;
-        }
+    fn finish(mut self, ids: u32) -> Trie {
+        self.leave(0);
         // A last node closes the ranges of entries.
-        let first = self.numbers.len() as u32;
+        let (end, first) = (self.nodes.len() as u32, self.numbers.len() as u32);
         self.nodes.push(Node { end, first, longest: 0, below: 0, byte: 0 });
         add_groups(&mut self.nodes);
-        Trie { nodes: self.nodes, numbers: self.numbers, longest: self.longest, escape }
+        Trie { nodes: self.nodes, numbers: self.numbers, longest: self.longest, ids }
     }
 }
 
 /// A trie over byte strings, each with a number. Node 0 is the empty string.
 ///
-/// Its last child may lead to tokens by their ids: there the letter that is no byte is read, and
-/// then the four bytes of an id.
+/// After it may stand a second one, of tokens by their ids: the only child of its root is where the
+/// letter that is no byte leads, and below that are the four bytes of each id.
 #[derive(Clone, Debug)]
 pub struct Trie {
     nodes: Vec<Node>,
     numbers: Vec<u32>,
     longest: usize,
-    /// The node that no byte leads to, or past all.
-    escape: u32,
+    /// The root of the second trie, or past all nodes.
+    ids: u32,
 }
 
 impl Trie {
@@ -197,21 +194,27 @@ impl Trie {
         ids: impl Iterator<Item = (u32, u32)>,
     ) -> Self {
         let mut making = Making::new();
-        entries.for_each(|(bytes, number)| making.add(bytes, number));
-        let escape = making.nodes.len() as u32;
+        entries.for_each(|(bytes, number)| making.add(0, bytes, number));
+        let root = making.nodes.len() as u32;
         let mut ids = ids.peekable();
         if ids.peek().is_some() {
-            making.close(0);
+            making.leave(0);
             making.open(0);
-            ids.for_each(|(id, number)| making.add_below(1, &id.to_be_bytes(), number));
+            making.open(0);
+            ids.for_each(|(id, number)| making.add(1, &id.to_be_bytes(), number));
         }
-        making.finish(escape)
+        making.finish(root)
     }
 
-    /// The node that no byte leads to: below it stand tokens by their ids.
+    /// The root of the trie of ids, if there are any.
+    pub fn ids(&self) -> Option<u32> {
+        ((self.ids as usize) < self.len()).then_some(self.ids)
+    }
+
+    /// Whether the letter that is no byte leads to a node.
     #[inline]
-    pub fn escape(&self) -> u32 {
-        self.escape
+    pub fn is_escape(&self, node: u32) -> bool {
+        node == self.ids + 1
     }
 
     /// The number of nodes.
