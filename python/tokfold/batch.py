@@ -41,12 +41,12 @@ def fill_bitmask_batch(
     places = list(range(len(matchers)) if rows is None else rows)
     if len(places) != len(matchers):
         raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
-    for place in places:
-        if not 0 <= place < 1 << 63:
-            raise ValueError(f"the bitmask has no row {place}")
+    if rows is not None:
+        for place in places:
+            if not 0 <= place < 1 << 63:
+                raise ValueError(f"the bitmask has no row {place}")
     cores = [matcher._core for matcher in matchers]
-    filled = _core.fill_batch(cores, bitmask, places, _threads(threads, len(matchers)))
-    return np.array(filled, dtype=np.bool_)
+    return _core.fill_batch(cores, bitmask, places, _threads(threads, len(matchers)))
 
 
 def accept_token_batch(
@@ -71,8 +71,7 @@ def accept_token_batch(
     pairs = zip(matchers, token_ids, strict=True)
     ids = [matcher._id(matcher.compiled, token_id) for matcher, token_id in pairs]
     cores = [matcher._core for matcher in matchers]
-    accepted = _core.accept_batch(cores, ids, _threads(threads, len(matchers)))
-    return np.array(accepted, dtype=np.bool_)
+    return _core.accept_batch(cores, ids, _threads(threads, len(matchers)))
 
 
 def rollback_batch(

@@ -3,13 +3,13 @@
 use crate::boundary::{Deadline, Reporter, detached, misuse, raise};
 use crate::grammar::{Grammar, limits};
 use crate::pool::Pool;
+use crate::threads;
 use crate::vocabulary::Vocabulary;
 use numpy::ndarray::Dimension;
 use numpy::{PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -182,8 +182,8 @@ impl Switch {
     }
 }
 
-/// Rows of a batch that one thread takes at once.
-const ROWS_AT_ONCE: usize = 16;
+/// Matchers of a batch that one thread takes at once.
+const AT_ONCE: usize = 8;
 
 /// Calls `work` with all words of a bitmask.
 fn with_rows<T>(
@@ -229,14 +229,14 @@ fn with_rows<T>(
 
 /// Fills rows for many matchers; for each, whether it forbids any token.
 #[pyfunction]
-pub(crate) fn fill_batch(
-    py: Python<'_>,
-    matchers: Vec<PyRef<'_, Matcher>>,
-    bitmask: &Bound<'_, PyAny>,
+pub(crate) fn fill_batch<'py>(
+    py: Python<'py>,
+    matchers: Vec<PyRef<'py, Matcher>>,
+    bitmask: &Bound<'py, PyAny>,
     rows: Vec<usize>,
     threads: usize,
-) -> PyResult<Vec<bool>> {
-    let Some(first) = matchers.first() else { return Ok(Vec::new()) };
+) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let Some(first) = matchers.first() else { return Ok(PyArray1::from_vec(py, Vec::new())) };
     let words = first.own(py)?.engine().vocabulary().len().div_ceil(32);
     let mut guards = Vec::with_capacity(matchers.len());
     for matcher in &matchers {
@@ -261,14 +261,10 @@ pub(crate) fn fill_batch(
                 }
             }
         }
-        let results: Vec<_> = py.detach(|| match threads {
-            0 | 1 => Ok(engine::Matcher::fill_many(&mut work)),
-            _ => crate::threads::with(threads, || {
-                let parts = work.par_chunks_mut(ROWS_AT_ONCE);
-                parts.flat_map_iter(engine::Matcher::fill_many).collect()
-            }),
-        })?;
-        results.into_iter().map(|result| result.map_err(|error| raise(py, &error))).collect()
+        let results =
+            py.detach(|| threads::map(threads, &mut work, AT_ONCE, engine::Matcher::fill_many))?;
+        let said = results.into_iter().map(|said| said.map_err(|error| raise(py, &error)));
+        Ok(PyArray1::from_vec(py, said.collect::<PyResult<_>>()?))
     })
 }
 
@@ -283,23 +279,23 @@ fn each<T: Send>(
     for matcher in matchers {
         guards.push(matcher.own(py)?);
     }
-    let mut all: Vec<&mut engine::Matcher> = guards.iter_mut().map(|guard| &mut **guard).collect();
-    let act = |(index, matcher): (usize, &mut &mut engine::Matcher)| act(index, matcher);
-    py.detach(|| match threads {
-        0 | 1 => Ok(all.iter_mut().enumerate().map(act).collect()),
-        _ => crate::threads::with(threads, || all.par_iter_mut().enumerate().map(act).collect()),
-    })
+    let matchers = guards.iter_mut().map(|guard| &mut **guard);
+    let mut all: Vec<(usize, &mut engine::Matcher)> = matchers.enumerate().collect();
+    let act = |part: &mut [(usize, &mut engine::Matcher)]| {
+        part.iter_mut().map(|(index, matcher)| act(*index, matcher)).collect()
+    };
+    py.detach(|| threads::map(threads, &mut all, AT_ONCE, act))
 }
 
 /// Accepts a token in each of many matchers; for each, whether it was taken. Where one raises, no
 /// matcher has moved.
 #[pyfunction]
-pub(crate) fn accept_batch(
-    py: Python<'_>,
-    matchers: Vec<PyRef<'_, Matcher>>,
+pub(crate) fn accept_batch<'py>(
+    py: Python<'py>,
+    matchers: Vec<PyRef<'py, Matcher>>,
     tokens: Vec<u32>,
     threads: usize,
-) -> PyResult<Vec<bool>> {
+) -> PyResult<Bound<'py, PyArray1<bool>>> {
     if tokens.len() != matchers.len() {
         return Err(misuse("as many tokens as matchers are needed"));
     }
@@ -313,7 +309,8 @@ pub(crate) fn accept_batch(
         })?;
         return Err(error);
     }
-    Ok(accepted.into_iter().map(|accept| matches!(accept, Ok(Accept::Taken))).collect())
+    let taken = accepted.iter().map(|accept| matches!(accept, Ok(Accept::Taken)));
+    Ok(PyArray1::from_iter(py, taken))
 }
 
 /// Takes back steps of each of many matchers. Where one has fewer, no matcher has moved.

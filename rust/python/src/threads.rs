@@ -4,7 +4,9 @@ use crate::boundary::misuse;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The pools of a process. A child process has none of its parent's threads.
 struct Pools {
@@ -14,13 +16,49 @@ struct Pools {
 
 static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
+/// How long the caller waits awake for the last parts.
+const SPIN: Duration = Duration::from_micros(50);
 /// Threads at most, whatever is asked for.
 const MAX_THREADS: usize = 256;
 
-/// Does some work among so many threads.
-pub(crate) fn with<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let pool = pool(threads.min(MAX_THREADS))?;
-    Ok(pool.install(work))
+/// What `act` makes of some items, so many at once, in so many threads, the caller's among them: it
+/// need not wait until another wakes up.
+pub(crate) fn map<T: Send, R: Send>(
+    threads: usize,
+    items: &mut [T],
+    at_once: usize,
+    act: impl Fn(&mut [T]) -> Vec<R> + Sync,
+) -> PyResult<Vec<R>> {
+    let parts = items.len().div_ceil(at_once);
+    let helpers = threads.min(MAX_THREADS).min(parts).saturating_sub(1);
+    if helpers == 0 {
+        return Ok(act(items));
+    }
+    let pool = pool(helpers)?;
+    let left = Mutex::new(items.chunks_mut(at_once).enumerate());
+    let done = Mutex::new(Vec::with_capacity(parts));
+    let busy = AtomicUsize::new(parts);
+    let work = || {
+        loop {
+            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((index, part)) = next else { return };
+            let made = act(part);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, made));
+            busy.fetch_sub(1, Ordering::Release);
+        }
+    };
+    pool.in_place_scope(|scope| {
+        (0..helpers).for_each(|_| scope.spawn(|_| work()));
+        work();
+        // The others are about to end: to fall asleep now and be woken takes longer.
+        let began = Instant::now();
+        while busy.load(Ordering::Acquire) > 0 && began.elapsed() < SPIN {
+            std::hint::spin_loop();
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|part| part.0);
+    Ok(done.into_iter().flat_map(|part| part.1).collect())
 }
 
 fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {

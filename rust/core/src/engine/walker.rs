@@ -14,7 +14,7 @@ use super::descent::{Bounds, Descent, Found};
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Key, Pool};
-use super::way::{ALONE, OWN, Question, Way};
+use super::way::{ALONE, OWN, Question, Room, Way};
 use super::{lock, read, write};
 use crate::error::Error;
 use crate::network::{Identities, Network, contains};
@@ -146,21 +146,22 @@ pub(crate) struct Reading<'a> {
     walker: &'a Walker,
     memo: RwLockReadGuard<'a, Memo>,
     counted: WalkCounters,
+    room: Room,
 }
 
 impl Reading<'_> {
     /// As [`Walker::mask`] where every answer is there, over whatever the bits were before, with what
     /// it cost; else `None`, and the bits are to be thrown away.
     pub(crate) fn mask(
-        &self,
+        &mut self,
         sets: &StackSets,
         set: SetId,
         bits: &mut [i32],
     ) -> Option<WalkCounters> {
-        let Self { walker, memo, .. } = self;
+        let Self { walker, memo, room, .. } = self;
         let mut counters = WalkCounters { masks: 1, ..WalkCounters::default() };
         let mut is_blank = false;
-        let way = Way::new(&walker.network, sets, set, &walker.trie);
+        let way = Way::new(&walker.network, sets, set, &walker.trie, room);
         let walked: Result<(), ()> = way.walk(|question, pending| {
             counters.visits += 1;
             let answer = memo.get(walker.like(question), pending).ok_or(())?;
@@ -322,7 +323,9 @@ impl Walker {
         walk: &mut Walk<'_>,
         bits: &mut [i32],
     ) -> Result<(), Stop> {
-        Way::new(&self.network, sets, set, &self.trie).walk(|question, pending| {
+        let mut room = Room::default();
+        let way = Way::new(&self.network, sets, set, &self.trie, &mut room);
+        way.walk(|question, pending| {
             walk.counters.visits += 1;
             walk.descent.work += 1;
             let answer = self.answer(question, pending, walk)?;
@@ -333,7 +336,12 @@ impl Walker {
 
     /// The answers that are there, for one mask or many: meanwhile none is added.
     pub(crate) fn reading(&self) -> Reading<'_> {
-        Reading { walker: self, memo: read(&self.memo), counted: WalkCounters::default() }
+        Reading {
+            walker: self,
+            memo: read(&self.memo),
+            counted: WalkCounters::default(),
+            room: Room::default(),
+        }
     }
 
     /// A question with the same answers, the same for many states that count.

@@ -32,30 +32,47 @@ enum Place {
     Frame(u32, SetId),
 }
 
+/// Room that is used again and again.
+#[derive(Default)]
+pub(super) struct Room {
+    queue: Vec<(Place, PendingId)>,
+    seen: FxHashSet<(Place, PendingId)>,
+}
+
 /// Places, each with the pending nodes to ask it about.
 pub(super) struct Way<'a> {
     network: &'a Network,
     sets: &'a StackSets,
     /// The class of the letter before an id, where tokens are asked about by their ids.
     escape: Option<u8>,
-    queue: Vec<(Place, PendingId)>,
-    seen: FxHashSet<(Place, PendingId)>,
+    room: &'a mut Room,
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(network: &'a Network, sets: &'a StackSets, set: SetId, trie: &Trie) -> Self {
-        let mut queue = vec![(Place::Set(set), AT_ROOT)];
+    pub(super) fn new(
+        network: &'a Network,
+        sets: &'a StackSets,
+        set: SetId,
+        trie: &Trie,
+        room: &'a mut Room,
+    ) -> Self {
+        room.queue.clear();
+        room.seen.clear();
+        room.queue.push((Place::Set(set), AT_ROOT));
         let escape = trie.ids().and(network.alphabet().escape());
         if escape.is_some() {
-            queue.push((Place::Set(set), AT_IDS));
+            room.queue.push((Place::Set(set), AT_IDS));
         }
-        Self { network, sets, escape, queue, seen: FxHashSet::default() }
+        Self { network, sets, escape, room }
     }
 
     /// What stands beneath a frame that has been popped.
     fn go_on(&mut self, place: Place, pending: PendingId) {
-        if pending != NOWHERE && place != Place::Set(REST) && self.seen.insert((place, pending)) {
-            self.queue.push((place, pending));
+        if pending != NOWHERE
+            && place != Place::Set(REST)
+            && self.room.seen.insert((place, pending))
+        {
+            self.room.queue.push((place, pending));
         }
     }
 
@@ -64,14 +81,15 @@ impl<'a> Way<'a> {
         mut self,
         mut answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
-        while let Some((place, pending)) = self.queue.pop() {
+        while let Some((place, pending)) = self.room.queue.pop() {
             match place {
                 Place::Frame(state, beneath) => {
                     self.visit((state, beneath), pending, &mut answer)?;
                 }
                 Place::Set(set) => match self.sets.halves(set) {
                     Some((left, right)) => {
-                        self.queue.extend([right, left].map(|half| (Place::Set(half), pending)));
+                        let halves = [right, left].map(|half| (Place::Set(half), pending));
+                        self.room.queue.extend(halves);
                     }
                     None => {
                         for &entry in self.sets.list(set).iter().filter(|e| e.0 != BOTTOM) {
