@@ -5,7 +5,12 @@ the vocabulary into classes of tokens that the grammar cannot tell apart; an eng
 one representative per class (:mod:`tokfold.xgrammar`), and its answer is unfolded by a gather.
 """
 
-from tokfold.batch import accept_token_batch, fill_bitmask_batch, rollback_batch
+from tokfold.batch import (
+    accept_token_batch,
+    fill_bitmask_batch,
+    fill_class_bitmask_batch,
+    rollback_batch,
+)
 from tokfold.bitmask import Unfolder, allocate_bitmask
 from tokfold.classes import TokenClasses, compile_classes
 from tokfold.compiler import CompilerStatistics, GrammarCompiler
@@ -61,6 +66,7 @@ __all__ = [
     "compile",
     "compile_classes",
     "fill_bitmask_batch",
+    "fill_class_bitmask_batch",
     "recognize",
     "rollback_batch",
 ]

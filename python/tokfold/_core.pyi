@@ -59,6 +59,13 @@ class Unfolder:
         max_bytes: int = 33_554_432,
     ) -> Unfolder: ...
     def unfold(self, class_mask: npt.NDArray[np.int32], row: npt.NDArray[np.int32]) -> None: ...
+    def apply(
+        self,
+        masks: npt.NDArray[np.int32],
+        logits: npt.NDArray[np.float32] | npt.NDArray[np.int16],
+        rows: list[int] | None = None,
+        masked: int = 0,
+    ) -> None: ...
 
 @final
 class Switch:
@@ -118,6 +125,7 @@ class Matcher:
         cls, engine: Engine, *, stop_ids: list[int] | None = None, when_complete: bool = False
     ) -> Matcher: ...
     def fill(self, bitmask: npt.NDArray[np.int32], row: int) -> bool: ...
+    def fill_classes(self, bitmask: npt.NDArray[np.int32], row: int) -> bool: ...
     def accept_token(self, id: int) -> bool: ...
     def fill_draft(
         self, parents: list[int], tokens: list[int], bitmask: npt.NDArray[np.int32]
@@ -146,7 +154,15 @@ def fill_batch(
     bitmask: npt.NDArray[np.int32],
     rows: list[int],
     threads: int,
+    classes: bool,
 ) -> npt.NDArray[np.bool_]: ...
+def apply_bitmask(
+    masks: npt.NDArray[np.int32],
+    logits: npt.NDArray[np.float32] | npt.NDArray[np.int16],
+    size: int,
+    rows: list[int] | None = None,
+    masked: int = 0,
+) -> None: ...
 def accept_batch(
     matchers: list[Matcher], tokens: list[int], threads: int
 ) -> npt.NDArray[np.bool_]: ...

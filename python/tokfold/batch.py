@@ -12,7 +12,12 @@ from tokfold import _core
 from tokfold.errors import MatcherStateError
 from tokfold.matcher import Matcher
 
-__all__ = ["accept_token_batch", "fill_bitmask_batch", "rollback_batch"]
+__all__ = [
+    "accept_token_batch",
+    "fill_bitmask_batch",
+    "fill_class_bitmask_batch",
+    "rollback_batch",
+]
 
 MATCHERS_PER_THREAD = 16
 """A warm mask takes a microsecond or two, as long as it takes to hand work to a thread."""
@@ -38,6 +43,40 @@ def fill_bitmask_batch(
     Raises:
         As :meth:`Matcher.fill_bitmask`, for the first matcher that does. Rows then mean nothing.
     """
+    return _filled(matchers, bitmask, rows, threads, False)
+
+
+def fill_class_bitmask_batch(
+    matchers: Sequence[Matcher],
+    bitmask: npt.NDArray[np.int32],
+    rows: Sequence[int] | None = None,
+    threads: int | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Write the rows of token classes of many matchers, without the GIL.
+
+    Args:
+        matchers: the matchers, of grammars with as many classes; none twice.
+        bitmask: int32, C-contiguous, shape ``(rows, ceil(C / 32))`` for ``C`` classes.
+        rows: as for :func:`fill_bitmask_batch`.
+        threads: as there.
+
+    Returns:
+        As there.
+
+    Raises:
+        As :meth:`Matcher.fill_class_bitmask`, for the first matcher that does. Rows then mean
+        nothing.
+    """
+    return _filled(matchers, bitmask, rows, threads, True)
+
+
+def _filled(
+    matchers: Sequence[Matcher],
+    bitmask: npt.NDArray[np.int32],
+    rows: Sequence[int] | None,
+    threads: int | None,
+    classes: bool,
+) -> npt.NDArray[np.bool_]:
     places = list(range(len(matchers)) if rows is None else rows)
     if len(places) != len(matchers):
         raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
@@ -46,7 +85,7 @@ def fill_bitmask_batch(
             if not 0 <= place < 1 << 63:
                 raise ValueError(f"the bitmask has no row {place}")
     cores = [matcher._core for matcher in matchers]
-    return _core.fill_batch(cores, bitmask, places, _threads(threads, len(matchers)))
+    return _core.fill_batch(cores, bitmask, places, _threads(threads, len(matchers)), classes)
 
 
 def accept_token_batch(

@@ -41,12 +41,18 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self.limits = limits
         self._core = core
+        self._classes: TokenClasses | None = None
         self._background: Background | None = None
 
     @property
     def has_classes(self) -> bool:
         """Whether masks look at one representative for each class by now."""
         return self._core.has_classes
+
+    @property
+    def classes(self) -> TokenClasses | None:
+        """The token classes that masks look at; None where there are none (yet)."""
+        return self._classes
 
     def take_classes(self, classes: TokenClasses) -> None:
         """Look at one representative for each class from now on; the masks stay the same.
@@ -68,6 +74,8 @@ class CompiledGrammar:
             np.ascontiguousarray(classes.representative_ids),
             classes.num_stop_classes,
         )
+        if self._classes is None:  # the core keeps those that came first
+            self._classes = classes
 
     def warm(self, states: int = 1_000) -> int:
         """Make the masks that are likely to cost most ahead of time; returns how many were made.

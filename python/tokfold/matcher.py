@@ -147,6 +147,30 @@ class Matcher:
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
 
+    def fill_class_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+        """Write which token classes may come next into a row of a bitmask.
+
+        Classes are those of ``compiled.classes``; a token is allowed when its class is.
+        :class:`tokfold.torch.Fold` unfolds such rows where the logits are.
+
+        Args:
+            bitmask: int32, C-contiguous, shape ``(rows, ceil(C / 32))`` or ``(ceil(C / 32),)`` for
+                ``C`` classes.
+            row: the row.
+
+        Returns:
+            False where every token is allowed.
+
+        Raises:
+            MatcherStateError: there are no classes (yet), or a stop token of this matcher is no
+                stop token of the vocabulary; as :meth:`fill_bitmask` too.
+            LimitExceededError, TypeError, ValueError: as :meth:`fill_bitmask`.
+        """
+        try:
+            return self._core.fill_classes(bitmask, row)
+        except OverflowError:
+            raise ValueError(f"the bitmask has no row {row}") from None
+
     def accept_token(self, token_id: int) -> bool:
         """Read a token; False where it cannot follow, and nothing has changed.
 

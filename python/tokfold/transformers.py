@@ -22,10 +22,9 @@ only what is generated after it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,76 +37,13 @@ require("transformers", "transformers", "tokfold.transformers")
 import torch  # noqa: E402 - after the check that names the extra
 import transformers  # noqa: E402
 
+from tokfold._history import AnyCompiled, AnyMatcher, begin, vocab_size  # noqa: E402
 from tokfold.bitmask import allocate_bitmask  # noqa: E402
-from tokfold.engine import CompiledGrammar  # noqa: E402
 from tokfold.errors import MatcherStateError  # noqa: E402
-from tokfold.matcher import Matcher  # noqa: E402
-
-if TYPE_CHECKING:
-    from tokfold import xgrammar as txgr
 
 __all__ = ["GrammarLogitsProcessor"]
 
 History = npt.NDArray[np.int64]
-AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar"
-
-
-class _Matcher(Protocol):
-    """What a row needs of a matcher: by the names of our own engine."""
-
-    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool: ...
-    def accept_token(self, token_id: int) -> bool: ...
-    def rollback(self, count: int = 1) -> None: ...
-    def fork(self) -> _Matcher: ...
-    @property
-    def is_terminated(self) -> bool: ...
-
-
-class _XGrammarMatcher:
-    """A matcher of :mod:`tokfold.xgrammar` by the names of our own."""
-
-    __slots__ = ("_matcher",)
-
-    def __init__(self, matcher: txgr.GrammarMatcher) -> None:
-        self._matcher = matcher
-
-    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
-        return self._matcher.fill_next_token_bitmask(bitmask, row)
-
-    def accept_token(self, token_id: int) -> bool:
-        return self._matcher.accept_token(token_id)
-
-    def rollback(self, count: int = 1) -> None:
-        self._matcher.rollback(count)
-
-    def fork(self) -> _Matcher:
-        return _XGrammarMatcher(self._matcher.fork())
-
-    @property
-    def is_terminated(self) -> bool:
-        return self._matcher.is_terminated()
-
-
-def _begin(compiled: AnyCompiled) -> _Matcher:
-    if isinstance(compiled, CompiledGrammar):
-        return Matcher(compiled)
-    from tokfold import xgrammar as txgr
-
-    return _XGrammarMatcher(txgr.GrammarMatcher(compiled))
-
-
-def _vocab_size(compiled: AnyCompiled) -> int:
-    """The number of tokens; refuses what is no compiled grammar."""
-    if isinstance(compiled, CompiledGrammar):
-        return len(compiled.vocabulary)
-    # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
-    txgr = sys.modules.get("tokfold.xgrammar")
-    if txgr is None or not isinstance(compiled, txgr.CompiledGrammar):
-        raise TypeError(
-            "a grammar must be a tokfold.CompiledGrammar or a tokfold.xgrammar.CompiledGrammar, "
-            f"not {type(compiled).__module__}.{type(compiled).__qualname__}"
-        )
-    return int(compiled.tokenizer_info.vocab_size)
 
 
 @dataclass
@@ -118,7 +54,7 @@ class _Row:
     ``accepted`` may be less than what was generated.
     """
 
-    matcher: _Matcher
+    matcher: AnyMatcher
     grammar: int
     accepted: int
     refused: bool
@@ -168,7 +104,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         if not grammars:
             raise ValueError("There must be at least one grammar")
         self._grammars = grammars
-        sizes = [_vocab_size(grammar) for grammar in grammars]
+        sizes = [vocab_size(grammar) for grammar in grammars]
         self._vocab_size = sizes[0]
         if len(set(sizes)) > 1:
             raise ValueError("The grammars were compiled for vocabularies of different sizes")
@@ -229,7 +165,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._bitmask = allocate_bitmask(count, self._vocab_size)
         share = count // len(self._grammars)
         self._rows = [
-            _Row(_begin(self._grammars[row // share]), row // share, 0, False)
+            _Row(begin(self._grammars[row // share]), row // share, 0, False)
             for row in range(count)
         ]
 

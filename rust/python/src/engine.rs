@@ -227,6 +227,13 @@ fn with_rows<T>(
     ))
 }
 
+/// Words of a class mask.
+fn class_words(py: Python<'_>, matcher: &engine::Matcher) -> PyResult<usize> {
+    let none =
+        || Error::State("there are no classes yet: compile with classes=\"now\", or wait".into());
+    matcher.engine().class_words().ok_or_else(|| raise(py, &none()))
+}
+
 /// Fills rows for many matchers; for each, whether it forbids any token.
 #[pyfunction]
 pub(crate) fn fill_batch<'py>(
@@ -235,14 +242,22 @@ pub(crate) fn fill_batch<'py>(
     bitmask: &Bound<'py, PyAny>,
     rows: Vec<usize>,
     threads: usize,
+    classes: bool,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
     let Some(first) = matchers.first() else { return Ok(PyArray1::from_vec(py, Vec::new())) };
-    let words = first.own(py)?.engine().vocabulary().len().div_ceil(32);
+    let width = |matcher: &engine::Matcher| match classes {
+        false => Ok(matcher.engine().vocabulary().len().div_ceil(32)),
+        true => class_words(py, matcher),
+    };
+    let words = width(&*first.own(py)?)?;
     let mut guards = Vec::with_capacity(matchers.len());
     for matcher in &matchers {
         let guard = matcher.own(py)?;
-        if guard.engine().vocabulary().len().div_ceil(32) != words {
-            return Err(misuse("the matchers are for vocabularies of different sizes"));
+        if width(&guard)? != words {
+            return Err(misuse(match classes {
+                false => "the matchers are for vocabularies of different sizes",
+                true => "the matchers are for grammars with different classes",
+            }));
         }
         guards.push(guard);
     }
@@ -261,8 +276,11 @@ pub(crate) fn fill_batch<'py>(
                 }
             }
         }
-        let results =
-            py.detach(|| threads::map(threads, &mut work, AT_ONCE, engine::Matcher::fill_many))?;
+        let fill = match classes {
+            false => engine::Matcher::fill_many,
+            true => engine::Matcher::fill_classes_many,
+        };
+        let results = py.detach(|| threads::map(threads, &mut work, AT_ONCE, fill))?;
         let said = results.into_iter().map(|said| said.map_err(|error| raise(py, &error)));
         Ok(PyArray1::from_vec(py, said.collect::<PyResult<_>>()?))
     })
@@ -399,6 +417,27 @@ impl Matcher {
             };
             let matcher = &*matcher;
             py.detach(|| matcher.fill(row)).map_err(|error| raise(py, &error))
+        })
+    }
+
+    /// Fills a row of a bitmask of classes.
+    fn fill_classes(
+        &self,
+        py: Python<'_>,
+        bitmask: &Bound<'_, PyAny>,
+        row: usize,
+    ) -> PyResult<bool> {
+        let matcher = self.own(py)?;
+        let words = class_words(py, &matcher)?;
+        with_rows(bitmask, words, |rows| {
+            let count = rows.len() / words;
+            let Some(row) = rows.chunks_exact_mut(words).nth(row) else {
+                return Err(misuse(format!(
+                    "the bitmask has {count} rows, not one of index {row}"
+                )));
+            };
+            let matcher = &*matcher;
+            py.detach(|| matcher.fill_classes(row)).map_err(|error| raise(py, &error))
         })
     }
 

@@ -22,7 +22,7 @@ mod _core {
     #[pymodule_export]
     use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]
-    use super::mask::Unfolder;
+    use super::mask::{Unfolder, apply_bitmask};
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

@@ -186,6 +186,52 @@ impl Matcher {
         Ok(self.finish_row(&family, set, row))
     }
 
+    /// Writes the row of token classes that may come next and says whether it forbids any token.
+    ///
+    /// # Errors
+    /// As for [`Self::fill`]; [`Error::State`] too where there are no classes, or a stop token of
+    /// this matcher is no class of its own.
+    ///
+    /// # Panics
+    /// If the row has not exactly [`Engine::class_words`] words.
+    pub fn fill_classes(&self, row: &mut [i32]) -> Result<bool> {
+        let family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        let Some(folded) = self.engine.folded.get() else {
+            return Err(Error::State(
+                "there are no classes: compile with classes=\"now\", or wait for them".into(),
+            ));
+        };
+        assert_eq!(row.len(), folded.words, "words of a row of classes");
+        let is_stop = |id: &u32| folded.stops.iter().any(|stop| stop.0 == *id);
+        if let Some(id) = self.stop_ids().iter().find(|id| !is_stop(id)) {
+            return Err(Error::State(format!(
+                "stop token {id} of this matcher is no class of its own: use masks of tokens"
+            )));
+        }
+        let set = family.step(self.at).set;
+        let check = self.clock();
+        check()?;
+        self.engine.class_mask(folded, &family.stepper.sets, set, &check, row)?;
+        if family.stepper.sets.has_rest(set) {
+            for (_, class) in
+                folded.stops.iter().filter(|stop| self.stop_ids().binary_search(&stop.0).is_ok())
+            {
+                row[*class as usize >> 5] |= 1 << (class & 31);
+            }
+        }
+        let count = folded.count;
+        let rest = (1u32 << (count % 32)) - 1;
+        Ok(folded.has_dead
+            || row[..count / 32].iter().any(|&word| word != -1)
+            || row.get(count / 32).is_some_and(|&word| word as u32 & rest != rest))
+    }
+
+    /// [`Self::fill_classes`] for many matchers.
+    pub fn fill_classes_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
+        work.iter_mut().map(|(matcher, row)| matcher.fill_classes(row)).collect()
+    }
+
     /// Sets the bits of stop tokens; says whether the row forbids any token.
     fn finish_row(&self, family: &Family, set: SetId, row: &mut [i32]) -> bool {
         let size = self.engine.vocabulary.len();

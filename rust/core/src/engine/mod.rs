@@ -74,6 +74,12 @@ struct Folded {
     walker: Walker,
     unfolder: RwLock<Unfolder>,
     words: usize,
+    /// The stop tokens, with their classes.
+    stops: Vec<(u32, u32)>,
+    /// How many classes there are.
+    count: usize,
+    /// Whether some token is in no class.
+    has_dead: bool,
 }
 
 impl Engine {
@@ -135,7 +141,15 @@ impl Engine {
         let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes)
             .map_err(Error::Vocabulary)?;
         let walker = Walker::new(self.network.clone(), trie, words(count));
-        let folded = Folded { walker, unfolder: RwLock::new(unfolder), words: words(count) };
+        let stops = classes.representatives.iter().copied().zip(0..).skip(textual).collect();
+        let folded = Folded {
+            walker,
+            unfolder: RwLock::new(unfolder),
+            words: words(count),
+            stops,
+            count,
+            has_dead: classes.class_of.contains(&-1),
+        };
         if self.folded.set(folded).is_ok()
             && let Some(plain) = self.plain.get()
         {
@@ -268,6 +282,30 @@ impl Engine {
             write(&folded.unfolder).unfold(&bits, row);
         }
         Ok(())
+    }
+
+    /// Words of a class mask, where there are classes.
+    pub fn class_words(&self) -> Option<usize> {
+        self.folded.get().map(|folded| folded.words)
+    }
+
+    /// Writes which textual classes may follow a stack set; bits of stop classes are 0.
+    fn class_mask(
+        &self,
+        folded: &Folded,
+        sets: &StackSets,
+        set: SetId,
+        check: Check<'_>,
+        row: &mut [i32],
+    ) -> Result<()> {
+        let mut there = folded.walker.reading();
+        if let Some(mask) = there.mask(sets, set, row) {
+            there.count(&mask);
+            return Ok(());
+        }
+        drop(there);
+        let made = folded.walker.mask(sets, set, self.allowance(), check, row);
+        made.map_err(|stop| self.stopped(stop))
     }
 
     /// What is there for masks, for one or many.

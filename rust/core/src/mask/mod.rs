@@ -1,6 +1,10 @@
-//! Class masks to token masks.
+//! Class masks to token masks, and token masks onto logits.
 //!
 //! A bitmask is a row of int32 words, as XGrammar lays them out; bit `j` of word `i` is id `32 i + j`, 1 is allowed.
+
+mod apply;
+
+pub use apply::apply;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -89,6 +93,11 @@ impl Unfolder {
         })
     }
 
+    /// Tokens of the vocabulary.
+    pub fn num_tokens(&self) -> usize {
+        self.num_tokens
+    }
+
     /// Words of a class mask.
     pub fn class_words(&self) -> usize {
         words(self.num_classes)
@@ -124,21 +133,28 @@ impl Unfolder {
     /// If a slice does not have the number of words that [`Self::class_words`] and
     /// [`Self::token_words`] say.
     pub fn unfold(&mut self, class_mask: &[i32], row: &mut [i32]) {
-        assert_eq!(class_mask.len(), self.class_words(), "words of the class mask");
         assert_eq!(row.len(), self.token_words(), "words of the token mask");
+        row.copy_from_slice(&self.row(class_mask));
+    }
+
+    /// The token mask of a class mask, as [`Self::unfold`] writes it.
+    ///
+    /// # Panics
+    /// As [`Self::unfold`], for the class mask.
+    pub fn row(&mut self, class_mask: &[i32]) -> Arc<[i32]> {
+        assert_eq!(class_mask.len(), self.class_words(), "words of the class mask");
         if let Some(known) = self.young.get(class_mask) {
-            row.copy_from_slice(known);
-            return;
+            return known.clone();
         }
         let made = match self.old.remove(class_mask) {
             Some(known) => known,
             None => self.make(class_mask),
         };
-        row.copy_from_slice(&made);
         if self.young.len() >= self.max_rows {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(class_mask.into(), made);
+        self.young.insert(class_mask.into(), made.clone());
+        made
     }
 
     /// The same for a mask that was seen lately; else false, and nothing is written.

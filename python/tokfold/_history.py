@@ -1,0 +1,204 @@
+"""What the logits processors share: matchers of both engines by one set of names, and a sequence.
+
+Libraries tell a logits processor all tokens of a sequence, and not which of them are prompt.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold.bitmask import allocate_bitmask
+from tokfold.engine import CompiledGrammar
+from tokfold.errors import MatcherStateError
+from tokfold.matcher import Matcher
+
+if TYPE_CHECKING:
+    from tokfold import xgrammar as txgr
+
+__all__ = ["AnyCompiled", "AnyMatcher", "Sequence", "begin", "vocab_size"]
+
+AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar"
+
+_MAX_LEFT = 4_096
+
+
+class AnyMatcher(Protocol):
+    """What a row needs of a matcher: by the names of our own engine."""
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool: ...
+    def accept_token(self, token_id: int) -> bool: ...
+    def rollback(self, count: int = 1) -> None: ...
+    def fork(self) -> AnyMatcher: ...
+    @property
+    def is_terminated(self) -> bool: ...
+
+
+class _XGrammarMatcher:
+    """A matcher of :mod:`tokfold.xgrammar` by the names of our own."""
+
+    __slots__ = ("_matcher",)
+
+    def __init__(self, matcher: txgr.GrammarMatcher) -> None:
+        self._matcher = matcher
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+        return self._matcher.fill_next_token_bitmask(bitmask, row)
+
+    def accept_token(self, token_id: int) -> bool:
+        return self._matcher.accept_token(token_id)
+
+    def rollback(self, count: int = 1) -> None:
+        self._matcher.rollback(count)
+
+    def fork(self) -> AnyMatcher:
+        return _XGrammarMatcher(self._matcher.fork())
+
+    @property
+    def is_terminated(self) -> bool:
+        return self._matcher.is_terminated()
+
+
+def begin(compiled: AnyCompiled) -> AnyMatcher:
+    """A matcher at the start, of whichever engine."""
+    if isinstance(compiled, CompiledGrammar):
+        return Matcher(compiled)
+    from tokfold import xgrammar as txgr
+
+    return _XGrammarMatcher(txgr.GrammarMatcher(compiled))
+
+
+def vocab_size(compiled: AnyCompiled) -> int:
+    """The number of tokens; refuses what is no compiled grammar."""
+    if isinstance(compiled, CompiledGrammar):
+        return len(compiled.vocabulary)
+    # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
+    txgr = sys.modules.get("tokfold.xgrammar")
+    if txgr is None or not isinstance(compiled, txgr.CompiledGrammar):
+        raise TypeError(
+            "a grammar must be a tokfold.CompiledGrammar or a tokfold.xgrammar.CompiledGrammar, "
+            f"not {type(compiled).__module__}.{type(compiled).__qualname__}"
+        )
+    return int(compiled.tokenizer_info.vocab_size)
+
+
+class Sequence:
+    """One sequence, prompt and all, followed from call to call.
+
+    A call goes on with the sequence when its tokens are some of those of the call before, the
+    whole prompt at least, and at most one more; otherwise it begins a new one. So drafts that are
+    taken back are followed, and a second generation is noticed. Sequences that take turns are
+    noticed when an earlier one comes back.
+    """
+
+    def __init__(self, compiled: AnyCompiled) -> None:
+        self._compiled = compiled
+        self._vocab_size = vocab_size(compiled)
+        self._bitmask = allocate_bitmask(1, self._vocab_size)
+        self.reset()
+
+    def reset(self) -> None:
+        """Take the next call for the first of a generation, whatever its tokens."""
+        self._matcher: AnyMatcher | None = None
+        self._seen: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._prompt_length = 0
+        self._accepted: list[int] = []
+        # Hashes of what was followed and left before it ended, the oldest first.
+        self._left: dict[int, None] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a text was begun and has not ended."""
+        return self._matcher is not None and not self._matcher.is_terminated
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a text was begun and has ended."""
+        return self._matcher is not None and self._matcher.is_terminated
+
+    def jumps(self, tokens: npt.ArrayLike) -> bool:
+        """Whether tokens go on from those of the last call by more than one, in an open text."""
+        found, length = np.asarray(tokens), len(self._seen)
+        return (
+            self.is_open and len(found) > length + 1 and np.array_equal(found[:length], self._seen)
+        )
+
+    def follow(self, tokens: npt.ArrayLike) -> None:
+        """Go to where the sequence is now.
+
+        Args:
+            tokens: integers, shape ``(length,)``: the prompt and what was generated.
+
+        Raises:
+            ValueError: the tokens are not those of one sequence.
+            MatcherStateError: a token had been masked, or the sequence was left for another one.
+        """
+        found = np.array(tokens, dtype=np.int64)
+        if found.ndim != 1:
+            raise ValueError(f"tokens must have the shape (length,), not {found.shape}")
+        if not np.array_equal(found[: len(self._seen)], self._seen) and self.is_open:
+            self._left[hash(self._seen.tobytes())] = None
+            if len(self._left) > _MAX_LEFT:
+                del self._left[next(iter(self._left))]
+        if not self._continues(found):
+            if hash(found[:-1].tobytes()) in self._left:
+                raise MatcherStateError(
+                    "a sequence goes on that was left for another one: each sequence needs a "
+                    "processor of its own. If this is the prompt of a new generation, call reset() "
+                    "before it."
+                )
+            self._matcher, self._accepted = begin(self._compiled), []
+            self._prompt_length = len(found)
+        self._seen = found
+        self._advance(found[self._prompt_length :].tolist())
+
+    def allowed(self, width: int) -> npt.NDArray[np.bool_] | None:
+        """Which tokens may come next; None where nothing is masked.
+
+        Args:
+            width: the number of scores; those past the vocabulary are masked.
+
+        Returns:
+            bool, shape ``(width,)``; None also where the text has ended.
+        """
+        if self._matcher is None or self._matcher.is_terminated:
+            return None
+        restricted = self._matcher.fill_bitmask(self._bitmask)
+        known = min(width, self._vocab_size)
+        if not restricted and known == width:
+            return None
+        mask = np.zeros(width, dtype=np.bool_)
+        mask[:known] = True
+        if restricted:
+            mask[:known] = np.unpackbits(self._bitmask.view(np.uint8), bitorder="little")[:known]
+        return mask
+
+    def _continues(self, found: npt.NDArray[np.int64]) -> bool:
+        if self._matcher is None or len(found) < self._prompt_length:
+            return False
+        known = found[: max(len(found) - 1, self._prompt_length)]
+        return len(known) <= len(self._seen) and np.array_equal(known, self._seen[: len(known)])
+
+    def _advance(self, generated: list[int]) -> None:
+        """Take the matcher back to what is shared with its text, and on to the end."""
+        assert self._matcher is not None
+        accepted = self._accepted
+        if generated[: len(accepted)] != accepted:
+            pairs = zip(accepted, generated, strict=False)
+            differ = (at for at, (ours, theirs) in enumerate(pairs) if ours != theirs)
+            shared = next(differ, min(len(accepted), len(generated)))
+            self._matcher.rollback(len(accepted) - shared)
+            del accepted[shared:]
+        for token in generated[len(accepted) :]:
+            if self._matcher.is_terminated:
+                return
+            if not (0 <= token < self._vocab_size and self._matcher.accept_token(token)):
+                raise MatcherStateError(
+                    f"token {token}, generated at place {len(accepted)}, had been masked. Is there "
+                    "another logits processor after this one? If the token is of the prompt of a "
+                    "new generation, call reset() before it."
+                )
+            accepted.append(token)

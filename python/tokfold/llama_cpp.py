@@ -1,0 +1,141 @@
+"""A logits processor for ``llama-cpp-python``: the generated text stays within a grammar.
+
+::
+
+    llm = llama_cpp.Llama("model.gguf")
+    compiled = tokfold.compile(grammar, vocabulary(llm))
+    processor = GrammarLogitsProcessor(compiled)
+    llm.create_completion(prompt, logits_processor=llama_cpp.LogitsProcessorList([processor]))
+
+It takes grammars compiled for tokfold's own engine and those of :mod:`tokfold.xgrammar`; XGrammar
+is needed for the latter only. The processor itself needs numpy alone.
+
+What stands in ``input_ids`` at the first call is prompt; a grammar sees only what is generated
+after it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold._extras import require
+from tokfold._history import AnyCompiled, Sequence
+from tokfold.errors import MatcherStateError, VocabularyError
+from tokfold.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import llama_cpp
+
+__all__ = ["GrammarLogitsProcessor", "vocabulary"]
+
+
+class GrammarLogitsProcessor:
+    """Masks what a grammar does not allow next, for one sequence.
+
+    A processor may be used for one generation after another: tokens that do not go on from those
+    of the last call are a new prompt. Where they do, as with the next turn of a conversation, call
+    :meth:`reset` before it; what can be told from a generation that goes on raises.
+
+    After a stop token scores are left as they are. Columns past the vocabulary of the grammar are
+    masked.
+
+    Two things of ``llama-cpp-python`` do not go with any processor. A ``draft_model``: processors
+    are told drafts as if they had been generated, which raises here. ``logit_bias``: it takes the
+    place of the processors, of which none is called.
+
+    Args:
+        compiled_grammar: of either engine.
+
+    Raises:
+        TypeError: something else than a compiled grammar.
+    """
+
+    def __init__(self, compiled_grammar: AnyCompiled) -> None:
+        self._sequence = Sequence(compiled_grammar)
+
+    def reset(self) -> None:
+        """Take the next call for the first of a generation."""
+        self._sequence.reset()
+
+    def __call__(
+        self, input_ids: npt.NDArray[np.intc], scores: npt.NDArray[np.single]
+    ) -> npt.NDArray[np.single]:
+        """Mask the scores of the next token.
+
+        Args:
+            input_ids: integers, shape ``(length,)``: prompt and what was generated.
+            scores: floating, shape ``(width,)``, of any stride; written to.
+
+        Returns:
+            ``scores``, masked.
+
+        Raises:
+            ValueError: there is more than one row.
+            MatcherStateError: a token was generated that had been masked, there is a draft model,
+                or the processor is shared by several models.
+        """
+        if scores.ndim != 1:
+            raise ValueError(f"scores must have the shape (width,), not {scores.shape}")
+        if self._sequence.jumps(input_ids):
+            raise MatcherStateError(
+                "several tokens came at once: of a draft model, with which llama-cpp-python does "
+                "not tell processors where they are, or of a new prompt that goes on from the "
+                "last text. Leave out draft_model; call reset() before such a prompt."
+            )
+        self._sequence.follow(input_ids)
+        allowed = self._sequence.allowed(len(scores))
+        if allowed is not None:
+            scores[~allowed] = -np.inf
+        return scores
+
+    def has_ended(self, input_ids: npt.NDArray[np.intc], logits: npt.NDArray[np.single]) -> bool:
+        """Whether a stop token was generated: an item of a ``StoppingCriteriaList``.
+
+        Only needed where the grammar's vocabulary has stop tokens that the model's file does not
+        call ends of generation, or for a loop over ``Llama.generate``, which has no end.
+        """
+        del input_ids, logits  # what the last call saw is what these are
+        return self._sequence.has_ended
+
+
+def vocabulary(llm: llama_cpp.Llama) -> Vocabulary:
+    """The vocabulary of a loaded model.
+
+    Stop tokens are those that the model's file calls ends of generation, special tokens its control
+    and unknown tokens.
+
+    Args:
+        llm: the model; ``vocab_only=True`` is enough.
+
+    Raises:
+        MissingExtraError: ``llama-cpp-python`` is not installed.
+        VocabularyError: the file has no vocabulary, or one whose bytes depend on the neighbours of
+            a token (WordPiece).
+    """
+    api = require("llama_cpp", "llama-cpp", "tokfold.llama_cpp.vocabulary")
+    source = api.llama_model_get_vocab(llm.model)
+    kind = api.llama_vocab_type(source)
+    if kind in (api.LLAMA_VOCAB_TYPE_NONE, api.LLAMA_VOCAB_TYPE_WPM):
+        what = "WordPiece, whose tokens have no bytes of their own" if kind else "no vocabulary"
+        raise VocabularyError(f"{llm.model_path}: the file has {what}")
+    size = api.llama_vocab_n_tokens(source)
+    mark = api.LLAMA_TOKEN_ATTR_CONTROL | api.LLAMA_TOKEN_ATTR_UNKNOWN
+    buffer = ctypes.create_string_buffer(64)
+    tokens = []
+    for token in range(size):
+        length = api.llama_token_to_piece(source, token, buffer, len(buffer), 0, True)
+        if length < 0:  # what it would have taken
+            buffer = ctypes.create_string_buffer(-length)
+            length = api.llama_token_to_piece(source, token, buffer, len(buffer), 0, True)
+        tokens.append(buffer.raw[:length])
+    return Vocabulary(
+        tokens,
+        stop_token_ids=[i for i in range(size) if api.llama_vocab_is_eog(source, i)],
+        special_token_ids=[i for i in range(size) if api.llama_vocab_get_attr(source, i) & mark],
+        name=Path(llm.model_path).stem,
+    )

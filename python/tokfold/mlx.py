@@ -1,0 +1,84 @@
+"""A logits processor for ``mlx-lm``: the generated text stays within a grammar.
+
+::
+
+    compiled = tokfold.compile(grammar, vocabulary)
+    processor = GrammarLogitsProcessor(compiled)
+    generate(model, tokenizer, prompt, logits_processors=[processor])
+
+It takes grammars compiled for tokfold's own engine and those of :mod:`tokfold.xgrammar`; XGrammar
+is needed for the latter only.
+
+What stands in ``tokens`` at the first call is prompt; a grammar sees only what is generated after
+it. The model ends where the tokenizer of ``mlx-lm`` says, so compile with its stop tokens:
+``Vocabulary.from_huggingface(tokenizer, stop_token_ids=tokenizer.eos_token_ids)``.
+"""
+
+from __future__ import annotations
+
+from tokfold._extras import require
+from tokfold._history import AnyCompiled, Sequence
+
+require("mlx.core", "mlx", "tokfold.mlx")
+
+import mlx.core as mx  # noqa: E402 - after the check that names the extra
+
+__all__ = ["GrammarLogitsProcessor"]
+
+
+class GrammarLogitsProcessor:
+    """Masks what a grammar does not allow next, for one sequence.
+
+    Drafts that are taken back (``draft_model``) are followed. In a batch each sequence needs a
+    processor of its own: ``BatchGenerator.insert(prompts, logits_processors=[[p], [q]])``; one that
+    is shared raises as soon as its first sequence comes back.
+
+    A processor may be used for one generation after another: tokens that do not go on from those
+    of the last call are a new prompt. Only one case is beyond this rule: a new prompt that is the
+    old one, some or all of what was generated after it, and one token more; call :meth:`reset`
+    before it.
+
+    After a stop token logits are left as they are: ``mlx-lm`` looks ahead by a token, and drops it.
+    Columns past the vocabulary of the grammar are masked.
+
+    Args:
+        compiled_grammar: of either engine.
+
+    Raises:
+        TypeError: something else than a compiled grammar.
+    """
+
+    def __init__(self, compiled_grammar: AnyCompiled) -> None:
+        self._sequence = Sequence(compiled_grammar)
+
+    def reset(self) -> None:
+        """Take the next call for the first of a generation."""
+        self._sequence.reset()
+
+    def __call__(self, tokens: mx.array, logits: mx.array) -> mx.array:
+        """Mask the logits of the next token.
+
+        Args:
+            tokens: integers, shape ``(length,)``: prompt and what was generated.
+            logits: floating, shape ``(1, width)``; not written to.
+
+        Returns:
+            The logits, masked; shape and dtype stay.
+
+        Raises:
+            ValueError: there is more than one row.
+            MatcherStateError: a token was generated that had been masked, or the processor is
+                shared by several sequences.
+        """
+        if logits.ndim != 2 or logits.shape[0] != 1:
+            raise ValueError(
+                f"logits must have the shape (1, width), not {tuple(logits.shape)}: each sequence "
+                "needs a processor of its own"
+            )
+        # The model goes on while we wait for the last token and make the mask.
+        mx.async_eval(logits)
+        self._sequence.follow(tokens)
+        allowed = self._sequence.allowed(logits.shape[1])
+        if allowed is None:
+            return logits
+        return mx.where(mx.array(allowed), logits, mx.array(-mx.inf, dtype=logits.dtype))

@@ -1,0 +1,156 @@
+"""What is checked before masks go onto logits: each mistake says what it is and what to do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tokfold._extras import require
+from tokfold.errors import FallbackWarning
+
+__all__ = [
+    "Backend",
+    "Masks",
+    "Rows",
+    "check_logits",
+    "check_masks",
+    "chosen_backend",
+    "listed_rows",
+    "rows_on_device",
+]
+
+Backend: TypeAlias = Literal["auto", "cpu", "triton", "torch"]
+Masks: TypeAlias = "torch.Tensor | npt.NDArray[np.int32]"
+Rows: TypeAlias = "torch.Tensor | Sequence[int] | None"
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def check_logits(logits: torch.Tensor, num_tokens: int, device: torch.device) -> None:
+    """Refuse logits that no mask over so many tokens, on this device, can go onto."""
+    if not isinstance(logits, torch.Tensor):
+        raise TypeError(f"logits must be a torch.Tensor, not {type(logits).__name__}")
+    if logits.dtype not in DTYPES:
+        raise TypeError(f"logits must be float32, float16 or bfloat16, not {logits.dtype}")
+    if logits.device != device:
+        raise ValueError(
+            f"the logits are on {logits.device} and the fold on {device}: fold.to(logits.device)"
+        )
+    if logits.ndim not in (1, 2):
+        raise ValueError(f"logits must have one or two dimensions, not {logits.ndim}")
+    if logits.shape[-1] < num_tokens:
+        raise ValueError(
+            f"the logits have {logits.shape[-1]} columns, and the vocabulary {num_tokens} tokens: "
+            "is the fold of another vocabulary?"
+        )
+    if logits.stride(-1) != 1 and logits.shape[-1] > 1:
+        raise ValueError("the entries of a row of logits must lie side by side: stride(-1) is 1")
+
+
+def check_masks(masks: Masks, ndim: int, words: int, device: torch.device) -> None:
+    """Refuse what are no masks of so many words for logits of so many dimensions."""
+    if isinstance(masks, torch.Tensor):
+        fits = masks.dtype == torch.int32
+        if masks.device != device:
+            raise ValueError(
+                f"the masks are on {masks.device} and the logits on {device}: move them there, or "
+                "use a MaskTable"
+            )
+        contiguous = masks.is_contiguous()
+    elif isinstance(masks, np.ndarray):
+        fits = masks.dtype == np.int32
+        if device.type != "cpu":
+            raise ValueError(
+                f"the masks are a numpy array and the logits on {device}: move them there, or use "
+                "a MaskTable"
+            )
+        contiguous = masks.flags.c_contiguous
+    else:
+        raise TypeError(f"masks must be a tensor or a numpy array, not {type(masks).__name__}")
+    if not fits:
+        raise TypeError(f"masks must be int32, not {masks.dtype}")
+    if masks.ndim != ndim or masks.shape[-1] != words:
+        rows = "(n, " if ndim == 2 else "("
+        raise ValueError(
+            f"masks must have the shape {rows}{words}), not {tuple(masks.shape)}: are they of "
+            "another grammar?"
+        )
+    if not contiguous:
+        raise ValueError("masks must be contiguous")
+
+
+def no_rows(rows: Rows) -> None:
+    """Refuse rows for a single row."""
+    if rows is not None:
+        raise ValueError("rows are for logits of two dimensions")
+
+
+def _fit(masks: int, count: int) -> None:
+    if masks != count:
+        raise ValueError(
+            f"{masks} masks for {count} rows of logits: say by rows=... which is for which"
+        )
+
+
+def listed_rows(rows: Rows, masks: int, count: int) -> list[int] | None:
+    """Rows as the CPU wants them, checked."""
+    if rows is None:
+        _fit(masks, count)
+        return None
+    listed = rows.tolist() if isinstance(rows, torch.Tensor) else [int(row) for row in rows]
+    if len(listed) != masks:
+        raise ValueError(f"{masks} masks, but {len(listed)} rows")
+    for row in listed:
+        if not -1 <= row < count:
+            raise IndexError(f"the logits have {count} rows, not one of index {row}")
+    return listed
+
+
+def rows_on_device(rows: Rows, masks: int, count: int, device: torch.device) -> torch.Tensor | None:
+    """Rows as a kernel wants them; checked where the CPU can see them."""
+    if rows is None:
+        _fit(masks, count)
+        return None
+    if isinstance(rows, torch.Tensor) and rows.device == device and device.type != "cpu":
+        if rows.dtype not in (torch.int32, torch.int64) or rows.shape != (masks,):
+            raise ValueError(
+                f"rows must be int32 or int64 of the shape ({masks},), not {rows.dtype} of "
+                f"{tuple(rows.shape)}"
+            )
+        return rows.contiguous()
+    return torch.tensor(listed_rows(rows, masks, count), dtype=torch.int64, device=device)
+
+
+def chosen_backend(backend: Backend, device: torch.device) -> Backend:
+    """The kernel for a device, where the caller leaves it open."""
+    if backend == "auto":
+        if device.type == "cpu":
+            return "cpu"
+        return "triton" if device.type == "cuda" and _has_triton() else "torch"
+    if backend not in ("cpu", "triton", "torch"):
+        raise ValueError(f'backend must be "auto", "cpu", "triton" or "torch", not {backend!r}')
+    if backend == "cpu" and device.type != "cpu":
+        raise ValueError(f'backend="cpu" cannot write logits on {device}')
+    if backend == "triton":
+        require("triton", "torch", 'backend="triton"')
+    return backend
+
+
+@cache
+def _has_triton() -> bool:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        warnings.warn(
+            "Triton is not installed: plain torch applies the masks, in more passes",
+            FallbackWarning,
+            stacklevel=4,
+        )
+        return False
+    return True

@@ -1,0 +1,135 @@
+"""The class of each token, on a device."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import weakref
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tokfold import _core
+from tokfold.classes import TokenClasses
+from tokfold.engine import CompiledGrammar
+
+if TYPE_CHECKING:
+    from tokfold import xgrammar as txgr
+
+__all__ = ["Fold", "Foldable", "fold_of"]
+
+Foldable: TypeAlias = "TokenClasses | CompiledGrammar | txgr.CompiledGrammar"
+
+_MAX_SMALL = 1 << 15
+"""Classes up to which a class fits 16 bits."""
+
+_numbers = itertools.count()
+_folds: weakref.WeakValueDictionary[int, Fold] = weakref.WeakValueDictionary()
+
+
+class Fold:
+    """The class of each token, on a device: what unfolds class masks there.
+
+    Made once for a compiled grammar and a device, and used for any number of rows. Immutable.
+
+    Attributes:
+        device: where the logits must be.
+        num_tokens: size of the vocabulary. Columns of logits past it are padding of the model.
+        num_classes: bits of a class mask.
+        num_words: int32 words of a row of class masks.
+        class_of: int16 or int32, shape ``(num_tokens,)``, on the device: the class of each token,
+            -1 where it is never allowed.
+    """
+
+    def __init__(
+        self,
+        classes: Foldable,
+        device: torch.device | str | int = "cpu",
+        *,
+        max_row_bytes: int = 32 << 20,
+    ) -> None:
+        """Put the classes on a device.
+
+        Args:
+            classes: classes, or what was compiled with them: by :func:`tokfold.compile`, or by
+                :mod:`tokfold.xgrammar`.
+            device: where the logits will be.
+            max_row_bytes: on the CPU, bytes of token rows that are remembered.
+
+        Raises:
+            ValueError: the compiled grammar has no classes (yet).
+            TypeError: it is nothing that has classes.
+            RuntimeError: torch has no such device.
+        """
+        class_of, num_classes = _class_of(classes)
+        self._host = class_of
+        self._max_row_bytes = max_row_bytes
+        self.num_tokens = len(class_of)
+        self.num_classes = num_classes
+        self.num_words = -(-num_classes // 32)
+        small = class_of.astype(np.int16) if num_classes <= _MAX_SMALL else class_of
+        self.class_of = torch.from_numpy(small.copy()).to(device)
+        self.device = self.class_of.device
+        self._unfolder: _core.Unfolder | None = None
+        if self.device.type == "cpu":
+            self._unfolder = _core.Unfolder(class_of, num_classes, max_row_bytes)
+        self._number = next(_numbers)
+        _folds[self._number] = self
+
+    def to(self, device: torch.device | str | int) -> Fold:
+        """The same classes on another device."""
+        other = object.__new__(type(self))
+        other._host, other._max_row_bytes = self._host, self._max_row_bytes
+        other.num_tokens, other.num_classes = self.num_tokens, self.num_classes
+        other.num_words = self.num_words
+        other.class_of = self.class_of.to(device)
+        other.device = other.class_of.device
+        other._unfolder = None
+        if other.device.type == "cpu":
+            other._unfolder = _core.Unfolder(self._host, self.num_classes, self._max_row_bytes)
+        other._number = next(_numbers)
+        _folds[other._number] = other
+        return other
+
+    def allocate(self, rows: int) -> npt.NDArray[np.int32]:
+        """Rows of class masks in which every class is allowed: int32, ``(rows, num_words)``.
+
+        Where the fold is on a GPU they lie in memory that it reads without a copy in between.
+        """
+        if rows < 0:
+            raise ValueError(f"rows must be 0 or more, not {rows}")
+        pinned = self.device.type == "cuda"
+        masks = torch.full((rows, self.num_words), -1, dtype=torch.int32, pin_memory=pinned)
+        array: npt.NDArray[np.int32] = masks.numpy()
+        return array
+
+    def __repr__(self) -> str:
+        return (
+            f"<Fold of {self.num_tokens} tokens into {self.num_classes} classes on {self.device}>"
+        )
+
+
+def fold_of(number: int) -> Fold:
+    """The fold of a number, for graphs that hold numbers only."""
+    return _folds[number]
+
+
+def _class_of(classes: object) -> tuple[npt.NDArray[np.int32], int]:
+    if isinstance(classes, CompiledGrammar):
+        if classes.classes is None:
+            raise ValueError(
+                'the compiled grammar has no classes: compile it with classes="now", or call wait()'
+            )
+        classes = classes.classes
+    if isinstance(classes, TokenClasses):
+        return np.ascontiguousarray(classes.class_of), len(classes)
+    # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
+    txgr = sys.modules.get("tokfold.xgrammar")
+    if txgr is not None and isinstance(classes, txgr.CompiledGrammar):
+        return np.ascontiguousarray(classes.class_of_token), classes.num_class_bits
+    raise TypeError(
+        "a fold is made of TokenClasses or a compiled grammar, not "
+        f"{type(classes).__module__}.{type(classes).__qualname__}"
+    )

@@ -1,0 +1,128 @@
+"""Masks onto logits in one pass, by Triton.
+
+Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. A block
+in which everything is masked is written without being read, one in which nothing is stays as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from tokfold.torch.fold import Fold
+
+__all__ = ["apply_classes", "apply_numbered", "apply_tokens"]
+
+BLOCK = 4_096
+WARPS = 8
+_BITS = {
+    torch.float32: (torch.int32, -0x0080_0000),
+    torch.float16: (torch.int16, -0x0400),
+    torch.bfloat16: (torch.int16, -0x0080),
+}
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    logits,  # noqa: ANN001
+    row_stride,  # noqa: ANN001
+    num_rows,  # noqa: ANN001
+    width,  # noqa: ANN001
+    masks,  # noqa: ANN001
+    mask_stride,  # noqa: ANN001
+    numbers,  # noqa: ANN001
+    rows,  # noqa: ANN001
+    class_of,  # noqa: ANN001
+    num_tokens,  # noqa: ANN001
+    MASKED: tl.constexpr,  # noqa: N803
+    HAS_NUMBERS: tl.constexpr,  # noqa: N803
+    HAS_ROWS: tl.constexpr,  # noqa: N803
+    HAS_CLASSES: tl.constexpr,  # noqa: N803
+    BLOCK: tl.constexpr,  # noqa: N803
+):
+    index = tl.program_id(0)
+    row = index.to(tl.int64)
+    if HAS_ROWS:
+        row = tl.load(rows + index).to(tl.int64)
+    mask = index.to(tl.int64)
+    if HAS_NUMBERS:
+        mask = tl.load(numbers + index).to(tl.int64)
+    if (row >= 0) & (row < num_rows):
+        columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+        is_token = columns < num_tokens
+        if HAS_CLASSES:
+            bit = tl.load(class_of + columns, mask=is_token, other=-1).to(tl.int32)
+        else:
+            bit = tl.where(is_token, columns, -1)
+        words = masks + mask * mask_stride + (bit >> 5)
+        word = tl.load(words, mask=bit >= 0, other=0)
+        is_masked = ((word >> (bit & 31)) & 1) == 0
+        is_there = columns < width
+        count = tl.sum(is_masked.to(tl.int32), axis=0)
+        place = logits + row * row_stride + columns
+        if count == BLOCK:
+            tl.store(place, tl.full((BLOCK,), MASKED, logits.dtype.element_ty), mask=is_there)
+        elif count > 0:
+            before = tl.load(place, mask=is_there, other=0)
+            tl.store(place, tl.where(is_masked, MASKED, before), mask=is_there)
+
+
+def _launch(
+    logits: torch.Tensor,
+    masks: torch.Tensor,
+    numbers: torch.Tensor | None,
+    rows: torch.Tensor | None,
+    class_of: torch.Tensor | None,
+    num_tokens: int,
+) -> None:
+    count = len(masks) if numbers is None else len(numbers)
+    if count == 0 or logits.shape[1] == 0:
+        return
+    kind, masked = _BITS[logits.dtype]
+    kernel: Any = _apply
+    kernel[(count, triton.cdiv(logits.shape[1], BLOCK))](
+        logits.view(kind),
+        logits.stride(0),
+        logits.shape[0],
+        logits.shape[1],
+        masks,
+        masks.stride(0),
+        masks if numbers is None else numbers,
+        masks if rows is None else rows,
+        masks if class_of is None else class_of,
+        num_tokens,
+        MASKED=masked,
+        HAS_NUMBERS=numbers is not None,
+        HAS_ROWS=rows is not None,
+        HAS_CLASSES=class_of is not None,
+        BLOCK=BLOCK,
+        num_warps=WARPS,
+    )
+
+
+def apply_classes(
+    logits: torch.Tensor, masks: torch.Tensor, fold: Fold, rows: torch.Tensor | None
+) -> None:
+    """Class masks onto logits of two dimensions; everything checked, on one device."""
+    _launch(logits, masks, None, rows, fold.class_of, fold.num_tokens)
+
+
+def apply_numbered(
+    logits: torch.Tensor,
+    table: torch.Tensor,
+    numbers: torch.Tensor,
+    fold: Fold,
+    rows: torch.Tensor | None,
+) -> None:
+    """The same with masks of a table, by their numbers."""
+    _launch(logits, table, numbers, rows, fold.class_of, fold.num_tokens)
+
+
+def apply_tokens(
+    logits: torch.Tensor, masks: torch.Tensor, vocab_size: int, rows: torch.Tensor | None
+) -> None:
+    """Token masks onto logits of two dimensions."""
+    _launch(logits, masks, None, rows, None, vocab_size)

@@ -1,0 +1,159 @@
+"""Masks of the next step, made while the model computes its logits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tokfold.batch import accept_token_batch, fill_bitmask_batch, fill_class_bitmask_batch
+from tokfold.bitmask import allocate_bitmask
+from tokfold.errors import MatcherStateError
+from tokfold.matcher import Matcher
+from tokfold.torch.fold import Fold
+from tokfold.torch.logits import apply_token_bitmask_
+from tokfold.torch.table import MaskTable
+
+__all__ = ["NextMasks"]
+
+
+class NextMasks:
+    """Masks for a batch of texts, filled in a thread of its own while the model works.
+
+    What a mask costs is then hidden behind the model: a step takes ``max(model, masks)`` and what
+    it takes to hand over. The thread works without the GIL::
+
+        with tokfold.torch.NextMasks(matchers, fold=fold) as masks:
+            masks.begin()                        # for the first token
+            while True:
+                logits = model(tokens)           # meanwhile masks are filled
+                tokens = sample(masks.apply_(logits))
+                masks.begin(tokens)              # accept, and fill for the next step
+
+    Texts that have ended are left as they are: their rows are not masked, their tokens not read.
+
+    Attributes:
+        matchers: one for each row of the logits.
+        fill_seconds: what accepting and filling took, all steps together.
+        visible_seconds: how long :meth:`apply_` waited for it: what was not hidden.
+    """
+
+    def __init__(
+        self, matchers: Sequence[Matcher], *, fold: Fold | None = None, threads: int | None = None
+    ) -> None:
+        """Make the thread.
+
+        Args:
+            matchers: one for each row of the logits, over one vocabulary; used by nobody else
+                between :meth:`begin` and :meth:`apply_`.
+            fold: where all matchers are of one grammar with classes: masks go to the device as
+                class masks. Without, as token masks.
+            threads: for the masks, as for :func:`tokfold.fill_bitmask_batch`.
+        """
+        if not matchers:
+            raise ValueError("there must be at least one matcher")
+        self.matchers = list(matchers)
+        self.fill_seconds = self.visible_seconds = 0.0
+        self._fold = fold
+        self._threads = threads
+        self._size = len(self.matchers[0].compiled.vocabulary)
+        if any(len(matcher.compiled.vocabulary) != self._size for matcher in self.matchers):
+            raise ValueError("the matchers are for vocabularies of different sizes")
+        count = len(self.matchers)
+        self._table = None if fold is None else MaskTable(fold, max_rows=count)
+        self._masks: npt.NDArray[np.int32] = (
+            allocate_bitmask(count, self._size) if fold is None else fold.allocate(count)
+        )
+        self._executor = ThreadPoolExecutor(1, "tokfold-next-masks")
+        self._pending: Future[list[int]] | None = None
+
+    def begin(self, token_ids: Sequence[int] | torch.Tensor | None = None) -> None:
+        """Read a token in each text, and fill the masks of the next step; returns at once.
+
+        Args:
+            token_ids: the token of each row; those of texts that have ended do not matter. ``None``
+                reads none.
+
+        Raises:
+            MatcherStateError: the masks of the step before were not asked for.
+            ValueError: there are not as many tokens as texts.
+        """
+        if self._pending is not None:
+            raise MatcherStateError("begin() was called already: call apply_() or wait() first")
+        tokens = token_ids.tolist() if isinstance(token_ids, torch.Tensor) else token_ids
+        if tokens is not None and len(tokens) != len(self.matchers):
+            raise ValueError(f"{len(self.matchers)} texts, but {len(tokens)} tokens")
+        self._pending = self._executor.submit(self._work, tokens)
+
+    def wait(self) -> list[int]:
+        """Wait for the masks; the rows that they are for: those of texts that have not ended.
+
+        Raises:
+            MatcherStateError: nothing was begun, or a token is one that had been masked.
+        """
+        if self._pending is None:
+            raise MatcherStateError("there are no masks: call begin() first")
+        pending, self._pending = self._pending, None
+        began = time.perf_counter()
+        try:
+            return pending.result()
+        finally:
+            self.visible_seconds += time.perf_counter() - began
+
+    def apply_(self, logits: torch.Tensor) -> torch.Tensor:
+        """Wait for the masks, and write -inf over the logits of tokens that may not come next.
+
+        Args:
+            logits: shape ``(rows, width)``, as for :func:`apply_class_bitmask_`.
+
+        Returns:
+            ``logits``.
+
+        Raises:
+            As :meth:`wait` and :func:`apply_class_bitmask_`.
+        """
+        rows = self.wait()
+        if not rows:
+            return logits
+        masks = self._masks[: len(rows)]
+        if self._table is not None:
+            return self._table.apply_(logits, masks, rows)
+        on_device = torch.from_numpy(masks).to(logits.device, non_blocking=True)
+        return apply_token_bitmask_(logits, on_device, self._size, rows)
+
+    def _work(self, tokens: Sequence[int] | None) -> list[int]:
+        began = time.perf_counter()
+        rows = [i for i, matcher in enumerate(self.matchers) if not matcher.is_terminated]
+        if tokens is not None:
+            matchers = [self.matchers[row] for row in rows]
+            taken = accept_token_batch(matchers, [tokens[row] for row in rows], self._threads)
+            if not taken.all():
+                row = rows[int(np.argmin(taken))]
+                raise MatcherStateError(f"row {row}: token {tokens[row]} had been masked")
+            rows = [row for row in rows if not self.matchers[row].is_terminated]
+        matchers = [self.matchers[row] for row in rows]
+        fill = fill_bitmask_batch if self._fold is None else fill_class_bitmask_batch
+        fill(matchers, self._masks, threads=self._threads)
+        self.fill_seconds += time.perf_counter() - began
+        return rows
+
+    def close(self) -> None:
+        """End the thread."""
+        self._executor.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,43 @@
+"""Masks onto logits by torch's own operations: several passes, on any device."""
+
+from __future__ import annotations
+
+import torch
+
+from tokfold.torch.fold import Fold
+
+__all__ = ["apply_classes", "apply_tokens"]
+
+
+def apply_classes(
+    logits: torch.Tensor, masks: torch.Tensor, fold: Fold, rows: torch.Tensor | None
+) -> None:
+    """As the kernel of the same name."""
+    class_of = fold.class_of.to(torch.int64)
+    words = masks[:, class_of.clamp(min=0) >> 5]
+    allowed = (words >> (class_of & 31).to(torch.int32) & 1).bool() & (class_of >= 0)
+    _mask(logits, allowed, rows)
+
+
+def apply_tokens(
+    logits: torch.Tensor, masks: torch.Tensor, vocab_size: int, rows: torch.Tensor | None
+) -> None:
+    """As the kernel of the same name."""
+    bits = torch.arange(32, dtype=torch.int32, device=masks.device)
+    allowed = (masks[:, :, None] >> bits & 1).bool().flatten(1)[:, :vocab_size]
+    _mask(logits, allowed, rows)
+
+
+def _mask(logits: torch.Tensor, allowed: torch.Tensor, rows: torch.Tensor | None) -> None:
+    count, width = logits.shape
+    padding = allowed.new_zeros((len(allowed), width - allowed.shape[1]))
+    masked = ~torch.cat([allowed, padding], dim=1)
+    if rows is not None:
+        # Several masks of one row all count; masks for no row count nowhere.
+        known = (rows >= 0) & (rows < count)
+        places = torch.where(known, rows, count).to(torch.int64)
+        by_row = masked.new_zeros((count + 1, width), dtype=torch.uint8)
+        index = places[:, None].expand(-1, width)
+        by_row.scatter_reduce_(0, index, masked.to(torch.uint8), "amax")
+        masked = by_row[:count].bool()
+    logits.masked_fill_(masked, -torch.inf)

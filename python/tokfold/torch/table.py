@@ -1,0 +1,252 @@
+"""Class masks that recur, kept on the device and known there by number."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tokfold.torch import plain
+from tokfold.torch.fold import Fold
+from tokfold.torch.checks import Backend, check_logits, check_masks, chosen_backend, listed_rows
+from tokfold.torch.logits import apply_class_bitmask_
+
+__all__ = ["MaskTable", "TableCounters"]
+
+RING = 4
+"""Buffers that may be on their way to the device at once."""
+
+
+class TableCounters(NamedTuple):
+    """What a table did."""
+
+    rows: int
+    """Rows that were applied."""
+    hits: int
+    """Rows of which only the number was sent."""
+    bytes_sent: int
+    """Bytes that crossed to the device: masks, numbers, and which row each is for."""
+    masks: int
+    """Masks in the table."""
+    evicted: int
+    """Masks that went to make room."""
+
+
+class MaskTable:
+    """Class masks on a device, each distinct one once.
+
+    A text meets few distinct masks, and meets them again: after some hundred tokens nearly all
+    masks of a step are there, and four bytes a row go to the device instead of a row of words.
+    What was not used for longest goes first. For one thread and one stream at a time.
+
+    Attributes:
+        fold: the classes.
+        capacity: masks at most.
+    """
+
+    def __init__(self, fold: Fold, capacity: int = 4_096, *, max_rows: int = 512) -> None:
+        """Make an empty table.
+
+        Args:
+            fold: the classes, on the device.
+            capacity: masks at most: ``capacity * fold.num_words * 4`` bytes of the device.
+            max_rows: rows of one call at most.
+        """
+        if capacity < 1 or max_rows < 1:
+            raise ValueError(f"capacity and max_rows must be 1 or more, not {capacity}, {max_rows}")
+        self.fold = fold
+        self.capacity = capacity
+        self._max_rows = max_rows
+        device, words = fold.device, fold.num_words
+        self._table = torch.zeros((capacity, words), dtype=torch.int32, device=device)
+        # A buffer holds numbers, rows, places of new masks, and new masks.
+        size = max_rows * (3 + words)
+        self._is_cuda = device.type == "cuda"
+        self._host = [
+            torch.zeros(size, dtype=torch.int32, pin_memory=self._is_cuda) for _ in range(RING)
+        ]
+        self._device = [torch.zeros(size, dtype=torch.int32, device=device) for _ in range(RING)]
+        self._sent: list[Any] = [None] * RING
+        self._turn = 0
+        self._places: OrderedDict[bytes, int] = OrderedDict()
+        self._counts = {"rows": 0, "hits": 0, "bytes_sent": 0, "evicted": 0}
+
+    def apply_(
+        self,
+        logits: torch.Tensor,
+        class_bitmask: npt.NDArray[np.int32],
+        rows: Sequence[int] | None = None,
+        *,
+        backend: Backend = "auto",
+    ) -> torch.Tensor:
+        """As :func:`apply_class_bitmask_`, for masks that are on the CPU.
+
+        Masks that are in the table go as numbers, the others as they are, and into the table; all
+        as they are where a number is no shorter, or the table cannot hold them all at once. Nothing
+        waits for the device but for a buffer that is still on its way from four calls before.
+
+        Args:
+            logits: as there.
+            class_bitmask: int32 on the CPU, shape ``(n, fold.num_words)``, contiguous.
+            rows: the row of the logits that each mask is for; -1 for none.
+            backend: as there.
+
+        Returns:
+            ``logits``.
+
+        Raises:
+            As :func:`apply_class_bitmask_`.
+        """
+        fold = self.fold
+        if isinstance(class_bitmask, torch.Tensor):
+            class_bitmask = class_bitmask.numpy()
+        if fold.device.type == "cpu" and backend in ("auto", "cpu"):
+            # Rows are remembered by the fold.
+            self._counts["rows"] += len(class_bitmask) if class_bitmask.ndim == 2 else 1
+            return apply_class_bitmask_(logits, class_bitmask, fold, rows, backend=backend)
+        check_logits(logits, fold.num_tokens, fold.device)
+        check_masks(class_bitmask, logits.ndim, fold.num_words, torch.device("cpu"))
+        masks = np.atleast_2d(class_bitmask)
+        if len(masks) > self._max_rows:
+            raise ValueError(
+                f"{len(masks)} masks, and the table was made for {self._max_rows} in one call: "
+                "pass a larger max_rows"
+            )
+        chosen = chosen_backend(backend, fold.device)
+        wide = logits.detach()[None] if logits.ndim == 1 else logits.detach()
+        listed_rows(rows, len(masks), len(wide))  # before anything moves
+        numbers, new = self._numbers(masks)
+        self._counts["rows"] += len(masks)
+        sent = self._send(masks, numbers, new, rows)
+        if numbers is None:
+            self._launch(chosen, wide, sent.masks, None, sent.rows)
+            return logits
+        if new:
+            self._table.index_copy_(0, sent.places, sent.masks)
+        self._launch(chosen, wide, self._table, sent.numbers, sent.rows)
+        return logits
+
+    @property
+    def counters(self) -> TableCounters:
+        """What it did so far."""
+        return TableCounters(masks=len(self._places), **self._counts)
+
+    def clear(self) -> None:
+        """Forget all masks."""
+        self._places.clear()
+
+    # ------------------------------------------------------------------ numbers
+
+    def _numbers(
+        self, masks: npt.NDArray[np.int32]
+    ) -> tuple[list[int] | None, list[tuple[int, int]]]:
+        """The number of each mask, and of those that are new their rows and numbers.
+
+        ``None`` where masks are better sent as they are.
+        """
+        if self.fold.num_words <= 1:
+            return None, []
+        keys = [mask.tobytes() for mask in masks]
+        distinct = dict.fromkeys(keys)
+        if len(distinct) > self.capacity:
+            return None, []
+        for key in distinct:
+            if key in self._places:
+                self._places.move_to_end(key)  # nothing of this call goes to make room
+        numbers, new = [], []
+        for row, key in enumerate(keys):
+            number = self._places.get(key)
+            if number is None:
+                number = self._room()
+                self._places[key] = number
+                new.append((row, number))
+            numbers.append(number)
+        self._counts["hits"] += len(keys) - len(new)
+        return numbers, new
+
+    def _room(self) -> int:
+        if len(self._places) < self.capacity:
+            return len(self._places)
+        _, number = self._places.popitem(last=False)
+        self._counts["evicted"] += 1
+        return number
+
+    # ------------------------------------------------------------------ the bus
+
+    def _send(
+        self,
+        masks: npt.NDArray[np.int32],
+        numbers: list[int] | None,
+        new: list[tuple[int, int]],
+        rows: Sequence[int] | None,
+    ) -> _Sent:
+        """One copy of all that the device does not know."""
+        turn, self._turn = self._turn, (self._turn + 1) % RING
+        if self._sent[turn] is not None:
+            self._sent[turn].synchronize()
+        host = self._host[turn].numpy()
+        at = 0
+
+        def put(values: Any) -> slice:  # noqa: ANN401 - numbers in any form
+            nonlocal at
+            flat = np.asarray(values, dtype=np.int32).reshape(-1)
+            place = slice(at, at + len(flat))
+            host[place] = flat
+            at = place.stop
+            return place
+
+        own = put(numbers) if numbers is not None else None
+        for_rows = put(rows) if rows is not None else None
+        places = put([number for _, number in new]) if new else None
+        if numbers is None:
+            words = put(masks)
+        else:
+            words = put(masks[[row for row, _ in new]]) if new else slice(0, 0)
+        device = self._device[turn]
+        device[:at].copy_(self._host[turn][:at], non_blocking=True)
+        if self._is_cuda:
+            event = torch.cuda.Event()
+            event.record()
+            self._sent[turn] = event
+        self._counts["bytes_sent"] += 4 * at
+        return _Sent(
+            None if own is None else device[own],
+            None if for_rows is None else device[for_rows],
+            device[places] if places is not None else device[:0],
+            device[words].view(-1, self.fold.num_words),
+        )
+
+    def _launch(
+        self,
+        backend: Backend,
+        logits: torch.Tensor,
+        masks: torch.Tensor,
+        numbers: torch.Tensor | None,
+        rows: torch.Tensor | None,
+    ) -> None:
+        if backend == "triton":
+            from tokfold.torch import kernels
+
+            if numbers is None:
+                kernels.apply_classes(logits, masks, self.fold, rows)
+            else:
+                kernels.apply_numbered(logits, masks, numbers, self.fold, rows)
+            return
+        chosen = masks if numbers is None else masks[numbers]
+        plain.apply_classes(logits, chosen, self.fold, rows)
+
+    def __repr__(self) -> str:
+        return f"<MaskTable of {len(self._places)} masks, {self.capacity} at most, {self.fold!r}>"
+
+
+class _Sent(NamedTuple):
+    """What was sent, where it is on the device."""
+
+    numbers: torch.Tensor | None
+    rows: torch.Tensor | None
+    places: torch.Tensor
+    masks: torch.Tensor
