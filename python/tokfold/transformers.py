@@ -38,8 +38,12 @@ import torch  # noqa: E402 - after the check that names the extra
 import transformers  # noqa: E402
 
 from tokfold._history import AnyCompiled, AnyMatcher, begin, vocab_size  # noqa: E402
+from tokfold.batch import fill_bitmask_batch  # noqa: E402
 from tokfold.bitmask import allocate_bitmask  # noqa: E402
 from tokfold.errors import MatcherStateError  # noqa: E402
+from tokfold.matcher import Matcher  # noqa: E402
+from tokfold.torch import apply_token_bitmask_, plain  # noqa: E402
+from tokfold.torch.checks import DTYPES  # noqa: E402
 
 __all__ = ["GrammarLogitsProcessor"]
 
@@ -223,21 +227,19 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     def _masked(self, scores: torch.Tensor) -> torch.Tensor:
         bitmask = self._bitmask
         assert bitmask is not None
-        bitmask[:] = -1  # rows that are not open are left as they are
         open_rows = [index for index, row in enumerate(self._rows) if row.is_open]
-        restricted = False
+        if not open_rows:
+            return scores
+        ours = {i: m for i in open_rows if isinstance(m := self._rows[i].matcher, Matcher)}
+        fill_bitmask_batch(list(ours.values()), bitmask, list(ours))
         for index in open_rows:
-            if self._rows[index].matcher.fill_bitmask(bitmask, index):
-                restricted = True
-            else:
+            if index not in ours and not self._rows[index].matcher.fill_bitmask(bitmask, index):
                 bitmask[index] = -1
+        # A model may have fewer columns than the tokenizer has tokens.
         width = min(self._vocab_size, scores.shape[1])
-        if restricted:
-            # One bit for each score goes to the device, and is made a byte there.
-            packed = torch.from_numpy(bitmask.view(np.uint8)).to(scores.device)
-            bits = torch.arange(8, dtype=torch.uint8, device=scores.device)
-            allowed = (packed[:, :, None] >> bits & 1).view(len(packed), -1)[:, :width]
-            scores[:, :width].masked_fill_(allowed == 0, -torch.inf)
-        if open_rows and scores.shape[1] > width:
-            scores[open_rows, width:] = -torch.inf
+        masks = torch.from_numpy(bitmask[open_rows, : -(-width // 32)]).to(scores.device)
+        if scores.dtype in DTYPES and scores.stride(-1) == 1:
+            return apply_token_bitmask_(scores, masks, width, open_rows)
+        rows = torch.tensor(open_rows, device=scores.device)
+        plain.apply_tokens(scores, masks, width, rows)
         return scores

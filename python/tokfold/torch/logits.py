@@ -67,8 +67,8 @@ def apply_class_bitmask_(
     check_logits(logits, fold.num_tokens, fold.device)
     check_masks(class_bitmask, logits.ndim, fold.num_words, fold.device)
     if torch.compiler.is_compiling():
-        listed = None if rows is None else torch.as_tensor(rows, device=fold.device)
-        torch.ops.tokfold.apply_class_bitmask_(logits, class_bitmask, listed, fold._number)
+        as_tensor = None if rows is None else torch.as_tensor(rows, device=fold.device)
+        torch.ops.tokfold.apply_class_bitmask_(logits, class_bitmask, as_tensor, fold._number)
         return logits
     chosen = chosen_backend(backend, fold.device)
     if logits.ndim == 1:
@@ -104,8 +104,8 @@ def apply_token_bitmask_(
 
     Args:
         logits: as there; ``width`` at least ``vocab_size``.
-        bitmask: int32, shape ``(n, ceil(vocab_size / 32))`` or one row, contiguous, on the device of
-            the logits; on the CPU a numpy array will do.
+        bitmask: int32, shape ``(n, ceil(vocab_size / 32))`` or one row, contiguous, on the device
+            of the logits; on the CPU a numpy array will do.
         vocab_size: tokens of the vocabulary. Columns past it become -inf.
         rows: as there.
         backend: as there.

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 
 from tokfold.torch import plain
-from tokfold.torch.fold import Fold
 from tokfold.torch.checks import Backend, check_logits, check_masks, chosen_backend, listed_rows
+from tokfold.torch.fold import Fold
 from tokfold.torch.logits import apply_class_bitmask_
 
 __all__ = ["MaskTable", "TableCounters"]
@@ -209,7 +209,7 @@ class MaskTable:
         device = self._device[turn]
         device[:at].copy_(self._host[turn][:at], non_blocking=True)
         if self._is_cuda:
-            event = torch.cuda.Event()
+            event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             event.record()
             self._sent[turn] = event
         self._counts["bytes_sent"] += 4 * at
