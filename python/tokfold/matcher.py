@@ -206,6 +206,8 @@ class Matcher:
         token_ids: Sequence[int],
         bitmask: npt.NDArray[np.int32],
         parents: Sequence[int] | None = None,
+        *,
+        classes: bool = False,
     ) -> npt.NDArray[np.bool_]:
         """Write the rows of all nodes of a tree of draft tokens; the matcher stays where it is.
 
@@ -217,6 +219,8 @@ class Matcher:
             bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))`` with a row more than nodes.
             parents: the node before each node, which stands before it; -1 for the matcher's place.
                 By default the tokens are a chain.
+            classes: rows of token classes, as :meth:`fill_class_bitmask` writes them, of
+                ``ceil(C / 32)`` words.
 
         Returns:
             bool, shape ``(len(token_ids),)``: whether each token is allowed where it stands.
@@ -229,7 +233,7 @@ class Matcher:
         ids = [self._id(self.compiled, token_id) for token_id in token_ids]
         before = range(-1, len(ids) - 1) if parents is None else parents
         nodes = [min(max(operator.index(node), -1), len(ids)) for node in before]
-        return np.array(self._core.fill_draft(nodes, ids, bitmask), dtype=np.bool_)
+        return np.array(self._core.fill_draft(nodes, ids, bitmask, classes), dtype=np.bool_)
 
     def rollback(self, count: int = 1) -> None:
         """Take back the last steps, over a stop token too. Costs the same for any number.

@@ -454,12 +454,16 @@ impl Matcher {
         parents: Vec<i64>,
         tokens: Vec<u32>,
         bitmask: &Bound<'_, PyAny>,
+        classes: bool,
     ) -> PyResult<Vec<bool>> {
         let matcher = self.own(py)?;
         if parents.len() != tokens.len() {
             return Err(misuse("as many parents as tokens are needed"));
         }
-        let words = matcher.engine().vocabulary().len().div_ceil(32);
+        let words = match classes {
+            true => class_words(py, &matcher)?,
+            false => matcher.engine().vocabulary().len().div_ceil(32),
+        };
         with_rows(bitmask, words, |rows| {
             let (count, needed) = (rows.len() / words, tokens.len() + 1);
             let Some(rows) = rows.get_mut(..needed * words) else {
@@ -469,7 +473,7 @@ impl Matcher {
                 )));
             };
             let matcher = &*matcher;
-            py.detach(|| matcher.fill_draft(&parents, &tokens, rows))
+            py.detach(|| matcher.fill_draft(&parents, &tokens, classes, rows))
                 .map_err(|error| raise(py, &error))
         })
     }

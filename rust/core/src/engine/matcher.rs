@@ -1,17 +1,14 @@
 //! One request's state.
 
 use super::family::{Family, Read, StepId};
-use super::{Engine, Reading, lock};
+use super::{Engine, lock};
 use crate::error::{Error, Result};
-use crate::mask::words;
 use crate::network::{BOTTOM, ClassSet, contains};
 use crate::stacks::{NONE, OverBudget, SetId};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Words of a row that are looked at together.
-const BLOCK: usize = 64;
 /// Bytes read between two looks at the limits: a power of two.
 const CHUNK: usize = 1_024;
 
@@ -51,11 +48,11 @@ pub struct MatcherCounters {
 /// A clone is a fork: it shares all tables and goes its own way.
 #[derive(Clone)]
 pub struct Matcher {
-    engine: Arc<Engine>,
+    pub(super) engine: Arc<Engine>,
     pub(super) family: Arc<Mutex<Family>>,
     pub(super) at: StepId,
-    stops: Arc<StopRule>,
-    cancelled: Arc<AtomicBool>,
+    pub(super) stops: Arc<StopRule>,
+    pub(super) cancelled: Arc<AtomicBool>,
 }
 
 impl Matcher {
@@ -127,200 +124,13 @@ impl Matcher {
             || (self.stops.when_complete && family.stepper.sets.has_rest(step.set))
     }
 
-    fn refuse_ended(&self, family: &Family) -> Result<()> {
+    pub(super) fn refuse_ended(&self, family: &Family) -> Result<()> {
         if self.ended(family) {
             return Err(Error::State(
                 "the text has ended: roll back or reset the matcher to go on".into(),
             ));
         }
         Ok(())
-    }
-
-    /// Writes the row of tokens that may come next and says whether it forbids any.
-    ///
-    /// # Errors
-    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Cancelled`]. The row then means
-    /// nothing.
-    ///
-    /// # Panics
-    /// If the row has not exactly the words of the vocabulary.
-    pub fn fill(&self, row: &mut [i32]) -> Result<bool> {
-        self.fill_reading(&mut None, row)
-    }
-
-    /// [`Self::fill`] for many matchers, which hand on what they read.
-    pub fn fill_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
-        let mut known = None;
-        work.iter_mut().map(|(matcher, row)| matcher.fill_reading(&mut known, row)).collect()
-    }
-
-    fn fill_reading<'m>(&'m self, known: &mut Known<'m>, row: &mut [i32]) -> Result<bool> {
-        assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
-        // Whoever has the family may wait for an answer to be added: nobody waits for the family
-        // while holding on to the answers.
-        let family = match self.family.try_lock() {
-            Ok(family) => family,
-            Err(_) => {
-                *known = None;
-                lock(&self.family)
-            }
-        };
-        self.refuse_ended(&family)?;
-        if self.cancelled.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled);
-        }
-        let set = family.step(self.at).set;
-        let (_, reading) = match known.take() {
-            Some((engine, reading)) if std::ptr::eq(engine, &*self.engine) => {
-                known.insert((engine, reading))
-            }
-            _ => known.insert((&*self.engine, self.engine.reading())),
-        };
-        if reading.mask(&family.stepper.sets, set, row) {
-            return Ok(self.finish_row(&family, set, row));
-        }
-        *known = None;
-        let check = self.clock();
-        check()?;
-        self.engine.mask(&family.stepper.sets, set, &check, row)?;
-        Ok(self.finish_row(&family, set, row))
-    }
-
-    /// Writes the row of token classes that may come next and says whether it forbids any token.
-    ///
-    /// # Errors
-    /// As for [`Self::fill`]; [`Error::State`] too where there are no classes, or a stop token of
-    /// this matcher is no class of its own.
-    ///
-    /// # Panics
-    /// If the row has not exactly [`Engine::class_words`] words.
-    pub fn fill_classes(&self, row: &mut [i32]) -> Result<bool> {
-        let family = lock(&self.family);
-        self.refuse_ended(&family)?;
-        let Some(folded) = self.engine.folded.get() else {
-            return Err(Error::State(
-                "there are no classes: compile with classes=\"now\", or wait for them".into(),
-            ));
-        };
-        assert_eq!(row.len(), folded.words, "words of a row of classes");
-        let is_stop = |id: &u32| folded.stops.iter().any(|stop| stop.0 == *id);
-        if let Some(id) = self.stop_ids().iter().find(|id| !is_stop(id)) {
-            return Err(Error::State(format!(
-                "stop token {id} of this matcher is no class of its own: use masks of tokens"
-            )));
-        }
-        let set = family.step(self.at).set;
-        let check = self.clock();
-        check()?;
-        self.engine.class_mask(folded, &family.stepper.sets, set, &check, row)?;
-        if family.stepper.sets.has_rest(set) {
-            for (_, class) in
-                folded.stops.iter().filter(|stop| self.stop_ids().binary_search(&stop.0).is_ok())
-            {
-                row[*class as usize >> 5] |= 1 << (class & 31);
-            }
-        }
-        let count = folded.count;
-        let rest = (1u32 << (count % 32)) - 1;
-        Ok(folded.has_dead
-            || row[..count / 32].iter().any(|&word| word != -1)
-            || row.get(count / 32).is_some_and(|&word| word as u32 & rest != rest))
-    }
-
-    /// [`Self::fill_classes`] for many matchers.
-    pub fn fill_classes_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
-        work.iter_mut().map(|(matcher, row)| matcher.fill_classes(row)).collect()
-    }
-
-    /// Sets the bits of stop tokens; says whether the row forbids any token.
-    fn finish_row(&self, family: &Family, set: SetId, row: &mut [i32]) -> bool {
-        let size = self.engine.vocabulary.len();
-        let accepting = family.stepper.sets.has_rest(set);
-        for &id in self.stop_ids() {
-            let bit = 1 << (id & 31);
-            if accepting {
-                row[id as usize >> 5] |= bit;
-            } else {
-                row[id as usize >> 5] &= !bit;
-            }
-        }
-        let full = size / 32;
-        let rest = (1u32 << (size % 32)) - 1;
-        // In blocks that a processor takes at once: in free text the whole row is looked at.
-        let mut blocks = row[..full].chunks(BLOCK);
-        blocks.any(|block| block.iter().fold(-1, |all, word| all & word) != -1)
-            || row.get(full).is_some_and(|&word| word as u32 & rest != rest)
-    }
-
-    /// Writes the rows of all nodes of a tree of draft tokens: the first for the state as it is, then
-    /// one for each node, of what may follow it. Says of each node whether its token is allowed; the
-    /// row of one that is not, or that ends the text, is empty. The state stays as it is.
-    ///
-    /// `parents[i]` is the node before node `i`, less than `i`, or negative for the state itself.
-    ///
-    /// # Errors
-    /// Those of [`Self::fill`], and [`Error::State`] for a parent that is no node before,
-    /// [`Error::Vocabulary`] for an id that is none. The rows then mean nothing.
-    ///
-    /// # Panics
-    /// If there are not exactly the rows of the tree.
-    pub fn fill_draft(
-        &self,
-        parents: &[i64],
-        tokens: &[u32],
-        rows: &mut [i32],
-    ) -> Result<Vec<bool>> {
-        let size = self.engine.vocabulary.len();
-        assert_eq!(rows.len(), words(size) * (tokens.len() + 1), "words of the rows");
-        assert_eq!(parents.len(), tokens.len(), "a parent for each node");
-        let mut family = lock(&self.family);
-        self.refuse_ended(&family)?;
-        // Where the text goes on after each node, if it does.
-        let mut sets: Vec<Option<SetId>> = vec![Some(family.step(self.at).set)];
-        let mut allowed = Vec::with_capacity(tokens.len());
-        for (node, (&parent, &token)) in parents.iter().zip(tokens).enumerate() {
-            let parent = match usize::try_from(parent) {
-                Err(_) => 0,
-                Ok(parent) if parent < node => parent + 1,
-                Ok(parent) => {
-                    return Err(Error::State(format!(
-                        "node {node} of the draft follows node {parent}, which does not stand before it"
-                    )));
-                }
-            };
-            if token as usize >= size {
-                return Err(Error::Vocabulary(format!(
-                    "token {token} is outside the vocabulary of {size} tokens"
-                )));
-            }
-            let (set, is_allowed) = match sets[parent] {
-                None => (None, false),
-                Some(before) if self.stop_ids().binary_search(&token).is_ok() => {
-                    (None, family.stepper.sets.has_rest(before))
-                }
-                Some(before) => {
-                    let set = self.advance_token(&mut family, before, token)?;
-                    let ends = self.stops.when_complete && family.stepper.sets.has_rest(set);
-                    ((set != NONE && !ends).then_some(set), set != NONE)
-                }
-            };
-            sets.push(set);
-            allowed.push(is_allowed);
-        }
-        let check = self.clock();
-        for (set, row) in sets.into_iter().zip(rows.chunks_exact_mut(words(size))) {
-            match set {
-                None => row.fill(0),
-                Some(set) => {
-                    check()?;
-                    if !self.engine.reading().mask(&family.stepper.sets, set, row) {
-                        self.engine.mask(&family.stepper.sets, set, &check, row)?;
-                    }
-                    self.finish_row(&family, set, row);
-                }
-            }
-        }
-        Ok(allowed)
     }
 
     /// Accepts tokens as long as they are allowed; returns how many.
@@ -418,7 +228,7 @@ impl Matcher {
     }
 
     /// Says when a call that begins now is to end.
-    fn clock(&self) -> impl Fn() -> Result<()> + '_ {
+    pub(super) fn clock(&self) -> impl Fn() -> Result<()> + '_ {
         let limit = self.engine.limits.max_call_milliseconds;
         let end = Instant::now().checked_add(Duration::from_millis(limit));
         move || {
@@ -450,7 +260,12 @@ impl Matcher {
     }
 
     /// The set after a token, by its bytes or whole, or `NONE`.
-    fn advance_token(&self, family: &mut Family, before: SetId, id: u32) -> Result<SetId> {
+    pub(super) fn advance_token(
+        &self,
+        family: &mut Family,
+        before: SetId,
+        id: u32,
+    ) -> Result<SetId> {
         let vocabulary = &self.engine.vocabulary;
         let mut set = NONE;
         if vocabulary.is_textual(id) {
@@ -626,9 +441,6 @@ impl Matcher {
         }
     }
 }
-
-/// What is there of the engine that was asked last.
-type Known<'m> = Option<(&'m Engine, Reading<'m>)>;
 
 /// What is read as one step.
 #[derive(Clone, Copy)]

@@ -11,6 +11,7 @@
 
 mod descent;
 mod family;
+mod fill;
 mod hot;
 mod limits;
 mod matcher;

@@ -1,0 +1,87 @@
+"""tokfold as a backend of vLLM's structured outputs: ``TOKFOLD_VLLM=1 vllm serve ...``.
+
+vLLM has no registry of backends. It calls :func:`plugin` in each of its processes where tokfold is
+installed (entry point ``vllm.general_plugins``), and that does nothing unless the environment has
+``TOKFOLD_VLLM=1``. With it, or after :func:`install`, requests whose backend vLLM chooses itself
+(``backend="auto"``, its default) go to tokfold; who names a backend gets that one. In a process of
+your own::
+
+    import tokfold.vllm
+
+    tokfold.vllm.install(cache_dir="/var/cache/tokfold")
+    model = vllm.LLM("path/to/model")
+
+Two methods of vLLM are wrapped, and both call what they wrap: ``SamplingParams.verify`` for the
+check of a request, ``StructuredOutputManager.grammar_init`` for the choice of the backend. See
+``docs/serving.md``. Made for vLLM 0.33.
+"""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+
+from tokfold._extras import require
+from tokfold._serving import Settings
+from tokfold.engine import ClassesMode
+from tokfold.limits import Limits
+
+__all__ = ["NAME", "VARIABLE", "install", "plugin", "uninstall"]
+
+NAME = "tokfold"
+"""The name of the backend in vLLM's records."""
+
+VARIABLE = "TOKFOLD_VLLM"
+"""The variable of the environment that turns the plugin on."""
+
+
+def plugin() -> None:
+    """What vLLM calls in each process: :func:`install` if the environment asks for it."""
+    if os.environ.get(VARIABLE, "").strip().lower() in ("1", "true", "yes", "on"):
+        install()
+
+
+def install(
+    *,
+    cache_dir: str | PathLike[str] | None = None,
+    classes: ClassesMode | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Let vLLM choose tokfold; once more does nothing.
+
+    Writes ``TOKFOLD_VLLM=1`` into the environment, for the processes that vLLM starts: its engine
+    is one of them, and installs by the entry point.
+
+    Args:
+        cache_dir: a folder that outlives the server and that engines share:
+            ``TOKFOLD_CACHE_DIR``. By default none.
+        classes: ``"auto"`` (the default), ``"now"`` or ``"never"``, as for
+            :func:`tokfold.compile`: ``TOKFOLD_CLASSES``.
+        limits: bounds for each request: ``TOKFOLD_LIMITS``, a JSON object.
+
+    Raises:
+        MissingExtraError: vLLM is not installed.
+        RuntimeError: this vLLM is made otherwise than tokfold knows it; nothing has changed.
+        ValueError: a variable of the environment cannot be read, or ``VLLM_PLUGINS`` keeps tokfold
+            out of the engine.
+    """
+    require("vllm.v1.structured_output", "vllm", "tokfold.vllm.install")
+    allowed = os.environ.get("VLLM_PLUGINS")
+    if allowed is not None and NAME not in allowed.split(","):
+        raise ValueError(
+            f"VLLM_PLUGINS is {allowed!r}, so that vLLM's engine will not load tokfold: "
+            f"add {NAME} to it"
+        )
+    Settings.publish(cache_dir, classes, limits)
+    from tokfold.vllm.hooks import wrap
+
+    wrap()
+    os.environ[VARIABLE] = "1"
+
+
+def uninstall() -> None:
+    """Take :func:`install` back in this process; engines that use tokfold go on with it."""
+    from tokfold.vllm.hooks import unwrap
+
+    unwrap()
+    os.environ.pop(VARIABLE, None)

@@ -1,0 +1,241 @@
+"""The classes that vLLM's engine calls; imported when the first request is there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import torch
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+from vllm.v1.structured_output.utils import grammar_is_likely_lark
+
+from tokfold._serving import (
+    Conversation,
+    Settings,
+    any_tag,
+    checked,
+    choices,
+    grammars_of,
+    logger,
+    vocabulary_of,
+)
+from tokfold.engine import CompiledGrammar
+from tokfold.errors import UnsupportedGrammarError
+from tokfold.grammar import Grammar
+
+if TYPE_CHECKING:
+    from tokfold._serving import Grammars
+
+__all__ = ["TokfoldBackend", "TokfoldGrammar", "check_request"]
+
+_ANY_OBJECT = '{"type": "object"}'
+
+
+class TokfoldGrammar(StructuredOutputGrammar):
+    """One request."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Read tokens, all or none; those after the end of the text are ignored.
+
+        Returns:
+            False where one cannot follow, which makes vLLM end the request with an error; nothing
+            has changed.
+        """
+        if self.conversation.accept(tokens):
+            return True
+        why = self.conversation.failure or "the grammar does not allow them here"
+        logger.error("request %s: tokens %s are not accepted: %s", request_id, tokens, why)
+        return False
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        """The longest prefix of some tokens that could be read; nothing changes."""
+        return tokens[: self.conversation.valid_prefix(tokens)]
+
+    def rollback(self, num_tokens: int) -> None:
+        """Take back the last tokens, over the end of the text too."""
+        self.conversation.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        """Write the row of the next token.
+
+        Args:
+            bitmask: int32, shape ``(rows, words)``, on the CPU.
+            batch_index: the row.
+        """
+        self.conversation.fill(bitmask.numpy(), batch_index)
+
+    def is_terminated(self) -> bool:
+        """Whether a stop token has been read."""
+        return self.conversation.is_terminated
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.conversation.reset()
+
+
+class TokfoldBackend(StructuredOutputBackend):
+    """Compiles the grammars of an engine's requests.
+
+    Args:
+        vllm_config: vLLM's.
+        tokenizer: the tokenizer of the model.
+        vocab_size: number of ids that the model puts out.
+
+    Raises:
+        VocabularyError: the tokens of this tokenizer have no bytes of their own.
+        ValueError: a variable of the environment cannot be read.
+    """
+
+    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:  # noqa: ANN401
+        super().__init__(vllm_config, tokenizer, vocab_size)
+        vocabulary = vocabulary_of(tokenizer, vocab_size)
+        self.grammars: Grammars | None = grammars_of(vocabulary, Settings.from_environment())
+        config = getattr(vllm_config, "structured_outputs_config", None)
+        self._json: dict[str, Any] = {}
+        if getattr(config, "disable_any_whitespace", False):
+            self._json = {"any_whitespace": False, "separators": (",", ":")}
+
+    def compile_grammar(
+        self,
+        request_type: StructuredOutputOptions,
+        grammar_spec: str,
+        stop_token_ids: set[int] | None = None,
+    ) -> StructuredOutputGrammar:
+        """Compile what a request asks for.
+
+        Args:
+            request_type: what ``grammar_spec`` is.
+            grammar_spec: a JSON schema, nothing for a JSON object, a pattern, grammar text (Lark's
+                too), a JSON list of choices, or a structural tag.
+            stop_token_ids: the ends of text of the request; none: the tokenizer's.
+
+        Raises:
+            ValueError: the grammar cannot be used, which makes vLLM refuse this request alone;
+                many of tokfold's errors are ValueErrors, and the others are its cause.
+        """
+        grammars = self.grammars
+        if grammars is None:
+            raise ValueError("the backend has been destroyed")
+        try:
+            compiled = grammars.made(lambda: self._compiled(grammars, request_type, grammar_spec))
+        except ValueError:
+            raise
+        except Exception as error:  # whatever a stranger sends, the engine goes on
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+        stops = compiled.vocabulary.stop_token_ids
+        return TokfoldGrammar(Conversation(compiled, stop_token_ids, stops))
+
+    def _compiled(
+        self, grammars: Grammars, request_type: StructuredOutputOptions, spec: str
+    ) -> CompiledGrammar:
+        text = grammars.text
+        options = StructuredOutputOptions
+        if request_type == options.JSON:
+            _checked_schema(spec)
+            return text.compile_json_schema(spec, **self._json)
+        if request_type == options.JSON_OBJECT:
+            return text.compile_json_schema(_ANY_OBJECT, **self._json)
+        if request_type == options.REGEX:
+            return text.compile_regex(checked(spec, "regex"))
+        if request_type == options.CHOICE:
+            return text.compile_grammar(choices(json.loads(spec)))
+        if request_type == options.GRAMMAR:
+            checked(spec, "grammar")
+            # In Lark's grammars tokens have names, special ones too.
+            lark = grammar_is_likely_lark(spec)
+            return grammars.tags.compile_lark(spec) if lark else text.compile_grammar(spec)
+        if request_type == options.STRUCTURAL_TAG:
+            return grammars.tags.compile_structural_tag(any_tag(spec))
+        raise ValueError(f"tokfold does not know requests of type {request_type}")
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        """Rows in which all is allowed: int32, ``(max_num_seqs, ceil(vocab_size / 32))``."""
+        return torch.full(
+            (max_num_seqs, -(-self.vocab_size // 32)),
+            -1,
+            dtype=torch.int32,
+            pin_memory=torch.cuda.is_available(),
+        )
+
+    def destroy(self) -> None:
+        """Save what masks remember, and let all go."""
+        if self.grammars is not None:
+            self.grammars.save()
+            self.grammars = None
+
+
+# -- in the frontend -----------------------------------------------------------------------------
+
+
+def check_request(params: Any) -> None:  # noqa: ANN401 - StructuredOutputsParams
+    """Read what a request asks for, without a vocabulary.
+
+    Raises:
+        VLLMValidationError: it cannot be used; vLLM answers with status 400.
+    """
+    try:
+        _read(params)
+    except Exception as error:
+        raise _validation_error()(f"Invalid structured outputs: {error}") from error
+
+
+def _read(params: Any) -> None:  # noqa: ANN401
+    limits = Settings.from_environment().limits
+    if params.json is not None:
+        text = params.json if isinstance(params.json, str) else json.dumps(params.json)
+        _checked_schema(text)
+        Grammar.from_json_schema(text)
+    elif params.json_object is not None:
+        if not params.json_object:
+            raise ValueError("json_object must be true; leave it out for none")
+    elif params.regex is not None:
+        Grammar.from_regex(checked(params.regex, "regex"))
+    elif params.choice is not None:
+        texts = json.loads(params.choice) if isinstance(params.choice, str) else params.choice
+        Grammar.from_ebnf(choices(list(texts)), limits=limits)
+    elif params.grammar is not None:
+        checked(params.grammar, "grammar")
+        if grammar_is_likely_lark(params.grammar):
+            Grammar.from_lark(params.grammar)
+        else:
+            Grammar.from_ebnf(params.grammar, limits=limits)
+    elif params.structural_tag is not None:
+        # Only the engine has the vocabulary that names of tokens are looked up in.
+        any_tag(params.structural_tag)
+    else:
+        raise ValueError("nothing is asked for")
+
+
+def _checked_schema(text: str) -> None:
+    """Refuse a schema of which XGrammar's converter would ignore a part, as vLLM says."""
+    schema = json.loads(checked(text, "JSON schema", is_json=True))
+    try:
+        from vllm.v1.structured_output.backend_xgrammar import (
+            has_xgrammar_unsupported_json_features as ignores,
+        )
+    except ImportError:
+        return
+    if isinstance(schema, dict) and ignores(schema):
+        raise UnsupportedGrammarError(
+            "the JSON schema has a constraint that cannot be kept, and would be ignored (such as "
+            "multipleOf, uniqueItems, contains, or several in allOf); leave it out",
+            "JSON schema",
+            1,
+            1,
+        )
+
+
+def _validation_error() -> type[Exception]:
+    try:
+        from vllm.exceptions import VLLMValidationError
+    except ImportError:
+        return ValueError
+    error: type[Exception] = VLLMValidationError
+    return error

@@ -1,0 +1,221 @@
+//! Masks of a matcher: of its state, of many matchers, of a draft's nodes; over tokens or classes.
+
+use super::family::Family;
+use super::{Engine, Matcher, Reading, lock};
+use crate::error::{Error, Result};
+use crate::mask::words;
+use crate::stacks::{NONE, SetId};
+use std::sync::atomic::Ordering;
+
+/// Words of a row that are looked at together.
+const BLOCK: usize = 64;
+
+/// What is there of the engine that was asked last.
+type Known<'m> = Option<(&'m Engine, Reading<'m>)>;
+
+impl Matcher {
+    /// Writes the row of tokens that may come next and says whether it forbids any.
+    ///
+    /// # Errors
+    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Cancelled`]. The row then means
+    /// nothing.
+    ///
+    /// # Panics
+    /// If the row has not exactly the words of the vocabulary.
+    pub fn fill(&self, row: &mut [i32]) -> Result<bool> {
+        self.fill_reading(&mut None, row)
+    }
+
+    /// [`Self::fill`] for many matchers, which hand on what they read.
+    pub fn fill_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
+        let mut known = None;
+        work.iter_mut().map(|(matcher, row)| matcher.fill_reading(&mut known, row)).collect()
+    }
+
+    fn fill_reading<'m>(&'m self, known: &mut Known<'m>, row: &mut [i32]) -> Result<bool> {
+        assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
+        // Whoever has the family may wait for an answer to be added: nobody waits for the family
+        // while holding on to the answers.
+        let family = match self.family.try_lock() {
+            Ok(family) => family,
+            Err(_) => {
+                *known = None;
+                lock(&self.family)
+            }
+        };
+        self.refuse_ended(&family)?;
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let set = family.step(self.at).set;
+        let (_, reading) = match known.take() {
+            Some((engine, reading)) if std::ptr::eq(engine, &*self.engine) => {
+                known.insert((engine, reading))
+            }
+            _ => known.insert((&*self.engine, self.engine.reading())),
+        };
+        if reading.mask(&family.stepper.sets, set, row) {
+            return Ok(self.finish_row(&family, set, row));
+        }
+        *known = None;
+        let check = self.clock();
+        check()?;
+        self.engine.mask(&family.stepper.sets, set, &check, row)?;
+        Ok(self.finish_row(&family, set, row))
+    }
+
+    /// Writes the row of token classes that may come next and says whether it forbids any token.
+    ///
+    /// # Errors
+    /// As for [`Self::fill`]; [`Error::State`] too where there are no classes, or a stop token of
+    /// this matcher is no class of its own.
+    ///
+    /// # Panics
+    /// If the row has not exactly [`Engine::class_words`] words.
+    pub fn fill_classes(&self, row: &mut [i32]) -> Result<bool> {
+        let family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        let set = family.step(self.at).set;
+        self.fill_classes_at(&family, set, &self.clock(), row)
+    }
+
+    /// [`Self::fill_classes`] for many matchers.
+    pub fn fill_classes_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
+        work.iter_mut().map(|(matcher, row)| matcher.fill_classes(row)).collect()
+    }
+
+    fn fill_classes_at(
+        &self,
+        family: &Family,
+        set: SetId,
+        check: &dyn Fn() -> Result<()>,
+        row: &mut [i32],
+    ) -> Result<bool> {
+        let Some(folded) = self.engine.folded.get() else {
+            return Err(Error::State(
+                "there are no classes: compile with classes=\"now\", or wait for them".into(),
+            ));
+        };
+        assert_eq!(row.len(), folded.words, "words of a row of classes");
+        check()?;
+        let is_stop = |id: &u32| folded.stops.iter().any(|stop| stop.0 == *id);
+        if let Some(id) = self.stop_ids().iter().find(|id| !is_stop(id)) {
+            return Err(Error::State(format!(
+                "stop token {id} of this matcher is no class of its own: use masks of tokens"
+            )));
+        }
+        self.engine.class_mask(folded, &family.stepper.sets, set, check, row)?;
+        if family.stepper.sets.has_rest(set) {
+            let own = |stop: &&(u32, u32)| self.stop_ids().binary_search(&stop.0).is_ok();
+            for (_, class) in folded.stops.iter().filter(own) {
+                row[*class as usize >> 5] |= 1 << (class & 31);
+            }
+        }
+        Ok(folded.has_dead || forbids_any(row, folded.count))
+    }
+
+    /// Sets the bits of stop tokens; says whether the row forbids any token.
+    fn finish_row(&self, family: &Family, set: SetId, row: &mut [i32]) -> bool {
+        let size = self.engine.vocabulary.len();
+        let accepting = family.stepper.sets.has_rest(set);
+        for &id in self.stop_ids() {
+            let bit = 1 << (id & 31);
+            if accepting {
+                row[id as usize >> 5] |= bit;
+            } else {
+                row[id as usize >> 5] &= !bit;
+            }
+        }
+        forbids_any(row, size)
+    }
+
+    /// Writes the rows of all nodes of a tree of draft tokens: the first for the state as it is, then
+    /// one for each node, of what may follow it. Says of each node whether its token is allowed; the
+    /// row of one that is not, or that ends the text, is empty. The state stays as it is.
+    ///
+    /// `parents[i]` is the node before node `i`, less than `i`, or negative for the state itself. Rows
+    /// are of tokens, or of `classes`.
+    ///
+    /// # Errors
+    /// Those of [`Self::fill`] and [`Self::fill_classes`], and [`Error::State`] for a parent that is no node before,
+    /// [`Error::Vocabulary`] for an id that is none. The rows then mean nothing.
+    ///
+    /// # Panics
+    /// If there are not exactly the rows of the tree.
+    pub fn fill_draft(
+        &self,
+        parents: &[i64],
+        tokens: &[u32],
+        classes: bool,
+        rows: &mut [i32],
+    ) -> Result<Vec<bool>> {
+        let size = self.engine.vocabulary.len();
+        let width = match classes {
+            true => self.engine.class_words().unwrap_or(0),
+            false => words(size),
+        };
+        assert_eq!(rows.len(), width * (tokens.len() + 1), "words of the rows");
+        assert_eq!(parents.len(), tokens.len(), "a parent for each node");
+        let mut family = lock(&self.family);
+        self.refuse_ended(&family)?;
+        // Where the text goes on after each node, if it does.
+        let mut sets: Vec<Option<SetId>> = vec![Some(family.step(self.at).set)];
+        let mut allowed = Vec::with_capacity(tokens.len());
+        for (node, (&parent, &token)) in parents.iter().zip(tokens).enumerate() {
+            let parent = match usize::try_from(parent) {
+                Err(_) => 0,
+                Ok(parent) if parent < node => parent + 1,
+                Ok(parent) => {
+                    return Err(Error::State(format!(
+                        "node {node} of the draft follows node {parent}, which does not stand before it"
+                    )));
+                }
+            };
+            if token as usize >= size {
+                return Err(Error::Vocabulary(format!(
+                    "token {token} is outside the vocabulary of {size} tokens"
+                )));
+            }
+            let (set, is_allowed) = match sets[parent] {
+                None => (None, false),
+                Some(before) if self.stop_ids().binary_search(&token).is_ok() => {
+                    (None, family.stepper.sets.has_rest(before))
+                }
+                Some(before) => {
+                    let set = self.advance_token(&mut family, before, token)?;
+                    let ends = self.stops.when_complete && family.stepper.sets.has_rest(set);
+                    ((set != NONE && !ends).then_some(set), set != NONE)
+                }
+            };
+            sets.push(set);
+            allowed.push(is_allowed);
+        }
+        let check = self.clock();
+        for (set, row) in sets.into_iter().zip(rows.chunks_exact_mut(width.max(1))) {
+            match set {
+                None => row.fill(0),
+                Some(set) if classes => {
+                    self.fill_classes_at(&family, set, &check, row)?;
+                }
+                Some(set) => {
+                    check()?;
+                    if !self.engine.reading().mask(&family.stepper.sets, set, row) {
+                        self.engine.mask(&family.stepper.sets, set, &check, row)?;
+                    }
+                    self.finish_row(&family, set, row);
+                }
+            }
+        }
+        Ok(allowed)
+    }
+}
+
+/// Whether any of so many bits is 0.
+fn forbids_any(row: &[i32], count: usize) -> bool {
+    let full = count / 32;
+    let rest = (1u32 << (count % 32)) - 1;
+    // In blocks that a processor takes at once: in free text the whole row is looked at.
+    let mut blocks = row[..full].chunks(BLOCK);
+    blocks.any(|block| block.iter().fold(-1, |all, word| all & word) != -1)
+        || row.get(full).is_some_and(|&word| word as u32 & rest != rest)
+}
