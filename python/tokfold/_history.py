@@ -19,7 +19,7 @@ from tokfold.matcher import Matcher
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
 
-__all__ = ["AnyCompiled", "AnyMatcher", "Sequence", "begin", "vocab_size"]
+__all__ = ["AnyCompiled", "AnyMatcher", "Sequence", "begin", "stop_token_ids", "vocab_size"]
 
 AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar"
 
@@ -83,6 +83,13 @@ def vocab_size(compiled: AnyCompiled) -> int:
             f"not {type(compiled).__module__}.{type(compiled).__qualname__}"
         )
     return int(compiled.tokenizer_info.vocab_size)
+
+
+def stop_token_ids(compiled: AnyCompiled) -> tuple[int, ...]:
+    """The tokens that end a text."""
+    if isinstance(compiled, CompiledGrammar):
+        return compiled.vocabulary.stop_token_ids
+    return tuple(compiled.tokenizer_info.stop_token_ids)
 
 
 class Sequence:

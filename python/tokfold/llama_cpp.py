@@ -5,7 +5,11 @@
     llm = llama_cpp.Llama("model.gguf")
     compiled = tokfold.compile(grammar, vocabulary(llm))
     processor = GrammarLogitsProcessor(compiled)
-    llm.create_completion(prompt, logits_processor=llama_cpp.LogitsProcessorList([processor]))
+    llm.create_completion(
+        prompt,
+        logits_processor=llama_cpp.LogitsProcessorList([processor]),
+        stopping_criteria=llama_cpp.StoppingCriteriaList([processor.should_stop]),
+    )
 
 It takes grammars compiled for tokfold's own engine and those of :mod:`tokfold.xgrammar`; XGrammar
 is needed for the latter only. The processor itself needs numpy alone.
@@ -24,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold._extras import require
-from tokfold._history import AnyCompiled, Sequence
+from tokfold._history import AnyCompiled, Sequence, stop_token_ids
 from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 
@@ -39,14 +43,18 @@ class GrammarLogitsProcessor:
 
     A processor may be used for one generation after another: tokens that do not go on from those
     of the last call are a new prompt. Where they do, as with the next turn of a conversation, call
-    :meth:`reset` before it; what can be told from a generation that goes on raises.
+    :meth:`reset` before it: otherwise that raises.
+
+    ``llama-cpp-python`` drops what a processor raises. Then this one allows nothing but the stop
+    tokens, and keeps the error for :meth:`should_stop`, which goes with the processor, and for
+    :meth:`check`.
 
     After a stop token scores are left as they are. Columns past the vocabulary of the grammar are
     masked.
 
-    Two things of ``llama-cpp-python`` do not go with any processor. A ``draft_model``: processors
-    are told drafts as if they had been generated, which raises here. ``logit_bias``: it takes the
-    place of the processors, of which none is called.
+    Two options of ``llama-cpp-python`` do not go with any processor. With a ``draft_model``
+    processors are told drafts as if they had been generated, which raises here. With ``logit_bias``
+    no processor is called.
 
     Args:
         compiled_grammar: of either engine.
@@ -57,10 +65,13 @@ class GrammarLogitsProcessor:
 
     def __init__(self, compiled_grammar: AnyCompiled) -> None:
         self._sequence = Sequence(compiled_grammar)
+        self._stops = stop_token_ids(compiled_grammar)
+        self._error: BaseException | None = None
 
     def reset(self) -> None:
-        """Take the next call for the first of a generation."""
+        """Take the next call for the first of a generation, and forget an error."""
         self._sequence.reset()
+        self._error = None
 
     def __call__(
         self, input_ids: npt.NDArray[np.intc], scores: npt.NDArray[np.single]
@@ -81,6 +92,39 @@ class GrammarLogitsProcessor:
         """
         if scores.ndim != 1:
             raise ValueError(f"scores must have the shape (width,), not {scores.shape}")
+        self._error = None
+        try:
+            allowed = self._allowed(input_ids, len(scores))
+        except BaseException as error:
+            self._error = error
+            allowed = np.isin(np.arange(len(scores)), self._stops)
+            scores[~allowed] = -np.inf
+            raise
+        if allowed is not None:
+            scores[~allowed] = -np.inf
+        return scores
+
+    def should_stop(self, input_ids: npt.NDArray[np.intc], logits: npt.NDArray[np.single]) -> bool:
+        """An item of a ``StoppingCriteriaList``: whether a stop token was generated.
+
+        Raises:
+            As the call before, whose error was dropped.
+        """
+        del input_ids, logits  # those of the last call
+        self.check()
+        return self._sequence.has_ended
+
+    def check(self) -> None:
+        """Raise what the last call raised; for ``create_chat_completion``, which has no criteria.
+
+        Raises:
+            As the call.
+        """
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _allowed(self, input_ids: npt.NDArray[np.intc], width: int) -> npt.NDArray[np.bool_] | None:
         if self._sequence.jumps(input_ids):
             raise MatcherStateError(
                 "several tokens came at once: of a draft model, with which llama-cpp-python does "
@@ -88,19 +132,7 @@ class GrammarLogitsProcessor:
                 "last text. Leave out draft_model; call reset() before such a prompt."
             )
         self._sequence.follow(input_ids)
-        allowed = self._sequence.allowed(len(scores))
-        if allowed is not None:
-            scores[~allowed] = -np.inf
-        return scores
-
-    def has_ended(self, input_ids: npt.NDArray[np.intc], logits: npt.NDArray[np.single]) -> bool:
-        """Whether a stop token was generated: an item of a ``StoppingCriteriaList``.
-
-        Only needed where the grammar's vocabulary has stop tokens that the model's file does not
-        call ends of generation, or for a loop over ``Llama.generate``, which has no end.
-        """
-        del input_ids, logits  # what the last call saw is what these are
-        return self._sequence.has_ended
+        return self._sequence.allowed(width)
 
 
 def vocabulary(llm: llama_cpp.Llama) -> Vocabulary:

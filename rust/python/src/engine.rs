@@ -79,7 +79,7 @@ impl Engine {
         let network = py.detach(|| {
             let mut go_on = || deadline.is_ahead() && reporter.report(0, 1);
             let tokens = &vocabulary.inner;
-            let over_ids = grammar.inner.with_tokens(&tokens.whole_ranges(), tokens.len())?;
+            let over_ids = grammar.inner.with_tokens(|| tokens.whole_ranges(), tokens.len())?;
             let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
             let work = Work::new(&options.limits, &mut go_on);
             Network::make(grammar, &options, &work)

@@ -117,7 +117,7 @@ pub fn compile(
     let began = Instant::now();
     let total = vocabulary.order().len();
     let mut go_on = || report(Progress { done: 0, total });
-    let over_ids = grammar.with_tokens(&vocabulary.whole_ranges(), vocabulary.len())?;
+    let over_ids = grammar.with_tokens(|| vocabulary.whole_ranges(), vocabulary.len())?;
     let grammar = over_ids.as_ref().unwrap_or(grammar);
     let work = Work::new(&options.limits, &mut go_on);
     let network = Network::make(

@@ -13,11 +13,15 @@ type Ids = Box<[(u32, u32)]>;
 
 impl Grammar {
     /// The grammar with sets of ids in place of what takes tokens whole, over a vocabulary of `size`
-    /// ids of which `ranges` can be taken so; `None` where nothing does.
+    /// ids of which `ranges` says those that can be taken so; `None` where nothing does.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where a token is named that cannot be taken, or excluded that is none.
-    pub fn with_tokens(&self, ranges: &[(u32, u32)], size: usize) -> Result<Option<Grammar>> {
+    pub fn with_tokens(
+        &self,
+        ranges: impl FnOnce() -> Vec<(u32, u32)>,
+        size: usize,
+    ) -> Result<Option<Grammar>> {
         let takes_tokens = |id: &ExprId| match self.expr(*id) {
             Expr::Macro(call) => is_of_tokens(call),
             _ => false,
@@ -27,9 +31,10 @@ impl Grammar {
         if reached.is_empty() {
             return Ok(None);
         }
+        let ranges = ranges();
         let replaced = self.with_replaced(|builder, id, call| {
             let is_reached = reached.contains(&id);
-            is_reached.then(|| add(builder, call, (ranges, size), self.position(id))).transpose()
+            is_reached.then(|| add(builder, call, (&ranges, size), self.position(id))).transpose()
         })?;
         Ok(Some(replaced))
     }
@@ -178,7 +183,7 @@ mod tests {
 
     fn replaced(text: &str) -> Result<Option<Grammar>> {
         let grammar = syntax::parse(text, "root", &Limits::default()).expect("it is a grammar");
-        grammar.with_tokens(&[(0, 4), (6, 9)], 11)
+        grammar.with_tokens(|| vec![(0, 4), (6, 9)], 11)
     }
 
     fn tokens(text: &str) -> Vec<Ids> {
