@@ -9,6 +9,8 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PYTEST_ARGS ?=
 # Options for the benchmarks: make bench BENCH_ARGS="--tokenizer path/to/model"
 BENCH_ARGS ?=
+# Options of make test-serving: the servers, each installed with all it needs into $(VENV)-NAME.
+SERVERS ?= vllm==0.33.0 sglang==0.5.23
 # How many random cases the tests try: `long` is 40 times `fast`.
 export TOKFOLD_HYPOTHESIS ?= fast
 
@@ -35,7 +37,7 @@ HAS_TESTS := $(STAMPS)/tests
 HAS_EXTENSION := $(STAMPS)/extension
 HAS_WHEEL := $(STAMPS)/wheel
 
-.PHONY: help demo test bench wheel sdist clean
+.PHONY: help demo test test-serving bench wheel sdist clean
 .PHONY: test-rust test-python lint-rust lint-python types stub format
 .DEFAULT_GOAL := help
 
@@ -44,6 +46,7 @@ help:
 	@echo
 	@echo '  make demo         build, install and run a demonstration: a few minutes the first time'
 	@echo '  make test         everything that is checked: lints, types, Rust and Python tests'
+	@echo '  make test-serving the tests of the servers, against vLLM and SGLang: some 10 GB; SERVERS='
 	@echo '  make bench        the benchmark table of the README; BENCH_ARGS="--tokenizer PATH"'
 	@echo '  make wheel        a wheel for this machine, in dist/'
 	@echo '  make sdist        a source distribution, in dist/'
@@ -87,6 +90,18 @@ stub: $(HAS_TESTS) $(HAS_EXTENSION)
 test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
 	TOKFOLD_WHEEL_DIR=$(abspath dist) $(PY) -m pytest --timeout 900 --durations 10 -ra $(PYTEST_ARGS)
 
+# Their requirements exclude each other, so each has an environment of its own.
+test-serving: $(HAS_WHEEL)
+	@for server in $(SERVERS); do \
+		name=$${server%%[=<>]*}; python=$(VENV)-$$name/bin/python; \
+		test -x $$python || $(PYTHON) -m venv $(VENV)-$$name || exit 1; \
+		$$python -m pip install --quiet "$$server" $$(ls dist/*.whl) hypothesis pytest \
+			pytest-timeout || exit 1; \
+		$$python -m pip list 2>/dev/null \
+			| grep -E '^(sglang|tokfold|torch|transformers|vllm|xgrammar) '; \
+		$$python -m pytest -ra --timeout 900 $(PYTEST_ARGS) tests/serving/test_$$name.py || exit 1; \
+	done
+
 bench: $(HAS_TESTS) $(HAS_EXTENSION)
 	$(PY) benches/python/bench_classes.py $(BENCH_ARGS)
 	$(PY) benches/python/bench_xgrammar.py $(BENCH_ARGS)
@@ -106,7 +121,7 @@ format: $(HAS_TESTS)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-vllm $(VENV)-sglang target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f python/tokfold/_core*.so
 	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
 

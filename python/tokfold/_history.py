@@ -177,11 +177,11 @@ class Sequence:
         known = min(width, self._vocab_size)
         if not restricted and known == width:
             return None
-        mask = np.zeros(width, dtype=np.bool_)
-        mask[:known] = True
-        if restricted:
-            mask[:known] = np.unpackbits(self._bitmask.view(np.uint8), bitorder="little")[:known]
-        return mask
+        if not restricted:
+            self._bitmask[:] = -1
+        bits = np.unpackbits(self._bitmask.view(np.uint8)[0], count=known, bitorder="little")
+        mask = bits.view(np.bool_)
+        return mask if known == width else np.pad(mask, (0, width - known))
 
     def _continues(self, found: npt.NDArray[np.int64]) -> bool:
         if self._matcher is None or len(found) < self._prompt_length:

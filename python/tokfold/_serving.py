@@ -13,7 +13,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -69,7 +69,7 @@ class Settings:
 
     cache_dir: Path | None = None
     classes: ClassesMode = "auto"
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -287,7 +287,8 @@ class Grammars:
         compiled = compile()
         if self.settings.cache_dir is not None:
             with self._lock:
-                due = self.text.statistics().misses >= self._next_save
+                made = sum(compiler.statistics().misses for compiler in self._compilers())
+                due = made >= self._next_save
                 if due:
                     self._next_save *= 4
             if due:
@@ -298,7 +299,7 @@ class Grammars:
         """Write the pools where there is a ``cache_dir``; a failure is logged."""
         if self.settings.cache_dir is None:
             return
-        for compiler in {id(c): c for c in (self.text, self._tags) if c is not None}.values():
+        for compiler in self._compilers():
             try:
                 compiler.save()
             except (OSError, TokfoldError) as error:
@@ -306,9 +307,11 @@ class Grammars:
 
     def clear(self) -> None:
         """Forget the compiled grammars and the pools."""
-        self.text.clear_cache()
-        if self._tags is not None:
-            self._tags.clear_cache()
+        for compiler in self._compilers():
+            compiler.clear_cache()
+
+    def _compilers(self) -> set[GrammarCompiler]:
+        return {self.text} if self._tags is None else {self.text, self._tags}
 
 
 _grammars: weakref.WeakValueDictionary[tuple[str, Settings], Grammars] = (
@@ -431,6 +434,7 @@ class Conversation:
             same.matcher = self.matcher.fork()
         else:
             same.matcher = Matcher(self.matcher.compiled, stop_token_ids=self._stops)
+            same.failure = None
         return same
 
     def fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:

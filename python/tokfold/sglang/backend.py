@@ -223,7 +223,11 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         # A grammar of the whole output has the markers of the model in it, as text.
         if key[0] == "full_assistant_ebnf":
             return self._made("ebnf", key[1], self._whole_output)
-        return super()._init_value_dispatch(key, require_reasoning)
+        try:
+            return cast(BaseGrammarObject, super()._init_value_dispatch(key, require_reasoning))
+        except Exception as error:  # SGLang reads a schema itself, whatever its nesting
+            logger.error("invalid %s %.500r: %s", key[0], key[1], error)
+            return InvalidGrammarObject(str(error))
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         """A JSON schema; ``$$ANY$$`` for any JSON."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,33 +12,39 @@ from tokfold.vllm import NAME
 
 __all__ = ["unwrap", "wrap"]
 
+_MARK = "_tokfold_wraps"
 _PLACES = (
     ("vllm.sampling_params", "SamplingParams", "_validate_structured_outputs"),
     ("vllm.v1.structured_output", "StructuredOutputManager", "grammar_init"),
 )
+_NEEDED = (
+    {"self", "model_config", "structured_outputs_config", "tokenizer"},
+    {"self", "request"},
+)
+"""Parameters of these methods that the wrappers look at."""
 
 
 def wrap() -> None:
     """Wrap both methods, unless they are.
 
     Raises:
-        RuntimeError: there is no such method; nothing has changed.
+        RuntimeError: there is no such method, or it is another; nothing has changed.
     """
     wrappers: tuple[Callable[..., Any], ...] = (_validating, _choosing)
     found = []
-    for (module, owner, name), wrapper in zip(_PLACES, wrappers, strict=True):
+    for (module, owner, name), needed, wrapper in zip(_PLACES, _NEEDED, wrappers, strict=True):
         holder = getattr(importlib.import_module(module), owner, None)
         method = getattr(holder, name, None)
-        if method is None:
+        if method is None or not needed <= set(inspect.signature(method).parameters):
             raise RuntimeError(
-                f"this vLLM has no {module}.{owner}.{name}, which tokfold wraps: it was made for "
-                "vLLM 0.33"
+                f"this vLLM has no {module}.{owner}.{name}, or another one than tokfold wraps, "
+                "which was made for vLLM 0.33"
             )
         found.append((holder, name, method, wrapper))
     for holder, name, method, wrapper in found:
-        if not hasattr(method, "_tokfold_wraps"):
+        if not hasattr(method, _MARK):
             wrapped = functools.wraps(method)(wrapper(method))
-            wrapped._tokfold_wraps = method
+            setattr(wrapped, _MARK, method)
             setattr(holder, name, wrapped)
 
 
@@ -45,30 +52,27 @@ def unwrap() -> None:
     """Put vLLM's own methods back."""
     for module, owner, name in _PLACES:
         holder = getattr(importlib.import_module(module), owner)
-        method = getattr(getattr(holder, name), "_tokfold_wraps", None)
+        method = getattr(getattr(holder, name), _MARK, None)
         if method is not None:
             setattr(holder, name, method)
 
 
 def _validating(original: Callable[..., None]) -> Callable[..., None]:
     """Check a request in the process that received it: a wrong one is answered at once."""
+    signature = inspect.signature(original)
 
-    def validate(
-        self: Any,  # noqa: ANN401 - SamplingParams
-        model_config: Any,  # noqa: ANN401
-        structured_outputs_config: Any,  # noqa: ANN401
-        tokenizer: Any,  # noqa: ANN401
-    ) -> None:
-        params = self.structured_outputs
+    def validate(*args: Any, **options: Any) -> None:
+        given = signature.bind(*args, **options).arguments
+        params = given["self"].structured_outputs
         ours = (
             params is not None
-            and getattr(structured_outputs_config, "backend", None) == "auto"
+            and getattr(given["structured_outputs_config"], "backend", None) == "auto"
             and (not params._backend or params._backend_was_auto)
-            and not getattr(model_config, "is_diffusion", False)
-            and tokenizer is not None
+            and not getattr(given["model_config"], "is_diffusion", False)
+            and given["tokenizer"] is not None
         )
         if not ours:
-            original(self, model_config, structured_outputs_config, tokenizer)
+            original(*args, **options)
             return
         from tokfold.vllm.backend import check_request
 
@@ -80,23 +84,26 @@ def _validating(original: Callable[..., None]) -> Callable[..., None]:
 
 def _choosing(original: Callable[..., None]) -> Callable[..., None]:
     """Make the backend before vLLM looks for it."""
+    signature = inspect.signature(original)
 
-    def grammar_init(self: Any, request: Any) -> None:  # noqa: ANN401
+    def grammar_init(*args: Any, **options: Any) -> None:
+        given = signature.bind(*args, **options).arguments
+        manager, request = given["self"], given["request"]
         params = getattr(request.sampling_params, "structured_outputs", None)
         if request.structured_output_request is not None and params is not None:
-            chosen = params._backend == NAME
             # A frontend without the plugin chooses among vLLM's own.
-            if params._backend_was_auto and getattr(self, "backend_name", None) in (None, NAME):
-                params._backend, chosen = NAME, True
-            if chosen and self.backend is None:
+            free = getattr(manager, "backend_name", None) in (None, NAME)
+            if params._backend_was_auto and free:
+                params._backend = NAME
+            if params._backend == NAME and manager.backend is None:
                 from tokfold.vllm.backend import TokfoldBackend
 
-                self.backend = TokfoldBackend(
-                    self.vllm_config,
-                    tokenizer=self.tokenizer,
-                    vocab_size=self.vllm_config.model_config.get_vocab_size(),
+                manager.backend = TokfoldBackend(
+                    manager.vllm_config,
+                    tokenizer=manager.tokenizer,
+                    vocab_size=manager.vllm_config.model_config.get_vocab_size(),
                 )
-                self.backend_name = NAME
-        original(self, request)
+                manager.backend_name = NAME
+        original(*args, **options)
 
     return grammar_init

@@ -5,6 +5,8 @@ use super::{Automaton, FIRST_CALL, Letter};
 use rustc_hash::FxHashMap;
 
 const CLASSES: usize = FIRST_CALL as usize;
+/// With fewer edges than this, looking for classes takes longer than they save.
+const WORTHWHILE: usize = 64;
 
 /// For each byte class the first one that has the same edges; calls stand for themselves.
 pub(super) struct Alike {
@@ -17,6 +19,10 @@ pub(super) struct Alike {
 impl Alike {
     /// Of edges, in the order of the states they leave or in any other.
     pub(super) fn of(edges: &[(u32, (Letter, u32))]) -> Self {
+        if edges.len() < WORTHWHILE {
+            let own = std::array::from_fn(|class| class as u8);
+            return Self { first_of: own, next: own, any: false };
+        }
         // The edges of each class as one run.
         let mut starts = [0usize; CLASSES + 1];
         let small = || edges.iter().filter(|e| e.1.0 < FIRST_CALL);

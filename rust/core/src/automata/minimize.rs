@@ -6,7 +6,7 @@
 //! that differs in which prefixes it takes; states that reach no final state are kept apart from
 //! missing edges, which is what unpruned grammars need.
 
-use super::{Automaton, FIRST_CALL};
+use super::{Automaton, FIRST_CALL, suffixes};
 use crate::error::Result;
 use crate::work::Work;
 use rustc_hash::FxHashMap;
@@ -25,6 +25,9 @@ pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
     let weight = if automaton.num_edges() > IN_CACHE { 2 } else { 1 };
     // Sorting, and the tables below.
     work.spend(2 * weight * automaton.size())?;
+    if let Some((class_of, count)) = suffixes::classes(&automaton) {
+        return Ok(merged(automaton, &class_of, count));
+    }
     let transitions = by_letter(&automaton);
 
     let mut blocks = Partition::new(num_states);
@@ -55,28 +58,32 @@ pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
             next_block += 1;
         }
     }
-    if blocks.len() == num_states {
-        return Ok(automaton);
-    }
+    let count = blocks.len();
+    Ok(merged(automaton, &blocks.set_of, count))
+}
 
-    // One state for each block; that of the start first.
-    let mut new_of = vec![NONE; blocks.len()];
-    let mut members = Vec::with_capacity(blocks.len());
-    for q in 0..num_states {
-        let id = &mut new_of[blocks.set_of[q] as usize];
+/// One state for each class; that of the start first.
+fn merged(automaton: Automaton, class_of: &[u32], count: usize) -> Automaton {
+    if count == automaton.len() {
+        return automaton;
+    }
+    let mut new_of = vec![NONE; count];
+    let mut members = Vec::with_capacity(count);
+    for (q, &class) in class_of.iter().enumerate() {
+        let id = &mut new_of[class as usize];
         if *id == NONE {
             *id = members.len() as u32;
             members.push(q as u32);
         }
     }
-    let mut out = Automaton::with_capacity(members.len(), transitions.len());
+    let mut out = Automaton::with_capacity(members.len(), automaton.num_edges());
     for q in members {
         for &(letter, target) in automaton.edges(q) {
-            out.push_edge(letter, new_of[blocks.set_of[target as usize] as usize]);
+            out.push_edge(letter, new_of[class_of[target as usize] as usize]);
         }
         out.close_state(automaton.is_final(q));
     }
-    Ok(out)
+    out
 }
 
 /// All transitions, in order of their letters. Each is written once to its place: sorting them
@@ -279,11 +286,14 @@ mod tests {
             n in 1usize..12,
             raw in proptest::collection::vec((0u32..12, 0u32..3, 0u32..12), 0..40),
             finals in proptest::collection::vec(any::<bool>(), 12),
+            forward in any::<bool>(),
         ) {
             let mut states: Vec<(bool, Vec<(u32, u32)>)> =
                 finals[..n].iter().map(|&is_final| (is_final, Vec::new())).collect();
             states[0].0 = false;
             for (p, l, q) in raw {
+                // Without cycles, but for states that lead to themselves.
+                let q = if forward { q.max(p % n as u32) } else { q };
                 let edges = &mut states[p as usize % n].1;
                 if edges.iter().all(|e| e.0 != l) {
                     edges.push((l, q % n as u32));

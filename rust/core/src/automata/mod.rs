@@ -10,6 +10,7 @@
 //! - `alike`: byte classes that an automaton does not tell apart
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
 //! - `marks`: sets of numbers that are emptied at once
+//! - `suffixes`: the same for automata without cycles
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
 
 mod alike;
@@ -19,6 +20,7 @@ pub mod ids;
 pub(crate) mod marks;
 pub mod minimize;
 pub mod nfa;
+mod suffixes;
 pub mod utf8;
 
 pub use automaton::Automaton;

@@ -298,13 +298,27 @@ struct Moves {
     stamp: u32,
     buckets: Vec<Vec<u32>>,
     letters: Vec<(Letter, u32)>,
+    /// Few edges are sorted after all: most sets are one state with one or two.
+    few: Vec<(Letter, u32)>,
+    /// Of few edges, the targets by letter, and where those of each letter end.
+    targets: Vec<u32>,
+    ends: Vec<u32>,
 }
+
+/// So many edges are few.
+const FEW: usize = 12;
 
 impl Moves {
     /// Collects the edges; returns the number of letters.
-    fn of<'a>(&mut self, edges: impl Iterator<Item = &'a [(Letter, u32)]>) -> usize {
-        self.stamp += 1;
+    fn of<'a>(&mut self, edges: impl Iterator<Item = &'a [(Letter, u32)]> + Clone) -> usize {
         self.letters.clear();
+        self.few.clear();
+        self.few.extend(edges.clone().flatten().take(FEW + 1));
+        if self.few.len() <= FEW {
+            return self.of_few();
+        }
+        self.ends.clear();
+        self.stamp += 1;
         self.small.resize(FIRST_CALL as usize, (0, 0));
         // Byte classes come in order out of a set of bits; only calls are sorted.
         let mut met = [0u64; FIRST_CALL as usize / 64];
@@ -341,10 +355,30 @@ impl Moves {
         used
     }
 
+    fn of_few(&mut self) -> usize {
+        self.few.sort_unstable();
+        self.targets.clear();
+        self.ends.clear();
+        for &(letter, q) in &self.few {
+            if self.letters.last().is_none_or(|last| last.0 != letter) {
+                self.letters.push((letter, self.targets.len() as u32));
+                self.ends.push(0);
+            }
+            self.targets.push(q);
+            if let Some(end) = self.ends.last_mut() {
+                *end = self.targets.len() as u32;
+            }
+        }
+        self.letters.len()
+    }
+
     /// The letter at a position, in order of letters, and the targets of its edges.
     fn get(&self, index: usize) -> (Letter, &[u32]) {
-        let (letter, bucket) = self.letters[index];
-        (letter, &self.buckets[bucket as usize])
+        let (letter, place) = self.letters[index];
+        match self.ends.get(index) {
+            Some(&end) => (letter, &self.targets[place as usize..end as usize]),
+            None => (letter, &self.buckets[place as usize]),
+        }
     }
 }
 

@@ -1,0 +1,191 @@
+"""What every logits processor for one sequence must do, whatever library calls it.
+
+A test file derives from :class:`Contract` and says in the fixture ``drive`` how its library calls a
+processor: ``drive(compiled)`` gives a :class:`Driver`.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Protocol
+
+import numpy as np
+import pytest
+import tokfold
+from tokfold.errors import MatcherStateError
+
+TEXTS = [bytes([byte]) for byte in range(32, 127)]
+MERGED = [b'{"', b'":', b'", "', b'"}', b"name", b"age", b"na", b"36", b"[1", b", ", b"true", b"  "]
+VOCABULARY = tokfold.Vocabulary([*TEXTS, *MERGED, b"<pad>", b"</s>"], [108], [107])
+STOP, SIZE = 108, len(VOCABULARY)
+
+RECORD = r"""
+root   ::= "{" "\"name\": " string ", \"age\": " [0-9]{1,3} (", \"likes\": " list)? "}"
+list   ::= "[" (item (", " item)*)? "]"
+item   ::= string | list | "true"
+string ::= "\"" [a-z]* "\""
+"""
+GRAMMARS = {
+    "a record": RECORD,
+    "anything at all": r"root ::= [ -~]*",
+    "ambiguous": 'root ::= root root | "a" | "[" root "]" | "true"',
+    "one text": 'root ::= "name"',
+}
+
+
+class Driver(Protocol):
+    """One processor and its library."""
+
+    processor: object
+
+    def __call__(self, tokens: list[int], width: int = SIZE, dtype: str = "float32") -> list[float]:
+        """The scores that a call of the processor makes of all zeros."""
+
+
+def compiled(grammar: str = RECORD) -> tokfold.CompiledGrammar:
+    return tokfold.compile(tokfold.Grammar.from_ebnf(grammar), VOCABULARY, classes="never")
+
+
+def ids(text: str) -> list[int]:
+    return VOCABULARY.encode_greedy(text.encode())
+
+
+def bits(matcher: tokfold.Matcher) -> list[bool]:
+    bitmask = tokfold.allocate_bitmask(1, SIZE)
+    matcher.fill_bitmask(bitmask)
+    return np.unpackbits(bitmask.view(np.uint8), bitorder="little")[:SIZE].astype(bool).tolist()
+
+
+def allowed(grammar: str, tokens: list[int]) -> list[bool]:
+    """The mask of a fresh matcher after these tokens; all where the text has ended."""
+    matcher = tokfold.Matcher(compiled(grammar))
+    for token in tokens:
+        assert matcher.accept_token(token)
+    return [True] * SIZE if matcher.is_terminated else bits(matcher)
+
+
+def taken(scores: list[float]) -> list[bool]:
+    assert set(scores) <= {0, -np.inf}
+    return [score == 0 for score in scores]
+
+
+class Contract:
+    """The tests; ``dtypes`` are those of the scores that the library knows."""
+
+    dtypes = ("float32",)
+
+    @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
+    @pytest.mark.parametrize("seed", range(4))
+    def test_masks_are_those_of_a_matcher(self, drive, grammar, seed) -> None:
+        """Token by token, with drafts that are taken back, over the stop token too."""
+        rng = random.Random(seed)
+        call, prompt = drive(compiled(grammar)), [5, 9, *ids("{")][: 1 + seed % 3]
+        text: list[int] = []
+        for _ in range(60):
+            expected = allowed(grammar, text)
+            width, dtype = rng.choice([SIZE - 3, SIZE, SIZE + 13]), rng.choice(self.dtypes)
+            found = taken(call([*prompt, *text], width, dtype))
+            if STOP in text:
+                assert all(found)
+                text = text[: rng.randrange(len(text))]
+                continue
+            assert found == [*expected, *[False] * 13][:width]
+            choices = [token for token, may in enumerate(expected) if may]
+            text.append(rng.choice(choices))
+            if rng.random() < 0.2:
+                text = text[: rng.randrange(len(text) + 1)]
+
+    def test_the_end(self, drive) -> None:
+        call = drive(compiled('root ::= "a"'))
+        last = [5, *ids("a")]
+        call([5])
+        assert taken(call(last)) == [token == STOP for token in range(SIZE)]
+        assert all(taken(call([*last, STOP])))
+        assert all(taken(call([*last, STOP], SIZE + 7)))
+        assert all(taken(call([*last, STOP, 3])))  # looked ahead, and dropped
+        assert taken(call(last)) == [token == STOP for token in range(SIZE)]
+
+    def test_one_generation_after_another(self, drive) -> None:
+        call, text = drive(compiled()), ids('{"name')
+        for prompt in ([7], [7, 8, 9], [9], [7], [7]):
+            for end in range(len(text) + 1):
+                assert taken(call([*prompt, *text[:end]])) == allowed(RECORD, text[:end])
+
+    def test_a_prompt_that_goes_on_by_a_token(self, drive) -> None:
+        """The one case that looks like the generation before."""
+        call, start = drive(compiled()), allowed(RECORD, [])
+        call([5])
+        with pytest.raises(MatcherStateError, match=r"token 6, generated at place 0.*reset\(\)"):
+            call([5, 6])
+        call.processor.reset()
+        assert taken(call([5, 6])) == start
+
+    @pytest.mark.parametrize("token", [*ids("x"), STOP, SIZE, SIZE + 5])
+    def test_a_token_that_was_masked(self, drive, token) -> None:
+        call, brace = drive(compiled()), ids("{")
+        call([5])
+        call([5, *brace])
+        for _ in range(2):
+            with pytest.raises(
+                MatcherStateError, match=rf"^token {token}, generated at place 1, h"
+            ):
+                call([5, *brace, token])
+        assert taken(call([5, *brace])) == allowed(RECORD, brace)  # it was taken back
+
+    def test_sequences_that_take_turns(self, drive) -> None:
+        brace = ids("{")
+        for prompts in ([[5, 6], [7, 8]], [[5], [6], [7, 8, 9]], [[5, 6], [5, 7]]):
+            call = drive(compiled())
+            for prompt in prompts:
+                call(prompt)
+            with pytest.raises(MatcherStateError, match="each sequence needs a processor of its"):
+                call([*prompts[0], *brace])
+        call, wide = drive(compiled("root ::= [a-z]*")), ids("abc")
+        call([5])
+        call([5])  # two of one prompt
+        call([5, wide[0]])
+        call([5, wide[1]])
+        with pytest.raises(MatcherStateError, match="each sequence needs a processor of its own"):
+            call([5, wide[0], wide[2]])
+        assert taken(call([5, wide[1], wide[2]])) == allowed("root ::= [a-z]*", wide[1:])
+
+    def test_a_limit_that_was_met(self, drive, monkeypatch) -> None:
+        """An error from within leaves the sequence where it was, to be called again."""
+        call, text = drive(compiled()), ids('{"name": "')
+        call([5])
+        accept = tokfold.Matcher.accept_token
+
+        def limited(matcher: tokfold.Matcher, token_id: int) -> bool:
+            if matcher.num_steps == 2:
+                raise tokfold.LimitExceededError("too much", "max_accept_work", 1)
+            return accept(matcher, token_id)
+
+        for end in (1, 2):
+            call([5, *text[:end]])
+        monkeypatch.setattr(tokfold.Matcher, "accept_token", limited)
+        with pytest.raises(tokfold.LimitExceededError):
+            call([5, *text[:3]])
+        monkeypatch.undo()
+        assert taken(call([5, *text[:3]])) == allowed(RECORD, text[:3])
+
+    def test_grammars_of_the_wrapped_xgrammar(self, drive) -> None:
+        xgr = pytest.importorskip("xgrammar")
+        from tokfold import xgrammar as txgr
+
+        tokens = list(VOCABULARY)
+        info = xgr.TokenizerInfo(tokens, xgr.VocabType.RAW, vocab_size=SIZE, stop_token_ids=[STOP])
+        call = drive(txgr.GrammarCompiler(info).compile_grammar(RECORD))
+        text = [*ids('{"name": "ab", "age": 36}'), STOP]
+        for end in range(len(text)):
+            expected = allowed(RECORD, text[:end])
+            expected[VOCABULARY.special_token_ids[0]] = False
+            assert taken(call([5, *text[:end]])) == expected
+        assert all(taken(call([5, *text])))
+        call([5, *text[:2]])
+        with pytest.raises(MatcherStateError, match="had been masked"):
+            call([5, *text[:2], STOP])
+
+    def test_what_is_no_compiled_grammar(self, drive) -> None:
+        for wrong in (None, "root", tokfold.Grammar.from_ebnf('root ::= "a"')):
+            with pytest.raises(TypeError, match=r"tokfold\.CompiledGrammar or a tokfold\.xgrammar"):
+                drive(wrong)
