@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -37,9 +41,17 @@ from tokfold.cli.inputs import read_tokenizer  # noqa: E402
 from tokfold.cli.render import table  # noqa: E402
 
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """The options of every benchmark."""
-    result = argparse.ArgumentParser(description=description)
+def parser(description: str, *, writes: bool = False) -> argparse.ArgumentParser:
+    """The options of every benchmark.
+
+    Args:
+        description: what follows its first paragraph is shown below the options.
+        writes: the figures go to files, and tables are printed all the same.
+    """
+    head, _, rest = description.partition("\n\n")
+    result = argparse.ArgumentParser(
+        description=head, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     result.add_argument(
         "--tokenizer",
         action="append",
@@ -53,7 +65,17 @@ def parser(description: str) -> argparse.ArgumentParser:
         default=ROOT / "grammars",
         help="holds NAME.gbnf or NAME/NAME.gbnf (default: the project's grammars)",
     )
-    result.add_argument("--json", action="store_true", help="print one JSON object, no tables")
+    if not writes:
+        result.add_argument("--json", action="store_true", help="print one JSON object, no tables")
+        return result
+    result.add_argument("--json", type=Path, metavar="OUT", help="write all figures there")
+    result.add_argument(
+        "--results",
+        type=Path,
+        metavar="FOLDER",
+        help="write KIND-MACHINE-DATE.md and .json there, to be kept",
+    )
+    result.add_argument("--machine", metavar="NAME", help="in these names (default: the processor)")
     return result
 
 
@@ -400,6 +422,80 @@ def machine() -> Result:
     except OSError:
         pass
     return {"processor": model, "cores": os.cpu_count(), "python": platform.python_version()}
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Versions of tokfold and of packages, as far as they are installed."""
+    found = {"tokfold": tokfold.__version__}
+    for package in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
+
+
+class Sheet(NamedTuple):
+    """A table, for a terminal and for a file; columns as for :func:`show`."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def publish(
+    options: argparse.Namespace, kind: str, report: Result, sheets: list[Sheet], notes: list[str]
+) -> None:
+    """Print tables and notes, and write what ``--json`` and ``--results`` ask for.
+
+    Args:
+        options: of a :func:`parser` that writes.
+        kind: which benchmark.
+        report: all figures; with ``machine``, ``versions`` and ``date``.
+        sheets: the tables.
+        notes: a line each, after the tables.
+    """
+    if hasattr(os, "getloadavg"):
+        report["load"] = round(os.getloadavg()[1], 1)
+        cores = report["machine"]["cores"]
+        notes = [
+            *notes,
+            f"load average of the last five minutes: {report['load']} on {cores} cores",
+        ]
+    out = console(width=120)
+    out.print(_origin(report))
+    out.print()
+    for sheet in sheets:
+        show(out, *sheet)
+    for note in notes:
+        out.print(note)
+    text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+    if options.json:
+        options.json.write_text(text, encoding="utf-8")
+    if options.results:
+        name = options.machine or report["machine"].get("gpu") or report["machine"]["processor"]
+        slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(\w+\)", "", name.lower())).strip("-")
+        path = options.results / f"{kind}-{slug}-{report['date']}"
+        options.results.mkdir(parents=True, exist_ok=True)
+        parts = [f"# bench_{kind}.py", _origin(report)]
+        parts += [f"## {sheet.title}\n\n{_markdown(sheet)}" for sheet in sheets]
+        parts.append("\n".join(f"- {note}" for note in notes))
+        path.with_name(path.name + ".json").write_text(text, encoding="utf-8")
+        path.with_name(path.name + ".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        out.print(f"written: {path}.md, .json")
+
+
+def _origin(report: Result) -> str:
+    """Where figures come from."""
+    found = report["machine"]
+    gpu = [found["gpu"]] if "gpu" in found else []
+    parts = [*gpu, found["processor"], f"{found['cores']} cores", f"Python {found['python']}"]
+    parts += [f"{name} {version}" for name, version in report["versions"].items()]
+    return f"{', '.join(parts)}; {report['date']}"
+
+
+def _markdown(sheet: Sheet) -> str:
+    names = [name.removeprefix(">") for name in sheet.columns]
+    rules = ["---:" if name.startswith(">") else "---" for name in sheet.columns]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [names, rules, *sheet.rows])
 
 
 def console(width: int | None = None) -> Console:

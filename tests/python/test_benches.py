@@ -133,3 +133,67 @@ def test_tools(tokenizer: str, tmp_path: Path) -> None:
         assert row["start"] > 0
         assert row["calls warm"]["mask"]["p50"] > 0
         assert row["equal, 2 threads"] > 0
+
+
+class TestApply:
+    def test_all_ways_are_measured_and_judged(self, tokenizer: str, tmp_path: Path) -> None:
+        pytest.importorskip("torch")
+        out = tmp_path / "out.json"
+        options = ["--tokenizer", tokenizer, "--grammars", "json", "--device", "cpu", "--steps", 4]
+        options += ["--batches", 1, 3, "--json", out, "--results", tmp_path, "--machine", "A (R) b"]
+        printed = run("bench_apply.py", *options)
+        report = json.loads(out.read_text(encoding="utf-8"))
+        cases = [(row["dtype"], row["batch"]) for row in report["rows"]]
+        assert cases == [(dtype, rows) for dtype in ("float32", "bfloat16") for rows in (1, 3)]
+        for row in report["rows"]:
+            for way in ("floor", "class masks", "classes, anew", "token masks", "XGrammar"):
+                assert row["times"][way]["p50"] > 0
+        (sent,) = report["bytes"]
+        assert sent["class masks"] == 4 * -(-sent["classes"] // 32)
+        assert sent["numbered"] == 4 <= sent["numbered, first"]
+        assert sent["XGrammar"] == 4 * -(-sent["width"] // 32)
+        assert len(report["bars"]) == 5
+        for bar in report["bars"]:
+            assert bar["holds"] == (bar["worst"] >= (40 if "bytes" in bar["bar"] else 2))
+            assert bar["bar"] in " ".join(printed.split())
+        kept = tmp_path / f"apply-a-b-{report['date']}"
+        assert json.loads(Path(f"{kept}.json").read_text(encoding="utf-8")) == report
+        assert "| json |" in Path(f"{kept}.md").read_text(encoding="utf-8")
+
+    def test_a_gpu_that_is_not_there_is_an_error(self, tokenizer: str) -> None:
+        torch = pytest.importorskip("torch")
+        if torch.cuda.is_available():
+            pytest.skip("there is a GPU")
+        run("bench_apply.py", "--tokenizer", tokenizer, "--device", "cuda", code=1)
+
+
+class TestOverlap:
+    @pytest.mark.parametrize("model", ["llama", "timed"])
+    def test_exact_engines_allow_what_comes(
+        self, tokenizer: str, tmp_path: Path, model: str
+    ) -> None:
+        pytest.importorskip("transformers" if model == "llama" else "torch")
+        out = tmp_path / "out.json"
+        engines = ["none", "tokfold classes", "tokfold tokens", "tokfold serial"]
+        engines += ["xgrammar serial", "xgrammar thread"]
+        options = ["--tokenizer", tokenizer, "--grammars", "json", "--device", "cpu"]
+        options += ["--batches", 1, 3, "--steps", 8, "--runs", 2, "--engines", *engines]
+        options += ["--model", model, "--model-ms", 1, "--hidden", 64, "--layers", 1, "--json", out]
+        run("bench_overlap.py", *options)
+        rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+        assert [(row["batch"], row["engine"]) for row in rows] == [
+            (batch, engine) for batch in (1, 3) for engine in engines
+        ]
+        for row in rows:
+            assert row["refused"] == 0
+            assert row["steps"] == 8
+            assert 0 < row["model"] < row["step"]
+            assert (row["mask"] > 0) == (row["engine"] != "none")
+            assert row["waiting"] <= row["visible"]
+            assert 0 <= row["share"] < 1
+
+    def test_texts_that_end_are_left_alone(self, tmp_path: Path, tokenizer: str) -> None:
+        (tmp_path / "short.gbnf").write_text('root ::= "1" [23]', encoding="utf-8")
+        options = ["--tokenizer", tokenizer, "--grammar-dir", tmp_path, "--grammars", "short"]
+        options += ["--device", "cpu", "--model", "timed", "--model-ms", 0, "--runs", 1]
+        run("bench_overlap.py", *options, "--batches", 2, "--steps", 6)

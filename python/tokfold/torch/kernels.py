@@ -25,7 +25,11 @@ _BITS = {
 }
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+# What changes from call to call must not make Triton compile anew while a server serves.
+@triton.jit(  # type: ignore[untyped-decorator]
+    do_not_specialize=["num_rows", "mask_stride"],
+    do_not_specialize_on_alignment=["masks", "numbers", "rows"],
+)
 def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
     logits,  # noqa: ANN001
     row_stride,  # noqa: ANN001

@@ -32,14 +32,17 @@ class NextMasks:
         with tokfold.torch.NextMasks(matchers, fold=fold) as masks:
             masks.begin()                        # for the first token
             while True:
-                logits = model(tokens)           # meanwhile masks are filled
-                tokens = sample(masks.apply_(logits))
+                logits = masks.apply_(model(tokens))  # meanwhile masks are filled
+                if not masks.rows:
+                    break                        # all texts have ended
+                tokens = sample(logits)
                 masks.begin(tokens)              # accept, and fill for the next step
 
     Texts that have ended are left as they are: their rows are not masked, their tokens not read.
 
     Attributes:
         matchers: one for each row of the logits.
+        rows: the rows of texts that had not ended when masks were last waited for.
         fill_seconds: what accepting and filling took, all steps together.
         visible_seconds: how long :meth:`apply_` waited for it: what was not hidden.
     """
@@ -59,6 +62,7 @@ class NextMasks:
         if not matchers:
             raise ValueError("there must be at least one matcher")
         self.matchers = list(matchers)
+        self.rows: list[int] = []
         self.fill_seconds = self.visible_seconds = 0.0
         self._fold = fold
         self._threads = threads
@@ -102,7 +106,8 @@ class NextMasks:
         pending, self._pending = self._pending, None
         began = time.perf_counter()
         try:
-            return pending.result()
+            self.rows = pending.result()
+            return self.rows
         finally:
             self.visible_seconds += time.perf_counter() - began
 

@@ -126,7 +126,7 @@ class MaskTable:
             self._launch(chosen, wide, sent.masks, None, sent.rows)
             return logits
         if new:
-            self._table.index_copy_(0, sent.places, sent.masks)
+            self._table.index_copy_(0, sent.places.long(), sent.masks)
         self._launch(chosen, wide, self._table, sent.numbers, sent.rows)
         return logits
 

@@ -1,0 +1,27 @@
+"""``docs/logits.md`` is true: every example prints what stands below it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+PAGE = Path(__file__).parents[2] / "docs" / "logits.md"
+
+
+def test_the_page_about_logits_is_true():
+    pairs = re.findall(
+        r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert len(pairs) == 3
+    names: dict[str, object] = {}
+    for code, printed in pairs:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(code, names)
+        assert out.getvalue() == printed
