@@ -16,6 +16,7 @@ from strategies.engine import (
     build_setting,
     compiled_ways,
     mask_of,
+    read_row,
     settings_of_matchers,
 )
 from strategies.profiles import CASES, examples
@@ -112,13 +113,15 @@ class TestWalks:
 
 
 def test_no_token_can_come() -> None:
-    """There are no classes, so masks over them have no words; nothing is allowed."""
+    """There are no classes, and so no masks over them."""
     vocabulary = tokfold.Vocabulary([b"a", b"b"])
     compiled = tokfold.compile(tokfold.Grammar.from_ebnf('root ::= "z"'), vocabulary, classes="now")
     assert len(compiled.classes) == 0
     matcher, none = tokfold.Matcher(compiled), np.zeros((2, 0), dtype=np.int32)
-    assert matcher.fill_class_bitmask(none)
-    assert tokfold.fill_class_bitmask_batch([matcher, matcher.fork()], none).tolist() == [True] * 2
+    with pytest.raises(tokfold.MatcherStateError, match="takes no token of this vocabulary"):
+        matcher.fill_class_bitmask(none)
+    with pytest.raises(tokfold.MatcherStateError, match="takes no token of this vocabulary"):
+        tokfold.fill_class_bitmask_batch([matcher, matcher.fork()], none)
 
 
 def test_every_token_may_come() -> None:
@@ -217,6 +220,56 @@ def test_bitmasks_that_do_not_fit(compiled) -> None:
             tokfold.fill_class_bitmask_batch([matcher], bitmask, [row])
     assert (good == GARBAGE).all()
     check(matcher)
+
+
+def check_draft(compiled: tokfold.CompiledGrammar, draw: Random, options: dict) -> bool:
+    """Class rows of a random tree, unfolded, are its token rows; or both are refused."""
+    size, classes = len(compiled.vocabulary), compiled.classes
+    matcher = tokfold.Matcher(compiled, **options)
+    ids = [draw.randrange(size) for _ in range(draw.randint(0, 12))]
+    for place in range(len(ids)):  # most nodes are to be allowed
+        bits, _ = mask_of(matcher, size)
+        if place < 4 and any(bits):
+            ids[place] = draw.choice(allowed_tokens(bits))
+    parents = [draw.randrange(-1, place) if place else -1 for place in range(len(ids))]
+    tokens = np.full((len(ids) + 1, (size + 31) // 32), GARBAGE, dtype=np.int32)
+    rows = np.full((len(ids) + 1, -(-len(classes) // 32)), GARBAGE, dtype=np.int32)
+    said = matcher.fill_bitmask_draft(ids, tokens, parents)
+    assert matcher.fill_bitmask_draft(ids, rows, parents, classes=True).tolist() == said.tolist()
+    assert [unfolded(row, classes) for row in rows] == [read_row(row, size) for row in tokens]
+    assert matcher.num_steps == 0
+    return bool(said.any())
+
+
+@examples(150)
+@given(seed=st.integers(0, 1 << 40))
+def test_drafts(seed):
+    draw = Random(seed)
+    setting = build_setting(draw, rules=draw.randint(1, 5), size=draw.randint(6, 40))
+    note(str(setting))
+    for compiled in (compiled_ways(setting) or [None])[1:]:
+        own = {*setting.stops_in_force} <= {*setting.stops}
+        matcher = tokfold.Matcher(compiled, **setting.options)
+        if len(compiled.classes) and own and not matcher.is_terminated:
+            event(f"some allowed: {check_draft(compiled, draw, setting.options)}")
+
+
+def test_drafts_that_do_not_fit(compiled) -> None:
+    matcher = tokfold.Matcher(compiled)
+    rows = tokfold.allocate_bitmask(3, len(compiled.classes))
+    wide = tokfold.allocate_bitmask(3, 32 * rows.shape[1] + 1)
+    with pytest.raises(ValueError, match="words"):
+        matcher.fill_bitmask_draft([0, 4], wide, classes=True)
+    with pytest.raises(ValueError, match="rows"):
+        matcher.fill_bitmask_draft([0, 4, 4], rows, classes=True)
+    with pytest.raises(tokfold.VocabularyError):
+        matcher.fill_bitmask_draft([0, len(TOKENS)], rows, classes=True)
+    late = tokfold.compile(compiled.grammar, compiled.vocabulary, classes="never")
+    with pytest.raises(tokfold.MatcherStateError, match="no classes"):
+        tokfold.Matcher(late).fill_bitmask_draft([0, 4], rows, classes=True)
+    other = tokfold.Matcher(compiled, stop_token_ids=[0])
+    with pytest.raises(tokfold.MatcherStateError, match="is no class of its own"):
+        other.fill_bitmask_draft([1, 4], rows, classes=True)
 
 
 @pytest.mark.parametrize("threads", [None, 0, 1, 2, 300])

@@ -24,7 +24,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 """Whether Triton runs kernels on the CPU. It asks when it is imported, once for a process."""
 
 needs_interpreter = pytest.mark.skipif(
-    not INTERPRETED, reason="Triton's interpreter: see tests/torch/test_interpreter.py"
+    not INTERPRETED, reason="Triton's interpreter: see tests/logits/test_interpreter.py"
 )
 BACKENDS = ["cpu", "torch", pytest.param("triton", marks=needs_interpreter)]
 DEVICE_BACKENDS = BACKENDS[1:]

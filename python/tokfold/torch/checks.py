@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import os
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -51,6 +53,8 @@ def check_logits(logits: torch.Tensor, num_tokens: int, device: torch.device) ->
         )
     if logits.stride(-1) != 1 and logits.shape[-1] > 1:
         raise ValueError("the entries of a row of logits must lie side by side: stride(-1) is 1")
+    if logits.ndim == 2 and len(logits) > 1 and logits.stride(0) < logits.shape[1]:
+        raise ValueError("the rows of the logits share memory: clone() them first")
 
 
 def check_masks(masks: Masks, ndim: int, words: int, device: torch.device) -> None:
@@ -98,12 +102,28 @@ def _fit(masks: int, count: int) -> None:
         )
 
 
+def _whole_numbers(rows: torch.Tensor) -> None:
+    if rows.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"rows must be int32 or int64, not {rows.dtype}")
+    if rows.ndim != 1:
+        raise ValueError(f"rows must have one dimension, not {rows.ndim}")
+
+
 def listed_rows(rows: Rows, masks: int, count: int) -> list[int] | None:
     """Rows as the CPU wants them, checked."""
     if rows is None:
         _fit(masks, count)
         return None
-    listed = rows.tolist() if isinstance(rows, torch.Tensor) else [int(row) for row in rows]
+    if isinstance(rows, torch.Tensor):
+        _whole_numbers(rows)
+        listed: list[int] = rows.tolist()
+    elif isinstance(rows, Sequence | np.ndarray):
+        try:
+            listed = [operator.index(row) for row in rows]
+        except TypeError:
+            raise TypeError(f"rows must be whole numbers, not {rows!r}") from None
+    else:
+        raise TypeError(f"rows must be a sequence or a tensor, not {type(rows).__name__}")
     if len(listed) != masks:
         raise ValueError(f"{masks} masks, but {len(listed)} rows")
     for row in listed:
@@ -118,11 +138,9 @@ def rows_on_device(rows: Rows, masks: int, count: int, device: torch.device) -> 
         _fit(masks, count)
         return None
     if isinstance(rows, torch.Tensor) and rows.device == device and device.type != "cpu":
-        if rows.dtype not in (torch.int32, torch.int64) or rows.shape != (masks,):
-            raise ValueError(
-                f"rows must be int32 or int64 of the shape ({masks},), not {rows.dtype} of "
-                f"{tuple(rows.shape)}"
-            )
+        _whole_numbers(rows)
+        if len(rows) != masks:
+            raise ValueError(f"{masks} masks, but {len(rows)} rows")
         return rows.contiguous()
     return torch.tensor(listed_rows(rows, masks, count), dtype=torch.int64, device=device)
 
@@ -139,6 +157,11 @@ def chosen_backend(backend: Backend, device: torch.device) -> Backend:
         raise ValueError(f'backend="cpu" cannot write logits on {device}')
     if backend == "triton":
         require("triton", "torch", 'backend="triton"')
+        if device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
+            raise ValueError(
+                'backend="triton" writes logits on a GPU, and these are on cpu (there it runs in '
+                "Triton's interpreter only: TRITON_INTERPRET=1)"
+            )
     return backend
 
 

@@ -59,11 +59,13 @@ class Fold:
             max_row_bytes: on the CPU, bytes of token rows that are remembered.
 
         Raises:
-            ValueError: the compiled grammar has no classes (yet).
+            ValueError: the compiled grammar has no classes (yet), or takes no token at all.
             TypeError: it is nothing that has classes.
             RuntimeError: torch has no such device.
         """
         class_of, num_classes = _class_of(classes)
+        if num_classes == 0:
+            raise ValueError("the grammar takes no token of this vocabulary: there are no classes")
         self._host = class_of
         self._max_row_bytes = max_row_bytes
         self.num_tokens = len(class_of)
@@ -92,6 +94,11 @@ class Fold:
         other._number = next(_numbers)
         _folds[other._number] = other
         return other
+
+    def is_of(self, compiled: CompiledGrammar) -> bool:
+        """Whether the masks of a compiled grammar's classes are for this fold."""
+        classes = compiled.classes
+        return classes is not None and np.array_equal(classes.class_of, self._host)
 
     def allocate(self, rows: int) -> npt.NDArray[np.int32]:
         """Rows of class masks in which every class is allowed: int32, ``(rows, num_words)``.

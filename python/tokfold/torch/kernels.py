@@ -1,7 +1,7 @@
 """Masks onto logits in one pass, by Triton.
 
-Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. A block
-in which everything is masked is written without being read, one in which nothing is stays as it is.
+Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. They are
+never read, and what is allowed is never written.
 """
 
 from __future__ import annotations
@@ -67,11 +67,10 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
         is_there = columns < width
         count = tl.sum(is_masked.to(tl.int32), axis=0)
         place = logits + row * row_stride + columns
-        if count == BLOCK:
-            tl.store(place, tl.full((BLOCK,), MASKED, logits.dtype.element_ty), mask=is_there)
-        elif count > 0:
-            before = tl.load(place, mask=is_there, other=0)
-            tl.store(place, tl.where(is_masked, MASKED, before), mask=is_there)
+        # What is allowed is never written: another mask of the same row may forbid it meanwhile.
+        if count > 0:
+            value = tl.full((BLOCK,), MASKED, logits.dtype.element_ty)
+            tl.store(place, value, mask=is_there & is_masked)
 
 
 def _launch(

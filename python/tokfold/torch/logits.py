@@ -38,10 +38,11 @@ def apply_class_bitmask_(
     """Write -inf over the logits of tokens whose class is not allowed, in place.
 
     Nothing is allocated, and nothing waits for the device: it can be captured in a CUDA graph (run
-    it once before, so that the kernel is compiled) and stands in graphs of ``torch.compile``. NaN
-    and infinities of allowed tokens stay as they are. Columns past the vocabulary are padding of
-    the model: they become -inf. The same logits as XGrammar's ``apply_token_bitmask_inplace`` with
-    the unfolded rows, within the vocabulary.
+    it once before, so that the kernel is compiled) and stands in graphs of ``torch.compile``: there
+    masks and rows are tensors, since a list of rows would make a graph for each. NaN and infinities
+    of allowed tokens stay as they are. Columns past the vocabulary are padding of the model: they
+    become -inf. The same logits as XGrammar's ``apply_token_bitmask_inplace`` with the unfolded
+    rows, within the vocabulary.
 
     Args:
         logits: float32, float16 or bfloat16, shape ``(batch, width)`` or ``(width,)``, ``width`` at
@@ -67,6 +68,8 @@ def apply_class_bitmask_(
     check_logits(logits, fold.num_tokens, fold.device)
     check_masks(class_bitmask, logits.ndim, fold.num_words, fold.device)
     if torch.compiler.is_compiling():
+        if backend != "auto":
+            raise ValueError('in torch.compile the backend is "auto"')
         as_tensor = None if rows is None else torch.as_tensor(rows, device=fold.device)
         torch.ops.tokfold.apply_class_bitmask_(logits, class_bitmask, as_tensor, fold._number)
         return logits
@@ -116,6 +119,8 @@ def apply_token_bitmask_(
     Raises:
         As :func:`apply_class_bitmask_`.
     """
+    if vocab_size < 1:
+        raise ValueError(f"vocab_size must be 1 or more, not {vocab_size}")
     check_logits(logits, vocab_size, logits.device)
     check_masks(bitmask, logits.ndim, -(-vocab_size // 32), logits.device)
     chosen = chosen_backend(backend, logits.device)
@@ -154,6 +159,8 @@ def _arrays(
 ) -> tuple[npt.NDArray[np.float32] | npt.NDArray[np.int16], npt.NDArray[np.int32]]:
     """The same memory as numpy sees it, which has no bfloat16."""
     if logits.requires_grad:
+        # What autograd has saved of them is no longer so.
+        torch.autograd.graph.increment_version(logits)
         logits = logits.detach()
     if logits.dtype != torch.float32:
         logits = logits.view(torch.int16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -69,6 +70,12 @@ class NextMasks:
         self._size = len(self.matchers[0].compiled.vocabulary)
         if any(len(matcher.compiled.vocabulary) != self._size for matcher in self.matchers):
             raise ValueError("the matchers are for vocabularies of different sizes")
+        if fold is not None:
+            for compiled in {id(m.compiled): m.compiled for m in self.matchers}.values():
+                if not fold.is_of(compiled):
+                    raise ValueError(
+                        "a matcher is of another grammar than the fold, or has no classes"
+                    )
         count = len(self.matchers)
         self._table = None if fold is None else MaskTable(fold, max_rows=count)
         self._masks: npt.NDArray[np.int32] = (
@@ -90,7 +97,8 @@ class NextMasks:
         """
         if self._pending is not None:
             raise MatcherStateError("begin() was called already: call apply_() or wait() first")
-        tokens = token_ids.tolist() if isinstance(token_ids, torch.Tensor) else token_ids
+        # A copy: the caller may write the next tokens into the same list.
+        tokens = None if token_ids is None else [operator.index(token) for token in token_ids]
         if tokens is not None and len(tokens) != len(self.matchers):
             raise ValueError(f"{len(self.matchers)} texts, but {len(tokens)} tokens")
         self._pending = self._executor.submit(self._work, tokens)

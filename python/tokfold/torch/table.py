@@ -11,7 +11,14 @@ import numpy.typing as npt
 import torch
 
 from tokfold.torch import plain
-from tokfold.torch.checks import Backend, check_logits, check_masks, chosen_backend, listed_rows
+from tokfold.torch.checks import (
+    Backend,
+    check_logits,
+    check_masks,
+    chosen_backend,
+    listed_rows,
+    no_rows,
+)
 from tokfold.torch.fold import Fold
 from tokfold.torch.logits import apply_class_bitmask_
 
@@ -106,8 +113,9 @@ class MaskTable:
             class_bitmask = class_bitmask.numpy()
         if fold.device.type == "cpu" and backend in ("auto", "cpu"):
             # Rows are remembered by the fold.
+            apply_class_bitmask_(logits, class_bitmask, fold, rows, backend=backend)
             self._counts["rows"] += len(class_bitmask) if class_bitmask.ndim == 2 else 1
-            return apply_class_bitmask_(logits, class_bitmask, fold, rows, backend=backend)
+            return logits
         check_logits(logits, fold.num_tokens, fold.device)
         check_masks(class_bitmask, logits.ndim, fold.num_words, torch.device("cpu"))
         masks = np.atleast_2d(class_bitmask)
@@ -118,16 +126,22 @@ class MaskTable:
             )
         chosen = chosen_backend(backend, fold.device)
         wide = logits.detach()[None] if logits.ndim == 1 else logits.detach()
-        listed_rows(rows, len(masks), len(wide))  # before anything moves
+        if logits.ndim == 1:
+            no_rows(rows)
+        listed = listed_rows(rows, len(masks), len(wide))  # before anything moves
         numbers, new = self._numbers(masks)
-        self._counts["rows"] += len(masks)
-        sent = self._send(masks, numbers, new, rows)
+        try:
+            sent = self._send(masks, numbers, new, listed)
+            if new:
+                self._table.index_copy_(0, sent.places.long(), sent.masks)
+        except BaseException:
+            self.clear()  # what was to be there may not be
+            raise
         if numbers is None:
             self._launch(chosen, wide, sent.masks, None, sent.rows)
-            return logits
-        if new:
-            self._table.index_copy_(0, sent.places.long(), sent.masks)
-        self._launch(chosen, wide, self._table, sent.numbers, sent.rows)
+        else:
+            self._launch(chosen, wide, self._table, sent.numbers, sent.rows)
+        self._counts["rows"] += len(masks)
         return logits
 
     @property

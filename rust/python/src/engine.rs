@@ -231,7 +231,13 @@ fn with_rows<T>(
 fn class_words(py: Python<'_>, matcher: &engine::Matcher) -> PyResult<usize> {
     let none =
         || Error::State("there are no classes yet: compile with classes=\"now\", or wait".into());
-    matcher.engine().class_words().ok_or_else(|| raise(py, &none()))
+    match matcher.engine().class_words() {
+        None => Err(raise(py, &none())),
+        Some(0) => {
+            Err(raise(py, &Error::State("the grammar takes no token of this vocabulary".into())))
+        }
+        Some(words) => Ok(words),
+    }
 }
 
 /// Fills rows for many matchers; for each, whether it forbids any token.

@@ -228,7 +228,9 @@ def test_our_kernel_writes_on_the_cpu_only() -> None:
 def test_triton_writes_on_a_gpu_only() -> None:
     pytest.importorskip("triton")
     logits = ones()
-    with pytest.raises(ValueError, match='backend="triton" cannot write logits on cpu'):
+    with pytest.raises(
+        ValueError, match='backend="triton" writes logits on a GPU, and these are on cpu'
+    ):
         apply_class_bitmask_(logits, masks(), Fold(CLASSES), backend="triton")
     assert logits.eq(1).all()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+pytest.importorskip("torch", minversion="2.4")
 
 PAGE = Path(__file__).parents[2] / "docs" / "logits.md"
 

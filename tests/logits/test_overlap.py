@@ -83,6 +83,8 @@ def overlapped(masks: NextMasks, model: Model, steps: int, as_list: bool) -> lis
     for step in range(steps):
         logits = model(step)
         assert masks.apply_(logits) is logits
+        open_rows = [i for i, matcher in enumerate(masks.matchers) if not matcher.is_terminated]
+        assert masks.rows == open_rows
         out.append(logits.clone())
         tokens = logits.argmax(dim=-1)
         for row, matcher in enumerate(masks.matchers):
