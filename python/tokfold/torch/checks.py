@@ -20,6 +20,7 @@ __all__ = [
     "Backend",
     "Masks",
     "Rows",
+    "are_distinct",
     "check_logits",
     "check_masks",
     "chosen_backend",
@@ -130,6 +131,18 @@ def listed_rows(rows: Rows, masks: int, count: int) -> list[int] | None:
         if not -1 <= row < count:
             raise IndexError(f"the logits have {count} rows, not one of index {row}")
     return listed
+
+
+def are_distinct(rows: Rows) -> bool:
+    """Whether no row of the logits has two masks, as far as the CPU can see."""
+    if rows is None:
+        return True
+    if isinstance(rows, torch.Tensor):
+        if rows.device.type != "cpu":
+            return False
+        rows = rows.tolist()
+    used = [row for row in rows if row >= 0]
+    return len(set(used)) == len(used)
 
 
 def rows_on_device(rows: Rows, masks: int, count: int, device: torch.device) -> torch.Tensor | None:

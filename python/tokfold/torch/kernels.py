@@ -1,7 +1,9 @@
 """Masks onto logits in one pass, by Triton.
 
-Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. They are
-never read, and what is allowed is never written.
+Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. A block
+in which everything is masked is written without being read, one in which nothing is stays as it is.
+Where a row may have several masks, and so several programs at once, only what is masked is
+written.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
     HAS_NUMBERS: tl.constexpr,  # noqa: N803
     HAS_ROWS: tl.constexpr,  # noqa: N803
     HAS_CLASSES: tl.constexpr,  # noqa: N803
+    DISTINCT: tl.constexpr,  # noqa: N803
     BLOCK: tl.constexpr,  # noqa: N803
 ):
     index = tl.program_id(0)
@@ -67,9 +70,16 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
         is_there = columns < width
         count = tl.sum(is_masked.to(tl.int32), axis=0)
         place = logits + row * row_stride + columns
-        # What is allowed is never written: another mask of the same row may forbid it meanwhile.
-        if count > 0:
-            value = tl.full((BLOCK,), MASKED, logits.dtype.element_ty)
+        value = tl.full((BLOCK,), MASKED, logits.dtype.element_ty)
+        if DISTINCT:
+            # Whole vectors, where single entries would go one by one.
+            if count == BLOCK:
+                tl.store(place, value, mask=is_there)
+            elif count > 0:
+                before = tl.load(place, mask=is_there, other=0)
+                tl.store(place, tl.where(is_masked, value, before), mask=is_there)
+        elif count > 0:
+            # What is allowed is not written: another mask of this row may forbid it meanwhile.
             tl.store(place, value, mask=is_there & is_masked)
 
 
@@ -80,6 +90,7 @@ def _launch(
     rows: torch.Tensor | None,
     class_of: torch.Tensor | None,
     num_tokens: int,
+    distinct: bool,
 ) -> None:
     count = len(masks) if numbers is None else len(numbers)
     if count == 0 or logits.shape[1] == 0:
@@ -101,16 +112,24 @@ def _launch(
         HAS_NUMBERS=numbers is not None,
         HAS_ROWS=rows is not None,
         HAS_CLASSES=class_of is not None,
+        DISTINCT=distinct or rows is None,
         BLOCK=BLOCK,
         num_warps=WARPS,
     )
 
 
 def apply_classes(
-    logits: torch.Tensor, masks: torch.Tensor, fold: Fold, rows: torch.Tensor | None
+    logits: torch.Tensor,
+    masks: torch.Tensor,
+    fold: Fold,
+    rows: torch.Tensor | None,
+    distinct: bool = False,
 ) -> None:
-    """Class masks onto logits of two dimensions; everything checked, on one device."""
-    _launch(logits, masks, None, rows, fold.class_of, fold.num_tokens)
+    """Class masks onto logits of two dimensions; everything checked, on one device.
+
+    ``distinct`` says that no row has two masks.
+    """
+    _launch(logits, masks, None, rows, fold.class_of, fold.num_tokens, distinct)
 
 
 def apply_numbered(
@@ -119,13 +138,18 @@ def apply_numbered(
     numbers: torch.Tensor,
     fold: Fold,
     rows: torch.Tensor | None,
+    distinct: bool = False,
 ) -> None:
     """The same with masks of a table, by their numbers."""
-    _launch(logits, table, numbers, rows, fold.class_of, fold.num_tokens)
+    _launch(logits, table, numbers, rows, fold.class_of, fold.num_tokens, distinct)
 
 
 def apply_tokens(
-    logits: torch.Tensor, masks: torch.Tensor, vocab_size: int, rows: torch.Tensor | None
+    logits: torch.Tensor,
+    masks: torch.Tensor,
+    vocab_size: int,
+    rows: torch.Tensor | None,
+    distinct: bool = False,
 ) -> None:
     """Token masks onto logits of two dimensions."""
-    _launch(logits, masks, None, rows, None, vocab_size)
+    _launch(logits, masks, None, rows, None, vocab_size, distinct)

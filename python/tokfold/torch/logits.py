@@ -12,6 +12,7 @@ from tokfold.torch.checks import (
     Backend,
     Masks,
     Rows,
+    are_distinct,
     check_logits,
     check_masks,
     chosen_backend,
@@ -87,7 +88,7 @@ def apply_class_bitmask_(
     if chosen == "triton":
         from tokfold.torch import kernels
 
-        kernels.apply_classes(wide, masks, fold, on_device)
+        kernels.apply_classes(wide, masks, fold, on_device, are_distinct(rows))
     else:
         plain.apply_classes(wide, masks, fold, on_device)
     return logits
@@ -137,7 +138,7 @@ def apply_token_bitmask_(
     if chosen == "triton":
         from tokfold.torch import kernels
 
-        kernels.apply_tokens(wide, masks, vocab_size, on_device)
+        kernels.apply_tokens(wide, masks, vocab_size, on_device, are_distinct(rows))
     else:
         plain.apply_tokens(wide, masks, vocab_size, on_device)
     return logits

@@ -13,6 +13,7 @@ import torch
 from tokfold.torch import plain
 from tokfold.torch.checks import (
     Backend,
+    are_distinct,
     check_logits,
     check_masks,
     chosen_backend,
@@ -137,10 +138,11 @@ class MaskTable:
         except BaseException:
             self.clear()  # what was to be there may not be
             raise
+        distinct = are_distinct(listed)
         if numbers is None:
-            self._launch(chosen, wide, sent.masks, None, sent.rows)
+            self._launch(chosen, wide, sent.masks, None, sent.rows, distinct)
         else:
-            self._launch(chosen, wide, self._table, sent.numbers, sent.rows)
+            self._launch(chosen, wide, self._table, sent.numbers, sent.rows, distinct)
         self._counts["rows"] += len(masks)
         return logits
 
@@ -241,14 +243,15 @@ class MaskTable:
         masks: torch.Tensor,
         numbers: torch.Tensor | None,
         rows: torch.Tensor | None,
+        distinct: bool,
     ) -> None:
         if backend == "triton":
             from tokfold.torch import kernels
 
             if numbers is None:
-                kernels.apply_classes(logits, masks, self.fold, rows)
+                kernels.apply_classes(logits, masks, self.fold, rows, distinct)
             else:
-                kernels.apply_numbered(logits, masks, numbers, self.fold, rows)
+                kernels.apply_numbered(logits, masks, numbers, self.fold, rows, distinct)
             return
         chosen = masks if numbers is None else masks[numbers]
         plain.apply_classes(logits, chosen, self.fold, rows)
