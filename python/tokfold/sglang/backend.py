@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
@@ -23,7 +24,6 @@ from tokfold._serving import (
     checked,
     fill_rows,
     grammars_of,
-    logger,
     vocabulary_of,
 )
 from tokfold.compiler import GrammarCompiler
@@ -31,6 +31,8 @@ from tokfold.engine import CompiledGrammar
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["TokfoldGrammar", "TokfoldGrammarBackend", "with_reasoning"]
+
+logger = logging.getLogger("tokfold")
 
 MAX_CACHED = 1_000
 """Grammars that SGLang's own cache holds. Without a bound every schema ever seen stays."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +21,6 @@ from tokfold._serving import (
     checked,
     choices,
     grammars_of,
-    logger,
     vocabulary_of,
 )
 from tokfold.engine import CompiledGrammar
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tokfold._serving import Grammars
 
 __all__ = ["TokfoldBackend", "TokfoldGrammar", "check_request"]
+
+logger = logging.getLogger("tokfold")
 
 _ANY_OBJECT = '{"type": "object"}'
 

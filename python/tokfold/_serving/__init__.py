@@ -1,0 +1,21 @@
+"""What the backends of inference servers share: settings, vocabularies, compilers, conversations.
+
+The servers themselves are known to :mod:`tokfold.sglang` and :mod:`tokfold.vllm` alone.
+"""
+
+from tokfold._serving.compiling import Grammars, grammars_of, vocabulary_of
+from tokfold._serving.conversation import Conversation, fill_rows
+from tokfold._serving.requests import any_tag, checked, choices
+from tokfold._serving.settings import Settings
+
+__all__ = [
+    "Conversation",
+    "Grammars",
+    "Settings",
+    "any_tag",
+    "checked",
+    "choices",
+    "fill_rows",
+    "grammars_of",
+    "vocabulary_of",
+]

@@ -1,0 +1,144 @@
+"""The vocabulary of a server, and the grammars of its requests, compiled once."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tokfold._serving.settings import Settings
+from tokfold.compiler import GrammarCompiler
+from tokfold.engine import CompiledGrammar
+from tokfold.errors import TokfoldError
+from tokfold.vocabulary import Vocabulary
+
+__all__ = ["Grammars", "grammars_of", "vocabulary_of"]
+
+logger = logging.getLogger("tokfold")
+
+_FIRST_SAVE = 16
+"""Grammars compiled before the pool is saved; then after four times as many, and so on."""
+
+
+def vocabulary_of(
+    tokenizer: Any,  # noqa: ANN401 - of any package
+    size: int,
+    stop_token_ids: Iterable[int] | None = None,
+) -> Vocabulary:
+    """The vocabulary of a server's tokenizer.
+
+    Args:
+        tokenizer: of transformers, of mistral-common inside, or one that makes XGrammar's
+            ``TokenizerInfo`` itself (``init_xgrammar``).
+        size: number of ids that the model puts out.
+        stop_token_ids: ends of text; those that the model does not have are left out. None or
+            none: the tokenizer's.
+
+    Raises:
+        VocabularyError: as :meth:`Vocabulary.from_huggingface`.
+    """
+    stops = sorted({i for i in stop_token_ids or () if 0 <= i < size}) or None
+    own = getattr(tokenizer, "init_xgrammar", None)
+    if callable(own):
+        info, overridden = own()
+        if info is not None:
+            tokens = list(info.decoded_vocab)[:size]
+            stops = stops or list(overridden or info.stop_token_ids)
+            return Vocabulary(tokens, stops, size=size, name=type(tokenizer).__name__)
+    inner = getattr(tokenizer, "transformers_tokenizer", None) or tokenizer
+    return Vocabulary.from_huggingface(inner, size, stops)
+
+
+class Grammars:
+    """The grammars of all requests of a server, compiled once.
+
+    Two readings of one vocabulary: in ``text``, special tokens are never text, so that no JSON
+    string holds one; in ``tags``, they are text, so that a structural tag can have them as its
+    markers. The second compiler is made when first needed.
+
+    Safe between threads.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, settings: Settings) -> None:
+        self.vocabulary = vocabulary
+        self.settings = settings
+        self.text = self.compiler(vocabulary)
+        self._lock = threading.Lock()
+        self._tags: GrammarCompiler | None = None
+        self._next_save = _FIRST_SAVE
+
+    def compiler(self, vocabulary: Vocabulary) -> GrammarCompiler:
+        """One more compiler with the settings."""
+        settings = self.settings
+        return GrammarCompiler(
+            vocabulary,
+            limits=settings.limits,
+            classes=settings.classes,
+            cache_dir=settings.cache_dir,
+        )
+
+    @property
+    def tags(self) -> GrammarCompiler:
+        """The compiler to which special tokens are text."""
+        with self._lock:
+            if self._tags is None:
+                special = bool(self.vocabulary.special_token_ids)
+                vocabulary = self.vocabulary.replace(special_token_ids=())
+                self._tags = self.compiler(vocabulary) if special else self.text
+            return self._tags
+
+    def made(self, compile: Callable[[], CompiledGrammar]) -> CompiledGrammar:
+        """Compile, and save the pool now and then: servers seldom end in peace."""
+        compiled = compile()
+        if self.settings.cache_dir is not None:
+            with self._lock:
+                made = sum(compiler.statistics().misses for compiler in self._compilers())
+                due = made >= self._next_save
+                if due:
+                    self._next_save *= 4
+            if due:
+                self.save()
+        return compiled
+
+    def save(self) -> None:
+        """Write the pools where there is a ``cache_dir``; a failure is logged."""
+        if self.settings.cache_dir is None:
+            return
+        for compiler in self._compilers():
+            try:
+                compiler.save()
+            except (OSError, TokfoldError) as error:
+                logger.warning("the masks were not saved: %s", error)
+
+    def clear(self) -> None:
+        """Forget the compiled grammars and the pools."""
+        for compiler in self._compilers():
+            compiler.clear_cache()
+
+    def _compilers(self) -> set[GrammarCompiler]:
+        return {self.text} if self._tags is None else {self.text, self._tags}
+
+
+_grammars: weakref.WeakValueDictionary[tuple[str, Settings], Grammars] = (
+    weakref.WeakValueDictionary()
+)
+_grammars_lock = threading.Lock()
+
+
+def grammars_of(vocabulary: Vocabulary, settings: Settings) -> Grammars:
+    """The one :class:`Grammars` of this process for a vocabulary and settings."""
+    with _grammars_lock:
+        key = (vocabulary.fingerprint, settings)
+        found = _grammars.get(key)
+        if found is None:
+            found = _grammars[key] = Grammars(vocabulary, settings)
+        return found
+
+
+@atexit.register
+def _save_all() -> None:
+    for grammars in list(_grammars.values()):
+        grammars.save()

@@ -1,0 +1,210 @@
+"""One request on its way through its grammar."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold.batch import fill_bitmask_batch
+from tokfold.engine import CompiledGrammar
+from tokfold.errors import TokfoldError
+from tokfold.matcher import Matcher
+
+__all__ = ["Conversation", "fill_rows"]
+
+logger = logging.getLogger("tokfold")
+
+
+class Conversation:
+    """One request on its way through its grammar; never raises where a server could not go on.
+
+    A mask that takes more than the limits allow makes the conversation *failed*: its row allows
+    ``last_resort`` alone, and every token is refused, so that the server ends the request with an
+    error. :meth:`rollback` to before that takes the failure back.
+
+    Args:
+        compiled: the grammar.
+        stop_token_ids: those of the request, in place of the vocabulary's; those that the
+            vocabulary does not have are left out, and none means the vocabulary's.
+        last_resort: the tokens of the row of a failure.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledGrammar,
+        stop_token_ids: Iterable[int] | None = None,
+        last_resort: Sequence[int] = (),
+    ) -> None:
+        size = len(compiled.vocabulary)
+        stops = sorted({i for i in stop_token_ids or () if 0 <= i < size})
+        self._stops = stops or None
+        self._last_resort = tuple(last_resort)
+        self.matcher = Matcher(compiled, stop_token_ids=self._stops)
+        self._ignored = 0
+        self.failure: str | None = None
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the text has ended by a stop token."""
+        return self.matcher.is_terminated
+
+    def accept(self, token_ids: Sequence[int]) -> bool:
+        """Read tokens, all or none; what follows the end of the text is read and ignored.
+
+        Returns:
+            False where one cannot follow, takes more than the limits allow, or is no token; nothing
+            has changed then.
+        """
+        if self.failure is not None:
+            return False
+        taken = self._take(self.matcher, token_ids)
+        if taken < len(token_ids) and not self.matcher.is_terminated:
+            self.matcher.rollback(taken)
+            return False
+        self._ignored += len(token_ids) - taken
+        return True
+
+    def valid_prefix(self, token_ids: Sequence[int]) -> int:
+        """How many tokens could be read, up to the end of the text; nothing changes."""
+        if self.failure is not None or self.matcher.is_terminated:
+            return 0
+        return self._take(self.matcher.fork(), token_ids)
+
+    @staticmethod
+    def _take(matcher: Matcher, token_ids: Sequence[int]) -> int:
+        size = len(matcher.compiled.vocabulary)
+        for taken, token_id in enumerate(token_ids):
+            if matcher.is_terminated or not 0 <= token_id < size:
+                return taken
+            try:
+                if not matcher.accept_token(token_id):
+                    return taken
+            except TokfoldError as error:
+                logger.error("token %d is refused: %s", token_id, error)
+                return taken
+        return len(token_ids)
+
+    def rollback(self, count: int) -> None:
+        """Take back the last tokens, those that were ignored included.
+
+        Raises:
+            MatcherStateError: there are fewer; nothing has changed.
+        """
+        ignored = min(count, self._ignored)
+        self.matcher.rollback(count - ignored)
+        self._ignored -= ignored
+        if count > 0:
+            self.failure = None
+
+    def reset(self) -> None:
+        """Take back all tokens."""
+        self.matcher.reset()
+        self._ignored, self.failure = 0, None
+
+    def copy(self) -> Conversation:
+        """One at the same place that goes its own way."""
+        same = object.__new__(Conversation)
+        same.__dict__.update(self.__dict__)
+        # A fork shares its memory, and the bound on it, with all forks: not from the start on.
+        if self.matcher.num_steps:
+            same.matcher = self.matcher.fork()
+        else:
+            same.matcher = Matcher(self.matcher.compiled, stop_token_ids=self._stops)
+            same.failure = None
+        return same
+
+    def fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
+        """Write the row of the next token.
+
+        Args:
+            bitmask: int32, C-contiguous, shape ``(rows, words)``; words past the vocabulary's
+                become 0.
+            row: the row.
+        """
+        words = -(-len(self.matcher.compiled.vocabulary) // 32)
+        if self.matcher.is_terminated:
+            self._only(bitmask[row], self.matcher.stop_token_ids)
+            return
+        if self.failure is None:
+            try:
+                if bitmask.shape[1] == words:
+                    self.matcher.fill_bitmask(bitmask, row)
+                else:
+                    narrow = np.zeros((1, words), dtype=np.int32)
+                    self.matcher.fill_bitmask(narrow, 0)
+                    fitting = min(words, bitmask.shape[1])
+                    bitmask[row] = 0
+                    bitmask[row, :fitting] = narrow[0, :fitting]
+                return
+            except TokfoldError as error:
+                self.failure = str(error)
+                logger.error("a request fails: %s", error)
+        self._only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
+
+    @staticmethod
+    def _only(row: npt.NDArray[np.int32], token_ids: Iterable[int]) -> None:
+        row[:] = 0
+        bits = row.view(np.uint32)
+        for token_id in token_ids:
+            if token_id >> 5 < len(bits):
+                bits[token_id >> 5] |= np.uint32(1 << (token_id & 31))
+
+    def forced_text(self) -> str:
+        """What must come next, whole characters only; empty where there is a choice."""
+        if self.failure is not None or self.matcher.is_terminated:
+            return ""
+        try:
+            forced = self.matcher.forced_bytes()
+        except TokfoldError as error:
+            logger.warning("no jump: %s", error)
+            return ""
+        try:
+            return forced.decode()
+        except UnicodeDecodeError as error:
+            return forced[: error.start].decode()
+
+    def replace(self, old: Sequence[int], new: Sequence[int]) -> bool:
+        """Read other tokens in place of the last ones.
+
+        Args:
+            old: the last tokens read.
+            new: what to have read instead.
+
+        Returns:
+            False where one of the new cannot follow, or there were not as many old ones; nothing
+            has changed then.
+        """
+        same = 0
+        while same < min(len(old), len(new)) and old[same] == new[same]:
+            same += 1
+        trial = self.copy()
+        try:
+            trial.rollback(len(old) - same)
+        except TokfoldError:
+            return False
+        if not trial.accept(new[same:]):
+            return False
+        self.__dict__.update(trial.__dict__)
+        return True
+
+
+def fill_rows(
+    conversations: Sequence[Conversation], bitmask: npt.NDArray[np.int32], rows: Sequence[int]
+) -> None:
+    """Write the rows of many conversations, without the GIL; as :meth:`Conversation.fill`."""
+    plain = [
+        (each, row)
+        for each, row in zip(conversations, rows, strict=True)
+        if each.failure is None and not each.is_terminated
+    ]
+    if len(plain) == len(conversations) > 1:
+        try:
+            fill_bitmask_batch([each.matcher for each, _ in plain], bitmask, list(rows))
+            return
+        except (TokfoldError, ValueError):
+            pass  # one of them fails, or the width is another: row by row says which
+    for each, row in zip(conversations, rows, strict=True):
+        each.fill(bitmask, row)

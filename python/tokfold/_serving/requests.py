@@ -1,0 +1,121 @@
+"""What requests ask for, before anything is compiled: checked, and in one form."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tokfold.errors import UnsupportedGrammarError
+from tokfold.structural_tags.literals import literal
+
+__all__ = ["any_tag", "checked", "choices"]
+
+MAX_JSON_NESTING = 100
+"""Levels of a schema or tag. XGrammar's converter takes minutes over some thousands."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BRACKET = re.compile(r"[\[\]{}]")
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def checked(text: str, what: str, *, is_json: bool = False) -> str:
+    """The text of a request, if converters can be trusted with it.
+
+    Raises:
+        UnsupportedGrammarError: it holds NUL, on which some versions of XGrammar end the process,
+            or JSON that is nested too deeply, which takes them minutes.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a {what} must be a str, not {type(text).__name__}")
+    if "\0" in text or (is_json and _ESCAPED_NUL.search(text)):
+        raise UnsupportedGrammarError(f"this {what} holds NUL, which no text has", what, 1, 1)
+    if is_json and _nesting(text) > MAX_JSON_NESTING:
+        raise UnsupportedGrammarError(
+            f"this {what} is nested deeper than {MAX_JSON_NESTING} levels", what, 1, 1
+        )
+    return text
+
+
+def _nesting(text: str) -> int:
+    """Levels of JSON text, whether it is JSON or not: converters do not read it as Python does."""
+    deepest = level = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        level += 1 if bracket in "[{" else -1
+        deepest = max(deepest, level)
+    return deepest
+
+
+def any_tag(text: str) -> dict[str, Any]:
+    """A structural tag of a request as a value; one of the old form in the new one.
+
+    The old form lists ``structures`` of begin, schema and end, and ``triggers``. A schema that is
+    missing allows any JSON.
+
+    Raises:
+        ValueError: it is no JSON object; UnsupportedGrammarError as :func:`checked`.
+    """
+    tag = json.loads(checked(text, "structural tag", is_json=True))
+    if not isinstance(tag, dict):
+        raise ValueError("a structural tag is a JSON object")
+    if tag.get("structures") is None:
+        if "format" in tag:
+            tag["format"] = _with_schemas(tag["format"])
+        return tag
+    try:
+        tags = [
+            {
+                "type": "tag",
+                "begin": structure["begin"],
+                "content": {"type": "json_schema", "json_schema": _schema(structure.get("schema"))},
+                "end": structure["end"],
+            }
+            for structure in tag["structures"]
+        ]
+        triggers = tag["triggers"]
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            "a structural tag of the old form has triggers, and structures of begin, schema and "
+            f"end: {error!r}"
+        ) from error
+    return {
+        "type": "structural_tag",
+        "format": {
+            "type": "triggered_tags",
+            "triggers": triggers,
+            "tags": tags,
+            "at_least_one": bool(tag.get("at_least_one", False)),
+        },
+    }
+
+
+def _schema(schema: object) -> object:
+    """A schema of the old form: text or a value, or nothing for any JSON."""
+    if schema is None:
+        return {}
+    return json.loads(schema) if isinstance(schema, str) else schema
+
+
+def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON
+    """Formats in which a schema that is null, as frontends send it, allows any JSON."""
+    if isinstance(node, list):
+        return [_with_schemas(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    made = {
+        key: value if key == "json_schema" else _with_schemas(value) for key, value in node.items()
+    }
+    if made.get("type") == "json_schema" and made.get("json_schema") is None:
+        made["json_schema"] = {}
+    return made
+
+
+def choices(texts: object) -> str:
+    """Grammar text of a list of texts, one of which is to be written.
+
+    Raises:
+        ValueError: it is no list of texts, or empty.
+    """
+    if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
+        raise ValueError("choices are a list of texts, at least one")
+    return f"root ::= {' | '.join(literal(text) for text in texts)}"
