@@ -247,12 +247,10 @@ class GrammarCompiler:
             )
 
     def get_cache_size_bytes(self) -> int:
-        """Bytes of the pool and of what the masks of the compiled grammars remember."""
+        """Bytes of the pool and of the compiled grammars: networks, masks, classes."""
         with self._lock:
             done = [future for future in self._compiled.values() if future.done()]
-        held = sum(
-            future.result().counters()["bytes_held"] for future in done if not future.exception()
-        )
+        held = sum(future.result().num_bytes for future in done if not future.exception())
         return held + self.pool.counters()["bytes"]
 
     def clear_cache(self) -> None:

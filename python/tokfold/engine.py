@@ -125,6 +125,12 @@ class CompiledGrammar:
         """
         return {**self._core.counters(), "bytes_held": self._core.bytes_held}
 
+    @property
+    def num_bytes(self) -> int:
+        """Bytes held: the network, what masks remember, and the classes."""
+        classes = 0 if self._classes is None else self._classes.class_of.nbytes
+        return self._core.network_bytes + self._core.bytes_held + classes
+
     def __repr__(self) -> str:
         folded = "folded" if self.has_classes else "whole vocabulary"
         return f"<CompiledGrammar of {self.grammar!r}, {len(self.vocabulary)} tokens, {folded}>"

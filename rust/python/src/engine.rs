@@ -147,6 +147,11 @@ impl Engine {
     }
 
     #[getter]
+    fn network_bytes(&self) -> usize {
+        self.inner.network().bytes()
+    }
+
+    #[getter]
     fn bytes_held(&self) -> usize {
         self.inner.bytes()
     }

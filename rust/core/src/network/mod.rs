@@ -164,6 +164,21 @@ impl Network {
         self.finals.len()
     }
 
+    /// Bytes of the tables.
+    pub fn bytes(&self) -> usize {
+        let states = self.rule_of.capacity() * 4
+            + self.finals.capacity()
+            + self.cut.capacity()
+            + self.delegated.capacity()
+            + self.first.capacity() * size_of::<ClassSet>()
+            + (self.edge_starts.capacity() + self.call_starts.capacity()) * 4;
+        let rules = (self.rule_starts.capacity() + self.origins.capacity()) * 4;
+        states
+            + rules
+            + self.edges.capacity() * size_of::<(u8, u32)>()
+            + self.calls.capacity() * size_of::<Call>()
+    }
+
     /// Never: there is a start.
     pub fn is_empty(&self) -> bool {
         self.finals.is_empty()
