@@ -265,8 +265,14 @@ class Ops:
     def _state(self, matcher: tokfold.Matcher) -> None:
         state = tokfold.MatcherState.from_bytes(state_data(self.random, matcher.state))
         compiled = self.random.choice(self.ways)
-        self.pool.append(tokfold.Matcher.from_state(compiled, state, **self.setting.options))
-        assert self.pool[-1].text == b""
+        made = tokfold.Matcher.from_state(compiled, state, **self.setting.options)
+        assert made.text == b""
+        if state == matcher.state:
+            self.pool.append(made)
+            return
+        # No text leads to a forged state, so classes promise nothing there: it must do no harm.
+        for call in (self._mask, self._token, self._bytes, self._rollback):
+            call(made)
 
     def _forced(self, matcher: tokfold.Matcher) -> None:
         forced = matcher.forced_bytes(self.random.choice([0, 1, 5, 100]))

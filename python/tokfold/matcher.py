@@ -44,6 +44,9 @@ class MatcherState:
     def from_bytes(cls, data: bytes) -> MatcherState:
         """Read what :meth:`to_bytes` wrote.
 
+        The checksum finds damage, not forgery: a forged state does no harm, but masks there mean
+        nothing. Sign states that leave your hands.
+
         Raises:
             MatcherStateError: the bytes are damaged, or of another version.
         """
