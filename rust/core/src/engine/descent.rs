@@ -66,6 +66,15 @@ pub(super) struct Bounds<'a> {
 /// A question with the same answer but for some children of the root.
 pub(super) type Likeness = (Question, Vec<Range<u32>>);
 
+/// The class of the letter that leads to a node.
+#[inline]
+pub(super) fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
+    match alphabet.escape() {
+        Some(class) if trie.is_escape(node) => class,
+        _ => alphabet.class(trie.byte(node)),
+    }
+}
+
 /// Walks over one trie, with what they remember of stacks.
 pub(super) struct Descent {
     network: Arc<Network>,
@@ -149,7 +158,7 @@ impl Descent {
         let mut apart = Vec::new();
         while node < trie.end(0) {
             let end = trie.end(node);
-            let class = self.network.class_at(&trie, node);
+            let class = class_at(self.network.alphabet(), &trie, node);
             if self.first_step(start, own, class)? != self.stepper.step(looping, class)? {
                 apart.push(node..end);
             }
@@ -192,7 +201,7 @@ impl Descent {
         let mut weights: Vec<(SetId, u32)> = Vec::new();
         let mut node = 1;
         while node < trie.end(0) {
-            let set = self.first_step(start, own, network.class_at(&trie, node))?;
+            let set = self.first_step(start, own, class_at(network.alphabet(), &trie, node))?;
             let weight = trie.end(node) - node;
             match weights.iter_mut().find(|known| known.0 == set) {
                 Some(known) => known.1 += weight,
@@ -220,7 +229,7 @@ impl Descent {
         let mut back = 0;
         let mut node = 1;
         while node < trie.end(0) {
-            let class = network.class_at(&trie, node);
+            let class = class_at(network.alphabet(), &trie, node);
             if self.stepper.step(set, class)? == set {
                 back += trie.end(node) - node;
             }
@@ -302,7 +311,7 @@ impl Descent {
             if entered & CHECK_MASK == 0 {
                 check()?;
             }
-            let class = network.class_at(&trie, node);
+            let class = class_at(network.alphabet(), &trie, node);
             let set = match (own, depth) {
                 (Some(frame), 1) => self.own_step(frame, class)?,
                 _ => self.step(before, hot, class)?,

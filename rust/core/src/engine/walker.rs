@@ -10,7 +10,7 @@
 //! Answers that are there are read by all threads at once. One that is missing is made without
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
-use super::descent::{Bounds, Descent, Found};
+use super::descent::{Bounds, Descent, Found, class_at};
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Key, Pool};
@@ -358,7 +358,8 @@ impl Walker {
         let mut node = 1;
         while node < self.trie.end(0) {
             let end = self.trie.end(node);
-            below[self.network.class_at(&self.trie, node) as usize] += u64::from(end - node);
+            below[class_at(self.network.alphabet(), &self.trie, node) as usize] +=
+                u64::from(end - node);
             node = end;
         }
         let cost = |state: u32| {

@@ -27,7 +27,6 @@ pub(crate) use identity::{Identities, Identity};
 
 use crate::automata::alphabet::Alphabet;
 use crate::limits::Limits;
-use crate::vocabulary::Trie;
 use counters::Counters;
 use std::ops::Deref;
 
@@ -192,15 +191,6 @@ impl Network {
     /// The byte classes that the network tells apart.
     pub fn alphabet(&self) -> &Alphabet {
         &self.alphabet
-    }
-
-    /// The class of the letter that leads to a node of a trie.
-    #[inline]
-    pub(crate) fn class_at(&self, trie: &Trie, node: u32) -> u8 {
-        match self.alphabet.escape() {
-            Some(class) if trie.is_escape(node) => class,
-            _ => self.alphabet.class(trie.byte(node)),
-        }
     }
 
     /// Whether tokens are taken whole, by their ids.
