@@ -31,6 +31,8 @@ when the logits are there; "thread", which fills in a thread, as many masks at o
 llguidance's masks are applied by apply_token_bitmask_, since its own needs torch.compile.
 
 On a CPU the model leaves a core to the masks: --torch-threads.
+
+One file: the drawn texts, the loops of the engines and the clock must agree to the step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The backend of SGLang, driven as its scheduler drives it, against tokfold's own matcher."""
+"""The backend of SGLang, driven as its scheduler drives it, against tokfold's own matcher.
+
+One file, since all of it stands on the one stand-in of the server that its fixtures make.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ pub(super) type Likeness = (Question, Vec<Range<u32>>);
 
 /// The class of the letter that leads to a node.
 #[inline]
-pub(super) fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
+fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
     match alphabet.escape() {
         Some(class) if trie.is_escape(node) => class,
         _ => alphabet.class(trie.byte(node)),
@@ -158,14 +158,14 @@ impl Descent {
         let mut apart = Vec::new();
         while node < trie.end(0) {
             let end = trie.end(node);
-            let class = class_at(self.network.alphabet(), &trie, node);
+            let class = self.network.alphabet().class(trie.byte(node));
             if self.first_step(start, own, class)? != self.stepper.step(looping, class)? {
                 apart.push(node..end);
             }
             node = end;
         }
         let nodes: usize = apart.iter().map(Range::len).sum();
-        Ok((nodes <= trie.len() / 4).then_some((like, apart)))
+        Ok((nodes <= trie.end(0) as usize / 4).then_some((like, apart)))
     }
 
     /// Walks some children of the root, with all that is below them.
@@ -198,10 +198,11 @@ impl Descent {
         }
         let trie = self.trie.clone();
         let network = self.network.clone();
+        let alphabet = network.alphabet();
         let mut weights: Vec<(SetId, u32)> = Vec::new();
         let mut node = 1;
         while node < trie.end(0) {
-            let set = self.first_step(start, own, class_at(network.alphabet(), &trie, node))?;
+            let set = self.first_step(start, own, alphabet.class(trie.byte(node)))?;
             let weight = trie.end(node) - node;
             match weights.iter_mut().find(|known| known.0 == set) {
                 Some(known) => known.1 += weight,
@@ -229,7 +230,7 @@ impl Descent {
         let mut back = 0;
         let mut node = 1;
         while node < trie.end(0) {
-            let class = class_at(network.alphabet(), &trie, node);
+            let class = alphabet.class(trie.byte(node));
             if self.stepper.step(set, class)? == set {
                 back += trie.end(node) - node;
             }
@@ -311,7 +312,7 @@ impl Descent {
             if entered & CHECK_MASK == 0 {
                 check()?;
             }
-            let class = class_at(network.alphabet(), &trie, node);
+            let class = class_at(alphabet, &trie, node);
             let set = match (own, depth) {
                 (Some(frame), 1) => self.own_step(frame, class)?,
                 _ => self.step(before, hot, class)?,

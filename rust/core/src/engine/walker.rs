@@ -10,7 +10,7 @@
 //! Answers that are there are read by all threads at once. One that is missing is made without
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
-use super::descent::{Bounds, Descent, Found, class_at};
+use super::descent::{Bounds, Descent, Found};
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Key, Pool};
@@ -354,12 +354,12 @@ impl Walker {
     /// The frames that can stand on top, those first whose answers are likely to cost most: by the
     /// trie nodes below the bytes that they can read first.
     pub(crate) fn costs(&self) -> Vec<u32> {
+        let alphabet = self.network.alphabet();
         let mut below = [0u64; 256];
         let mut node = 1;
         while node < self.trie.end(0) {
             let end = self.trie.end(node);
-            below[class_at(self.network.alphabet(), &self.trie, node) as usize] +=
-                u64::from(end - node);
+            below[alphabet.class(self.trie.byte(node)) as usize] += u64::from(end - node);
             node = end;
         }
         let cost = |state: u32| {
