@@ -173,6 +173,29 @@ def accept_batch(
     matchers: list[Matcher], tokens: list[int], threads: int
 ) -> npt.NDArray[np.bool_]: ...
 def rollback_batch(matchers: list[Matcher], counts: list[int], threads: int) -> None: ...
+def read_arena(
+    grammar: Grammar,
+) -> tuple[
+    list[tuple[str, int, int | None, bool, int, int]],
+    list[tuple[int, list[int], bytes]],
+    list[tuple[int, int]],
+    int,
+]: ...
+def build_arena(
+    base: Grammar,
+    rules: list[tuple[str, int, int | None, int | None]],
+    exprs: list[tuple[int, list[int], bytes]],
+    root: int,
+    bounds: dict[str, int] | None = None,
+) -> Grammar: ...
+def compare(
+    left: Grammar,
+    right: Grammar,
+    skip_lookahead: tuple[bool, bool],
+    max_pairs: int,
+    limits: dict[str, int] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[tuple[bytes, bool, bool] | None, int | None, int]: ...
 def open_rules(
     grammar: Grammar,
     data: bytes,

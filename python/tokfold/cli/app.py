@@ -13,6 +13,7 @@ from tokfold.cli.check import check
 from tokfold.cli.classes import classes
 from tokfold.cli.console import report_error
 from tokfold.cli.demo import demo
+from tokfold.cli.equiv import equiv
 from tokfold.cli.explain import explain
 from tokfold.cli.inspect import inspect
 from tokfold.cli.replay import replay
@@ -56,6 +57,9 @@ app.command(no_args_is_help=True)(walk)
 app.command(no_args_is_help=True)(replay)
 app.command(no_args_is_help=True)(inspect)
 app.command()(demo)
+
+_LABORATORY = "The grammar laboratory"
+app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(equiv)
 
 
 def _print_version(value: bool) -> None:

@@ -2,7 +2,7 @@
 //!
 //! Dependencies run one way:
 //! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
-//! `engine` -> `classes`, `mask`.
+//! `engine` -> `classes`, `mask`; `laboratory` -> `network`, `stacks`.
 //! `ids`, `limits`, `error`, `graph`, `hash` and `work` stand below everything.
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ pub mod grammar;
 mod graph;
 mod hash;
 pub mod ids;
+pub mod laboratory;
 pub mod limits;
 pub mod mask;
 pub mod network;

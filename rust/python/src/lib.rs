@@ -1,9 +1,11 @@
 //! The extension module `tokfold._core`: thin. Meaning and documentation stand in the Python
 //! package, which is the only caller.
 
+mod arena;
 mod boundary;
 mod classes;
 mod engine;
+mod equivalence;
 mod grammar;
 mod mask;
 mod pool;
@@ -16,9 +18,13 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
+    use super::arena::{build_arena, read_arena};
+    #[pymodule_export]
     use super::classes::compile_classes;
     #[pymodule_export]
     use super::engine::{Engine, Matcher, Switch, accept_batch, fill_batch, rollback_batch};
+    #[pymodule_export]
+    use super::equivalence::compare;
     #[pymodule_export]
     use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]

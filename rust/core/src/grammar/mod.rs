@@ -173,6 +173,12 @@ impl Grammar {
     pub fn position(&self, id: ExprId) -> Position {
         self.positions[id.index()]
     }
+    /// The same grammar without any `(= ...)`: for lookahead that the rules imply.
+    pub fn without_lookahead(&self) -> Grammar {
+        let mut out = self.clone();
+        out.rules.iter_mut().for_each(|rule| rule.lookahead = None);
+        out
+    }
     /// The rule of a name.
     pub fn rule_named(&self, name: &str) -> Option<RuleId> {
         self.rules.iter().position(|r| r.name == name).map(RuleId::new)
@@ -204,6 +210,16 @@ impl GrammarBuilder {
         self.exprs.push(expr);
         self.positions.push(position);
         id
+    }
+
+    /// The number of expressions so far.
+    pub fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// Whether there is none yet.
+    pub fn is_empty(&self) -> bool {
+        self.exprs.is_empty()
     }
 
     /// The expression added under `id`.

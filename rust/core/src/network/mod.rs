@@ -328,6 +328,12 @@ impl Network {
         if self.is_listed(state) { None } else { self.counters.call(state) }
     }
 
+    /// What a state that counts does: the start of what it repeats, the passes still needed and
+    /// allowed, whether it may stop.
+    pub(crate) fn counting(&self, state: u32) -> (u32, u32, Option<u32>, bool) {
+        self.counters.meaning(state)
+    }
+
     /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
     /// does.
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {

@@ -1,0 +1,6 @@
+"""The grammar laboratory: what a grammar costs, what is wrong with it, and how to write it better.
+
+Engines answer alike for every way of writing one language, but not at the same cost. The
+laboratory looks at the way of writing: lint, profile, optimize, compare, and what a mask does to
+the distribution of a model. Nothing here is needed to decode, and nothing else imports it.
+"""

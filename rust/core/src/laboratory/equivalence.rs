@@ -1,0 +1,243 @@
+//! Do two grammars have the same language?
+//!
+//! Undecidable in general, so there are three answers: a text that tells them apart, a proof, or a
+//! length up to which none tells them apart.
+//!
+//! Both grammars become one network, in which equal parts are one. A pair of stack sets, one of
+//! each grammar, is *equal* if the same texts complete both. It follows from the pairs that each
+//! byte leads to, both accepting or neither (a bisimulation); or, where the stacks match, from
+//! the pairs of their tops and of what stands beneath. When every pair follows from pairs that
+//! were met, all are equal: bisimulation up to congruence is sound for union and concatenation
+//! (Rot, Bonsangue, Rutten: "Coalgebraic bisimulation-up-to"). A part that turns out to differ is
+//! put into its place, a shortest text before and after it, and tried on the whole; where the whole
+//! does not differ by that, it is looked at byte by byte instead.
+
+use super::goals::{GoalId, Goals, ROOT, Way};
+use crate::error::{Error, Position, Result};
+use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
+use crate::ids::RuleId;
+use crate::limits::Limits;
+use crate::network::{Network, NetworkOptions};
+use crate::stacks::{OverBudget, REST, SetId, Stepper};
+use crate::work::Work;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Pairs looked at between two calls of the caller's function.
+const POLL_EVERY: usize = 1 << 9;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All pairs that are met close: the languages are the same.
+    Proved,
+    /// No text of fewer bytes tells them apart; the bounds did not allow more.
+    Bounded {
+        /// That number of bytes.
+        depth: u32,
+    },
+    /// A text of one of the two languages.
+    Different {
+        /// The text.
+        text: Vec<u8>,
+        /// Whether the first grammar takes it; otherwise the second does.
+        is_left: bool,
+        /// Whether no shorter text tells them apart.
+        is_shortest: bool,
+    },
+}
+
+/// What was found, and at what cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Pairs of stack sets met.
+    pub pairs: usize,
+}
+
+/// Compares the languages of two grammars, looking at no more than `max_pairs` pairs.
+///
+/// # Errors
+/// Those of [`Network::make`], of the first grammar that has one; [`Error::Cancelled`] where
+/// `go_on`, called now and then with the number of pairs met, says so.
+pub fn compare(
+    left: &Grammar,
+    right: &Grammar,
+    max_pairs: usize,
+    limits: &Limits,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Comparison> {
+    let options =
+        NetworkOptions { counters: true, limits: limits.clone(), ..NetworkOptions::default() };
+    let network = {
+        let mut go_on = || go_on(0);
+        let work = Work::new(limits, &mut go_on);
+        Network::make(&joined(left, right), &options, &work)?
+    };
+    let mut stepper = Stepper::new(&network);
+    stepper.sets.max_depth = limits.max_stack_depth;
+    stepper.sets.allowance = limits.total_work(network.len());
+    let starts = [LEFT, RIGHT].map(|byte| start(&network, &mut stepper, byte));
+    let [Ok(left), Ok(right)] = starts else {
+        return Ok(Comparison { verdict: Verdict::Bounded { depth: 0 }, pairs: 0 });
+    };
+    if left == right {
+        return Ok(Comparison { verdict: Verdict::Proved, pairs: 1 });
+    }
+    let goals = Goals::new(&network, stepper, left, right);
+    Search { goals, max_pairs, looked: 0, over: false, go_on }.run(left)
+}
+
+const LEFT: u8 = b'<';
+const RIGHT: u8 = b'>';
+
+/// The stacks before a text of one of the two grammars.
+fn start(
+    network: &Network,
+    stepper: &mut Stepper<&Network>,
+    byte: u8,
+) -> std::result::Result<SetId, OverBudget> {
+    let start = stepper.sets.add(&[(network.start(), REST)])?;
+    stepper.step(start, network.alphabet().class(byte))
+}
+
+/// One grammar of both: the texts of each after a byte of its own. A third text keeps the whole
+/// from being empty where both are.
+fn joined(left: &Grammar, right: &Grammar) -> Grammar {
+    let position = Position { line: 1, column: 1 };
+    let mut builder = GrammarBuilder::new();
+    let mut add = |expr| builder.add(expr, position);
+    let mut alternatives = vec![add(Expr::Literal([b'='].into()))];
+    for (byte, rule) in [(LEFT, 1), (RIGHT, 2)] {
+        let parts = [add(Expr::Literal([byte].into())), add(Expr::Rule(RuleId::new(rule)))];
+        alternatives.push(add(Expr::Sequence(parts.into())));
+    }
+    let root = add(Expr::Choice(alternatives.into()));
+    let empty = add(Expr::Empty);
+    let rule = |name: &str, body| Rule {
+        name: name.to_owned(),
+        options: RuleOptions::default(),
+        body,
+        lookahead: None,
+        position,
+    };
+    let rules = vec![rule("either", root), rule("left", empty), rule("right", empty)];
+    let stubs = builder.finish(rules, RuleId::new(0));
+    stubs.composed(&[(RuleId::new(1), left), (RuleId::new(2), right)])
+}
+
+struct Search<'n, 'f> {
+    goals: Goals<'n>,
+    max_pairs: usize,
+    looked: usize,
+    /// Whether the bounds are reached.
+    over: bool,
+    go_on: &'f mut dyn FnMut(usize) -> bool,
+}
+
+impl Search<'_, '_> {
+    fn run(mut self, left: SetId) -> Result<Comparison> {
+        let verdict = match self.refute()? {
+            Some(verdict) => verdict,
+            None => {
+                let is_shortest = self.shorten()?;
+                let word = self.goals.difference(ROOT).unwrap_or_default();
+                let text = self.goals.words.text(&word);
+                self.goals.stepper.sets.allowance = u64::MAX; // the text is known to be read
+                let is_left = self.goals.accepts(left, &word).unwrap_or(false);
+                Verdict::Different { text, is_left, is_shortest }
+            }
+        };
+        Ok(Comparison { verdict, pairs: self.goals.len() })
+    }
+
+    /// Looks at pairs, those after the fewest bytes first, until the first pair is refuted
+    /// (`None`), none is left, or the bounds are reached.
+    fn refute(&mut self) -> Result<Option<Verdict>> {
+        loop {
+            let open = self.goals.open();
+            let may_look = |&&(goal, _): &&(GoalId, u32)| *self.goals.way(goal) == Way::Open;
+            if open.is_empty() {
+                return Ok(Some(Verdict::Proved));
+            }
+            let mut queue: BinaryHeap<Reverse<(u32, GoalId)>> =
+                open.iter().filter(may_look).map(|&(goal, depth)| Reverse((depth, goal))).collect();
+            if queue.is_empty() || self.over {
+                let depth = open.iter().map(|&(_, depth)| depth).min().unwrap_or(0);
+                return Ok(Some(Verdict::Bounded { depth }));
+            }
+            // Now and then the pairs that nothing depends on any more are dropped.
+            let quota = 1_024.max(self.goals.len() / 2);
+            for _ in 0..quota {
+                let Some(Reverse((depth, goal))) = queue.pop() else { break };
+                self.look(goal, depth, &mut queue)?;
+                if self.goals.differs_by(ROOT).is_some() {
+                    return Ok(None);
+                }
+                if self.over {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Looks at all that can tell the grammars apart by a shorter text; whether that could be done
+    /// to the end.
+    fn shorten(&mut self) -> Result<bool> {
+        loop {
+            let length = self.goals.differs_by(ROOT).unwrap_or(0);
+            for goal in self.goals.split_differing(length) {
+                self.goals.forbid_split(goal);
+            }
+            let open = self.goals.open().into_iter().filter(|&(_, depth)| depth < length);
+            let open: Vec<(GoalId, u32)> = open.collect();
+            if open.is_empty() {
+                return Ok(true);
+            }
+            if self.over || open.iter().any(|&(goal, _)| *self.goals.way(goal) == Way::Stuck) {
+                return Ok(false);
+            }
+            let mut queue = open.iter().map(|&(goal, depth)| Reverse((depth, goal))).collect();
+            for _ in 0..open.len() {
+                if let Some(Reverse((depth, goal))) = BinaryHeap::pop(&mut queue) {
+                    self.look(goal, depth, &mut queue)?;
+                }
+                if self.over {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Looks at one pair, and puts those that it depends on into the queue.
+    fn look(
+        &mut self,
+        goal: GoalId,
+        depth: u32,
+        queue: &mut BinaryHeap<Reverse<(u32, GoalId)>>,
+    ) -> Result<()> {
+        if *self.goals.way(goal) != Way::Open {
+            return Ok(());
+        }
+        self.looked += 1;
+        if self.looked.is_multiple_of(POLL_EVERY) && !(self.go_on)(self.goals.len()) {
+            return Err(Error::Cancelled);
+        }
+        if self.goals.look(goal).is_err() {
+            self.goals.give_up(goal);
+            let sets = &self.goals.stepper.sets;
+            self.over |= sets.work > sets.allowance;
+        }
+        self.over |= self.goals.len() >= self.max_pairs;
+        let (children, bytes) = self.goals.children(goal);
+        queue.extend(
+            children
+                .iter()
+                .filter(|&&child| *self.goals.way(child) == Way::Open)
+                .map(|&child| Reverse((depth + bytes, child))),
+        );
+        queue.extend(self.goals.reopened.drain(..).map(|goal| Reverse((depth, goal))));
+        Ok(())
+    }
+}

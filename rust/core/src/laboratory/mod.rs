@@ -1,0 +1,9 @@
+//! Questions about grammars, not about texts: do two say the same?
+//!
+//! Nothing here is needed to decode.
+
+mod equivalence;
+mod goals;
+mod words;
+
+pub use equivalence::{Comparison, Verdict, compare};

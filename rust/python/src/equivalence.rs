@@ -1,0 +1,59 @@
+//! `tokfold._core.compare`.
+
+use crate::boundary::Reporter;
+use crate::grammar::{Grammar, limits};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tokfold_core::error::Error;
+use tokfold_core::grammar;
+use tokfold_core::laboratory::{self, Verdict};
+use tokfold_core::network::{Network, NetworkOptions};
+
+/// The text that tells the grammars apart, whether the first takes it, whether it is a shortest
+/// one; the bytes below which none is; the pairs met. Proved: neither text nor number of bytes.
+type Answer<'py> = (Option<(Bound<'py, PyBytes>, bool, bool)>, Option<u32>, usize);
+
+/// Compares the languages of two grammars; `skip_lookahead` for each of them.
+#[pyfunction]
+#[pyo3(signature = (left, right, skip_lookahead, max_pairs, limits=None, progress=None))]
+pub(crate) fn compare<'py>(
+    py: Python<'py>,
+    left: &Grammar,
+    right: &Grammar,
+    skip_lookahead: (bool, bool),
+    max_pairs: usize,
+    limits: Option<&Bound<'py, PyDict>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Answer<'py>> {
+    let limits = self::limits(limits)?;
+    let mut reporter = Reporter::new(progress);
+    let result = py.detach(|| {
+        let stripped = |grammar: &grammar::Grammar, skip: bool| {
+            if skip { grammar.without_lookahead() } else { grammar.clone() }
+        };
+        let left = stripped(&left.inner, skip_lookahead.0);
+        let right = stripped(&right.inner, skip_lookahead.1);
+        let mut go_on = |pairs: usize| reporter.report(pairs, max_pairs);
+        let compared = laboratory::compare(&left, &right, max_pairs, &limits, &mut go_on);
+        compared.map_err(|error| match error {
+            Error::Unsupported { construct, message, position } => {
+                // Whose it is: places are those of one of the two texts.
+                let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
+                let is_left = Network::new(&left, &options).is_err();
+                let side = if is_left { "first" } else { "second" };
+                let message = format!("in the {side} grammar: {message}");
+                Error::Unsupported { construct, message, position }
+            }
+            other => other,
+        })
+    });
+    let found = reporter.finish(py, result)?;
+    let (text, depth) = match found.verdict {
+        Verdict::Proved => (None, None),
+        Verdict::Bounded { depth } => (None, Some(depth)),
+        Verdict::Different { text, is_left, is_shortest } => {
+            (Some((PyBytes::new(py, &text), is_left, is_shortest)), None)
+        }
+    };
+    Ok((text, depth, found.pairs))
+}
