@@ -98,6 +98,7 @@ class Engine:
         limits: dict[str, int] | None = None,
         engine_limits: dict[str, int] | None = None,
         pool: Pool | None = None,
+        representation: str = "auto",
     ) -> Engine: ...
     def take_classes(
         self,

@@ -17,9 +17,10 @@ from tokfold.limits import Limits
 from tokfold.pool import MaskPool
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["ClassesMode", "CompiledGrammar", "compile"]
+__all__ = ["ClassesMode", "CompiledGrammar", "Representation", "compile"]
 
 ClassesMode = Literal["auto", "now", "never"]
+Representation = Literal["auto", "stack", "chart"]
 
 
 class CompiledGrammar:
@@ -146,6 +147,7 @@ def compile(
     cache_dir: str | PathLike[str] | None = None,
     pool: MaskPool | Literal["vocabulary"] | None = "vocabulary",
     count_repetitions: bool = True,
+    engine: Representation = "auto",
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -164,10 +166,14 @@ def compile(
             vocabulary, or ``None`` for nowhere. The masks are the same.
         count_repetitions: count large repetitions. ``False`` writes them out, for measuring what
             that costs; the masks are the same.
+        engine: how a text that was read is remembered; the masks are the same. ``"stack"``: as
+            sets of stacks that share what they can, which is fast for what is hardly ambiguous.
+            ``"chart"``: as a chart in bit sets, which is fast for what is truly ambiguous; memory
+            grows with the text. ``"auto"``: stacks until they take too much work, then a chart.
 
     Raises:
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
-            string at all.
+            string at all; or it takes tokens whole, and ``engine`` is ``"chart"``.
         LimitExceededError: a bound of ``limits`` was reached.
     """
     if not isinstance(grammar, Grammar):
@@ -179,6 +185,8 @@ def compile(
     if pool is not None and pool != "vocabulary" and not isinstance(pool, MaskPool):
         raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {pool!r}')
     shared = vocabulary._pool if pool == "vocabulary" else pool
+    if engine not in ("auto", "stack", "chart"):
+        raise ValueError(f'engine must be "auto", "stack" or "chart", not {engine!r}')
     limits = limits or Limits()
     core = _core.Engine(
         grammar._compilable,
@@ -188,6 +196,7 @@ def compile(
         limits=limits.as_fields(),
         engine_limits=limits.engine_fields(),
         pool=None if shared is None else shared._core,
+        representation=engine,
     )
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     if isinstance(classes, TokenClasses):

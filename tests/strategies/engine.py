@@ -256,7 +256,8 @@ def settings_of_matchers(draw, max_rules: int = 4, max_size: int = 20, **options
 
 
 def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
-    """The setting compiled without classes, with them, and with coarse ones that were given.
+    """The setting compiled without classes, with them, and with coarse ones that were given; on
+    stacks, and on a chart.
 
     ``None`` where there is nothing to match: no token has bytes, or the grammar has no string.
     """
@@ -274,6 +275,8 @@ def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
         tokfold.compile(grammar, vocabulary, classes="never"),
         tokfold.compile(grammar, vocabulary, classes="now"),
         tokfold.compile(grammar, vocabulary, classes=finer),
+        tokfold.compile(grammar, vocabulary, classes="never", engine="chart"),
+        tokfold.compile(grammar, vocabulary, classes="now", engine="chart"),
     ]
 
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod automata;
+mod chart;
 pub mod classes;
 pub mod engine;
 pub mod error;

@@ -88,7 +88,10 @@ pub(crate) fn build_arena(
     if rules.len() > limits.max_rules {
         let message = "the rewritten grammar has more rules; raise the limit";
         let value = limits.max_rules as u64;
-        return Err(raise(py, &Error::Limit { limit: "max_rules", value, message: message.into() }));
+        return Err(raise(
+            py,
+            &Error::Limit { limit: "max_rules", value, message: message.into() },
+        ));
     }
     let names: HashSet<&str> = rules.iter().map(|rule| rule.0.as_str()).collect();
     if names.len() < rules.len() || root as usize >= rules.len() {

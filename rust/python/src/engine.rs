@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 use tokfold_core::classes::TokenClasses;
-use tokfold_core::engine::{self, Accept, EngineLimits, StopRule};
+use tokfold_core::engine::{self, Accept, EngineLimits, Representation, StopRule};
 use tokfold_core::error::Error;
 use tokfold_core::network::{Network, NetworkOptions, WIDE};
 use tokfold_core::work::Work;
@@ -49,7 +49,7 @@ pub(crate) struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto"))]
     // The arguments are those of the Python signature, which names them all.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -61,7 +61,14 @@ impl Engine {
         limits: Option<&Bound<'_, PyDict>>,
         engine_limits: Option<&Bound<'_, PyDict>>,
         pool: Option<&Pool>,
+        representation: &str,
     ) -> PyResult<Self> {
+        let representation = match representation {
+            "auto" => Representation::Automatic,
+            "stack" => Representation::Stacks,
+            "chart" => Representation::Chart,
+            other => return Err(misuse(format!("no representation is named {other:?}"))),
+        };
         if pool.is_some_and(|pool| !Arc::ptr_eq(&pool.vocabulary, &vocabulary.inner)) {
             return Err(misuse("the pool is of another vocabulary"));
         }
@@ -88,6 +95,7 @@ impl Engine {
         let network = Arc::new(reporter.finish(py, network)?);
         let (tries, vocabulary) = (vocabulary.tries.clone(), vocabulary.inner.clone());
         let inner = engine::Engine::new(network, vocabulary, tries, pool, limits);
+        let inner = inner.remembering(representation).map_err(|error| raise(py, &error))?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -563,8 +571,8 @@ impl Matcher {
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let guard = self.own(py)?;
         let matcher = &*guard;
-        let state = py.detach(|| matcher.state().into_iter().flat_map(u32::to_le_bytes).collect());
-        let state: Vec<u8> = state;
+        let state = detached(py, || matcher.state())?;
+        let state: Vec<u8> = state.into_iter().flat_map(u32::to_le_bytes).collect();
         Ok(PyBytes::new(py, &state))
     }
 

@@ -5,7 +5,9 @@
 //! rollback the number of an ancestor. The steps form a tree with jump pointers (Myers' random
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
 
-use crate::network::{BOTTOM, Network};
+use super::way::View;
+use crate::chart::{Column, ColumnId, Scratch, Tables, Tree};
+use crate::network::{BOTTOM, ClassSet, Network};
 use crate::stacks::{Entry, NONE, OverBudget, REST, SetId, StackSets, Stepper};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -26,6 +28,15 @@ pub(crate) enum Read {
     Bytes(u32),
 }
 
+/// How what was read is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// As a set of stacks.
+    Stacks(SetId),
+    /// As a column of the chart.
+    Chart(ColumnId),
+}
+
 /// One accepted token or text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
@@ -33,17 +44,30 @@ pub(crate) struct Step {
     /// An ancestor further up.
     jump: StepId,
     depth: u32,
-    /// The stacks after it.
-    pub(crate) set: SetId,
+    /// What may follow it.
+    pub(crate) stand: Stand,
     pub(crate) read: Read,
+}
+
+/// A chart, made when first needed.
+struct Chart {
+    tables: Arc<Tables<Arc<Network>>>,
+    scratch: Scratch,
+    tree: Tree,
 }
 
 /// Tables shared by a matcher and its forks.
 pub(crate) struct Family {
+    network: Arc<Network>,
+    /// The stacks at the start of the language.
+    pub(crate) start: SetId,
     pub(crate) stepper: Stepper<Arc<Network>>,
     steps: Vec<Step>,
     texts: Vec<Box<[u8]>>,
     text_bytes: usize,
+    chart: Option<Box<Chart>>,
+    /// Whether the first step is at the start of the language.
+    pub(crate) is_from_start: bool,
     /// Bytes held when the tables were last rebuilt.
     pub(crate) rebuilt_bytes: usize,
 }
@@ -57,22 +81,32 @@ impl Family {
         if network.accepts_empty() {
             start = stepper.sets.union(start, REST)?;
         }
-        let mut out =
-            Self { stepper, steps: Vec::new(), texts: Vec::new(), text_bytes: 0, rebuilt_bytes: 0 };
-        out.begin(start, Read::Nothing);
+        let mut out = Self {
+            network: network.clone(),
+            start,
+            stepper,
+            steps: Vec::new(),
+            texts: Vec::new(),
+            text_bytes: 0,
+            chart: None,
+            is_from_start: true,
+            rebuilt_bytes: 0,
+        };
+        out.begin(Stand::Stacks(start), Read::Nothing);
         Ok(out)
     }
 
-    /// Makes a set the only step.
-    pub(crate) fn begin(&mut self, set: SetId, read: Read) -> StepId {
+    /// Makes a stand the only step.
+    pub(crate) fn begin(&mut self, stand: Stand, read: Read) -> StepId {
         self.steps.clear();
-        self.steps.push(Step { parent: 0, jump: 0, depth: 0, set, read });
+        self.steps.push(Step { parent: 0, jump: 0, depth: 0, stand, read });
         0
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.stepper.bytes()
+            + self.chart.as_ref().map_or(0, |chart| chart.tree.bytes())
             + self.steps.capacity() * size_of::<Step>()
             + self.texts.capacity() * 16
             + self.text_bytes
@@ -88,14 +122,14 @@ impl Family {
     }
 
     /// Adds a step after `parent`.
-    pub(crate) fn push(&mut self, parent: StepId, set: SetId, read: Read) -> StepId {
+    pub(crate) fn push(&mut self, parent: StepId, stand: Stand, read: Read) -> StepId {
         let p = self.steps[parent as usize];
         let j = self.steps[p.jump as usize];
         let jj = self.steps[j.jump as usize];
         // Two jumps of equal length make one of twice that and one.
         let jump = if p.depth - j.depth == j.depth - jj.depth { j.jump } else { parent };
         let id = self.steps.len() as StepId;
-        self.steps.push(Step { parent, jump, depth: p.depth + 1, set, read });
+        self.steps.push(Step { parent, jump, depth: p.depth + 1, stand, read });
         id
     }
 
@@ -120,6 +154,12 @@ impl Family {
 
     /// Drops the steps after `id`, for a family with one member.
     pub(crate) fn truncate(&mut self, id: StepId) {
+        if let Some(chart) = &mut self.chart {
+            // Steps before one that stands on stacks may stand on columns of another branch.
+            if let Stand::Chart(column) = self.steps[id as usize].stand {
+                chart.tree.truncate(column);
+            }
+        }
         for step in self.steps.drain(id as usize + 1..) {
             if let Read::Bytes(text) = step.read
                 && (text as usize) < self.texts.len()
@@ -151,25 +191,153 @@ impl Family {
         &self.texts[text as usize]
     }
 
+    /// Whether the text may end.
+    pub(crate) fn accepts(&self, stand: Stand) -> bool {
+        match (stand, &self.chart) {
+            (Stand::Chart(column), Some(chart)) => chart.tree.column(column).accepts,
+            (Stand::Stacks(set), _) => self.stepper.sets.has_rest(set),
+            (Stand::Chart(_), None) => false, // there is no such stand
+        }
+    }
+
+    /// The classes of letters that may come next.
+    pub(crate) fn next_classes(&self, stand: Stand) -> ClassSet {
+        let mut classes = [0u64; 4];
+        let set = match (stand, &self.chart) {
+            (Stand::Chart(column), Some(chart)) => return *chart.tree.column(column).next(),
+            (Stand::Chart(_), None) => return classes,
+            (Stand::Stacks(set), _) => set,
+        };
+        let mut work = vec![set];
+        while let Some(set) = work.pop() {
+            if let Some((left, right)) = self.stepper.sets.halves(set) {
+                work.extend([left, right]);
+                continue;
+            }
+            for &(state, _) in self.stepper.sets.list(set).iter().filter(|e| e.0 != BOTTOM) {
+                let first = self.network.first(state);
+                classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
+            }
+        }
+        classes
+    }
+
+    /// The number of frames that can stand on top.
+    pub(crate) fn tops(&self, stand: Stand) -> usize {
+        match (stand, &self.chart) {
+            (Stand::Chart(column), Some(chart)) => chart.tree.column(column).len(),
+            (Stand::Stacks(set), _) => self.stepper.sets.entries(set).len(),
+            (Stand::Chart(_), None) => 0,
+        }
+    }
+
+    /// What a mask is made of.
+    pub(crate) fn view(&mut self, stand: Stand) -> View<'_> {
+        match (stand, &mut self.chart) {
+            (Stand::Chart(column), Some(chart)) => {
+                View::Chart(&chart.tables, chart.tree.columns(column))
+            }
+            (Stand::Stacks(set), _) => View::Stacks(&self.stepper.sets, set),
+            (Stand::Chart(_), None) => View::Stacks(&self.stepper.sets, NONE),
+        }
+    }
+
+    /// What may follow one more letter; `None` where it cannot follow.
+    pub(crate) fn advance(&mut self, stand: Stand, class: u8) -> Result<Option<Stand>, OverBudget> {
+        match (stand, &mut self.chart) {
+            (Stand::Chart(column), Some(chart)) => {
+                let Chart { tables, scratch, tree } = &mut **chart;
+                let next = scratch.step(tables, tree.columns(column), class)?;
+                Ok(next.map(|next| Stand::Chart(tree.push(column, next))))
+            }
+            (Stand::Chart(_), None) => Ok(None),
+            (Stand::Stacks(set), _) => {
+                let next = self.stepper.step(set, class)?;
+                Ok((next != NONE).then_some(Stand::Stacks(next)))
+            }
+        }
+    }
+
+    /// Work units spent.
+    pub(crate) fn work(&self) -> u64 {
+        self.stepper.sets.work + self.chart.as_ref().map_or(0, |chart| chart.scratch.work)
+    }
+
+    /// Allows so much more work.
+    pub(crate) fn allow(&mut self, work: u64) {
+        let sets = &mut self.stepper.sets;
+        sets.allowance = sets.work.saturating_add(work);
+        if let Some(chart) = &mut self.chart {
+            chart.scratch.allowance = chart.scratch.work.saturating_add(work);
+        }
+    }
+
+    /// The start of the language, as a column.
+    pub(crate) fn chart_start(&mut self, tables: &Arc<Tables<Arc<Network>>>) -> Stand {
+        let chart = self.chart.get_or_insert_with(|| {
+            let scratch = Scratch::new(tables);
+            Box::new(Chart { tables: tables.clone(), scratch, tree: Tree::default() })
+        });
+        Stand::Chart(chart.tree.root(Column::start(tables)))
+    }
+
+    /// From now on a step stands elsewhere, where the same may follow.
+    pub(crate) fn restand(&mut self, id: StepId, stand: Stand) {
+        self.steps[id as usize].stand = stand;
+    }
+
+    /// The steps up to one, oldest first, by their numbers.
+    pub(crate) fn path_ids(&self, id: StepId) -> Vec<StepId> {
+        let mut out = vec![id];
+        let mut at = id;
+        while self.steps[at as usize].depth > 0 {
+            at = self.steps[at as usize].parent;
+            out.push(at);
+        }
+        out.reverse();
+        out
+    }
+
     /// New tables with what `id` needs, and `id` in them.
     pub(crate) fn rebuilt(
-        &self,
+        &mut self,
         network: &Arc<Network>,
         id: StepId,
     ) -> Result<(Self, StepId), OverBudget> {
         let mut out = Self::new(network)?;
+        out.is_from_start = self.is_from_start;
         out.steps.clear();
+        let path = self.path(id);
+        // A text that went over to the chart stays there: its last column has all before it.
+        let last = path.iter().rev().find_map(|step| match step.stand {
+            Stand::Chart(column) => Some(column),
+            Stand::Stacks(_) => None,
+        });
+        if let (Some(column), Some(chart)) = (last, &mut self.chart) {
+            let tables = chart.tables.clone();
+            let tree = chart.tree.branch(column);
+            out.chart = Some(Box::new(Chart { scratch: Scratch::new(&tables), tables, tree }));
+        }
         let mut copies = FxHashMap::default();
         let mut parent = 0;
-        for step in self.path(id) {
-            let set = copy(&self.stepper.sets, step.set, &mut out.stepper.sets, &mut copies)?;
+        for step in path {
+            let stand = match (step.stand, &self.chart) {
+                (Stand::Chart(column), Some(chart)) => {
+                    Stand::Chart(chart.tree.column(column).place())
+                }
+                (Stand::Chart(column), None) => Stand::Chart(column),
+                (Stand::Stacks(set), _) => {
+                    let sets = &mut out.stepper.sets;
+                    Stand::Stacks(copy(&self.stepper.sets, set, sets, &mut copies)?)
+                }
+            };
             let read = match step.read {
                 Read::Bytes(text) => out.text(self.bytes_of(text)),
                 read => read,
             };
             parent = match out.steps.is_empty() {
-                true => out.begin(set, read),
-                false => out.push(parent, set, read),
+                true => out.begin(stand, read),
+                false => out.push(parent, stand, read),
             };
         }
         out.rebuilt_bytes = out.bytes();

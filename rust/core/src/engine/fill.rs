@@ -1,10 +1,9 @@
 //! Masks of a matcher: of its state, of many matchers, of a draft's nodes; over tokens or classes.
 
-use super::family::Family;
+use super::family::{Family, Stand};
 use super::{Engine, Matcher, Reading, lock};
 use crate::error::{Error, Result};
 use crate::mask::words;
-use crate::stacks::{NONE, SetId};
 use std::sync::atomic::Ordering;
 
 /// Words of a row that are looked at together.
@@ -36,7 +35,7 @@ impl Matcher {
         assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
         // Whoever has the family may wait for an answer to be added: nobody waits for the family
         // while holding on to the answers.
-        let family = match self.family.try_lock() {
+        let mut family = match self.family.try_lock() {
             Ok(family) => family,
             Err(_) => {
                 *known = None;
@@ -47,21 +46,21 @@ impl Matcher {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        let set = family.step(self.at).set;
+        let stand = family.step(self.at).stand;
         let (_, reading) = match known.take() {
             Some((engine, reading)) if std::ptr::eq(engine, &*self.engine) => {
                 known.insert((engine, reading))
             }
             _ => known.insert((&*self.engine, self.engine.reading())),
         };
-        if reading.mask(&family.stepper.sets, set, row) {
-            return Ok(self.finish_row(&family, set, row));
+        if reading.mask(family.view(stand), row) {
+            return Ok(self.finish_row(&family, stand, row));
         }
         *known = None;
         let check = self.clock();
         check()?;
-        self.engine.mask(&family.stepper.sets, set, &check, row)?;
-        Ok(self.finish_row(&family, set, row))
+        self.engine.mask(family.view(stand), &check, row)?;
+        Ok(self.finish_row(&family, stand, row))
     }
 
     /// Writes the row of token classes that may come next and says whether it forbids any token.
@@ -73,10 +72,10 @@ impl Matcher {
     /// # Panics
     /// If the row has not exactly [`Engine::class_words`] words.
     pub fn fill_classes(&self, row: &mut [i32]) -> Result<bool> {
-        let family = lock(&self.family);
+        let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
-        let set = family.step(self.at).set;
-        self.fill_classes_at(&family, set, &self.clock(), row)
+        let stand = family.step(self.at).stand;
+        self.fill_classes_at(&mut family, stand, &self.clock(), row)
     }
 
     /// [`Self::fill_classes`] for many matchers.
@@ -86,8 +85,8 @@ impl Matcher {
 
     fn fill_classes_at(
         &self,
-        family: &Family,
-        set: SetId,
+        family: &mut Family,
+        stand: Stand,
         check: &dyn Fn() -> Result<()>,
         row: &mut [i32],
     ) -> Result<bool> {
@@ -104,8 +103,8 @@ impl Matcher {
                 "stop token {id} of this matcher is no class of its own: use masks of tokens"
             )));
         }
-        self.engine.class_mask(folded, &family.stepper.sets, set, check, row)?;
-        if family.stepper.sets.has_rest(set) {
+        self.engine.class_mask(folded, family.view(stand), check, row)?;
+        if family.accepts(stand) {
             let own = |stop: &&(u32, u32)| self.stop_ids().binary_search(&stop.0).is_ok();
             for (_, class) in folded.stops.iter().filter(own) {
                 row[*class as usize >> 5] |= 1 << (class & 31);
@@ -115,9 +114,9 @@ impl Matcher {
     }
 
     /// Sets the bits of stop tokens; says whether the row forbids any token.
-    fn finish_row(&self, family: &Family, set: SetId, row: &mut [i32]) -> bool {
+    fn finish_row(&self, family: &Family, stand: Stand, row: &mut [i32]) -> bool {
         let size = self.engine.vocabulary.len();
-        let accepting = family.stepper.sets.has_rest(set);
+        let accepting = family.accepts(stand);
         for &id in self.stop_ids() {
             let bit = 1 << (id & 31);
             if accepting {
@@ -159,7 +158,7 @@ impl Matcher {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
         // Where the text goes on after each node, if it does.
-        let mut sets: Vec<Option<SetId>> = vec![Some(family.step(self.at).set)];
+        let mut stands: Vec<Option<Stand>> = vec![Some(family.step(self.at).stand)];
         let mut allowed = Vec::with_capacity(tokens.len());
         for (node, (&parent, &token)) in parents.iter().zip(tokens).enumerate() {
             let parent = match usize::try_from(parent) {
@@ -176,33 +175,34 @@ impl Matcher {
                     "token {token} is outside the vocabulary of {size} tokens"
                 )));
             }
-            let (set, is_allowed) = match sets[parent] {
+            let (stand, is_allowed) = match stands[parent] {
                 None => (None, false),
                 Some(before) if self.stop_ids().binary_search(&token).is_ok() => {
-                    (None, family.stepper.sets.has_rest(before))
+                    (None, family.accepts(before))
                 }
                 Some(before) => {
-                    let set = self.advance_token(&mut family, before, token)?;
-                    let ends = self.stops.when_complete && family.stepper.sets.has_rest(set);
-                    ((set != NONE && !ends).then_some(set), set != NONE)
+                    let stand = self.advance_token(&mut family, before, token)?;
+                    let goes_on =
+                        |&stand: &Stand| !(self.stops.when_complete && family.accepts(stand));
+                    (stand.filter(goes_on), stand.is_some())
                 }
             };
-            sets.push(set);
+            stands.push(stand);
             allowed.push(is_allowed);
         }
         let check = self.clock();
-        for (set, row) in sets.into_iter().zip(rows.chunks_exact_mut(width.max(1))) {
-            match set {
+        for (stand, row) in stands.into_iter().zip(rows.chunks_exact_mut(width.max(1))) {
+            match stand {
                 None => row.fill(0),
-                Some(set) if classes => {
-                    self.fill_classes_at(&family, set, &check, row)?;
+                Some(stand) if classes => {
+                    self.fill_classes_at(&mut family, stand, &check, row)?;
                 }
-                Some(set) => {
+                Some(stand) => {
                     check()?;
-                    if !self.engine.reading().mask(&family.stepper.sets, set, row) {
-                        self.engine.mask(&family.stepper.sets, set, &check, row)?;
+                    if !self.engine.reading().mask(family.view(stand), row) {
+                        self.engine.mask(family.view(stand), &check, row)?;
                     }
-                    self.finish_row(&family, set, row);
+                    self.finish_row(&family, stand, row);
                 }
             }
         }

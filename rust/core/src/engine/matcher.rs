@@ -1,13 +1,18 @@
 //! One request's state.
 
-use super::family::{Family, Read, StepId};
-use super::{Engine, lock};
+use super::family::{Family, Read, Stand, StepId};
+use super::{Engine, Representation, lock};
 use crate::error::{Error, Result};
-use crate::network::{BOTTOM, ClassSet, contains};
-use crate::stacks::{NONE, OverBudget, SetId};
+use crate::network::contains;
+use crate::stacks::OverBudget;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+/// Work units of one accepted token, and as many more for each of its letters, past which a text is
+/// better off on a chart.
+const HEAVY: u64 = 1_000;
+const HEAVY_LETTER: u64 = 500;
 
 /// Bytes read between two looks at the limits: a power of two.
 const CHUNK: usize = 1_024;
@@ -71,7 +76,11 @@ impl Matcher {
                 )));
             }
         }
-        let family = Family::new(&engine.network).map_err(|_| over(&engine))?;
+        let mut family = Family::new(&engine.network).map_err(|_| over(&engine))?;
+        if engine.representation == Representation::Chart {
+            let start = family.chart_start(engine.tables());
+            family.begin(start, Read::Nothing);
+        }
         Ok(Self {
             engine,
             family: Arc::new(Mutex::new(family)),
@@ -110,7 +119,7 @@ impl Matcher {
     /// Whether the text may end here.
     pub fn is_accepting(&self) -> bool {
         let family = lock(&self.family);
-        family.stepper.sets.has_rest(family.step(self.at).set)
+        family.accepts(family.step(self.at).stand)
     }
 
     /// Whether the text has ended.
@@ -121,7 +130,7 @@ impl Matcher {
     fn ended(&self, family: &Family) -> bool {
         let step = family.step(self.at);
         matches!(step.read, Read::Stop(_))
-            || (self.stops.when_complete && family.stepper.sets.has_rest(step.set))
+            || (self.stops.when_complete && family.accepts(step.stand))
     }
 
     pub(super) fn refuse_ended(&self, family: &Family) -> Result<()> {
@@ -171,11 +180,11 @@ impl Matcher {
         if is_stop {
             let mut family = lock(&self.family);
             self.refuse_ended(&family)?;
-            let set = family.step(self.at).set;
-            if !family.stepper.sets.has_rest(set) {
+            let stand = family.step(self.at).stand;
+            if !family.accepts(stand) {
                 return Ok(Accept::Refused);
             }
-            let at = family.push(self.at, set, Read::Stop(id));
+            let at = family.push(self.at, stand, Read::Stop(id));
             drop(family);
             self.at = at;
             return Ok(Accept::Taken);
@@ -194,14 +203,18 @@ impl Matcher {
     fn read(&mut self, what: What<'_>) -> Result<Accept> {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
-        let before = family.step(self.at).set;
-        let advanced = match what {
+        let before = family.step(self.at).stand;
+        let work = family.work();
+        let mut advanced = match what {
             What::Token(id) => self.advance_token(&mut family, before, id),
-            What::Bytes(bytes) => self.advance(&mut family, before, bytes).map(|(set, _)| set),
+            What::Bytes(bytes) => self.advance(&mut family, before, bytes).map(|(stand, _)| stand),
         };
-        let set = match advanced {
-            Ok(NONE) => return Ok(Accept::Refused),
-            Ok(set) => set,
+        if let Some(stand) = self.on_a_chart(&mut family, before, what, work, &advanced) {
+            advanced = Ok(Some(stand));
+        }
+        let stand = match advanced {
+            Ok(None) => return Ok(Accept::Refused),
+            Ok(Some(stand)) => stand,
             Err(error) => {
                 // What was made on the way is not to stand in the way of the next.
                 let is_crowded = family.bytes() > self.soft_limit(&family);
@@ -216,7 +229,7 @@ impl Matcher {
             What::Token(id) => Read::Token(id),
             What::Bytes(bytes) => family.text(bytes),
         };
-        let at = family.push(self.at, set, read);
+        let at = family.push(self.at, stand, read);
         let crowded = family.bytes() > self.soft_limit(&family);
         drop(family);
         let before = std::mem::replace(&mut self.at, at);
@@ -246,30 +259,35 @@ impl Matcher {
         }
     }
 
-    /// The set after some bytes, or `NONE` and how many could be read.
-    fn advance(&self, family: &mut Family, mut set: SetId, bytes: &[u8]) -> Result<(SetId, usize)> {
+    /// Where the text stands after some bytes, or nowhere and how many could be read.
+    fn advance(
+        &self,
+        family: &mut Family,
+        mut stand: Stand,
+        bytes: &[u8],
+    ) -> Result<(Option<Stand>, usize)> {
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         for (i, &byte) in bytes.iter().enumerate() {
-            match reader.next(family, set, self.engine.class(byte))? {
-                NONE => return Ok((NONE, i)),
-                next => set = next,
+            match reader.next(family, stand, self.engine.class(byte))? {
+                None => return Ok((None, i)),
+                Some(next) => stand = next,
             }
         }
         (reader.check)()?;
-        Ok((set, bytes.len()))
+        Ok((Some(stand), bytes.len()))
     }
 
-    /// The set after a token, by its bytes or whole, or `NONE`.
+    /// Where the text stands after a token, by its bytes or whole, if anywhere.
     pub(super) fn advance_token(
         &self,
         family: &mut Family,
-        before: SetId,
+        before: Stand,
         id: u32,
-    ) -> Result<SetId> {
+    ) -> Result<Option<Stand>> {
         let vocabulary = &self.engine.vocabulary;
-        let mut set = NONE;
+        let mut stand = None;
         if vocabulary.is_textual(id) {
-            set = self.advance(family, before, vocabulary.bytes(id))?.0;
+            stand = self.advance(family, before, vocabulary.bytes(id))?.0;
         }
         if let Some(escape) = self.engine.network.alphabet().escape()
             && vocabulary.is_whole(id)
@@ -277,17 +295,66 @@ impl Matcher {
             let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
             let mut whole = reader.next(family, before, escape)?;
             for byte in id.to_be_bytes() {
-                if whole == NONE {
-                    break;
+                let Some(at) = whole else { break };
+                whole = reader.next(family, at, self.engine.class(byte))?;
+            }
+            stand = match (stand, whole) {
+                // Tokens are taken whole on stacks only.
+                (Some(Stand::Stacks(set)), Some(Stand::Stacks(whole))) => {
+                    let union = family.stepper.sets.union(set, whole);
+                    Some(Stand::Stacks(union.map_err(|OverBudget| over(&self.engine))?))
                 }
-                whole = reader.next(family, whole, self.engine.class(byte))?;
-            }
-            if whole != NONE {
-                let union = family.stepper.sets.union(set, whole);
-                set = union.map_err(|OverBudget| over(&self.engine))?;
-            }
+                (stand, whole) => stand.or(whole),
+            };
         }
-        Ok(set)
+        Ok(stand)
+    }
+
+    /// Where the text stands on a chart, if it is better off there: stacks took too much work for
+    /// what was read, or more than they may.
+    fn on_a_chart(
+        &self,
+        family: &mut Family,
+        before: Stand,
+        what: What<'_>,
+        work: u64,
+        advanced: &Result<Option<Stand>>,
+    ) -> Option<Stand> {
+        let is_over = matches!(advanced, Err(Error::Limit { limit: "max_accept_work", .. }));
+        let bytes = match what {
+            What::Token(id) => self.engine.vocabulary.bytes(id),
+            What::Bytes(bytes) => bytes,
+        };
+        let is_heavy = family.work() - work > HEAVY + HEAVY_LETTER * bytes.len() as u64;
+        let wanted = is_over || (is_heavy && matches!(advanced, Ok(Some(_))));
+        let may = self.engine.representation == Representation::Automatic
+            && !self.engine.network.takes_tokens()
+            && family.is_from_start
+            && matches!(before, Stand::Stacks(_));
+        if !wanted || !may {
+            return None;
+        }
+        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
+        let mut stand = family.chart_start(self.engine.tables());
+        let mut stands = Vec::new();
+        for id in family.path_ids(self.at) {
+            let text = match family.step(id).read {
+                Read::Token(token) => self.engine.vocabulary.bytes(token).to_vec(),
+                Read::Bytes(text) => family.bytes_of(text).to_vec(),
+                Read::Nothing | Read::Stop(_) => Vec::new(),
+            };
+            for byte in text {
+                stand = reader.next(family, stand, self.engine.class(byte)).ok()??;
+            }
+            stands.push((id, stand));
+        }
+        for &byte in bytes {
+            stand = reader.next(family, stand, self.engine.class(byte)).ok()??;
+        }
+        // What was read before stands there too from now on, so that a rollback need not do this
+        // again.
+        stands.into_iter().for_each(|(id, stand)| family.restand(id, stand));
+        Some(stand)
     }
 
     fn soft_limit(&self, family: &Family) -> usize {
@@ -340,30 +407,12 @@ impl Matcher {
     /// The bytes that may come next.
     pub fn expected(&self) -> Vec<u8> {
         let family = lock(&self.family);
-        self.expected_after(&family, family.step(self.at).set)
+        self.expected_after(&family, family.step(self.at).stand)
     }
 
-    fn expected_after(&self, family: &Family, set: SetId) -> Vec<u8> {
-        let classes = self.first_after(family, set);
+    fn expected_after(&self, family: &Family, stand: Stand) -> Vec<u8> {
+        let classes = family.next_classes(stand);
         (0..=255).filter(|&byte| contains(&classes, self.engine.class(byte))).collect()
-    }
-
-    /// The classes of letters that may come next.
-    fn first_after(&self, family: &Family, set: SetId) -> ClassSet {
-        let network = &self.engine.network;
-        let mut classes = [0u64; 4];
-        let mut work = vec![set];
-        while let Some(set) = work.pop() {
-            if let Some((left, right)) = family.stepper.sets.halves(set) {
-                work.extend([left, right]);
-                continue;
-            }
-            for &(state, _) in family.stepper.sets.list(set).iter().filter(|e| e.0 != BOTTOM) {
-                let first = network.first(state);
-                classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
-            }
-        }
-        classes
     }
 
     /// The bytes that must come next, whatever is chosen; at most `limit` of them.
@@ -373,19 +422,22 @@ impl Matcher {
     pub fn forced_bytes(&self, limit: usize) -> Result<Vec<u8>> {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
-        let mut set = family.step(self.at).set;
+        let mut stand = family.step(self.at).stand;
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         let escape = self.engine.network.alphabet().escape();
         let mut out = Vec::new();
-        while out.len() < limit && !family.stepper.sets.has_rest(set) {
-            let classes = self.first_after(&family, set);
+        while out.len() < limit && !family.accepts(stand) {
+            let classes = family.next_classes(stand);
             // A token that is taken whole may come as well.
             if escape.is_some_and(|escape| contains(&classes, escape)) {
                 break;
             }
             let mut bytes = (0..=255).filter(|&b| contains(&classes, self.engine.class(b)));
             let (Some(byte), None) = (bytes.next(), bytes.next()) else { break };
-            set = reader.next(&mut family, set, self.engine.class(byte))?;
+            match reader.next(&mut family, stand, self.engine.class(byte))? {
+                Some(next) => stand = next,
+                None => break,
+            }
             out.push(byte);
         }
         Ok(out)
@@ -398,21 +450,23 @@ impl Matcher {
     pub fn readable(&self, bytes: &[u8]) -> Result<(usize, Vec<u8>)> {
         let mut family = lock(&self.family);
         self.refuse_ended(&family)?;
-        let mut set = family.step(self.at).set;
+        let mut stand = family.step(self.at).stand;
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
         for (i, &byte) in bytes.iter().enumerate() {
-            let next = reader.next(&mut family, set, self.engine.class(byte))?;
-            if next == NONE {
-                return Ok((i, self.expected_after(&family, set)));
+            match reader.next(&mut family, stand, self.engine.class(byte))? {
+                Some(next) => stand = next,
+                None => return Ok((i, self.expected_after(&family, stand))),
             }
-            set = next;
         }
-        Ok((bytes.len(), self.expected_after(&family, set)))
+        Ok((bytes.len(), self.expected_after(&family, stand)))
     }
 
     /// Everything read so far.
     pub fn text(&self) -> Vec<u8> {
-        let family = lock(&self.family);
+        self.text_of(&lock(&self.family))
+    }
+
+    pub(super) fn text_of(&self, family: &Family) -> Vec<u8> {
         let mut out = Vec::new();
         for step in family.path(self.at) {
             match step.read {
@@ -434,10 +488,10 @@ impl Matcher {
         let family = lock(&self.family);
         let sets = &family.stepper.sets;
         MatcherCounters {
-            items: sets.entries(family.step(self.at).set).len(),
+            items: family.tops(family.step(self.at).stand),
             sets: sets.len(),
             completions: family.stepper.completions,
-            work: sets.work,
+            work: family.work(),
         }
     }
 }
@@ -457,24 +511,23 @@ struct Reader<'a, C> {
 }
 
 impl<C: Fn() -> Result<()>> Reader<'_, C> {
-    fn next(&mut self, family: &mut Family, set: SetId, class: u8) -> Result<SetId> {
+    fn next(&mut self, family: &mut Family, stand: Stand, class: u8) -> Result<Option<Stand>> {
         let engine = &self.matcher.engine;
         if self.read & (CHUNK - 1) == 0 {
             (self.check)()?;
-            let sets = &mut family.stepper.sets;
-            sets.allowance = sets.work.saturating_add(engine.limits.max_accept_work);
+            family.allow(engine.limits.max_accept_work);
             if self.read > 0 && family.bytes() > engine.limits.max_matcher_bytes {
                 return Err(crowded(engine));
             }
         }
         self.read += 1;
-        let next = family.stepper.step(set, class);
+        let next = family.advance(stand, class);
         next.map_err(|OverBudget| over(engine))
     }
 }
 
 /// Bytes below which tables are never rebuilt.
-const SOFT_BYTES: usize = 64 << 20;
+pub(super) const SOFT_BYTES: usize = 64 << 20;
 
 fn over(engine: &Engine) -> Error {
     Error::Limit {

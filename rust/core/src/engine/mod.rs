@@ -9,6 +9,7 @@
 //! [`Engine`] is what all requests of one grammar and vocabulary share; [`Matcher`] is one
 //! request's state.
 
+mod chart_way;
 mod descent;
 mod family;
 mod fill;
@@ -27,16 +28,29 @@ pub use matcher::{Accept, Matcher, MatcherCounters, StopRule};
 pub use pool::{LEAST_NODES, Pool, PoolCounters};
 pub use walker::WalkCounters;
 
+use crate::chart::Tables;
 use crate::classes::TokenClasses;
-use crate::error::{Error, Result};
+use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
 use crate::network::Network;
-use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::{Trie, Vocabulary};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 use walker::{Allowance, Check, Stop, Walker};
+use way::View;
+
+/// How what was read is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Representation {
+    /// As stacks, until they take too much work; then as a chart. Nobody can tell, but by counters.
+    #[default]
+    Automatic,
+    /// As sets of stacks.
+    Stacks,
+    /// As a chart.
+    Chart,
+}
 
 /// A grammar and a vocabulary, ready for matchers.
 pub struct Engine {
@@ -50,6 +64,8 @@ pub struct Engine {
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
     fingerprint: u64,
+    representation: Representation,
+    tables: OnceLock<Arc<Tables<Arc<Network>>>>,
 }
 
 /// The tries of a vocabulary, made by the first engine that needs them.
@@ -103,7 +119,32 @@ impl Engine {
             pool,
             folded: OnceLock::new(),
             fingerprint,
+            representation: Representation::default(),
+            tables: OnceLock::new(),
         }
+    }
+
+    /// The same, with the texts of its matchers remembered so.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a chart where the grammar takes tokens whole: a text may then be
+    /// read in ways of different lengths.
+    pub fn remembering(self, representation: Representation) -> Result<Self> {
+        if representation == Representation::Chart && self.network.takes_tokens() {
+            return Err(Error::Unsupported {
+                construct: "engine=\"chart\"".into(),
+                message: "the grammar takes tokens whole, which a chart cannot; use \"auto\" or \
+                          \"stack\""
+                    .into(),
+                position: Position { line: 1, column: 1 },
+            });
+        }
+        Ok(Self { representation, ..self })
+    }
+
+    /// What charts need of the network, made when first needed.
+    fn tables(&self) -> &Arc<Tables<Arc<Network>>> {
+        self.tables.get_or_init(|| Arc::new(Tables::new(self.network.clone())))
     }
 
     /// Takes up classes: from now on masks walk over their representatives. Classes that came
@@ -203,7 +244,7 @@ impl Engine {
     pub fn bytes(&self) -> usize {
         let plain = self.plain.get().map_or(0, Walker::bytes);
         let folded = self.folded.get().map_or(0, |f| f.walker.bytes() + read(&f.unfolder).bytes());
-        plain + folded
+        plain + folded + self.tables.get().map_or(0, |tables| tables.bytes())
     }
 
     /// What masks cost so far, both walkers together.
@@ -270,14 +311,14 @@ impl Engine {
         Allowance { work: self.limits.max_mask_work, bytes: self.limits.max_memo_bytes }
     }
 
-    /// Writes which textual tokens may follow a stack set; bits of other ids are 0.
-    fn mask(&self, sets: &StackSets, set: SetId, check: Check<'_>, row: &mut [i32]) -> Result<()> {
+    /// Writes which textual tokens may follow; bits of other ids are 0.
+    fn mask(&self, view: View<'_>, check: Check<'_>, row: &mut [i32]) -> Result<()> {
         let Some(folded) = self.folded.get() else {
-            let made = self.plain().mask(sets, set, self.allowance(), check, row);
+            let made = self.plain().mask(view, self.allowance(), check, row);
             return made.map_err(|stop| self.stopped(stop));
         };
         let mut bits = vec![0; folded.words];
-        let made = folded.walker.mask(sets, set, self.allowance(), check, &mut bits);
+        let made = folded.walker.mask(view, self.allowance(), check, &mut bits);
         made.map_err(|stop| self.stopped(stop))?;
         if !read(&folded.unfolder).unfold_again(&bits, row) {
             write(&folded.unfolder).unfold(&bits, row);
@@ -290,22 +331,21 @@ impl Engine {
         self.folded.get().map(|folded| folded.words)
     }
 
-    /// Writes which textual classes may follow a stack set; bits of stop classes are 0.
+    /// Writes which textual classes may follow; bits of stop classes are 0.
     fn class_mask(
         &self,
         folded: &Folded,
-        sets: &StackSets,
-        set: SetId,
+        view: View<'_>,
         check: Check<'_>,
         row: &mut [i32],
     ) -> Result<()> {
         let mut there = folded.walker.reading();
-        if let Some(mask) = there.mask(sets, set, row) {
+        if let Some(mask) = there.mask(view, row) {
             there.count(&mask);
             return Ok(());
         }
         drop(there);
-        let made = folded.walker.mask(sets, set, self.allowance(), check, row);
+        let made = folded.walker.mask(view, self.allowance(), check, row);
         made.map_err(|stop| self.stopped(stop))
     }
 
@@ -350,11 +390,11 @@ struct Reading<'e> {
 
 impl Reading<'_> {
     /// As [`Engine::mask`] where everything is there; else false, and the row means nothing.
-    fn mask(&mut self, sets: &StackSets, set: SetId, row: &mut [i32]) -> bool {
+    fn mask(&mut self, view: View<'_>, row: &mut [i32]) -> bool {
         let mask = match &self.rows {
-            None => self.answers.mask(sets, set, row),
+            None => self.answers.mask(view, row),
             Some(rows) => {
-                let mask = self.answers.mask(sets, set, &mut self.bits);
+                let mask = self.answers.mask(view, &mut self.bits);
                 mask.filter(|_| rows.unfold_again(&self.bits, row))
             }
         };

@@ -1,28 +1,42 @@
 //! States as values: equal, hashed, saved and restored.
 
-use super::family::{Read, beneath_first};
+use super::family::{Family, Read, Stand, beneath_first};
+use super::matcher::SOFT_BYTES;
 use super::{Matcher, lock};
 use crate::error::{Error, Result};
 use crate::network::BOTTOM;
 use crate::stacks::{Entry, NONE, SetId};
 use rustc_hash::FxHashMap;
 
+/// While a text is read again.
+const LETTERS_BETWEEN_CHECKS: usize = 64;
+
 impl Matcher {
     /// The state as numbers that are equal exactly when the states are: the stack sets, each
     /// after those beneath its tops, and whether a stop token was read.
     ///
     /// A list of sets; a set is the number of its tops and for each the network state and the
-    /// place of the set beneath it.
-    pub fn state(&self) -> Vec<u32> {
+    /// place of the set beneath it. A text that stands on a chart is read again for it.
+    ///
+    /// # Errors
+    /// [`Error::Limit`], [`Error::Cancelled`] where that takes too much.
+    pub fn state(&self) -> Result<Vec<u32>> {
         let family = lock(&self.family);
         let step = family.step(self.at);
-        let sets = &family.stepper.sets;
+        let mut again = None;
+        let (set, sets) = match step.stand {
+            Stand::Stacks(set) => (set, &family.stepper.sets),
+            Stand::Chart(_) => {
+                let (stacks, set) = self.read_again(&family)?;
+                (set, &again.insert(stacks).stepper.sets)
+            }
+        };
         let mut places: FxHashMap<SetId, u32> = FxHashMap::default();
         let mut out = vec![match step.read {
             Read::Stop(id) => id + 1,
             _ => 0,
         }];
-        for (place, set) in beneath_first(sets, step.set, |_| false).into_iter().enumerate() {
+        for (place, set) in beneath_first(sets, set, |_| false).into_iter().enumerate() {
             let entries = sets.entries(set);
             out.push(entries.len() as u32);
             for (top, beneath) in entries {
@@ -31,7 +45,32 @@ impl Matcher {
             }
             places.insert(set, place as u32);
         }
-        out
+        Ok(out)
+    }
+
+    /// The stacks of a text that stands on a chart, in tables of their own.
+    fn read_again(&self, family: &Family) -> Result<(Family, SetId)> {
+        let unreadable = || Error::State("the text cannot be read again".into()); // it was read
+        let check = self.clock();
+        let network = &self.engine().network;
+        let mut stacks = Family::new(network).map_err(|_| unreadable())?;
+        // What was accepted has a state, whatever an accept may cost.
+        let max_bytes = self.engine().limits().max_matcher_bytes.max(SOFT_BYTES);
+        let mut stand = Stand::Stacks(stacks.start);
+        for (read, byte) in self.text_of(family).into_iter().enumerate() {
+            if read % LETTERS_BETWEEN_CHECKS == 0 {
+                check()?;
+                if stacks.bytes() > max_bytes {
+                    return Err(super::matcher::crowded(self.engine()));
+                }
+            }
+            let next = stacks.advance(stand, network.alphabet().class(byte));
+            stand = next.map_err(|_| unreadable())?.ok_or_else(unreadable)?;
+        }
+        match stand {
+            Stand::Stacks(set) => Ok((stacks, set)),
+            Stand::Chart(_) => Err(unreadable()), // stacks stay stacks
+        }
     }
 
     /// Goes to a saved state, which becomes the first step: nothing before it can be rolled back.
@@ -74,7 +113,8 @@ impl Matcher {
                 Some(id) if (id as usize) < self.engine().vocabulary.len() => Read::Stop(id),
                 Some(_) => return Err(refused()),
             };
-            family.begin(set, read)
+            family.is_from_start = false;
+            family.begin(Stand::Stacks(set), read)
         };
         self.family = fresh.family;
         self.at = at;

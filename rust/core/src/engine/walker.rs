@@ -14,11 +14,11 @@ use super::descent::{Bounds, Descent, Found};
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Key, Pool};
-use super::way::{ALONE, OWN, Question, Room, Way};
+use super::way::{ALONE, OWN, Question, Room, View};
 use super::{lock, read, write};
 use crate::error::Error;
 use crate::network::{Identities, Network, contains};
-use crate::stacks::{LABEL, OverBudget, SetId, StackSets};
+use crate::stacks::{LABEL, OverBudget};
 use crate::vocabulary::Trie;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -152,17 +152,12 @@ pub(crate) struct Reading<'a> {
 impl Reading<'_> {
     /// As [`Walker::mask`] where every answer is there, over whatever the bits were before, with what
     /// it cost; else `None`, and the bits are to be thrown away.
-    pub(crate) fn mask(
-        &mut self,
-        sets: &StackSets,
-        set: SetId,
-        bits: &mut [i32],
-    ) -> Option<WalkCounters> {
+    pub(crate) fn mask(&mut self, view: View<'_>, bits: &mut [i32]) -> Option<WalkCounters> {
         let Self { walker, memo, room, .. } = self;
         let mut counters = WalkCounters { masks: 1, ..WalkCounters::default() };
         let mut is_blank = false;
-        let way = Way::new(&walker.network, sets, set, &walker.trie, room);
-        let walked: Result<(), ()> = way.walk(|question, pending| {
+        let (network, trie) = (&walker.network, &walker.trie);
+        let walked: Result<(), ()> = view.walk(network, trie, room, |question, pending| {
             counters.visits += 1;
             let answer = memo.get(walker.like(question), pending).ok_or(())?;
             counters.hits += 1;
@@ -285,13 +280,12 @@ impl Walker {
         if memo.age == age { Ok(memo) } else { Err(Stop::Forgotten) }
     }
 
-    /// Sets the bits of the entries that may follow a stack set of `sets`.
+    /// Sets the bits of the entries that may follow.
     ///
     /// When it stops, everything made is kept and right; the bits are to be thrown away.
     pub(crate) fn mask(
         &self,
-        sets: &StackSets,
-        set: SetId,
+        view: View<'_>,
         allowance: Allowance,
         check: Check<'_>,
         bits: &mut [i32],
@@ -301,7 +295,7 @@ impl Walker {
         for _ in 0..MAX_AGAIN {
             bits.fill(0);
             let mut walk = self.begin(allowance, check);
-            let done = self.descend(sets, set, &mut walk, bits);
+            let done = self.descend(view, &mut walk, bits);
             self.end(walk);
             match done {
                 // What other masks remember is no reason to refuse this one.
@@ -316,16 +310,9 @@ impl Walker {
         Err(Stop::Memory)
     }
 
-    fn descend(
-        &self,
-        sets: &StackSets,
-        set: SetId,
-        walk: &mut Walk<'_>,
-        bits: &mut [i32],
-    ) -> Result<(), Stop> {
+    fn descend(&self, view: View<'_>, walk: &mut Walk<'_>, bits: &mut [i32]) -> Result<(), Stop> {
         let mut room = Room::default();
-        let way = Way::new(&self.network, sets, set, &self.trie, &mut room);
-        way.walk(|question, pending| {
+        view.walk(&self.network, &self.trie, &mut room, |question, pending| {
             walk.counters.visits += 1;
             walk.descent.work += 1;
             let answer = self.answer(question, pending, walk)?;

@@ -1,10 +1,13 @@
 //! The way down the stacks: which questions a mask is made of.
 
+use super::chart_way::{ChartRoom, ChartWay};
 use super::pending::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
+use crate::chart::{Columns, Tables};
 use crate::network::{BOTTOM, Call, Network, contains};
 use crate::stacks::{Entry, REST, SetId, StackSets};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// What is asked about some trie nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +24,7 @@ pub(super) const ALONE: u32 = BOTTOM;
 pub(super) const OWN: u32 = BOTTOM - 1;
 
 /// Frames beneath one that counts, at most, that are asked about with it.
-const MAX_UNDER: usize = 2;
+pub(super) const MAX_UNDER: usize = 2;
 
 /// A place on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,10 +40,38 @@ enum Place {
 pub(super) struct Room {
     queue: Vec<(Place, PendingId)>,
     seen: FxHashSet<(Place, PendingId)>,
+    chart: ChartRoom,
+}
+
+/// What can stand on top of each other: where the way begins, and where it goes on.
+#[derive(Clone, Copy)]
+pub(crate) enum View<'a> {
+    /// A set of stacks.
+    Stacks(&'a StackSets, SetId),
+    /// The last of the columns of a chart.
+    Chart(&'a Tables<Arc<Network>>, Columns<'a>),
+}
+
+impl View<'_> {
+    /// Asks every question on the way down; `answer` says where the frames have been popped.
+    pub(super) fn walk<E>(
+        self,
+        network: &Network,
+        trie: &Trie,
+        room: &mut Room,
+        answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+    ) -> Result<(), E> {
+        match self {
+            View::Stacks(sets, set) => Way::new(network, sets, set, trie, room).walk(answer),
+            View::Chart(tables, columns) => {
+                ChartWay::new(tables, columns, &mut room.chart).walk(answer)
+            }
+        }
+    }
 }
 
 /// Places, each with the pending nodes to ask it about.
-pub(super) struct Way<'a> {
+struct Way<'a> {
     network: &'a Network,
     sets: &'a StackSets,
     /// The class of the letter before an id, where tokens are asked about by their ids.
@@ -49,7 +80,7 @@ pub(super) struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(
+    fn new(
         network: &'a Network,
         sets: &'a StackSets,
         set: SetId,
@@ -77,7 +108,7 @@ impl<'a> Way<'a> {
     }
 
     /// Asks every question on the way; `answer` says where the frames have been popped.
-    pub(super) fn walk<E>(
+    fn walk<E>(
         mut self,
         mut answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {

@@ -216,6 +216,11 @@ impl Network {
         }
     }
 
+    /// For each rule the first of its states.
+    pub(crate) fn rule_starts(&self) -> &[u32] {
+        &self.rule_starts
+    }
+
     /// The number in the grammar of the rule that a state belongs to.
     pub fn origin_of(&self, state: u32) -> u32 {
         self.origins[self.rule_of(state) as usize]
