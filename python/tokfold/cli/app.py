@@ -12,6 +12,7 @@ import tokfold
 from tokfold.cli.check import check
 from tokfold.cli.classes import classes
 from tokfold.cli.console import report_error
+from tokfold.cli.cost import cost
 from tokfold.cli.demo import demo
 from tokfold.cli.equiv import equiv
 from tokfold.cli.explain import explain
@@ -60,6 +61,7 @@ app.command()(demo)
 
 _LABORATORY = "The grammar laboratory"
 app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(equiv)
+app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(cost)
 
 
 def _print_version(value: bool) -> None:
