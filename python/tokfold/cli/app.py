@@ -17,6 +17,8 @@ from tokfold.cli.demo import demo
 from tokfold.cli.equiv import equiv
 from tokfold.cli.explain import explain
 from tokfold.cli.inspect import inspect
+from tokfold.cli.maskdiff import maskdiff
+from tokfold.cli.profile import profile
 from tokfold.cli.replay import replay
 from tokfold.cli.walk import walk
 from tokfold.errors import TokfoldError
@@ -60,8 +62,8 @@ app.command(no_args_is_help=True)(inspect)
 app.command()(demo)
 
 _LABORATORY = "The grammar laboratory"
-app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(equiv)
-app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(cost)
+for _command in (equiv, cost, profile, maskdiff):
+    app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(_command)
 
 
 def _print_version(value: bool) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from tokfold.errors import LimitExceededError, TokfoldError
+from tokfold.errors import LimitExceededError
+from tokfold.laboratory.errors import TextRefusedError
 
 __all__ = ["CostLimitError", "CostLimits", "TextRefusedError"]
 
@@ -42,22 +43,3 @@ class CostLimitError(LimitExceededError):
         limit: name of the bound, a field of :class:`CostLimits`.
         value: the bound in force.
     """
-
-
-class TextRefusedError(TokfoldError):
-    """A text leaves the language: no string of the grammar begins with it.
-
-    Attributes:
-        offset: bytes of it that can be read.
-        line: 1-based line of the first byte that cannot be.
-        column: 1-based column there, in code points.
-    """
-
-    def __init__(self, message: str, offset: int, line: int, column: int) -> None:
-        super().__init__(message)
-        self.offset = offset
-        self.line = line
-        self.column = column
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.args[0], self.offset, self.line, self.column)

@@ -1,0 +1,44 @@
+"""Instrumented engines (paper, section 10.1): one interface over ours, XGrammar and llguidance."""
+
+from __future__ import annotations
+
+from tokfold.laboratory.instruments.base import (
+    Counts,
+    EngineProfile,
+    EngineRefusedError,
+    EngineStoppedError,
+    InstrumentedEngine,
+    InstrumentError,
+    Pass,
+    Profile,
+    StepCounters,
+    TextRefusedError,
+    Walk,
+    byte_vocabulary,
+)
+from tokfold.laboratory.instruments.llguidance import LlguidanceEngine
+from tokfold.laboratory.instruments.own import OwnEngine
+from tokfold.laboratory.instruments.profile import ENGINES, make_engine, profile, profile_engine
+from tokfold.laboratory.instruments.xgrammar import XgrammarEngine
+
+__all__ = [
+    "ENGINES",
+    "Counts",
+    "EngineProfile",
+    "EngineRefusedError",
+    "EngineStoppedError",
+    "InstrumentError",
+    "InstrumentedEngine",
+    "LlguidanceEngine",
+    "OwnEngine",
+    "Pass",
+    "Profile",
+    "StepCounters",
+    "TextRefusedError",
+    "Walk",
+    "XgrammarEngine",
+    "byte_vocabulary",
+    "make_engine",
+    "profile",
+    "profile_engine",
+]
