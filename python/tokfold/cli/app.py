@@ -16,6 +16,7 @@ from tokfold.cli.cost import cost
 from tokfold.cli.demo import demo
 from tokfold.cli.equiv import equiv
 from tokfold.cli.explain import explain
+from tokfold.cli.fidelity import fidelity
 from tokfold.cli.inspect import inspect
 from tokfold.cli.maskdiff import maskdiff
 from tokfold.cli.profile import profile
@@ -62,7 +63,7 @@ app.command(no_args_is_help=True)(inspect)
 app.command()(demo)
 
 _LABORATORY = "The grammar laboratory"
-for _command in (equiv, cost, profile, maskdiff):
+for _command in (equiv, cost, profile, maskdiff, fidelity):
     app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(_command)
 
 
