@@ -18,7 +18,9 @@ from tokfold.cli.equiv import equiv
 from tokfold.cli.explain import explain
 from tokfold.cli.fidelity import fidelity
 from tokfold.cli.inspect import inspect
+from tokfold.cli.lint import lint
 from tokfold.cli.maskdiff import maskdiff
+from tokfold.cli.optimize import optimize
 from tokfold.cli.profile import profile
 from tokfold.cli.replay import replay
 from tokfold.cli.walk import walk
@@ -63,7 +65,7 @@ app.command(no_args_is_help=True)(inspect)
 app.command()(demo)
 
 _LABORATORY = "The grammar laboratory"
-for _command in (equiv, cost, profile, maskdiff, fidelity):
+for _command in (lint, optimize, equiv, maskdiff, cost, profile, fidelity):
     app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(_command)
 
 

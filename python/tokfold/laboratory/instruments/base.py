@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold.errors import TokfoldError
-from tokfold.laboratory.errors import TextRefusedError
 from tokfold.grammar import Grammar
+from tokfold.laboratory.errors import TextRefusedError
 from tokfold.vocabulary import Vocabulary
 
 __all__ = [

@@ -23,6 +23,9 @@ use crate::work::Work;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Differences handed on, and letters read to try them, for each pair that may be met.
+const EFFORT: u64 = 40;
+
 /// Pairs looked at between two calls of the caller's function.
 const POLL_EVERY: usize = 1 << 9;
 
@@ -158,7 +161,7 @@ impl Search<'_, '_> {
         loop {
             let open = self.goals.open();
             let may_look = |&&(goal, _): &&(GoalId, u32)| *self.goals.way(goal) == Way::Open;
-            if open.is_empty() {
+            if open.is_empty() && !self.over {
                 return Ok(Some(Verdict::Proved));
             }
             let mut queue: BinaryHeap<Reverse<(u32, GoalId)>> =
@@ -187,22 +190,23 @@ impl Search<'_, '_> {
     fn shorten(&mut self) -> Result<bool> {
         loop {
             let length = self.goals.differs_by(ROOT).unwrap_or(0);
-            for goal in self.goals.split_differing(length) {
-                self.goals.forbid_split(goal);
-            }
-            let open = self.goals.open().into_iter().filter(|&(_, depth)| depth < length);
-            let open: Vec<(GoalId, u32)> = open.collect();
-            if open.is_empty() {
+            let Some(places) = self.goals.hiding_places(u64::from(length)) else {
                 return Ok(true);
-            }
-            if self.over || open.iter().any(|&(goal, _)| *self.goals.way(goal) == Way::Stuck) {
+            };
+            let may_look = |&goal: &GoalId| *self.goals.way(goal) == Way::Open;
+            if self.over || places.is_empty() || !places.iter().all(may_look) {
                 return Ok(false);
             }
-            let mut queue = open.iter().map(|&(goal, depth)| Reverse((depth, goal))).collect();
-            for _ in 0..open.len() {
-                if let Some(Reverse((depth, goal))) = BinaryHeap::pop(&mut queue) {
-                    self.look(goal, depth, &mut queue)?;
-                }
+            // Making the bounds anew takes as long as there are pairs: meanwhile a part of them that
+            // may matter as well are looked at.
+            let share = 64 + self.goals.len() / 16;
+            let others = self.goals.open().into_iter().filter(|&(_, depth)| depth < length);
+            let others = others.take(share).map(|(goal, depth)| Reverse((depth + 1, goal)));
+            let mut queue: BinaryHeap<_> = places.iter().map(|&goal| Reverse((0, goal))).collect();
+            queue.extend(others);
+            for _ in 0..share {
+                let Some(Reverse((depth, goal))) = queue.pop() else { break };
+                self.look(goal, depth, &mut queue)?;
                 if self.over {
                     break;
                 }
@@ -229,7 +233,8 @@ impl Search<'_, '_> {
             let sets = &self.goals.stepper.sets;
             self.over |= sets.work > sets.allowance;
         }
-        self.over |= self.goals.len() >= self.max_pairs;
+        self.over |= self.goals.len() >= self.max_pairs
+            || self.goals.effort > EFFORT.saturating_mul(self.max_pairs as u64);
         let (children, bytes) = self.goals.children(goal);
         queue.extend(
             children
@@ -239,5 +244,81 @@ impl Search<'_, '_> {
         );
         queue.extend(self.goals.reopened.drain(..).map(|goal| Reverse((depth, goal))));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::parse;
+
+    fn verdict(left: &str, right: &str, max_pairs: usize) -> Verdict {
+        let limits = Limits::default();
+        let read = |text: &str| parse(text, "root", &limits).expect("grammar text");
+        let found = compare(&read(left), &read(right), max_pairs, &limits, &mut |_| true);
+        found.expect("networks").verdict
+    }
+
+    #[test]
+    fn equal_languages_are_proved_equal() {
+        let pairs = [
+            ("root ::= \"a\" root \"b\" | \"ab\"", "root ::= \"a\" t\nt ::= \"b\" | root \"b\""),
+            ("root ::= root root | \"(\" root? \")\"", "root ::= (\"(\" root? \")\")+"),
+            (
+                "root ::= root \"+\" t | t\nt ::= t \"*\" f | f\nf ::= \"(\" root \")\" | [0-9]",
+                "root ::= f ([+*] f)*\nf ::= [0-9] | \"(\" root \")\"",
+            ),
+            ("root ::= \"a\" | root \"x\" \"y\"", "root ::= \"a\" (\"xy\")*"),
+            ("root ::= root", "root ::= x\nx ::= \"a\" x"),
+        ];
+        for (left, right) in pairs {
+            assert_eq!(verdict(left, right, 10_000), Verdict::Proved, "{left}\n{right}");
+        }
+    }
+
+    #[test]
+    fn a_shortest_difference_is_found() {
+        let pairs = [
+            ("root ::= [a-z]{0,64}", "root ::= [a-z]{0,63}", 64, true),
+            ("root ::= \"a\" root \"a\" | \"\"", "root ::= \"a\" root \"a\" | \"b\"", 0, true),
+            (
+                "root ::= \"(\" root \")\" | \"x\"",
+                "root ::= \"(\" root \")\" | \"x\" \"y\"?",
+                2,
+                false,
+            ),
+            (
+                "root ::= a* \"c\"\na ::= \"x\" a \"y\" | \"xy\"",
+                "root ::= a* \"c\"\na ::= \"x\" a \"y\"? | \"xy\"",
+                4,
+                false,
+            ),
+        ];
+        for (left, right, length, left_takes) in pairs {
+            match verdict(left, right, 10_000) {
+                Verdict::Different { text, is_left, is_shortest } => {
+                    assert_eq!((text.len(), is_left), (length, left_takes), "{left}\n{right}");
+                    assert!(is_shortest, "{left}\n{right}");
+                }
+                other => panic!("{other:?}: {left}\n{right}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_over_the_bounds_is_neither() {
+        // Equal, but the frames of one are never those of the other.
+        let chain = "root ::= e\ne ::= t (\"+\" t)*\nt ::= f (\"*\" f)*\nf ::= g (\"/\" g)*\n\
+                     g ::= h (\"-\" h)*\nh ::= i (\"%\" i)*\ni ::= j (\"^\" j)*\nj ::= [a-z] | \"(\" e \")\"";
+        let flat = "root ::= j ([-+*/%^] j)*\nj ::= [a-z] | \"(\" root \")\"";
+        match verdict(chain, flat, 60) {
+            Verdict::Bounded { depth } => assert!(depth > 0),
+            Verdict::Proved => {}
+            other => panic!("{other:?}"),
+        }
+        match verdict("root ::= [a-z]{0,64}", "root ::= [a-z]{0,63}", 20) {
+            Verdict::Bounded { depth } => assert!((1..=64).contains(&depth), "{depth}"),
+            other => panic!("{other:?}"),
+        }
     }
 }

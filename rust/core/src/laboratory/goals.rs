@@ -2,16 +2,19 @@
 
 use super::words::{Words, next_classes, stacks_of};
 use crate::hash::hash_of;
-use crate::network::{BOTTOM, Identities, Identity, Network};
-use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper};
-use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use crate::network::{Identities, Identity, Network};
+use crate::stacks::{Entry, NONE, OverBudget, REST, SetId, Stepper};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A pair of stack sets, by its number.
 pub(super) type GoalId = u32;
 
-/// Stacks of more frames are matched by their tops.
-const MAX_FRAMES: usize = 1_000;
+/// Ways to split a pair.
+const SPLITS: usize = 2;
+/// Of so many sets beneath a set it is looked whether all stacks go through them.
+const MAX_FRAMES: usize = 64;
 
 /// The first pair.
 pub(super) const ROOT: GoalId = 0;
@@ -51,7 +54,8 @@ struct Goal {
     left: SetId,
     right: SetId,
     way: Way,
-    may_split: bool,
+    /// How often it was split in ways that did not hold.
+    splits: usize,
     /// The shortest known, and no fewer bytes than it has.
     difference: Option<(Difference, u32)>,
     users: Vec<(GoalId, Use)>,
@@ -75,6 +79,8 @@ pub(super) struct Goals<'n> {
     looks: FxHashMap<(u32, u32), u64>,
     goals: Vec<Goal>,
     numbers: FxHashMap<(SetId, SetId), GoalId>,
+    /// Differences handed on, and letters read to try them.
+    pub(super) effort: u64,
     /// Pairs that are no longer what follows from others, since one of those was refuted.
     pub(super) reopened: Vec<GoalId>,
 }
@@ -95,6 +101,7 @@ impl<'n> Goals<'n> {
             looks: FxHashMap::default(),
             goals: Vec::new(),
             numbers: FxHashMap::default(),
+            effort: 0,
             reopened: Vec::new(),
         };
         out.goal(left, right);
@@ -162,30 +169,74 @@ impl<'n> Goals<'n> {
         open
     }
 
-    /// The pairs within reach that are known to differ and were only split.
-    pub(super) fn split_differing(&self, within: u32) -> Vec<GoalId> {
-        let mut depth = vec![u32::MAX; self.goals.len()];
-        let mut out = Vec::new();
-        let mut queue = VecDeque::from([(ROOT, 0)]);
-        while let Some((goal, at)) = queue.pop_front() {
-            if depth[goal as usize] <= at || at >= within {
+    /// Where a text shorter than `length` that tells the first pair apart can still hide; `None`
+    /// where nowhere.
+    ///
+    /// A pair that is split differs by a text of some length only if its tops do by one that leaves
+    /// room for what stands beneath, or the other way round. So a bound from below goes along the
+    /// same ways as the differences themselves; a pair not looked at may differ by nothing.
+    pub(super) fn hiding_places(&mut self, length: u64) -> Option<Vec<GoalId>> {
+        let mut below = vec![u64::MAX; self.goals.len()];
+        let mut queue = BinaryHeap::new();
+        for (number, goal) in self.goals.iter().enumerate() {
+            let least = match (&goal.way, &goal.difference) {
+                (Way::Open | Way::Stuck, _) => 0,
+                (Way::Step(children), Some(found)) if children.is_empty() => u64::from(found.1),
+                _ => continue,
+            };
+            queue.push(Reverse((least, number as GoalId, number as GoalId)));
+        }
+        // For each pair the one by which its bound came about.
+        let mut by: Vec<GoalId> = (0..self.goals.len() as GoalId).collect();
+        while let Some(Reverse((least, goal, child))) = queue.pop() {
+            if below[goal as usize] <= least || least >= length {
                 continue;
             }
-            depth[goal as usize] = at;
-            let differs = self.differs_by(goal).is_some();
-            match self.children(goal) {
-                (_, 0) if differs && matches!(self.way(goal), Way::Split(_)) => out.push(goal),
-                (children, 0) => children.iter().for_each(|&c| queue.push_front((c, at))),
-                (children, _) => children.iter().for_each(|&c| queue.push_back((c, at + 1))),
+            below[goal as usize] = least;
+            by[goal as usize] = child;
+            for index in 0..self.goals[goal as usize].users.len() {
+                let (user, how) = self.goals[goal as usize].users[index];
+                let room = match (how, &self.goals[user as usize].way) {
+                    (Use::After(_), Way::Step(_)) => 1,
+                    (Use::Tops(a, b) | Use::Beneath(a, b), Way::Split(_)) => {
+                        let sets = &self.stepper.sets;
+                        self.words.length(sets, a).min(self.words.length(sets, b))
+                    }
+                    _ => continue, // it follows from others by now
+                };
+                queue.push(Reverse((least.saturating_add(room), user, goal)));
             }
         }
-        out
+        if below[ROOT as usize] >= length {
+            return None;
+        }
+        let mut at = ROOT;
+        let mut split = None;
+        loop {
+            let goal = &self.goals[at as usize];
+            if matches!(goal.way, Way::Split(_)) {
+                split = Some(at);
+            }
+            if by[at as usize] == at {
+                break;
+            }
+            at = by[at as usize];
+        }
+        // What stands around a part may be read in other ways: then byte by byte.
+        Some(match (self.way(at), split) {
+            (Way::Open | Way::Stuck, _) => vec![at],
+            (_, Some(split)) => {
+                self.forbid_split(split);
+                vec![split]
+            }
+            (_, None) => Vec::new(),
+        })
     }
 
-    /// From now on the pair follows only from what each byte makes of it.
+    /// From now on the pair does not follow from the parts that it was split into.
     pub(super) fn forbid_split(&mut self, goal: GoalId) {
         let goal = &mut self.goals[goal as usize];
-        goal.may_split = false;
+        goal.splits += 1;
         goal.way = Way::Open;
     }
 
@@ -203,7 +254,7 @@ impl<'n> Goals<'n> {
             left: pair.0,
             right: pair.1,
             way: Way::Open,
-            may_split: true,
+            splits: 0,
             difference: None,
             users: Vec::new(),
         });
@@ -215,7 +266,7 @@ impl<'n> Goals<'n> {
     ///
     /// Where the bounds do not allow it the pair is stuck, and stays so.
     pub(super) fn look(&mut self, goal: GoalId) -> Result<(), OverBudget> {
-        let Goal { left, right, may_split, .. } = self.goals[goal as usize];
+        let Goal { left, right, splits, .. } = self.goals[goal as usize];
         let (left, right) = (self.entered(left)?, self.entered(right)?);
         if left == right {
             self.goals[goal as usize].way = Way::Step(Vec::new());
@@ -236,16 +287,16 @@ impl<'n> Goals<'n> {
             self.differs(goal, (Difference::Text(word), length));
             return Ok(());
         }
-        if may_split {
-            let parts = match self.aligned(left, right)? {
-                Some(part) => Some(vec![part]),
-                None => self.matched(left, right)?,
-            };
-            if let Some(parts) = parts {
+        for (times, find) in [Self::aligned, Self::matched].into_iter().enumerate() {
+            if splits <= times
+                && let Some(parts) = find(self, left, right)?
+            {
+                self.goals[goal as usize].splits = times;
                 self.split(goal, &parts);
                 return Ok(());
             }
         }
+        self.goals[goal as usize].splits = SPLITS;
         self.step(goal, left, right)
     }
 
@@ -294,17 +345,23 @@ impl<'n> Goals<'n> {
         }
     }
 
-    /// A pair differs: so do those that follow from it, perhaps.
+    /// A pair differs: so do those that follow from it, perhaps. The shortest differences are handed
+    /// on first, so that most are handed on once.
     fn differs(&mut self, goal: GoalId, found: (Difference, u32)) {
-        let mut work = vec![(goal, found)];
-        while let Some((goal, found)) = work.pop() {
+        let mut waiting = vec![Some(found)];
+        let mut queue = BinaryHeap::from([Reverse((0, 0, goal))]);
+        while let Some(Reverse((_, place, goal))) = queue.pop() {
+            let Some(found) = waiting[place].take() else { continue };
             let known = &mut self.goals[goal as usize];
             if known.difference.as_ref().is_some_and(|known| known.1 <= found.1) {
                 continue;
             }
             known.difference = Some(found);
             for (user, how) in known.users.clone() {
-                work.extend(self.lifted(user, how, goal).map(|lifted| (user, lifted)));
+                if let Some(lifted) = self.lifted(user, how, goal) {
+                    queue.push(Reverse((lifted.1, waiting.len(), user)));
+                    waiting.push(Some(lifted));
+                }
             }
         }
     }
@@ -313,10 +370,16 @@ impl<'n> Goals<'n> {
     /// though its parts differ. Then, and where the bounds keep it from being tried, it no longer
     /// follows from them.
     fn lifted(&mut self, user: GoalId, how: Use, part: GoalId) -> Option<(Difference, u32)> {
+        self.effort += 1;
+        let length = self.differs_by(part)?;
+        // Nothing is won by a longer text. A pair that is split has none while it is not known to
+        // differ, and then this has to be tried.
+        if self.differs_by(user).is_some_and(|known| known <= length) {
+            return None;
+        }
         let contexts: [(Vec<u8>, Vec<u8>); 2] = match how {
             Use::After(class) => {
-                let length = self.differs_by(part)?.saturating_add(1);
-                return Some((Difference::After(class, part), length));
+                return Some((Difference::After(class, part), length.saturating_add(1)));
             }
             Use::Tops(left, right) => {
                 let sets = &self.stepper.sets;
@@ -333,6 +396,7 @@ impl<'n> Goals<'n> {
         let Goal { left, right, .. } = self.goals[user as usize];
         for (before, after) in contexts {
             let text = [before, word.clone(), after].concat();
+            self.effort += text.len() as u64;
             if let (Ok(ours), Ok(theirs)) = (self.accepts(left, &text), self.accepts(right, &text))
                 && ours != theirs
             {
@@ -397,41 +461,66 @@ impl<'n> Goals<'n> {
         }
     }
 
-    /// Two single stacks of different heights, the top of the one against several frames of the
-    /// other.
-    fn aligned(&mut self, left: SetId, right: SetId) -> Result<Option<Part>, OverBudget> {
-        let frames = [left, right].map(|set| self.frames(set));
-        let [Some(ours), Some(theirs)] = frames else { return Ok(None) };
-        if ours.len() == theirs.len() || ours.len().min(theirs.len()) < 2 {
+    /// Two sets, each split where all of its stacks come together, as far down as leaves as many
+    /// such places beneath both.
+    fn aligned(&mut self, left: SetId, right: SetId) -> Result<Option<Vec<Part>>, OverBudget> {
+        let (ours, theirs) = (self.narrows(left), self.narrows(right));
+        let common = ours.len().min(theirs.len());
+        if common == 0 {
             return Ok(None);
         }
-        let below = ours.len().min(theirs.len()) - 1;
-        let mut heads = [REST; 2];
-        let mut beneath = [REST; 2];
-        for (side, frames) in [ours, theirs].into_iter().enumerate() {
-            let (above, rest) = frames.split_at(frames.len() - below);
-            beneath[side] = rest[0].1;
-            for &(state, _) in above.iter().rev() {
-                heads[side] = self.stepper.sets.add(&[(state, heads[side])])?;
-            }
-        }
-        Ok(Some(Part { heads, beneath }))
+        let beneath = [ours[ours.len() - common], theirs[theirs.len() - common]];
+        let heads = [self.above(left, beneath[0])?, self.above(right, beneath[1])?];
+        Ok(Some(vec![Part { heads, beneath }]))
     }
 
-    /// The frames of a set of one stack, the top first, each with the set that it is the top of;
-    /// `None` for other sets, and for stacks too high to be worth it.
-    fn frames(&self, set: SetId) -> Option<Vec<(u32, SetId)>> {
+    /// The sets beneath a set that all of its stacks go through, the first first; none where that is
+    /// only the rest, or the stacks are too many to be worth it.
+    fn narrows(&self, set: SetId) -> Vec<SetId> {
+        let sets = &self.stepper.sets;
         let mut out = Vec::new();
-        let mut at = set;
-        while at != REST {
-            let &[(state, beneath)] = self.stepper.sets.list(at) else { return None };
-            if out.len() == MAX_FRAMES || state == BOTTOM {
-                return None;
+        let mut seen = FxHashSet::default();
+        // A set is higher than all beneath it: one that is met alone has all paths through it.
+        let mut queue = BinaryHeap::from([(sets.depth(set), set)]);
+        while let Some((_, at)) = queue.pop() {
+            if at == REST {
+                break;
             }
-            out.push((state, at));
-            at = beneath;
+            if queue.is_empty() && at != set {
+                out.push(at);
+            }
+            if sets.has_rest(at) || seen.len() > MAX_FRAMES {
+                break; // a stack may end here: nothing beneath is common to all
+            }
+            for (_, beneath) in stacks_of(sets, at) {
+                if seen.insert(beneath) {
+                    queue.push((sets.depth(beneath), beneath));
+                }
+            }
         }
-        Some(out)
+        out
+    }
+
+    /// The stacks of a set down to one that they all go through, above the rest.
+    fn above(&mut self, set: SetId, end: SetId) -> Result<SetId, OverBudget> {
+        let mut made: FxHashMap<SetId, SetId> = FxHashMap::default();
+        made.insert(end, REST);
+        let mut work = vec![set];
+        while let Some(&at) = work.last() {
+            if made.contains_key(&at) {
+                work.pop();
+                continue;
+            }
+            let entries = stacks_of(&self.stepper.sets, at);
+            let before = work.len();
+            work.extend(entries.iter().map(|e| e.1).filter(|below| !made.contains_key(below)));
+            if work.len() == before {
+                let entries: Vec<Entry> = entries.iter().map(|e| (e.0, made[&e.1])).collect();
+                made.insert(at, self.stepper.sets.add(&entries)?);
+                work.pop();
+            }
+        }
+        Ok(made[&set])
     }
 
     /// The stacks of two sets, matched one to one where they seem to do the same; `None` where the

@@ -117,7 +117,7 @@ impl<'n> Words<'n> {
     }
 
     /// The length of the shortest text of a set of stacks.
-    fn length(&mut self, sets: &StackSets, set: SetId) -> u64 {
+    pub(super) fn length(&mut self, sets: &StackSets, set: SetId) -> u64 {
         let mut work = vec![set];
         while let Some(&top) = work.last() {
             if top == NONE || top == REST || self.of_sets.contains_key(&top) {

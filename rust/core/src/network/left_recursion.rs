@@ -5,7 +5,8 @@
 //! cycle goes on after having called it. So every rule of the cycle becomes one automaton, with
 //! loops for the spine, exactly; only the trees change, not the strings and not the prefixes.
 
-use crate::automata::{Automaton, Nfa, callee};
+use crate::automata::minimize::minimize;
+use crate::automata::{Automaton, FIRST_MARKER, Letter, Nfa, callee};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
@@ -49,8 +50,7 @@ pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits, work: &Work<'_
                 ),
             });
         }
-        let rewritten: Vec<Automaton> =
-            component.iter().map(|&a| spine(rules, &component, a, work)).collect::<Result<_>>()?;
+        let rewritten = spines(rules, &component, work)?;
         for (&a, automaton) in component.iter().zip(rewritten) {
             rules[a] = automaton;
         }
@@ -58,12 +58,62 @@ pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits, work: &Work<'_
     Ok(())
 }
 
-/// The automaton of `rule`, a member of the left-recursive `cycle`, with its spine as a loop.
-fn spine(rules: &[Automaton], cycle: &[usize], rule: usize, work: &Work<'_>) -> Result<Automaton> {
+/// Behind a final state of the k-th rule of a cycle, while the automata of all are one: past the
+/// markers of repetitions.
+const COMPLETE: Letter = FIRST_MARKER + (1 << 30);
+
+/// The automata of all rules of a left-recursive cycle, with its spine as a loop: they differ only
+/// in where they end, so that one subset construction serves for all.
+fn spines(rules: &[Automaton], cycle: &[usize], work: &Work<'_>) -> Result<Vec<Automaton>> {
+    let mut nfa = joined(rules, cycle);
+    let bases = bases(rules, cycle);
+    let end = nfa.state();
+    nfa.set_final(end);
+    for (k, (&x, &base)) in cycle.iter().zip(&bases).enumerate() {
+        for q in rules[x].final_states() {
+            nfa.edge(base + q, COMPLETE + k as Letter, end);
+        }
+    }
+    let joined = nfa.reduce(4 * nfa.len() + 1_000, work)?;
+    let of_rule = |k: usize| {
+        let mut out = Automaton::with_capacity(joined.len(), joined.num_edges());
+        for (_, edges) in joined.states() {
+            for &(letter, q) in edges.iter().filter(|edge| edge.0 < COMPLETE) {
+                out.push_edge(letter, q);
+            }
+            out.close_state(edges.iter().any(|edge| edge.0 == COMPLETE + k as Letter));
+        }
+        work.spend(joined.len() + joined.num_edges())?;
+        out.trim();
+        if joined.is_deterministic() {
+            out = minimize(out, work)?;
+        }
+        out.renumber();
+        Ok(out)
+    };
+    (0..cycle.len()).map(of_rule).collect()
+}
+
+/// Where the automaton of each rule of a cycle stands among all, behind the start.
+fn bases(rules: &[Automaton], cycle: &[usize]) -> Vec<u32> {
+    let mut next = 1;
+    let place = |&x: &usize| {
+        let base = next;
+        next += rules[x].len() as u32;
+        base
+    };
+    cycle.iter().map(place).collect()
+}
+
+/// The automata of all rules of a cycle, its spine a loop; none of them ends.
+fn joined(rules: &[Automaton], cycle: &[usize]) -> Nfa {
     let in_cycle = |b: usize| cycle.binary_search(&b).is_ok();
     let mut nfa = Nfa::default();
     let start = nfa.state();
-    let bases: Vec<u32> = cycle.iter().map(|&x| nfa.embed(&rules[x], x == rule)).collect();
+    let bases = bases(rules, cycle);
+    for &x in cycle {
+        nfa.embed(&rules[x], false);
+    }
     // Where the cycle goes on after a left call of its k-th rule.
     let mut after: Vec<Vec<u32>> = vec![Vec::new(); cycle.len()];
     for (&x, &base) in cycle.iter().zip(&bases) {
@@ -85,6 +135,5 @@ fn spine(rules: &[Automaton], cycle: &[usize], rule: usize, work: &Work<'_>) -> 
         }
         rules[x].final_states().for_each(|q| nfa.skip(base + q, hub));
     }
-    let cap = 4 * nfa.len() + 1_000;
-    nfa.reduce(cap, work)
+    nfa
 }
