@@ -183,7 +183,7 @@ proptest! {
             }
             prop_assert_eq!(matcher.state(), second.state());
             let mut restored = matcher.fork();
-            restored.restore(&matcher.state()).expect("a state");
+            restored.restore(&matcher.state().expect("a state")).expect("a state");
             prop_assert_eq!(restored.state(), matcher.state());
         }
     }

@@ -15,6 +15,8 @@ use tokfold_core::ids::{ExprId, RuleId};
 type Flat = (u8, Vec<u32>, Vec<u8>);
 /// A rule: name, body, lookahead, whether it has options, line and column.
 type FlatRule = (String, u32, Option<u32>, bool, u32, u32);
+/// Rules, expressions, the places of expressions, and the root.
+type Arena = (Vec<FlatRule>, Vec<Flat>, Vec<(u32, u32)>, u32);
 /// A rule to be made: name, body, lookahead, the rule of the base grammar whose options it takes.
 type NewRule = (String, u32, Option<u32>, Option<u32>);
 
@@ -29,9 +31,7 @@ const MACRO: u8 = 7;
 
 /// Rules, expressions (children before parents), the places of expressions, and the root.
 #[pyfunction]
-pub(crate) fn read_arena(
-    grammar: &Grammar,
-) -> PyResult<(Vec<FlatRule>, Vec<Flat>, Vec<(u32, u32)>, u32)> {
+pub(crate) fn read_arena(grammar: &Grammar) -> PyResult<Arena> {
     let grammar = &grammar.inner;
     let rules = grammar.rules().iter().map(|rule| {
         let has_options = rule.options != RuleOptions::default();

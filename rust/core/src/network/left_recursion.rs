@@ -84,11 +84,11 @@ fn spines(rules: &[Automaton], cycle: &[usize], work: &Work<'_>) -> Result<Vec<A
             out.close_state(edges.iter().any(|edge| edge.0 == COMPLETE + k as Letter));
         }
         work.spend(joined.len() + joined.num_edges())?;
-        out.trim();
+        out.renumber();
         if joined.is_deterministic() {
             out = minimize(out, work)?;
+            out.renumber();
         }
-        out.renumber();
         Ok(out)
     };
     (0..cycle.len()).map(of_rule).collect()
