@@ -75,15 +75,15 @@ def cost(
 ) -> None:
     r"""What a way of writing costs: size, growth with a witness, counters by step.
 
-    Exit code: 0 done; 2 a file cannot be read or used, or the text leaves the language.
+    Exit code: 0 done; 2 an error: a file cannot be read or used, the text leaves the language.
 
     [bold]Examples[/bold]
       tokfold cost json.gbnf
       tokfold cost expr.gbnf --text input.txt --rows 50
       tokfold cost expr.gbnf --text input.txt --json
     """
-    read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
     data = None if text is None else read_replayed_text(grammar, text, chomp)
+    read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
     with steps() as step, located(grammar):
         with step("Reading the grammar"):
             productions = Productions.of(Form.of(read))

@@ -30,6 +30,9 @@ def equiv(
         str,
         typer.Argument(metavar="OTHER", help="The grammar to compare it with.", show_default=False),
     ],
+    max_pairs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Pairs of states to look at.")
+    ] = MAX_PAIRS,
     as_json: AsJson = False,
     root: Annotated[
         str | None, typer.Option(metavar="NAME", help="Start rule of GRAMMAR, if not root.")
@@ -37,9 +40,6 @@ def equiv(
     other_root: Annotated[
         str | None, typer.Option(metavar="NAME", help="Start rule of OTHER, if not root.")
     ] = None,
-    max_pairs: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Pairs of states to look at.")
-    ] = MAX_PAIRS,
 ) -> None:
     r"""Compare two grammars: a text that tells them apart, a proof, or a bound.
 
@@ -47,7 +47,7 @@ def equiv(
     three: [bold]different[/bold], with a text that one of them takes and the other does not;
     [bold]proved equal[/bold]; or [bold]bounded[/bold]: no text of fewer bytes than told differs.
 
-    Exit code: 0 proved equal; 1 different; 3 bounded; 2 a file cannot be read or used.
+    Exit code: 0 proved equal; 1 different; 3 bounded; 2 an error.
 
     [bold]Examples[/bold]
       tokfold equiv old.gbnf new.gbnf

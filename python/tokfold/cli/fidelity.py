@@ -17,7 +17,15 @@ from tokfold import Grammar, Vocabulary
 from tokfold import compile as compile_grammar
 from tokfold._extras import require
 from tokfold.cli.console import print_json, stdout, steps
-from tokfold.cli.inputs import chosen_kind, located, read_grammar, read_text, read_tokenizer
+from tokfold.cli.inputs import (
+    STDIN,
+    chosen_kind,
+    describe_grammar,
+    located,
+    read_grammar,
+    read_text,
+    read_tokenizer,
+)
 from tokfold.cli.options import AsJson, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
 from tokfold.cli.render import escaped, number, quoted
 from tokfold.errors import TokfoldError
@@ -31,6 +39,7 @@ __all__ = ["fidelity"]
 
 MAX_TOKENS_OF_TEXT = 2_000
 """Different tokens of which a Markov model is counted: its table is square."""
+SMOOTHING = 0.01
 _SHOWN = 72
 
 
@@ -78,7 +87,7 @@ def fidelity(
     ] = False,
     smoothing: Annotated[
         float, typer.Option(help="Added to each count of the Markov model.", min=0.0)
-    ] = 0.01,
+    ] = SMOOTHING,
     transformers: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="Model of transformers: a folder or a name."),
@@ -114,6 +123,8 @@ def fidelity(
     Draws texts with masks and says how much of the model's probability they keep, how likely the
     model keeps to the grammar by itself, and how far the two distributions are apart.
 
+    Exit code: 0 done; 2 an error.
+
     [bold]Examples[/bold]
       tokfold fidelity json.gbnf --model-text data.jsonl --lines --exact
       tokfold fidelity json.gbnf --transformers path/to/model --prompt "As JSON:" --sampler smc
@@ -124,13 +135,25 @@ def fidelity(
 
     if (model_text is None) == (transformers is None):
         raise TokfoldError("name one model: --model-text FILE, or --transformers PATH")
-    if transformers is not None and (exact or sampler is Sampler.EXACT):
+    is_exact = exact or sampler is Sampler.EXACT
+    if transformers is not None and is_exact:
         raise TokfoldError(
             "exact values are for Markov models: give --model-text, or --sampler smc"
         )
+    _refuse_idle(
+        {"--lines": lines, "--smoothing": smoothing != SMOOTHING}, "--model-text", model_text
+    )
+    _refuse_idle(
+        {"--prompt": prompt, "--temperature": temperature != 1.0}, "--transformers", transformers
+    )
+    _refuse_idle({"--assume-unambiguous": assume_unambiguous}, "--exact", is_exact or None)
+    if [grammar, *(model_text or [])].count(STDIN) > 1:
+        raise TokfoldError("only one of grammar and texts can come from standard input")
     if plot is not None:
+        if plot.suffix not in (".png", ".svg", ".pdf"):
+            raise TokfoldError(f"--plot {plot}: name a .png, .svg or .pdf file")
         require("matplotlib", "lab", "a plot")
-    read, _ = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
+    read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
     with steps() as step:
         with step("Making the model"):
             if transformers is not None:
@@ -141,7 +164,7 @@ def fidelity(
             compiled = compile_grammar(read, subject.vocabulary, classes="never")
         computed: dict[str, Any] | None = None
         survival = None
-        if subject.markov is not None and (exact or sampler is Sampler.EXACT):
+        if subject.markov is not None and is_exact:
             from tokfold.laboratory.fidelity import ExactSurvival
 
             with step("Computing survival"), located(grammar):
@@ -177,7 +200,7 @@ def fidelity(
             raise TokfoldError(f"{plot}: {error}") from error
     texts = (masked.tokens if drawn is None else drawn.tokens)[:show]
     document = {
-        "grammar": grammar,
+        "grammar": describe_grammar(grammar, kind, read),
         "model": subject.name,
         "samples": samples,
         "sampler": sampler.value,
@@ -195,6 +218,13 @@ def fidelity(
         print_json(_finite(document))
     else:
         _print(document)
+
+
+def _refuse_idle(given: dict[str, object], model: str, named: object) -> None:
+    """Options of the one kind of model, where the other is asked for."""
+    idle = [option for option, value in given.items() if value]
+    if idle and named is None:
+        raise TokfoldError(f"{idle[0]} is for {model}, which is not given")
 
 
 def _counted(files: list[str], tokenizer: str | None, lines: bool, smoothing: float) -> _Subject:
@@ -239,7 +269,7 @@ def _transformers(name: str, tokenizer: str | None, prompt: str, temperature: fl
     try:
         reader = library.AutoTokenizer.from_pretrained(tokenizer or name)
         model = library.AutoModelForCausalLM.from_pretrained(name).eval()
-    except (ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise TokfoldError(f"{name}: transformers cannot read this model: {error}") from error
     vocabulary = Vocabulary.from_huggingface(reader, size=model.config.vocab_size)
     ids = list(reader(prompt)["input_ids"]) if prompt else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import enum
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from tokfold.cli.inputs import (
     GrammarKind,
     chosen_kind,
     describe_vocabulary,
+    located,
     read_grammar,
     read_text,
     read_tokenizer,
@@ -30,6 +32,12 @@ from tokfold.laboratory.lint import Engine, Finding, Report, Severity
 from tokfold.laboratory.lint import lint as lint_grammar
 
 __all__ = ["lint"]
+
+
+_OF_CONVERTERS = ("unreachable-rule", "unsupported")
+"""What grammar text that was converted is not asked for: its rules were written by the converter,
+which leaves some over, and llguidance has converters of its own."""
+_CONVERTED = f"converted to grammar text: {' and '.join(_OF_CONVERTERS)} are not looked for"
 
 
 class EngineChoice(enum.Enum):
@@ -91,7 +99,7 @@ def lint(
     wrongly or are slow with. With a tokenizer: dead ends, forced tokens, white
     space without bound, tokens that go on across delimiters.
 
-    Exit code: 0 nothing at or above --fail-on; 1 something; 2 it cannot be read.
+    Exit code: 0 nothing at or above --fail-on; 1 something; 2 an error.
 
     [bold]Examples[/bold]
       tokfold lint json.gbnf
@@ -103,8 +111,10 @@ def lint(
         with step("Reading"):
             text, name = _read(grammar, chosen_kind(schema, regex, lark, tag), root)
             vocabulary = None if tokenizer is None else read_tokenizer(tokenizer)
-        with step("Looking"):
+        with step("Looking"), located(grammar):
             report = _linted(text, vocabulary, root, wanted, ignore, quick)
+    if not isinstance(text, str):
+        report = replace(report, notes=(*report.notes, _CONVERTED))
     if as_json:
         document = {
             "grammar": {"file": grammar, "engines": sorted(e.value for e in wanted)},
@@ -155,6 +165,8 @@ def _linted(
     from tokfold import Grammar
 
     assert isinstance(grammar, str | Grammar)
+    if isinstance(grammar, Grammar):
+        ignore = [*ignore, *_OF_CONVERTERS]
     return lint_grammar(
         grammar, vocabulary, root=root or "root", engines=engines, ignore=ignore, quick=quick
     )
@@ -174,8 +186,13 @@ def _show(console: Console, name: str, report: Report) -> None:
         told.add(finding.code)
     for note in report.notes:
         console.print(Text(note, style="dim"))
-    counts = ", ".join(f"{number(count)} {word}" for word, count in report.counts().items())
+    counts = ", ".join(_counted(count, word) for word, count in report.counts().items())
     console.print(Text(counts if report.findings else f"{name}: nothing found", style="bold"))
+
+
+def _counted(count: int, word: str) -> str:
+    plural = "" if count == 1 or word == Severity.INFORMATION.word else "s"
+    return f"{number(count)} {word}{plural}"
 
 
 def _show_finding(console: Console, name: str, finding: Finding, first: bool) -> None:

@@ -15,7 +15,7 @@ from tokfold.cli.inputs import (
     describe_grammar,
     located,
     read_grammar,
-    read_text,
+    read_replayed_text,
     read_tokenizer,
 )
 from tokfold.cli.options import AsJson, Chomp, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
@@ -42,7 +42,10 @@ def optimize(
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Choose the form by times along a text of the grammar."),
+        typer.Option(
+            metavar="FILE",
+            help="A text, or - for standard input: choose the form by times along it.",
+        ),
     ] = None,
     tokenizer: Annotated[
         str | None,
@@ -65,7 +68,7 @@ def optimize(
     grammar file. The languages are compared: no grammar is printed where
     they differ. Parse trees change.
 
-    Exit code: 0 done; 2 it cannot be.
+    Exit code: 0 done; 2 an error.
 
     [bold]Examples[/bold]
       tokfold optimize sql.gbnf --for xgrammar --out fast.gbnf
@@ -76,12 +79,13 @@ def optimize(
 
     if tokenizer is not None and measure is None:
         raise TokfoldError("--tokenizer is for --measure: name a text to measure with")
+    data = b"" if measure is None else read_replayed_text(grammar, measure, chomp)
     with steps() as step:
         with step(f"Reading {grammar}"):
             read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
             measured: Measurement | None = None
             if measure is not None:
-                measured = Measurement(_vocabulary(tokenizer), _text(measure, chomp))
+                measured = Measurement(_vocabulary(tokenizer), data)
         with step("Rewriting"), located(grammar):
             found = optimize(read, engine, measure=measured)
     if out is not None:
@@ -105,11 +109,6 @@ def _vocabulary(tokenizer: str | None) -> Vocabulary:
     from tokfold.laboratory.instruments import byte_vocabulary
 
     return byte_vocabulary() if tokenizer is None else read_tokenizer(tokenizer)
-
-
-def _text(name: str, chomp: bool) -> bytes:
-    data = read_text(name)
-    return data.removesuffix(b"\n").removesuffix(b"\r") if chomp else data
 
 
 def report(found: Optimized, *, log: bool) -> Iterator[str]:

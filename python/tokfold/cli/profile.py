@@ -43,6 +43,13 @@ __all__ = ["profile"]
 
 ROWS = 12
 
+_OF_FORM = {
+    "earley.new_items": "items",
+    "earley.completer_work": "completer",
+    "earley.new_packed_nodes": "packed",
+}
+"""What the table shows of ``--form``; files have all."""
+
 
 def profile(
     grammar: GrammarFile,
@@ -127,6 +134,8 @@ def profile(
     names = _names(engines)
     if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
         raise TokfoldError(f"--plot {plot}: name a .png, .svg or .pdf file")
+    if model_ms is None and (batch, threads) != (1, 1):
+        raise TokfoldError("--batch and --threads are for --model-ms: say how long a model takes")
     data = read_replayed_text(grammar, text, chomp)
     with steps() as step:
         read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
@@ -248,12 +257,14 @@ def _show_costliest(console: Console, made: Profile, name: str, count: int) -> N
         counter
         for counter, counts in engine.cold.counters.items()
         if counter.startswith("mask.") and counts.any()
-    ][:3]
+    ][: 1 if made.extra else 3]
+    of_form = [counter for counter in _OF_FORM if counter in made.extra]
     shown = table(
         ">step",
         ">cold",
         ">warm",
         *(f">{counter.removeprefix('mask.')}" for counter in varied),
+        *(f">{_OF_FORM[counter]}" for counter in of_form),
         "*token",
         title=f"{name}: the costliest masks and steps",
     )
@@ -263,5 +274,6 @@ def _show_costliest(console: Console, made: Profile, name: str, count: int) -> N
         cells: list[Any] = [number(index + 1), seconds(total[index] / 1e6)]
         cells += [seconds(warm[index] / 1e6)]
         cells += [number(int(engine.cold.counters[counter][index])) for counter in varied]
+        cells += [number(int(made.extra[counter][index])) for counter in of_form]
         shown.add_row(*cells, Text(quoted(escaped(tokens[index]))))
     console.print(shown)

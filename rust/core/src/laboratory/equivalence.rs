@@ -23,7 +23,8 @@ use crate::work::Work;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Differences handed on, and letters read to try them, for each pair that may be met.
+/// Differences handed on, letters read to try them, and pairs looked over for hiding places: so many
+/// for each pair that may be met.
 const EFFORT: u64 = 40;
 
 /// Pairs looked at between two calls of the caller's function.
@@ -193,6 +194,10 @@ impl Search<'_, '_> {
             let Some(places) = self.goals.hiding_places(u64::from(length)) else {
                 return Ok(true);
             };
+            self.over |= self.goals.effort > EFFORT.saturating_mul(self.max_pairs as u64);
+            if !(self.go_on)(self.goals.len()) {
+                return Err(Error::Cancelled);
+            }
             let may_look = |&goal: &GoalId| *self.goals.way(goal) == Way::Open;
             if self.over || places.is_empty() || !places.iter().all(may_look) {
                 return Ok(false);

@@ -79,7 +79,7 @@ pub(super) struct Goals<'n> {
     looks: FxHashMap<(u32, u32), u64>,
     goals: Vec<Goal>,
     numbers: FxHashMap<(SetId, SetId), GoalId>,
-    /// Differences handed on, and letters read to try them.
+    /// Differences handed on, letters read to try them, and pairs looked over for hiding places.
     pub(super) effort: u64,
     /// Pairs that are no longer what follows from others, since one of those was refuted.
     pub(super) reopened: Vec<GoalId>,
@@ -176,6 +176,7 @@ impl<'n> Goals<'n> {
     /// room for what stands beneath, or the other way round. So a bound from below goes along the
     /// same ways as the differences themselves; a pair not looked at may differ by nothing.
     pub(super) fn hiding_places(&mut self, length: u64) -> Option<Vec<GoalId>> {
+        self.effort += self.goals.len() as u64;
         let mut below = vec![u64::MAX; self.goals.len()];
         let mut queue = BinaryHeap::new();
         for (number, goal) in self.goals.iter().enumerate() {
