@@ -17,6 +17,8 @@ from tokfold.laboratory.form import Form
 ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "tests" / "data" / "mutants.jsonl.gz"
 Label = Literal["different", "equal"]
+NOT_RECORDED = {"air_travel", "english_tags"}
+"""Grammars that are younger than the file. They are all ambiguity; the judges take long over them."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,9 @@ def digest(name: str) -> str:
 
 
 def names() -> list[str]:
-    """Of the grammars in ``grammars/``."""
-    return sorted(path.stem for path in (ROOT / "grammars").glob("*/*.gbnf"))
+    """Of the grammars in ``grammars/`` that mutants are made of."""
+    found = {path.stem for path in (ROOT / "grammars").glob("*/*.gbnf")}
+    return sorted(found - NOT_RECORDED)
 
 
 def write(cases: Iterable[Case], header: dict[str, Any], path: Path = FILE) -> None:

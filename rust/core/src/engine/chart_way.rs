@@ -101,13 +101,17 @@ impl<'a> ChartWay<'a> {
 
     /// Those of the places that the state was not asked about with; `None` where there are none.
     fn unseen(&mut self, state: u32, row: Row, pending: PendingId) -> Option<Row> {
+        let stride = self.room.stride;
         let Some(&seen) = self.room.seen.get(&(state, pending)) else {
-            self.room.seen.insert((state, pending), row);
+            // A row of its own: others are asked about with the row as it is.
+            let seen = self.room.row();
+            self.room.words.copy_within(row..row + stride, seen);
+            self.room.seen.insert((state, pending), seen);
             return Some(row);
         };
         let new = self.room.row();
         let mut any = 0;
-        for i in 0..self.room.stride {
+        for i in 0..stride {
             let word = self.room.words[row + i] & !self.room.words[seen + i];
             self.room.words[new + i] = word;
             self.room.words[seen + i] |= word;

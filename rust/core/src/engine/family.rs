@@ -66,8 +66,9 @@ pub(crate) struct Family {
     texts: Vec<Box<[u8]>>,
     text_bytes: usize,
     chart: Option<Box<Chart>>,
-    /// Whether the first step is at the start of the language.
-    pub(crate) is_from_start: bool,
+    /// Whether the text can be read again on a chart: it began at the start of the language, and no
+    /// attempt failed.
+    pub(crate) may_chart: bool,
     /// Bytes held when the tables were last rebuilt.
     pub(crate) rebuilt_bytes: usize,
 }
@@ -89,7 +90,7 @@ impl Family {
             texts: Vec::new(),
             text_bytes: 0,
             chart: None,
-            is_from_start: true,
+            may_chart: true,
             rebuilt_bytes: 0,
         };
         out.begin(Stand::Stacks(start), Read::Nothing);
@@ -305,7 +306,7 @@ impl Family {
         id: StepId,
     ) -> Result<(Self, StepId), OverBudget> {
         let mut out = Self::new(network)?;
-        out.is_from_start = self.is_from_start;
+        out.may_chart = self.may_chart;
         out.steps.clear();
         let path = self.path(id);
         // A text that went over to the chart stays there: its last column has all before it.

@@ -329,15 +329,30 @@ impl Matcher {
         let wanted = is_over || (is_heavy && matches!(advanced, Ok(Some(_))));
         let may = self.engine.representation == Representation::Automatic
             && !self.engine.network.takes_tokens()
-            && family.is_from_start
+            && family.may_chart
             && matches!(before, Stand::Stacks(_));
         if !wanted || !may {
             return None;
         }
+        let stand = self.read_on_a_chart(family, bytes);
+        // What failed once would be tried again for each token.
+        family.may_chart = stand.is_some();
+        stand
+    }
+
+    /// Reads the text and some more bytes on a chart.
+    fn read_on_a_chart(&self, family: &mut Family, bytes: &[u8]) -> Option<Stand> {
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
-        let mut stand = family.chart_start(self.engine.tables());
+        // What another fork has read again before need not be.
+        let path = family.path_ids(self.at);
+        let is_column = |&id: &StepId| matches!(family.step(id).stand, Stand::Chart(_));
+        let known = path.iter().rposition(is_column);
+        let (mut stand, path) = match known {
+            Some(place) => (family.step(path[place]).stand, &path[place + 1..]),
+            None => (family.chart_start(self.engine.tables()), &path[..]),
+        };
         let mut stands = Vec::new();
-        for id in family.path_ids(self.at) {
+        for &id in path {
             let text = match family.step(id).read {
                 Read::Token(token) => self.engine.vocabulary.bytes(token).to_vec(),
                 Read::Bytes(text) => family.bytes_of(text).to_vec(),

@@ -113,7 +113,7 @@ impl Matcher {
                 Some(id) if (id as usize) < self.engine().vocabulary.len() => Read::Stop(id),
                 Some(_) => return Err(refused()),
             };
-            family.is_from_start = false;
+            family.may_chart = false;
             family.begin(Stand::Stacks(set), read)
         };
         self.family = fresh.family;
