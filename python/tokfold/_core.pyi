@@ -1,7 +1,7 @@
 """The compiled core. Only the package's own modules call it; they document what it does."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,47 @@ class Vocabulary:
         special_ids: list[int],
     ) -> Vocabulary: ...
     def __len__(self) -> int: ...
+
+@final
+class LexerStore:
+    """The lexer of a mask store: what each token does from each lexer state."""
+
+    def __new__(
+        cls,
+        vocabulary: Vocabulary,
+        moves: npt.NDArray[np.int32],
+        ends: list[int],
+        conditions: list[tuple[bool, int]],
+        offsets: list[int],
+        ignored: list[bool],
+        newline: tuple[int, int] | None,
+        scanners: list[list[int]],
+        after: list[list[int]],
+        embedded: list[tuple[int, int, bool]],
+        separate: bool,
+        max_states: int,
+        max_work: int,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> LexerStore: ...
+    def states(self) -> list[tuple[int, int]]: ...
+    def letters(self) -> list[tuple[int, int, int, int]]: ...
+    def sequences(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
+    def scanner_sets(self) -> npt.NDArray[np.uint64]: ...
+    def sizes(self) -> tuple[list[int], int]: ...
+    def at_once(self) -> npt.NDArray[np.uint32]: ...
+    def rows(
+        self,
+    ) -> tuple[
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.int64],
+    ]: ...
+    def joined(self) -> dict[str, npt.NDArray[Any]]: ...
+    def advance(
+        self, state: int, data: bytes
+    ) -> list[tuple[int, list[tuple[int, int, int, int]], int | None]]: ...
+    def complete(self, state: int) -> int: ...
 
 @final
 class Unfolder:

@@ -18,6 +18,7 @@ pub mod ids;
 pub mod laboratory;
 pub mod limits;
 pub mod mask;
+pub mod mask_store;
 pub mod network;
 pub mod recognizer;
 mod stacks;

@@ -8,6 +8,7 @@ mod engine;
 mod equivalence;
 mod grammar;
 mod mask;
+mod mask_store;
 mod pool;
 mod recognizer;
 mod threads;
@@ -29,6 +30,8 @@ mod _core {
     use super::grammar::{Grammar, repair_printed};
     #[pymodule_export]
     use super::mask::{Unfolder, apply_bitmask};
+    #[pymodule_export]
+    use super::mask_store::LexerStore;
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

@@ -1,0 +1,1 @@
+return 1, {f = function(a, b, ...) return a.b["c"](d):e() end}

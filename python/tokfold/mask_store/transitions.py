@@ -1,0 +1,299 @@
+"""What each token does to the lexer: the annotated transitions, and the rows of the raw store.
+
+The source is *Mask store streamlining* (Tran-Thien, 2025): ``nfa_transition`` and ``mask_store``
+there. What is done otherwise here, so that the lexer is Lark's own and not only one that allows all
+that Lark's does, stands in the design document, in the part on mask stores.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold import _core
+from tokfold.mask_store.byte_automata import ByteAutomaton, terminal_automaton
+from tokfold.mask_store.errors import LarkGrammarError
+from tokfold.mask_store.grammar import LarkGrammar
+from tokfold.mask_store.lexer_types import (
+    ALL_SCANNERS,
+    NO_SCANNER,
+    NO_TERMINAL,
+    Column,
+    JoinedRows,
+    Letter,
+    LexerLimits,
+    Way,
+    letter_of,
+)
+from tokfold.vocabulary import Vocabulary
+
+__all__ = [
+    "ALL_SCANNERS",
+    "NO_SCANNER",
+    "NO_TERMINAL",
+    "Column",
+    "JoinedRows",
+    "Letter",
+    "LexerLimits",
+    "Transitions",
+    "Way",
+    "build_transitions",
+    "embedded_strings",
+]
+
+
+class Transitions:
+    """The lexer side of a mask store: see :func:`build_transitions`.
+
+    Attributes:
+        grammar: whose terminals these are.
+        vocabulary: whose tokens.
+        automata: for each terminal with a pattern its automaton.
+        states: for each lexer state its configuration and its terminal in progress.
+        start: the state at the start of a text, in which nothing is in progress; it comes after
+            all others and its rows are those of part 0.
+        letters: what sequences are made of.
+        scanner_sets: bool, shape ``(sets, scanners)``.
+    """
+
+    def __init__(
+        self,
+        grammar: LarkGrammar,
+        vocabulary: Vocabulary,
+        automata: list[ByteAutomaton],
+        core: _core.LexerStore,
+    ) -> None:
+        self.grammar, self.vocabulary, self.automata = grammar, vocabulary, automata
+        self._core = core
+        self.states: list[tuple[int, int]] = core.states()
+        self.start: int = len(self.states)
+        self.letters: list[Letter] = [letter_of(quad) for quad in core.letters()]
+
+    @property
+    def scanner_sets(self) -> npt.NDArray[np.bool_]:
+        """The sets of scanners: bool, shape ``(sets, scanners)``."""
+        count = len(self.grammar.scanners)
+        words = self._core.scanner_sets().reshape(-1, -(-count // 64))
+        bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+        return bits[:, :count].astype(bool)
+
+    @functools.cached_property
+    def sequences(self) -> list[tuple[int, ...]]:
+        """The letters (indices in :attr:`letters`) of each sequence."""
+        letters, offsets = self._core.sequences()
+        return _split(letters, offsets)
+
+    @functools.cached_property
+    def _rows(
+        self,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[npt.NDArray[np.uint32]]]:
+        parts, own, tokens, offsets = self._core.rows()
+        sets = np.split(tokens, offsets[1:-1]) if len(offsets) > 1 else []
+        return parts.astype(np.int64)[:, [0, 3, 4]], own.astype(np.int64), list(sets)
+
+    @property
+    def shared_rows(self) -> npt.NDArray[np.int64]:
+        """Shape ``(n, 3)``: part, sequence, token set: what begins at the first byte of a token."""
+        return self._rows[0]
+
+    @property
+    def own_rows(self) -> npt.NDArray[np.int64]:
+        """Shape ``(n, 5)``: configuration, terminal, scanners, sequence, token set.
+
+        Those of the tokens whose first byte still belongs to what is in progress.
+        """
+        return self._rows[1]
+
+    @property
+    def token_sets(self) -> list[npt.NDArray[np.uint32]]:
+        """The tokens of each set, sorted."""
+        return self._rows[2]
+
+    @functools.cached_property
+    def at_once(self) -> npt.NDArray[np.int64]:
+        """Shape ``(n, 4)``: configuration, terminal, scanners, part.
+
+        Where the terminal in progress may end before the next token: the rows of the part follow.
+        """
+        return self._core.at_once().astype(np.int64)
+
+    def sizes(self) -> dict[str, int]:
+        """Numbers of joint states, configurations and sets of open questions; the work done."""
+        (joints, configurations, questions), work = self._core.sizes()
+        return {
+            "joint_states": joints,
+            "configurations": configurations,
+            "open_sets": questions,
+            "states": len(self.states) + 1,
+            "work": work,
+        }
+
+    def advance(self, state: int, data: bytes) -> list[Way]:
+        """Every way of a text, such as the bytes of a token, from a lexer state."""
+        return [
+            Way(scanners, tuple(map(letter_of, letters)), after)
+            for scanners, letters, after in self._core.advance(state, data)
+        ]
+
+    def complete(self, state: int) -> int:
+        """The set of scanners in which the terminal in progress is complete where the text ends.
+
+        All scanners at the start of the text.
+        """
+        return self._core.complete(state)
+
+    def joined(self) -> JoinedRows:
+        """The raw store in the paper's convention, and its counts."""
+        made = self._core.joined()
+        counts = made["counts"].astype(np.int64)
+        tokens, offsets = made["tokens"], made["token_offsets"]
+        return JoinedRows(
+            states=counts[:, :2],
+            transitions=counts[:, 2],
+            row_counts=counts[:, 3],
+            rows=made["rows"].astype(np.int64)[:, [0, 3, 4]],
+            sequences=_split(made["letters"], made["offsets"]),
+            token_sets=list(np.split(tokens, offsets[1:-1])),
+        )
+
+
+def _split(
+    letters: npt.NDArray[np.uint32], offsets: npt.NDArray[np.uint32]
+) -> list[tuple[int, ...]]:
+    flat, ends = letters.tolist(), offsets.tolist()
+    return [tuple(flat[a:b]) for a, b in itertools.pairwise(ends)]
+
+
+def embedded_strings(grammar: LarkGrammar) -> list[tuple[int, int, bool]]:
+    """Which strings Lark takes for the names of matches: pattern, string, hidden.
+
+    A match of a regular expression whose text is that of a string terminal of the same priority
+    gets the name of the string, in the scanners that have both. Where the expression has the
+    string's flags, the string is not looked for on its own there.
+    """
+    terminals = grammar.terminals
+    strings = [(i, t) for i, t in enumerate(terminals) if t.text is not None]
+    used = {name for production in grammar.productions for name in production.expansion}
+    found = []
+    for i, pattern in enumerate(terminals):
+        if pattern.text is not None or pattern.is_declared:
+            continue
+        expression = re.compile(pattern.pattern, grammar.global_flags)
+        for j, string in strings:
+            if string.priority != pattern.priority or string.text is None:
+                continue
+            match = expression.match(string.text)
+            if match is not None and match.group() == string.text:
+                if string.is_ignored and not pattern.is_ignored and string.name in used:
+                    raise LarkGrammarError(
+                        f"terminal {string.name} is ignored and stands in rules, and "
+                        f"{pattern.name} matches its text: what Lark makes of it depends on which "
+                        "of them it finds: do not ignore it, or give the two another priority"
+                    )
+                found.append((i, j, string.flags <= pattern.flags))
+    return found
+
+
+def build_transitions(
+    grammar: LarkGrammar,
+    vocabulary: Vocabulary,
+    *,
+    separate: bool = False,
+    limits: LexerLimits | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Transitions:
+    """Walk the vocabulary from every lexer state.
+
+    Args:
+        grammar: terminals and scanners.
+        vocabulary: its textual tokens are walked; bytes that are not UTF-8 on their own are as
+            good as others, and go on where another token left off.
+        separate: follow each terminal on its own, as if there were no others: the automaton that
+            joins them by empty moves. For comparison only: it allows what no lexer does.
+        limits: bounds.
+        progress: called with the configurations done and those known so far.
+
+    Raises:
+        UnsupportedPatternError: a pattern cannot be said by an automaton exactly.
+        LarkGrammarError: a terminal matches nothing, or the empty string.
+        LimitExceededError: a bound was reached.
+    """
+    limits = limits or LexerLimits()
+    patterns = [t for t in grammar.terminals if not t.is_declared]
+    automata = [
+        terminal_automaton(t, grammar.global_flags, max_states=limits.max_terminal_states)
+        for t in patterns
+    ]
+    moves, ends, conditions, offsets = _table(automata)
+    newline = None
+    if grammar.indentation is not None:
+        terminal = grammar.terminal(grammar.indentation.newline)
+        newline = (terminal, grammar.indentation.tab_len)
+    core = _core.LexerStore(
+        vocabulary._compiled,
+        moves,
+        ends,
+        conditions,
+        offsets,
+        [t.is_ignored for t in patterns],
+        newline,
+        [list(scanner) for scanner in grammar.scanners],
+        _scanners_after(grammar),
+        embedded_strings(grammar),
+        separate,
+        limits.max_lexer_states,
+        limits.max_walk_work,
+        progress,
+    )
+    return Transitions(grammar, vocabulary, automata, core)
+
+
+def _scanners_after(grammar: LarkGrammar) -> list[list[int]]:
+    """For each terminal the scanners that the parser can be in once it has shifted it.
+
+    The newline of a post-lexer may be dropped, or followed by terminals of the indentation: after
+    it the parser can be anywhere.
+    """
+    after: list[set[int]] = [set() for t in grammar.terminals if not t.is_declared]
+    for shifts in grammar.table.shifts:
+        for name, state in shifts.items():
+            terminal = grammar.terminal(name)
+            if terminal < len(after):
+                after[terminal].add(grammar.scanner_of_state[state])
+    for terminal in range(len(after)):
+        newline = grammar.indentation and grammar.indentation.newline
+        if grammar.terminals[terminal].name == newline:
+            after[terminal] = set(range(len(grammar.scanners)))
+    return [sorted(scanners) for scanners in after]
+
+
+def _table(
+    automata: list[ByteAutomaton],
+) -> tuple[npt.NDArray[np.int32], list[int], list[tuple[bool, int]], list[int]]:
+    """All automata in one table, those of lookaheads behind all terminals."""
+    count = sum(len(a.ends) for a in automata)
+    ends: list[int] = []
+    conditions: list[tuple[bool, int]] = []
+    offsets: list[int] = []
+    moves: list[npt.NDArray[np.int32]] = []
+    look_offset, look_ends = count, []
+    for automaton in automata:
+        offset = len(ends)
+        offsets.append(offset)
+        moves.append(np.where(automaton.moves >= 0, automaton.moves + offset, -1))
+        ends += [end if end < 2 else end + len(conditions) for end in automaton.ends]
+        conditions += [(c.negated, c.look_state + look_offset) for c in automaton.conditions]
+        look_offset += len(automaton.look_found)
+    offsets.append(len(ends))
+    look_offset = count
+    for automaton in automata:
+        moves.append(np.where(automaton.look_moves >= 0, automaton.look_moves + look_offset, -1))
+        look_ends += [int(found) for found in automaton.look_found]
+        look_offset += len(automaton.look_found)
+    table = np.concatenate(moves).astype(np.int32).reshape(-1)
+    return table, ends + look_ends, conditions, offsets

@@ -1,0 +1,29 @@
+//! The lexer of a mask store: what tokens do to the terminals of a grammar.
+//!
+//! Terminals come as automata over bytes ([`Terminals`]), with the scanners of a lexer: the sets of
+//! terminals that it looks for in one state of the parser. All terminals that can be in progress
+//! are followed side by side ([`joint`]), so what a scanner decides is known exactly: which
+//! terminal is first in its order, how far it reaches, and what must not follow. Walks over the
+//! trie of the vocabulary from every lexer state give the rows ([`walk`], [`rows`]).
+
+mod joint;
+mod letters;
+mod obligations;
+mod prune;
+mod rows;
+mod sets;
+mod step;
+mod terminals;
+mod walk;
+mod writing;
+
+#[cfg(test)]
+mod tests;
+
+pub use joint::Joints;
+pub use letters::{Column, Letter};
+pub use rows::{Counts, Row, Rows};
+pub use sets::{ALL, EMPTY, SetId};
+pub use step::Stepped;
+pub use terminals::{Condition, Embedded, Newline, Scanners, Terminals};
+pub use walk::{Limits, Store};

@@ -1,0 +1,77 @@
+//! What need not be followed: terminals that no text can end any more.
+
+use super::joint::{Entry, JointId, Joints};
+use super::obligations::{NONE, Open};
+use super::sets::{ALL, EMPTY};
+use super::terminals::{DEAD, End};
+use hashbrown::HashSet;
+use rustc_hash::FxBuildHasher;
+
+impl Joints {
+    /// A joint state without the terminals that cannot end before an open question is answered the
+    /// wrong way; and, where they have just begun behind another terminal, without those that no
+    /// parser looks for there. `None` when none is left.
+    pub(super) fn pruned(&mut self, joint: JointId, open: Open, behind: u32) -> Option<JointId> {
+        if open == NONE {
+            return Some(joint);
+        }
+        if let Some(&known) = self.pruned.get(&(joint, open, behind)) {
+            return known;
+        }
+        let entries = self.states[joint as usize].to_vec();
+        let after = self.scanners.after.get(behind as usize).copied().unwrap_or(ALL);
+        let kept: Vec<Entry> = entries
+            .iter()
+            .filter(|e| {
+                let is_name = e.scanners == EMPTY;
+                is_name
+                    || self.scanners.sets.and(after, e.scanners) != EMPTY
+                        && (e.end != End::No || self.can_end(e.state, open))
+            })
+            .copied()
+            .collect();
+        let made = if kept.len() == entries.len() {
+            Some(joint)
+        } else {
+            let kept = self.kept(kept);
+            (!kept.is_empty()).then(|| self.intern(kept))
+        };
+        self.pruned.insert((joint, open, behind), made);
+        made
+    }
+
+    /// Whether some text leads from a state to an end without answering a question wrongly.
+    fn can_end(&mut self, state: u32, open: Open) -> bool {
+        /// Pairs looked at before the answer is taken to be yes, which is never wrong.
+        const MAX_PAIRS: usize = 2_000;
+        if let Some(&known) = self.able.get(&(state, open)) {
+            return known;
+        }
+        let mut seen: HashSet<(u32, Open), FxBuildHasher> = HashSet::default();
+        let mut work = vec![(state, open)];
+        let mut found = false;
+        while let Some((state, open)) = work.pop() {
+            if !seen.insert((state, open)) {
+                continue;
+            }
+            if seen.len() > MAX_PAIRS {
+                found = true;
+            }
+            for byte in 0..=u8::MAX {
+                let to = self.terminals.step(state, byte);
+                if to == DEAD || found {
+                    continue;
+                }
+                if let Some(open) = self.questions.step(&self.terminals, open, byte) {
+                    found = open == NONE || self.terminals.ends[to as usize] != End::No;
+                    work.push((to, open));
+                }
+            }
+            if found {
+                break;
+            }
+        }
+        self.able.insert((state, open), found);
+        found
+    }
+}

@@ -1,0 +1,208 @@
+//! `tokfold._core.LexerStore`: rows of a mask store before any parser looks at them.
+
+use crate::boundary::{Reporter, misuse};
+use crate::vocabulary::Vocabulary;
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Mutex;
+use tokfold_core::mask_store::{
+    Column, Condition, Embedded, Joints, Letter, Limits, Newline, Row, Rows, Scanners, Store,
+    Terminals,
+};
+
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct LexerStore {
+    inner: Mutex<Store>,
+}
+
+/// A letter: terminal, scanners, kind of column, column.
+type Quad = (u32, u32, u32, u32);
+
+/// One way of a text: scanners, letters, the state after it.
+type Way = (u32, Vec<Quad>, Option<u32>);
+
+fn quad(letter: &Letter) -> Quad {
+    let (kind, value) = match letter.column {
+        Column::None => (0, 0),
+        Column::Open(fed) => (1, u32::from(fed)),
+        Column::At(at) => (2, at),
+        Column::After(by) => (3, by),
+        Column::Missing => (4, 0),
+    };
+    (letter.terminal, letter.scanners, kind, value)
+}
+
+fn flat(rows: &[Row]) -> Vec<u32> {
+    rows.iter().flat_map(|r| [r.source, r.terminal, r.scanners, r.sequence, r.tokens]).collect()
+}
+
+/// The tokens of all sets, one after the other, and where each begins.
+fn sets<'py>(
+    py: Python<'py>,
+    rows: &Rows,
+) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>) {
+    let mut offsets = vec![0i64];
+    let mut tokens = Vec::new();
+    for set in &rows.token_sets {
+        tokens.extend_from_slice(set);
+        offsets.push(tokens.len() as i64);
+    }
+    (PyArray1::from_vec(py, tokens), PyArray1::from_vec(py, offsets))
+}
+
+impl LexerStore {
+    fn with<T>(&self, f: impl FnOnce(&mut Store) -> T) -> T {
+        // A panic in between would leave the store as it was: steps only add what is known.
+        f(&mut self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+#[pymethods]
+impl LexerStore {
+    #[new]
+    #[pyo3(signature = (vocabulary, moves, ends, conditions, offsets, ignored, newline, scanners, after, embedded, separate, max_states, max_work, progress=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        moves: PyReadonlyArray1<'_, i32>,
+        ends: Vec<u32>,
+        conditions: Vec<(bool, u32)>,
+        offsets: Vec<u32>,
+        ignored: Vec<bool>,
+        newline: Option<(u32, u32)>,
+        scanners: Vec<Vec<u32>>,
+        after: Vec<Vec<u32>>,
+        embedded: Vec<(u32, u32, bool)>,
+        separate: bool,
+        max_states: usize,
+        max_work: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let moves = moves.as_slice()?.to_vec();
+        let vocabulary = vocabulary.inner.clone();
+        let mut reporter = Reporter::new(progress);
+        let result = py.detach(|| {
+            let conditions: Vec<Condition> = conditions
+                .into_iter()
+                .map(|(negated, state)| Condition { negated, state })
+                .collect();
+            let newline = newline.map(|(terminal, tab)| Newline { terminal, tab });
+            let terminals = Terminals::new(&moves, &ends, &conditions, &offsets, ignored, newline)?;
+            let embedded: Vec<Embedded> = embedded
+                .into_iter()
+                .map(|(pattern, string, is_hidden)| Embedded { pattern, string, is_hidden })
+                .collect();
+            let scanners = Scanners::new(terminals.len(), &scanners, &after, &embedded)?;
+            let joints = Joints::new(terminals, scanners, separate);
+            let limits = Limits { max_states, max_work };
+            Store::new(joints, &vocabulary, &limits, &mut |done, all| reporter.report(done, all))
+        });
+        Ok(Self { inner: Mutex::new(reporter.finish(py, result)?) })
+    }
+
+    /// Configuration and terminal of each state; the start of a text is the state behind the last.
+    fn states(&self) -> Vec<(u32, u32)> {
+        self.with(|store| store.states().to_vec())
+    }
+
+    fn letters(&self) -> Vec<Quad> {
+        self.with(|store| store.letters().iter().map(quad).collect())
+    }
+
+    /// Letters of all sequences with offsets.
+    fn sequences<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>) {
+        let (letters, offsets) = self.with(|store| store.sequences());
+        (PyArray1::from_vec(py, letters), PyArray1::from_vec(py, offsets))
+    }
+
+    /// Words of 64 scanners of all sets, one after the other.
+    fn scanner_sets<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        let words = self.with(|store| store.scanner_sets().concat());
+        PyArray1::from_vec(py, words)
+    }
+
+    /// Joint states, configurations, sets of open questions; work.
+    fn sizes(&self) -> ([usize; 3], u64) {
+        self.with(|store| (store.sizes(), store.work))
+    }
+
+    /// Configuration, terminal, scanners, part: what follows an end at the first byte.
+    fn at_once<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, numpy::PyArray2<u32>>> {
+        let rows = self.with(|store| store.at_once());
+        PyArray1::from_vec(py, rows.concat()).reshape([rows.len(), 4])
+    }
+
+    /// Rows of the parts, rows of the configurations (source, terminal, scanners, sequence, tokens),
+    /// tokens of all sets with offsets.
+    #[allow(clippy::type_complexity)]
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(
+        Bound<'py, numpy::PyArray2<u32>>,
+        Bound<'py, numpy::PyArray2<u32>>,
+        Bound<'py, PyArray1<u32>>,
+        Bound<'py, PyArray1<i64>>,
+    )> {
+        let (parts, own) = py.detach(|| self.with(|store| store.rows()));
+        let (tokens, offsets) = sets(py, &own);
+        Ok((
+            PyArray1::from_vec(py, flat(&parts)).reshape([parts.len(), 5])?,
+            PyArray1::from_vec(py, flat(&own.rows)).reshape([own.rows.len(), 5])?,
+            tokens,
+            offsets,
+        ))
+    }
+
+    /// The store over states of single terminals: counts (state, terminal, transitions, rows),
+    /// rows, terminals of all sequences with offsets, tokens of all sets with offsets.
+    fn joined<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (counts, rows, letters, offsets) = py.detach(|| self.with(|store| store.joined()));
+        let out = PyDict::new(py);
+        let counts: Vec<u64> = counts
+            .iter()
+            .flat_map(|c| [u64::from(c.state), u64::from(c.terminal), c.transitions, c.rows])
+            .collect();
+        let states = counts.len() / 4;
+        out.set_item("counts", PyArray1::from_vec(py, counts).reshape([states, 4])?)?;
+        out.set_item(
+            "rows",
+            PyArray1::from_vec(py, flat(&rows.rows)).reshape([rows.rows.len(), 5])?,
+        )?;
+        out.set_item("letters", PyArray1::from_vec(py, letters))?;
+        out.set_item("offsets", PyArray1::from_vec(py, offsets))?;
+        let (tokens, token_offsets) = sets(py, &rows);
+        out.set_item("tokens", tokens)?;
+        out.set_item("token_offsets", token_offsets)?;
+        Ok(out)
+    }
+
+    /// Every way of a text from a state: scanners, letters, the state after it.
+    fn advance(&self, state: u32, data: &[u8]) -> PyResult<Vec<Way>> {
+        self.with(|store| {
+            if state > store.start() {
+                return Err(misuse(format!("there is no lexer state {state}")));
+            }
+            let ways = store.advance(state, data);
+            Ok(ways
+                .into_iter()
+                .map(|w| (w.scanners, w.letters.iter().map(quad).collect(), w.state))
+                .collect())
+        })
+    }
+
+    /// The scanners in which the text may end in a state, as far as the lexer is asked.
+    fn complete(&self, state: u32) -> PyResult<u32> {
+        self.with(|store| {
+            if state > store.start() {
+                return Err(misuse(format!("there is no lexer state {state}")));
+            }
+            Ok(store.complete(state))
+        })
+    }
+}
