@@ -150,7 +150,7 @@ $(HAS_DEMO): pyproject.toml $(STAMPS)/torch | $(HAS_EXTENSION)
 	@touch $@
 
 $(HAS_TESTS): pyproject.toml $(STAMPS)/torch | $(HAS_EXTENSION)
-	$(PIP) install --quiet 'tokfold[demo,lab,tiktoken,tokenizers,transformers]' --group test
+	$(PIP) install --quiet 'tokfold[demo,lab,lark,tiktoken,tokenizers,transformers]' --group test
 	@touch $@
 
 $(HAS_WHEEL): $(RUST_FILES) $(PACKAGE_FILES) | $(HAS_VENV)

@@ -1,0 +1,24 @@
+"""Mask stores: Lark grammars by their lexer and their LALR(1) table (Mask-Store Streamlining).
+
+For each lexer state, and each sequence of terminals that a token can bring, the set of tokens that
+bring it; which of these are ever, always or jointly legal on the stacks of the parser; and an engine
+that decodes with them. Needs the extra ``lark``, which reads the grammar; the automata are ours.
+"""
+
+from tokfold.mask_store.grammar import LarkGrammar
+from tokfold.mask_store.lark_reader import open_lark, python_grammar, read_lark
+from tokfold.mask_store.matcher import StoreMatcher
+from tokfold.mask_store.predicates import Predicates
+from tokfold.mask_store.store import MaskStore
+from tokfold.mask_store.transitions import build_transitions
+
+__all__ = [
+    "LarkGrammar",
+    "MaskStore",
+    "Predicates",
+    "StoreMatcher",
+    "build_transitions",
+    "open_lark",
+    "python_grammar",
+    "read_lark",
+]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "tests" / "data" / "mutants.jsonl.gz"
 Label = Literal["different", "equal"]
 NOT_RECORDED = {"air_travel", "english_tags"}
-"""Grammars that are younger than the file. They are all ambiguity; the judges take long over them."""
+"""Grammars that are younger than the file. They are all ambiguity: judging them takes long."""
 
 
 @dataclass(frozen=True)
