@@ -1,8 +1,9 @@
 """Mask stores: Lark grammars by their lexer and their LALR(1) table (Mask-Store Streamlining).
 
-For each lexer state, and each sequence of terminals that a token can bring, the set of tokens that
-bring it; which of these are ever, always or jointly legal on the stacks of the parser; and an engine
-that decodes with them. Needs the extra ``lark``, which reads the grammar; the automata are ours.
+For each lexer state, and each sequence of terminals that a token can bring, the tokens that
+bring it; which of these are ever, always or jointly legal on the stacks of the parser; and an
+engine that decodes with them. Needs the extra ``lark``, which reads the grammar; the automata are
+ours.
 """
 
 from tokfold.mask_store.grammar import LarkGrammar
