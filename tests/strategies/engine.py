@@ -271,10 +271,15 @@ def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
             return None
         raise AssertionError("a grammar without any string was compiled")
     finer = tokfold.compile_classes(grammar, vocabulary, tokfold.Limits(max_token_work=2))
-    return [
+    on_stacks = [
         tokfold.compile(grammar, vocabulary, classes="never"),
         tokfold.compile(grammar, vocabulary, classes="now"),
         tokfold.compile(grammar, vocabulary, classes=finer),
+    ]
+    if grammar._takes_tokens:
+        return on_stacks  # a chart refuses tokens that are taken whole
+    return [
+        *on_stacks,
         tokfold.compile(grammar, vocabulary, classes="never", engine="chart"),
         tokfold.compile(grammar, vocabulary, classes="now", engine="chart"),
     ]
