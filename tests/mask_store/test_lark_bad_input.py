@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from lalr_oracle import accepts
+from mask_store.lalr_oracle import accepts
 from tokfold import Vocabulary
 from tokfold.errors import LimitExceededError
 from tokfold.mask_store.errors import LarkGrammarError, UnsupportedPatternError

@@ -10,9 +10,9 @@ from pathlib import Path
 import lark
 import numpy as np
 import pytest
-from lalr_oracle import Engine, accepts
 from lark.indenter import PythonIndenter
-from lark_texts import parses
+from mask_store.lalr_oracle import Engine, accepts
+from mask_store.lark_texts import parses
 from tokfold import Vocabulary
 from tokfold.mask_store.lark_reader import open_lark, python_grammar
 from tokfold.mask_store.transitions import build_transitions

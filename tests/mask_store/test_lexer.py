@@ -9,10 +9,10 @@ import lark
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from lalr_oracle import Engine, accepts
 from lark.indenter import PythonIndenter
-from lark_texts import parses
-from lexer_oracles import match_length
+from mask_store.lalr_oracle import Engine, accepts
+from mask_store.lark_texts import parses
+from mask_store.lexer_oracles import match_length
 from tokfold import Vocabulary
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.lark_reader import read_lark
