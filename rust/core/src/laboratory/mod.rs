@@ -4,6 +4,7 @@
 
 mod equivalence;
 mod goals;
+mod parts;
 mod words;
 
 pub use equivalence::{Comparison, Verdict, compare};
