@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write the model to {SHIPPED.name}")
     options = parser.parse_args()
     options.grammars = options.grammars or sorted(
-        path.name for path in options.grammar_dir.iterdir() if path.is_dir()
+        path.stem for path in options.grammar_dir.glob("*/*.gbnf")
     )
     report: common.Result = {"machine": common.machine(), "own": [], "foreign": []}
     for name, vocabulary in common.tokenizers(options).items():

@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument(
         "--parts", nargs="+", default=["families", "grammars", "forms", "size"], metavar="PART"
     )
-    names = sorted(p.name for p in (common.ROOT / "grammars").iterdir() if p.is_dir())
+    names = sorted(p.stem for p in (common.ROOT / "grammars").glob("*/*.gbnf"))
     parser.set_defaults(grammars=names)
     options = parser.parse_args()
     report: Result = {

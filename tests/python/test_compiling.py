@@ -103,7 +103,7 @@ def test_a_callback_that_is_none(nested, vocabulary):
 # Ctrl-C
 
 LONG_WORK = """
-    import hashlib, signal
+    import hashlib, random, signal
     # Whoever runs the tests in the background may have it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     kind, folder = sys.argv[1:]
@@ -115,7 +115,9 @@ LONG_WORK = """
         max_network_states=10**9,
     )
     if kind == "network":
-        rules = (f'r{i} ::= r{(i + 1) % 3_000} "x" | "y"' for i in range(3_000))
+        draw = random.Random(1).randrange
+        pairs = (" | ".join(f"r{draw(64)} r{draw(64)}" for _ in range(80)) for _ in range(64))
+        rules = (f'r{i} ::= "{chr(97 + i % 2)}" | {pair}' for i, pair in enumerate(pairs))
         text = "root ::= r0\\n" + "\\n".join(rules)
         tokens = [bytes([b]) for b in range(256)]
     else:
