@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from random import Random
 
 import pytest
 import tokfold
@@ -226,12 +227,19 @@ def test_limits_may_be_raised(stack):
 
 # Ctrl-C
 
+
+def pairs_of_rules(seed):
+    """Eighty times one of 64 rules and another."""
+    draw = Random(seed).randrange
+    return " | ".join(f"r{draw(64)} r{draw(64)}" for _ in range(80))
+
+
 INTERRUPTED = {
     "repetitions written out": 'root ::= ((([ab] "a"){1,99}){1,99}){1,99}',
     "optional parts": "root ::= " + '"a"? ' * 12_000,
     "subsets": "root ::= ((([ab] [ab]?){1,30}){1,30} [ab]){1,20}",
     "a left-recursive cycle": "root ::= r0\n"
-    + "\n".join(f'r{i} ::= r{(i + 1) % 3_000} "x" | "y"' for i in range(3_000)),
+    + "\n".join(f'r{i} ::= "{"ab"[i % 2]}" | {pairs_of_rules(i)}' for i in range(64)),
     "many rules": "root ::= r0\n"
     + "\n".join(f'r{i} ::= "x" r{i + 1}' for i in range(100_000))
     + '\nr100000 ::= "y"',
