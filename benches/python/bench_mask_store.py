@@ -114,13 +114,9 @@ def show_masks(store: MaskStore, count: int, check: int, tokens: int) -> None:
 
 def note(matcher: StoreMatcher, keys: set[tuple[object, ...]], depths: list[int]) -> None:
     """What part of the stack decided the mask."""
-    store = matcher.store
-    for place in matcher.places:
-        stack = place.stack
-        union = store.union(place.state, place.scanner, place.layout, stack[-1])
-        _, depth = store.decided(union, stack)
+    for place, depth in zip(matcher.places, matcher.depths, strict=True):
         depths.append(depth)
-        keys.add((place.state, place.scanner, stack[len(stack) - depth :]))
+        keys.add((place.state, place.scanner, place.stack[len(place.stack) - depth :]))
 
 
 def bits(row: np.ndarray, store: MaskStore) -> int:
@@ -134,10 +130,9 @@ def mask_of_rows(matcher: StoreMatcher) -> int:
     """The mask by the raw store: each row read by the table from the whole stack."""
     store, mask = matcher.store, 0
     for place in matcher.places:
-        for letters, tokens in store.raw_rows(place.state, place.scanner):
-            read = store.newlines.read(letters, place.layout)
-            if read is not None and store.reads(place.stack, read[0]):
-                mask |= tokens
+        for letters, tokens in store.raw_rows(place):
+            if store.reads(place.stack, letters):
+                mask |= sum(1 << token for token in tokens.tolist())
     return mask
 
 

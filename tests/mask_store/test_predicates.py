@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from hypothesis import assume, given
@@ -15,8 +15,7 @@ from mask_store.table_oracles import (
     takes_copy,
 )
 from strategies.profiles import examples
-from tokfold.mask_store.canonical import ACCEPT, REJECT, CanonicalAutomaton, partition
-from tokfold.mask_store.errors import LarkGrammarError
+from tokfold.mask_store.errors import LarkGrammarError, TableLoopError
 from tokfold.mask_store.grammar import END
 from tokfold.mask_store.lark_reader import python_grammar, read_lark
 from tokfold.mask_store.predicates import (
@@ -24,8 +23,8 @@ from tokfold.mask_store.predicates import (
     interchangeable_in_table,
     interchangeable_terminals,
 )
-from tokfold.mask_store.stack_classes import Letter
-from tokfold.mask_store.stack_graph import StackGraph, TableLoopError
+from tokfold.mask_store.stack_classes import ACCEPT, REJECT, Letter, StackClasses
+from tokfold.mask_store.stack_graph import StackGraph
 
 
 def terminals_of(predicates: Predicates) -> list[str]:
@@ -125,7 +124,21 @@ D: "d"
 """
 
 
-def test_a_mutated_class_is_found() -> None:
+def mutated(
+    classes: StackClasses, reading: int, top: int, wrong: int
+) -> Callable[[int, Sequence[int]], tuple[int, ...]]:
+    right = classes.states
+
+    def states(asked: int, tops: Sequence[int]) -> tuple[int, ...]:
+        found = right(asked, tops)
+        if asked != reading:
+            return found
+        return tuple(wrong if t == top else s for t, s in zip(tops, found, strict=True))
+
+    return states
+
+
+def test_a_mutated_class_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = LarkTruth(NESTED)
     grammar = read_lark(NESTED, lexer="basic")
     confirmed, missing = check(Predicates(grammar), truth)
@@ -134,15 +147,16 @@ def test_a_mutated_class_is_found() -> None:
     rng, found = random.Random(5), 0
     for _ in range(12):
         predicates = Predicates(grammar)
-        before = predicates.number(rng.choice(terminals_of(predicates)))
-        row = rng.choice([r for r in rows_of(terminals_of(predicates)) if END not in r])
-        reading = predicates.classes._readings[
-            predicates.classes.reading([Letter(predicates.number(name)) for name in row])
-        ]
-        assert reading is not None
-        top = rng.choice(predicates.graph.after[before])
-        was = predicates.classes._start(reading, top)
-        reading.starts[top] = rng.choice([s for s in (ACCEPT, REJECT) if s != was])
+        name = rng.choice(terminals_of(predicates))
+        rows = [r for r in rows_of(terminals_of(predicates)) if END not in r]
+        # Decided whatever the stack is: one wrong top changes the verdict.
+        row = rng.choice([r for r in rows if predicates.legality(name, r) != "depends"])
+        classes = predicates.classes
+        reading = classes.reading([Letter(predicates.number(name)) for name in row])
+        top = rng.choice(predicates.graph.after[predicates.number(name)])
+        was = classes.state(reading, top)
+        wrong = rng.choice([s for s in (ACCEPT, REJECT) if s != was])
+        monkeypatch.setattr(classes, "states", mutated(classes, reading, top, wrong))
         with pytest.raises(WrongError):
             check(predicates, truth)
         found += 1
@@ -161,12 +175,26 @@ def test_the_automaton_has_no_two_equal_states(text: str) -> None:
     for before in terminals_of(predicates):
         for row in rows_of(terminals_of(predicates)):
             predicates.states(before, row)
-    assert_minimal(predicates.classes.automaton)
+    assert_minimal(predicates.classes)
 
 
-def assert_minimal(automaton: CanonicalAutomaton) -> None:
+def blocks(every: Mapping[int, Mapping[int, int]]) -> dict[int, int]:
+    """Moore's minimization: equal states are in the same block."""
+    found = {ACCEPT: ACCEPT, REJECT: REJECT, **dict.fromkeys(every, 2)}
+    while True:
+        names: dict[object, int] = {}
+        finer = {ACCEPT: ACCEPT, REJECT: REJECT}
+        for state, row in every.items():
+            kind = (found[state], tuple(sorted((read, found[to]) for read, to in row.items())))
+            finer[state] = names.setdefault(kind, len(names) + 2)
+        if len(set(finer.values())) == len(set(found.values())):
+            return {state: finer[state] for state in every}
+        found = finer
+
+
+def assert_minimal(automaton: StackClasses) -> None:
     every = {state: automaton.moves(state) for state in range(2, len(automaton))}
-    assert len(set(partition(every).values())) == len(automaton) - 2
+    assert len(set(blocks(every).values())) == len(automaton) - 2
     sources: dict[int, list[int]] = {}
     for state, moves in every.items():
         for target in moves.values():
@@ -181,27 +209,12 @@ def assert_minimal(automaton: CanonicalAutomaton) -> None:
         assert len(reached) >= len(automaton) - 1
 
 
-def test_equal_cycles_are_one_state_whenever_they_come() -> None:
-    automaton = CanonicalAutomaton()
-    one, two = automaton.add_cycle([{5: -2, 6: ACCEPT}, {5: -1, 6: REJECT}])
-    # The same, written with each state twice.
-    again = automaton.add_cycle(
-        [{5: -2, 6: ACCEPT}, {5: -3, 6: REJECT}, {5: -4, 6: ACCEPT}, {5: -1, 6: REJECT}]
-    )
-    assert again == [one, two, one, two]
-    # A cycle that is equal to where it leads.
-    assert automaton.add_cycle([{5: -2, 6: ACCEPT}, {5: one, 6: REJECT}]) == [one, two]
-    # Cycles that can only end one way are decided.
-    assert automaton.add_cycle([{5: -2, 6: ACCEPT}, {5: -1}]) == [ACCEPT, ACCEPT]
-    assert len(automaton) == 4
-
-
 @examples(80)
 @given(grammar_texts())
 def test_stacks_left_out_are_had_by_no_text(text: str) -> None:
     grammar = table_of(text)
     assume(grammar is not None)
-    graph = StackGraph.of(grammar)
+    graph = StackGraph(grammar)
     level: list[list[int]] = [[graph.start]]
     for _ in range(6):
         following = []

@@ -7,8 +7,7 @@ import random
 
 import pytest
 from mask_store.store_samples import json_store, python_store
-from tokfold.mask_store.canonical import ACCEPT, REJECT, CanonicalAutomaton
-from tokfold.mask_store.parentheses import ParenthesesChoice
+from tokfold.mask_store.stack_classes import ACCEPT, REJECT
 from tokfold.mask_store.streamline import Reductions, Step, streamline
 from tokfold.mask_store.transitions import NO_TERMINAL, JoinedRows
 
@@ -101,8 +100,7 @@ def test_unknown_steps_are_named() -> None:
 def test_parentheses_open_are_those_of_the_stack() -> None:
     store = python_store("basic")
     grammar, graph = store.grammar, store.predicates.graph
-    automaton = CanonicalAutomaton()
-    choice = ParenthesesChoice(grammar, graph, automaton)
+    classes = store.predicates.classes
     assert grammar.indentation is not None
     opens = {grammar.terminal(name) for name in grammar.indentation.open_parens}
     closes = {grammar.terminal(name) for name in grammar.indentation.close_parens}
@@ -118,8 +116,8 @@ def test_parentheses_open_are_those_of_the_stack() -> None:
             graph.shift(stack, terminal)
             depth += (terminal in opens) - (terminal in closes)
             for needed in (1, 2, 3):
-                state = choice.choose(ACCEPT, REJECT, stack[-1], needed)
-                state = automaton.run(state, stack[-2::-1])
+                state = classes.choose(ACCEPT, REJECT, stack[-1], needed)
+                state = classes.run(state, stack[-2::-1])
                 assert state == (ACCEPT if depth >= needed else REJECT)
                 seen.add((needed, state))
     assert len(seen) == 6

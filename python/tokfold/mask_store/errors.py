@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tokfold.errors import TokfoldError
 
-__all__ = ["LarkGrammarError", "UnsupportedPatternError"]
+__all__ = ["LarkGrammarError", "TableLoopError", "UnsupportedPatternError"]
 
 
 class LarkGrammarError(TokfoldError, ValueError):
@@ -28,3 +28,7 @@ class UnsupportedPatternError(LarkGrammarError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.terminal, self.construct, self.pattern)
+
+
+class TableLoopError(LarkGrammarError):
+    """The table reduces for ever without reading: a rule can stand for itself."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from tokfold import _core
 from tokfold.errors import MatcherStateError, VocabularyError
-from tokfold.mask_store.newlines import MISSING, Layout
-from tokfold.mask_store.stack_classes import NOTHING
-from tokfold.mask_store.stack_classes import Letter as StackLetter
+from tokfold.mask_store.newlines import Layout
 from tokfold.mask_store.store import MaskStore
-from tokfold.mask_store.transitions import Way
 
 __all__ = ["Place", "StoreMatcher"]
+
+_MAX_FORCED_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,6 @@ class Place:
     layout: Layout
 
 
-@dataclass(frozen=True)
-class _Step:
-    places: tuple[Place, ...]
-    data: bytes
-    is_end: bool = False
-
-
 class StoreMatcher:
     """One text on its way through a grammar of terminals and rules.
 
@@ -64,20 +57,13 @@ class StoreMatcher:
             VocabularyError: a stop token is outside the vocabulary.
         """
         self.store = store
-        stops = store.vocabulary.stop_token_ids if stop_token_ids is None else stop_token_ids
-        self._stops = tuple(sorted({self._id(i) for i in stops}))
-        self._other_stops: list[tuple[int, int, int, bool]] = []
-        # Words are signed: the last bit is the sign.
-        last = 1 << 31
-        known = store.vocabulary.stop_token_ids
-        for token in set() if self._stops == tuple(known) else {*self._stops, *known}:
-            word, bit = token >> 5, 1 << (token & 31)
-            signed, others = (-last, last - 1) if bit == last else (bit, ~bit)
-            self._other_stops.append((word, signed, others, token in self._stops))
-        graph = store.predicates.graph
-        start = Place((graph.start,), store.transitions.start, store.scanner(graph.start), Layout())
-        self._first = _Step((start,), b"")
-        self._steps = [self._first]
+        vocabulary = store.vocabulary
+        known = vocabulary.stop_token_ids
+        given = known if stop_token_ids is None else stop_token_ids
+        self._stops = tuple(sorted({self._id(i) for i in given}))
+        # A stop token of the vocabulary that is none here is no text either.
+        silent = sorted({*known, *vocabulary.special_token_ids} - set(self._stops))
+        self._core = _core.StoreText(store._core, list(self._stops), silent)
 
     def _id(self, token_id: int) -> int:
         token_id, size = operator.index(token_id), len(self.store.vocabulary)
@@ -87,12 +73,6 @@ class StoreMatcher:
                 f"{size - 1}"
             )
         return token_id
-
-    def _now(self) -> _Step:
-        step = self._steps[-1]
-        if step.is_end:
-            raise MatcherStateError("the text has ended: roll back or reset before going on")
-        return step
 
     def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
         """Write which tokens may come next into a row of a bitmask.
@@ -106,29 +86,10 @@ class StoreMatcher:
 
         Raises:
             MatcherStateError: the text has ended.
+            LimitExceededError: a bound of the parser's side was reached; the row means nothing.
             TypeError, ValueError: the bitmask has another dtype, shape or layout.
         """
-        step = self._now()
-        target = self._row_of(bitmask, row)
-        store = self.store
-        may_end = False
-        for i, place in enumerate(step.places):
-            stack = place.stack
-            union = store.union(place.state, place.scanner, place.layout, stack[-1])
-            if union.pending:
-                union, _ = store.decided(union, stack)
-            mask = union.mask
-            if mask is None:
-                mask = store.row(union)
-            if i:
-                np.bitwise_or(target, mask, out=target)
-            else:
-                target[:] = mask
-            may_end = may_end or union.may_end
-        for word, bit, others, is_stop in self._other_stops:
-            # A stop token given here is never text; one of the vocabulary alone is never allowed.
-            value = int(target[word]) & others
-            target[word] = value | bit if may_end and is_stop else value
+        self._core.fill(self._row_of(bitmask, row))
         return True
 
     def _row_of(self, bitmask: npt.NDArray[np.int32], row: int) -> npt.NDArray[np.int32]:
@@ -145,31 +106,64 @@ class StoreMatcher:
             raise ValueError(f"the bitmask has no row {row}")
         return bitmask[row] if bitmask.ndim == 2 else bitmask
 
+    def fill_bitmask_draft(
+        self,
+        token_ids: Sequence[int],
+        bitmask: npt.NDArray[np.int32],
+        parents: Sequence[int] | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Write the rows of all nodes of a tree of draft tokens; the matcher stays where it is.
+
+        Row 0 is what may come next; row ``i + 1`` what may come after node ``i``. The row of a node
+        that is not allowed, or that ends the text, is empty.
+
+        Args:
+            token_ids: the token of each node.
+            bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))`` with a row more than nodes.
+            parents: the node before each node, which stands before it; -1 for the matcher's place.
+                By default the tokens are a chain.
+
+        Returns:
+            bool, shape ``(len(token_ids),)``: whether each token is allowed where it stands.
+
+        Raises:
+            VocabularyError, MatcherStateError, LimitExceededError: as :meth:`accept_token`. The
+                rows then mean nothing.
+            ValueError: the bitmask has too few rows, or the parents do not fit the tokens.
+        """
+        ids = [self._id(token_id) for token_id in token_ids]
+        before = list(range(-1, len(ids) - 1)) if parents is None else list(parents)
+        if len(before) != len(ids) or any(not -1 <= p < i for i, p in enumerate(before)):
+            raise ValueError("each token needs a parent: a node before it, or -1")
+        if bitmask.ndim != 2 or bitmask.shape[0] <= len(ids):
+            raise ValueError(f"the bitmask needs {len(ids) + 1} rows")
+        self.fill_bitmask(bitmask, 0)
+        nodes: list[_core.StoreText | None] = []
+        for i, (token_id, parent) in enumerate(zip(ids, before, strict=True)):
+            node = (self._core if parent < 0 else nodes[parent]) or None
+            forked = None if node is None or node.is_ended() else node.fork()
+            if forked is not None and not forked.accept(token_id):
+                forked = None
+            nodes.append(forked)
+            if forked is None or forked.is_ended():
+                bitmask[i + 1] = 0
+            else:
+                forked.fill(self._row_of(bitmask, i + 1))
+        return np.array([node is not None for node in nodes], dtype=np.bool_)
+
     def accept_token(self, token_id: int) -> bool:
         """Read a token; False where it cannot follow, and nothing has changed.
 
         Raises:
             VocabularyError: the vocabulary has no such token.
             MatcherStateError: the text has ended.
+            LimitExceededError: a bound of the parser's side was reached; nothing has changed.
         """
-        step, token_id = self._now(), self._id(token_id)
-        vocabulary = self.store.vocabulary
-        if token_id in self._stops:
-            if not self.is_accepting:
-                return False
-            self._steps.append(_Step(step.places, b"", is_end=True))
-            return True
-        if token_id in vocabulary.stop_token_ids or token_id in vocabulary.special_token_ids:
-            return False
-        data = vocabulary[token_id]
-        return bool(data) and self.accept_bytes(data)
+        return self._core.accept(self._id(token_id))
 
     def accept_tokens(self, token_ids: Sequence[int]) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many."""
-        for count, token_id in enumerate(token_ids):
-            if self.is_terminated or not self.accept_token(token_id):
-                return count
-        return len(token_ids)
+        return self._core.accept_many([self._id(token_id) for token_id in token_ids])
 
     def accept_string(self, text: str) -> bool:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
@@ -177,135 +171,11 @@ class StoreMatcher:
 
     def accept_bytes(self, data: bytes) -> bool:
         """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
-        places = self._now().places
-        for piece in self._pieces(data) if data else ():
-            places = self._advanced(places, piece)
-            if not places:
-                return False
-        self._steps.append(_Step(places, data))
-        return True
-
-    def _pieces(self, data: bytes) -> Iterable[bytes]:
-        """Longest tokens first: lexer states are known behind tokens only."""
+        # Longest tokens first: lexer states are known behind tokens only.
         vocabulary = self.store.vocabulary
-        if len(data) <= 1:
-            return [data]
-        return [vocabulary[i] for i in vocabulary.encode_greedy(data)]
-
-    def _advanced(self, places: Iterable[Place], data: bytes) -> tuple[Place, ...]:
-        found: dict[Place, None] = {}
-        for place in places:
-            for way in self.store.ways(place.state, data):
-                for after in self._after(place, way, data):
-                    found[after] = None
-        return tuple(found)
-
-    def _after(self, place: Place, way: Way, data: bytes) -> Iterable[Place]:
-        """Where a way leads: no place if the parser does not read its letters."""
-        store = self.store
-        if not store.is_in(place.scanner, way.scanners):
-            return
-        newlines = store.newlines
-        if way.state is None:
-            return
-        newline = newlines.newline
-        _, terminal = store.transitions.states[way.state]
-        is_newline = terminal == newline
-        read = newlines.read(way.letters, place.layout)
-        if read is None:
-            return
-        letters, layout = read
-        stack, scanner = self._read(place.stack, letters, keep_last=not is_newline)
-        if stack is None:
-            return
-        if is_newline:
-            begun = bool(way.letters) and way.letters[-1].column.kind == "open"
-            for column in self._columns(place, way, data, begun=begun):
-                yield Place(
-                    stack,
-                    way.state,
-                    store.scanner(stack[-1]),
-                    Layout(layout.parens, layout.columns, column),
-                )
-            return
-        if store.grammar.terminals[terminal].is_ignored:
-            scanner = store.scanner(stack[-1])
-        elif not way.letters:
-            scanner = place.scanner
-        yield Place(stack, way.state, scanner, layout)
-
-    def _read(
-        self, stack: tuple[int, ...], letters: Sequence[StackLetter], *, keep_last: bool
-    ) -> tuple[tuple[int, ...] | None, int]:
-        """Read letters; with ``keep_last`` off the last one is tried but not kept.
-
-        Returns:
-            The stack (None if refused), and the scanner before the last letter.
-        """
-        graph, current = self.store.predicates.graph, list(stack)
-        scanner = self.store.scanner(current[-1])
-        for i, letter in enumerate(letters):
-            if letter.states is not None and current[-1] not in letter.states:
-                return None, scanner
-            if letter.terminal == NOTHING:
-                continue
-            scanner = self.store.scanner(current[-1])
-            if (
-                i == len(letters) - 1
-                and not keep_last
-                and letter.terminal == self.store.newlines.newline
-            ):
-                if not graph.shift(list(current), letter.terminal):
-                    return None, scanner
-            elif not graph.shift(current, letter.terminal):
-                return None, scanner
-        return tuple(current), scanner
-
-    def _columns(self, place: Place, way: Way, data: bytes, *, begun: bool) -> set[int]:
-        """The column that a newline terminal in progress has reached."""
-        tab = 1
-        if self.store.grammar.indentation is not None:
-            tab = self.store.grammar.indentation.tab_len
-        if not begun:
-            return {_column(place.layout.column, data, tab)}
-        return {
-            _column(MISSING, data[start:], tab) for start in self._begins(place.state, way, data)
-        }
-
-    def _begins(self, state: int, way: Way, data: bytes) -> set[int]:
-        """Where in a token the newline terminal that is in progress at its end can have begun."""
-        store, newline = self.store, self.store.newlines.newline
-        found: set[int] = set()
-        # States of the lexer byte by byte, with where the newline terminal in progress began.
-        front: set[tuple[int, tuple[object, ...], int]] = {(state, (), -1)}
-        for i in range(len(data)):
-            after = set()
-            for current, letters, start in front:
-                for step in store.ways(current, data[i : i + 1]):
-                    if step.state is None:
-                        continue
-                    is_newline = store.transitions.states[step.state][1] == newline
-                    began = i if step.letters else start
-                    after.add((step.state, letters, began if is_newline else -1))
-            front = after
-        for final, _, start in front:
-            if final == way.state and start >= 0:
-                found.add(start)
-        return found
-
-    @property
-    def is_accepting(self) -> bool:
-        """Whether the text may end here."""
-        step = self._steps[-1]
-        return not step.is_end and any(self._may_end(place) for place in step.places)
-
-    def _may_end(self, place: Place) -> bool:
-        store = self.store
-        letters = store.end_letters(place.state, place.scanner, place.layout)
-        if letters is None:
-            return False
-        stack, _ = self._read(place.stack, letters[:-1], keep_last=True)
-        return stack is not None and store.predicates.graph.is_complete(stack)
+        ids = vocabulary.encode_greedy(data) if len(data) > 1 else None
+        pieces = [data] * bool(data) if ids is None else [vocabulary[i] for i in ids]
+        return self._core.accept_pieces(pieces)
 
     def rollback(self, count: int = 1) -> None:
         """Take back the last steps, over a stop token too.
@@ -315,41 +185,34 @@ class StoreMatcher:
         """
         if count < 0:
             raise ValueError(f"count must be 0 or more, not {count}")
-        if count > self.num_steps:
-            raise MatcherStateError(
-                f"{count} steps cannot be taken back: {self.num_steps} were accepted"
-            )
-        if count:
-            del self._steps[-count:]
+        self._core.rollback(count)
 
     def reset(self) -> None:
         """Take back all steps."""
-        self._steps = [self._first]
+        self._core.rollback(self._core.steps())
 
     def fork(self) -> StoreMatcher:
         """A matcher at the same place that goes its own way from here."""
         forked = object.__new__(type(self))
-        forked.store, forked._stops = self.store, self._stops
-        forked._other_stops = self._other_stops
-        forked._first, forked._steps = self._first, list(self._steps)
+        forked.store, forked._stops, forked._core = self.store, self._stops, self._core.fork()
         return forked
 
     __copy__ = fork
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """The ways in which the text so far may be meant."""
-        return self._steps[-1].places
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+        return self._core.may_end()
 
     @property
     def is_terminated(self) -> bool:
         """Whether the text has ended by a stop token."""
-        return self._steps[-1].is_end
+        return self._core.is_ended()
 
     @property
     def num_steps(self) -> int:
         """Steps accepted, which is how many can be rolled back."""
-        return len(self._steps) - 1
+        return self._core.steps()
 
     @property
     def stop_token_ids(self) -> tuple[int, ...]:
@@ -359,27 +222,86 @@ class StoreMatcher:
     @property
     def text(self) -> bytes:
         """Everything read since the start."""
-        return b"".join(step.data for step in self._steps)
+        return self._core.text()
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The ways in which the text so far may be meant."""
+        return tuple(
+            Place(tuple(stack), state, scanner, Layout(parens, tuple(columns), column))
+            for stack, state, scanner, parens, columns, column in self._core.places()
+        )
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """For each place how many states of its stack, the top included, decide the mask."""
+        return tuple(self._core.depths())
+
+    def _allowed(self) -> list[bytes]:
+        """The bytes of the tokens of text that may come next."""
+        row = np.zeros(self.store.words, np.int32)
+        self.fill_bitmask(row)
+        ids = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+        return [self.store.vocabulary[i] for i in ids.tolist() if i not in self._stops]
+
+    @property
+    def expected_bytes(self) -> bytes:
+        """The bytes that may come next, ascending; none after the end."""
+        if self.is_terminated:
+            return b""
+        return bytes(sorted({token[0] for token in self._allowed()}))
+
+    def forced_bytes(self, limit: int = _MAX_FORCED_BYTES) -> bytes:
+        """What must come next, whatever is chosen; empty where there is a choice.
+
+        Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes; and
+        within a token that no shorter tokens spell.
+
+        Raises:
+            MatcherStateError: the text has ended.
+        """
+        if limit < 0:
+            raise ValueError(f"limit must be 0 or more, not {limit}")
+        forced, ahead = b"", self.fork()
+        while len(forced) < limit and not ahead.is_accepting:
+            more = _common_prefix(ahead._allowed())
+            forced += more
+            try:
+                if not more or not ahead.accept_bytes(more):
+                    break
+            except VocabularyError:
+                break
+        return forced[:limit]
 
     @property
     def state(self) -> str:
         """Where the matcher stands, as a value: equal states allow the same texts to follow."""
-        step = self._steps[-1]
         places = [
-            [p.state, p.scanner, p.layout.parens, p.layout.columns, p.layout.column, p.stack]
-            for p in step.places
+            [
+                *(p.state, p.scanner, p.layout.parens, p.layout.columns),
+                *(-1 if p.layout.column is None else p.layout.column, p.stack),
+            ]
+            for p in self.places
         ]
-        body = json.dumps([step.is_end, sorted(places)])
+        body = json.dumps([self.is_terminated, sorted(places)])
         return hashlib.sha256(body.encode()).hexdigest()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> StoreMatcher:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise MatcherStateError(
+            "a matcher of a mask store cannot be pickled: send its text, and read it again"
+        )
 
     def __repr__(self) -> str:
         return f"<StoreMatcher after {self.num_steps} steps>"
 
 
-def _column(before: int, data: bytes, tab: int) -> int:
-    """The column after some bytes of a newline terminal."""
-    line = data.rpartition(b"\n")
-    if not line[1] and before == MISSING:
-        return MISSING
-    width = line[2].count(b" ") + tab * line[2].count(b"\t")
-    return width if line[1] else before + width
+def _common_prefix(tokens: Sequence[bytes]) -> bytes:
+    """The longest prefix that all have; none of no tokens."""
+    if not tokens:
+        return b""
+    first, last = min(tokens), max(tokens)
+    length = next((i for i, byte in enumerate(first) if byte != last[i]), len(first))
+    return first[:length]

@@ -12,12 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tokfold.mask_store.canonical import ACCEPT, REJECT
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar, Production
 from tokfold.mask_store.lalr import Conflict, find_conflicts
-from tokfold.mask_store.parentheses import ParenthesesChoice
-from tokfold.mask_store.stack_classes import Letter, StackClasses
+from tokfold.mask_store.stack_classes import ACCEPT, REJECT, Letter, StackClasses
 from tokfold.mask_store.stack_graph import StackGraph
 from tokfold.mask_store.witnesses import Witnesses
 
@@ -58,14 +56,12 @@ class Predicates:
 
         Raises:
             TableMismatchError: the table is not that of the grammar's rules.
-            TableLoopError: the table reduces for ever.
         """
         self.grammar = grammar
         self.conflicts: tuple[Conflict, ...] = find_conflicts(grammar)
-        self.graph = StackGraph.of(grammar)
+        self.graph = StackGraph(grammar)
         self.classes = StackClasses(self.graph)
         self._witnesses: Witnesses | None = None
-        self._parentheses: ParenthesesChoice | None = None
 
     @property
     def witnesses(self) -> Witnesses:
@@ -73,13 +69,6 @@ class Predicates:
         if self._witnesses is None:
             self._witnesses = Witnesses(self.grammar, self.graph)
         return self._witnesses
-
-    @property
-    def parentheses(self) -> ParenthesesChoice:
-        """What decides by the parentheses of a post-lexer that are open; made when asked for."""
-        if self._parentheses is None:
-            self._parentheses = ParenthesesChoice(self.grammar, self.graph, self.classes.automaton)
-        return self._parentheses
 
     def number(self, terminal: str) -> int:
         """The number of a terminal.
@@ -146,9 +135,7 @@ class Predicates:
         tops = self.graph.after[self.number(before)]
         ones = self.states(before, one)
         twos = [REJECT] * len(tops) if against_all else self.states(before, two)
-        found = self.witnesses.told_apart(
-            self.classes.automaton, list(zip(tops, ones, twos, strict=True))
-        )
+        found = self.witnesses.told_apart(self.classes, list(zip(tops, ones, twos, strict=True)))
         for text, is_first in found:
             if first is None or is_first == first:
                 rows = (tuple(one), tuple(two))

@@ -21,11 +21,10 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tokfold.mask_store.canonical import ACCEPT, REJECT
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Legality, Predicates, interchangeable_terminals
-from tokfold.mask_store.stack_classes import Letter
+from tokfold.mask_store.stack_classes import ACCEPT, REJECT, Letter
 from tokfold.mask_store.transitions import NO_TERMINAL, JoinedRows
 
 __all__ = ["Reductions", "Step", "StreamlinedRow", "streamline"]
@@ -167,7 +166,6 @@ class _Judge:
         # Where an ignored terminal is in progress anything may stand before it.
         anywhere = {top for tops in graph.after[:-1] for top in tops} | {graph.start}
         self._anywhere = tuple(sorted(anywhere))
-        self._choice = predicates.parentheses
         self._known: dict[tuple[int, _Regions], _States] = {}
         self._readings: dict[tuple[int, ...], list[_Regions]] = {}
         self._found: dict[tuple[int, int], tuple[_States, ...]] = {}
@@ -221,7 +219,7 @@ class _Judge:
         classes = self._predicates.classes
         state = classes.state(regions[0][1], top)
         for needed, reading in regions[1:]:
-            state = self._choice.choose(classes.state(reading, top), state, top, needed)
+            state = classes.choose(classes.state(reading, top), state, top, needed)
         return state
 
     def _tops(self, before: int) -> tuple[int, ...]:
@@ -229,7 +227,7 @@ class _Judge:
         if before == NO_TERMINAL:
             return (graph.start,)
         is_anywhere = before == _ANYWHERE or before == self._variants.newline
-        return self._anywhere if is_anywhere else graph.after[before]
+        return self._anywhere if is_anywhere else tuple(graph.after[before])
 
     def legality(self, before: int, sequence: int) -> Legality:
         states = self.states(before, sequence)

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from tokfold.errors import LimitExceededError
-from tokfold.mask_store.canonical import ACCEPT, CanonicalAutomaton
 from tokfold.mask_store.grammar import LarkGrammar, Production
+from tokfold.mask_store.stack_classes import ACCEPT, StackClasses
 from tokfold.mask_store.stack_graph import StackGraph
 
 __all__ = ["Witnesses"]
@@ -82,7 +82,7 @@ class Witnesses:
         return stack
 
     def told_apart(
-        self, automaton: CanonicalAutomaton, tops: Sequence[_Node]
+        self, automaton: StackClasses, tops: Sequence[_Node]
     ) -> Iterator[tuple[_Row, bool]]:
         """Texts on which two states of the automaton decide differently.
 
@@ -99,7 +99,7 @@ class Witnesses:
                 yield row, first
 
     def _stacks(
-        self, automaton: CanonicalAutomaton, tops: Sequence[_Node]
+        self, automaton: StackClasses, tops: Sequence[_Node]
     ) -> Iterator[tuple[list[int], bool]]:
         """Stacks that two states of the automaton decide differently, shortest reading first."""
         before: dict[_Node, _Node | None] = dict.fromkeys(tops)

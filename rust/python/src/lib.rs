@@ -31,7 +31,7 @@ mod _core {
     #[pymodule_export]
     use super::mask::{Unfolder, apply_bitmask};
     #[pymodule_export]
-    use super::mask_store::LexerStore;
+    use super::mask_store::{LexerStore, StackParser, StoreEngine, StoreText};
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

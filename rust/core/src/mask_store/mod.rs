@@ -4,14 +4,18 @@
 //! terminals that it looks for in one state of the parser. All terminals that can be in progress
 //! are followed side by side ([`joint`]), so what a scanner decides is known exactly: which
 //! terminal is first in its order, how far it reaches, and what must not follow. Walks over the
-//! trie of the vocabulary from every lexer state give the rows ([`walk`], [`rows`]).
+//! trie of the vocabulary from every lexer state give the rows ([`walk`], [`rows`]). What rows do to
+//! the stack of the parser is worked out in [`parser`]; [`decode`] brings both together.
 
+pub mod decode;
 mod joint;
 mod letters;
 mod obligations;
+pub mod parser;
 mod prune;
 mod rows;
 mod sets;
+mod stack;
 mod step;
 mod terminals;
 mod walk;
@@ -24,6 +28,7 @@ pub use joint::Joints;
 pub use letters::{Column, Letter};
 pub use rows::{Counts, Row, Rows};
 pub use sets::{ALL, EMPTY, SetId};
+pub use stack::Stack;
 pub use step::Stepped;
 pub use terminals::{Condition, Embedded, Newline, Scanners, Terminals};
 pub use walk::{Limits, Store};

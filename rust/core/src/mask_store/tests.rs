@@ -41,6 +41,12 @@ fn store(terminals: &[&str], scanners: &[Vec<u32>], tokens: &[&str]) -> Store {
     Store::new(joints, &vocabulary(tokens), &limits, &mut |_, _| true).expect("small")
 }
 
+/// The store of words in one scanner, with its vocabulary.
+pub(super) fn store_of_words(words: &[&str], tokens: &[&str]) -> (Store, Vocabulary) {
+    let all = (0..words.len() as u32).collect();
+    (store(words, &[all], tokens), vocabulary(tokens))
+}
+
 fn terminals(way: &Stepped) -> Vec<u32> {
     way.letters.iter().map(|letter| letter.terminal).collect()
 }

@@ -5,7 +5,7 @@ use crate::vocabulary::Vocabulary;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tokfold_core::mask_store::{
     Column, Condition, Embedded, Joints, Letter, Limits, Newline, Row, Rows, Scanners, Store,
     Terminals,
@@ -13,7 +13,7 @@ use tokfold_core::mask_store::{
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct LexerStore {
-    inner: Mutex<Store>,
+    inner: Arc<Mutex<Store>>,
 }
 
 /// A letter: terminal, scanners, kind of column, column.
@@ -52,6 +52,10 @@ fn sets<'py>(
 }
 
 impl LexerStore {
+    pub(super) fn shared(&self) -> Arc<Mutex<Store>> {
+        self.inner.clone()
+    }
+
     fn with<T>(&self, f: impl FnOnce(&mut Store) -> T) -> T {
         // A panic in between would leave the store as it was: steps only add what is known.
         f(&mut self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
@@ -99,7 +103,7 @@ impl LexerStore {
             let limits = Limits { max_states, max_work };
             Store::new(joints, &vocabulary, &limits, &mut |done, all| reporter.report(done, all))
         });
-        Ok(Self { inner: Mutex::new(reporter.finish(py, result)?) })
+        Ok(Self { inner: Arc::new(Mutex::new(reporter.finish(py, result)?)) })
     }
 
     /// Configuration and terminal of each state; the start of a text is the state behind the last.

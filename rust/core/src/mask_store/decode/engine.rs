@@ -1,0 +1,489 @@
+//! All that decoding needs of a grammar and a vocabulary, shared by any number of texts.
+
+use super::super::letters::{Column, Letter};
+use super::super::parser::{ANY_TOP, NOTHING_READ, Parser, ReadingId, StackLetter};
+use super::super::sets::{EMPTY, SetId};
+use super::super::step::Stepped;
+use super::super::walk::Store;
+use super::groups::{GroupId, GroupRow, Groups, RowTable};
+use super::layout::{Indentation, Layout, NewlineRules};
+use super::matcher::Place;
+use super::token_sets::{TokenSet, set_bit};
+use super::unions::{UnionId, Unions};
+use crate::error::{Error, Result};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bounds on what is remembered; past one of them all is forgotten, and made anew when asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Places where walks down the stack begin.
+    pub max_starts: usize,
+    /// Bytes of unions and their token sets, about.
+    pub max_bytes: usize,
+}
+
+/// The tokens of rows, wherever they lie.
+pub trait TokenSource: Send + Sync {
+    /// Shows the tokens of a set to `look`.
+    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32]));
+    /// The number of sets.
+    fn count(&self) -> u32;
+}
+
+impl TokenSource for Vec<Box<[u32]>> {
+    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32])) {
+        look(&self[set as usize]);
+    }
+
+    fn count(&self) -> u32 {
+        self.len() as u32
+    }
+}
+
+/// Readings, each with the sets of its tokens.
+type Readings = Arc<[(ReadingId, Box<[u32]>)]>;
+
+/// What the parser reads of a row: terminals ([`NOTHING_READ`] for none) with the tops that they
+/// can be read on, if not all; and the set of its tokens.
+pub type RawRow = (Vec<(u32, Option<Vec<u32>>)>, u32);
+
+/// What texts do from one lexer state.
+type Ways = HashMap<Box<[u8]>, Arc<[Stepped]>, FxBuildHasher>;
+
+/// Where a walk down the stack begins: lexer state, scanner, layout, top.
+type Start = (u32, u32, Layout, u32);
+
+/// The parts of an [`Engine`].
+pub struct EngineParts {
+    /// The lexer's side.
+    pub lexer: Arc<Mutex<Store>>,
+    /// Its rows; the token sets are in `tokens`.
+    pub rows: RowTable,
+    /// Their tokens.
+    pub tokens: Box<dyn TokenSource>,
+    /// The number of tokens of the vocabulary.
+    pub size: usize,
+    /// The parser's side.
+    pub parser: Parser,
+    /// For each terminal whether it is dropped.
+    pub ignored: Vec<bool>,
+    /// The post-lexer.
+    pub indentation: Option<Indentation>,
+    /// The scanner of each state of the parser.
+    pub scanner_of_state: Vec<u32>,
+    /// Bounds.
+    pub memory: Memory,
+}
+
+/// The store of a grammar and a vocabulary, with what texts have asked of it.
+pub struct Engine {
+    lexer: Arc<Mutex<Store>>,
+    rows: RowTable,
+    tokens: Box<dyn TokenSource>,
+    pub(super) parser: Parser,
+    pub(super) newlines: NewlineRules,
+    pub(super) scanner_of_state: Vec<u32>,
+    scanner_sets: Vec<Box<[u64]>>,
+    states: Vec<(u32, u32)>,
+    groups: Groups,
+    pub(super) unions: Unions,
+    memory: Memory,
+    closing: HashMap<(u32, u32), Option<u32>, FxBuildHasher>,
+    readings: HashMap<(GroupId, Option<Layout>), Readings, FxBuildHasher>,
+    pieces: HashMap<(GroupId, Option<Layout>, u32), UnionId, FxBuildHasher>,
+    starts: HashMap<Start, UnionId, FxBuildHasher>,
+    ways: HashMap<u32, Ways, FxBuildHasher>,
+    ways_kept: usize,
+    complete: HashMap<u32, SetId, FxBuildHasher>,
+    /// How often all was forgotten.
+    pub forgotten: u64,
+}
+
+fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    // A panic in between would leave the store as it was: steps only add what is known.
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    /// An engine of its parts.
+    ///
+    /// # Errors
+    /// [`Error::State`] where the parts do not fit together.
+    pub fn new(parts: EngineParts) -> Result<Self> {
+        let EngineParts { lexer, rows, tokens, size, mut parser, memory, .. } = parts;
+        if parts.scanner_of_state.len() != parser.table.size() {
+            return Err(Error::State("a scanner is needed for each state of the parser".into()));
+        }
+        let newlines = NewlineRules::new(parts.ignored, parts.indentation, &mut parser);
+        let states = lock(&lexer).states().to_vec();
+        let mut made = Self {
+            lexer,
+            rows,
+            tokens,
+            parser,
+            newlines,
+            scanner_of_state: parts.scanner_of_state,
+            scanner_sets: Vec::new(),
+            states,
+            groups: Groups::default(),
+            unions: Unions::new(size),
+            memory,
+            closing: HashMap::default(),
+            readings: HashMap::default(),
+            pieces: HashMap::default(),
+            starts: HashMap::default(),
+            ways: HashMap::default(),
+            ways_kept: 0,
+            complete: HashMap::default(),
+            forgotten: 0,
+        };
+        made.learn();
+        Ok(made)
+    }
+
+    /// Takes up the sets of scanners that the lexer has met.
+    fn learn(&mut self) {
+        let lexer = lock(&self.lexer);
+        let sets = lexer.scanner_sets();
+        if sets.len() > self.scanner_sets.len() {
+            self.newlines.learn(sets, &self.scanner_of_state, &mut self.parser);
+            self.scanner_sets.extend_from_slice(&sets[self.scanner_sets.len()..]);
+        }
+    }
+
+    /// Works out all rows that do not ask for the layout, for every top.
+    ///
+    /// # Errors
+    /// [`Error::Limit`]: too many states of stacks, or a table that reduces without end;
+    /// [`Error::Cancelled`] when told to stop.
+    pub fn prepare(&mut self, go_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<()> {
+        let mut used = vec![false; self.rows.sequences.len()];
+        for rows in &self.rows.parts {
+            rows.iter().for_each(|&(sequence, _)| used[sequence as usize] = true);
+        }
+        for rows in self.rows.own.values() {
+            rows.iter().for_each(|&(_, sequence, _)| used[sequence as usize] = true);
+        }
+        let mut tops: Vec<u32> = self.parser.paths.after.iter().flatten().copied().collect();
+        tops.push(self.parser.table.start());
+        tops.sort_unstable();
+        tops.dedup();
+        let layout = Layout::anywhere();
+        for (sequence, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+            if sequence.is_multiple_of(64) && !go_on(sequence, used.len()) {
+                return Err(Error::Cancelled);
+            }
+            let letters = self.rows.sequences[sequence].clone();
+            if self.newlines.asks(&letters) {
+                continue;
+            }
+            if let Some((letters, _)) = self.newlines.read(&letters, &layout, &mut self.parser) {
+                let reading = self.parser.reading(&letters)?;
+                for &top in &tops {
+                    self.parser.state(reading, top)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lexer state at the start of a text.
+    pub fn start(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    /// The number of scanners.
+    pub fn scanners(&self) -> usize {
+        self.scanner_of_state.iter().max().map_or(0, |&last| last as usize + 1)
+    }
+
+    /// The terminal in progress in a lexer state.
+    pub(super) fn terminal(&self, state: u32) -> Option<u32> {
+        self.states.get(state as usize).map(|&(_, terminal)| terminal)
+    }
+
+    /// The scanner that the lexer takes with a state on top of the stack.
+    pub(super) fn scanner(&self, top: u32) -> u32 {
+        self.scanner_of_state[top as usize]
+    }
+
+    /// Whether a set of scanners has one; the empty set has none.
+    #[inline]
+    pub(super) fn is_in(&self, scanner: u32, set: SetId) -> bool {
+        holds(&self.scanner_sets, scanner, set)
+    }
+
+    pub(super) fn is_newline_state(&self, state: u32) -> bool {
+        self.terminal(state).is_some_and(|terminal| self.newlines.is_newline(terminal))
+    }
+
+    /// Columns of a tab.
+    pub(super) fn tab(&self) -> u32 {
+        self.newlines.indentation.as_ref().map_or(1, |rules| rules.tab)
+    }
+
+    /// Every way of a text from a lexer state; remembered.
+    pub(super) fn ways(&mut self, state: u32, data: &[u8]) -> Arc<[Stepped]> {
+        if let Some(known) = self.ways.get(&state).and_then(|ways| ways.get(data)) {
+            return known.clone();
+        }
+        let made: Arc<[Stepped]> = lock(&self.lexer).advance(state, data).into();
+        self.learn();
+        if self.ways_kept >= self.memory.max_starts {
+            self.ways.clear();
+            self.ways_kept = 0;
+        }
+        self.ways_kept += 1;
+        self.ways.entry(state).or_default().insert(data.into(), made.clone());
+        made
+    }
+
+    /// What the parser still has to read where the text ends, the end included; `None` where the
+    /// text cannot end for the lexer or the post-lexer.
+    pub(super) fn end_letters(
+        &mut self,
+        state: u32,
+        scanner: u32,
+        layout: &Layout,
+    ) -> Option<Vec<StackLetter>> {
+        let complete = match self.complete.get(&state) {
+            Some(&known) => known,
+            None => {
+                let made = lock(&self.lexer).complete(state);
+                self.learn();
+                self.complete.insert(state, made);
+                made
+            }
+        };
+        if !self.is_in(scanner, complete) {
+            return None;
+        }
+        let mut letters = Vec::new();
+        let mut ended = layout.clone();
+        if let Some(newline) = self.terminal(state).filter(|&t| self.newlines.is_newline(t)) {
+            let letter = Letter { terminal: newline, scanners: EMPTY, column: Column::After(0) };
+            (letters, ended) = self.newlines.read(&[letter], layout, &mut self.parser)?;
+        }
+        letters.extend(self.newlines.end(&ended));
+        letters.push(StackLetter { terminal: self.parser.table.end(), tops: ANY_TOP });
+        Some(letters)
+    }
+
+    /// The tokens that are allowed at a place, and how many states of the stack below its top
+    /// were read for it.
+    pub(super) fn allowed(&mut self, place: &Place) -> Result<(TokenSet, usize)> {
+        let union = self.union(place.state, place.scanner, &place.layout, place.stack.top())?;
+        let below = place.stack.states().skip(1);
+        Ok(self.unions.decided(union, below, &self.parser.automaton))
+    }
+
+    /// Where the walk down the stack begins.
+    fn union(&mut self, state: u32, scanner: u32, layout: &Layout, top: u32) -> Result<UnionId> {
+        let start: Start = (state, scanner, layout.clone(), top);
+        if let Some(&known) = self.starts.get(&start) {
+            return Ok(known);
+        }
+        if self.starts.len() >= self.memory.max_starts || self.bytes() > self.memory.max_bytes {
+            self.forget();
+        }
+        let relevant = self.relevant(state, scanner, layout);
+        let fewer: Start = (state, scanner, relevant.clone(), top);
+        let made = match self.starts.get(&fewer) {
+            Some(&known) => known,
+            None => {
+                let made = self.begin(state, scanner, &relevant, top)?;
+                self.starts.insert(fewer, made);
+                made
+            }
+        };
+        self.starts.insert(start, made);
+        Ok(made)
+    }
+
+    fn begin(&mut self, state: u32, scanner: u32, layout: &Layout, top: u32) -> Result<UnionId> {
+        let mut pieces = Vec::new();
+        for &group in self.groups_of(state, scanner).iter() {
+            let Group { has_plain, has_asking } = self.kinds(group);
+            if has_plain {
+                pieces.push(self.piece(group, None, top)?);
+            }
+            if has_asking {
+                pieces.push(self.piece(group, Some(layout), top)?);
+            }
+        }
+        if let Some(letters) = self.end_letters(state, scanner, layout) {
+            let reading = self.parser.reading(&letters)?;
+            let decides = self.parser.state(reading, top)?;
+            let end = self.unions.tokens.end();
+            pieces.push(self.unions.single(decides, end));
+        }
+        Ok(self.unions.joined(&pieces))
+    }
+
+    fn kinds(&self, group: GroupId) -> Group {
+        let group = &self.groups.groups[group as usize];
+        Group { has_plain: !group.plain.is_empty(), has_asking: !group.asking.is_empty() }
+    }
+
+    fn groups_of(&mut self, state: u32, scanner: u32) -> Arc<[GroupId]> {
+        let place = self.states.get(state as usize).copied();
+        let Self { groups, rows, newlines, scanner_sets, .. } = self;
+        groups.of((state, scanner), place, rows, newlines, |set| holds(scanner_sets, scanner, set))
+    }
+
+    /// As much of a layout as the rows of a state can ask for; so few layouts are kept.
+    fn relevant(&mut self, state: u32, scanner: u32, layout: &Layout) -> Layout {
+        if self.newlines.indentation.is_none() {
+            return Layout::start();
+        }
+        let closes = match self.closing.get(&(state, scanner)) {
+            Some(&known) => known,
+            None => {
+                let groups = self.groups_of(state, scanner);
+                let closes = groups.iter().map(|&g| self.groups.groups[g as usize].closes).max();
+                let closes = closes.flatten();
+                self.closing.insert((state, scanner), closes);
+                closes
+            }
+        };
+        let closes = closes.unwrap_or(0);
+        if layout.parens > closes && self.newlines.is_balanced() {
+            // Deep in parentheses all newlines are dropped, and no text ends there.
+            return Layout { parens: closes + 1, ..Layout::start() };
+        }
+        let column = layout.column.filter(|_| self.is_newline_state(state));
+        Layout { column, ..layout.clone() }
+    }
+
+    /// The rows of a group for a top: those that ask for the layout, or those that do not.
+    fn piece(&mut self, group: GroupId, layout: Option<&Layout>, top: u32) -> Result<UnionId> {
+        let key = (group, layout.cloned(), top);
+        if let Some(&known) = self.pieces.get(&key) {
+            return Ok(known);
+        }
+        let readings = self.readings(group, layout)?;
+        let mut gathering = self.unions.gather();
+        for (reading, sets) in readings.iter() {
+            let state = self.parser.state(*reading, top)?;
+            if let Some(bits) = gathering.of(state) {
+                for &set in sets {
+                    self.tokens.with(set, &mut |tokens| {
+                        tokens.iter().for_each(|&token| set_bit(bits, token as usize));
+                    });
+                }
+            }
+        }
+        let made = self.unions.finish(gathering);
+        self.pieces.insert(key, made);
+        Ok(made)
+    }
+
+    /// Rows that nothing tells apart are joined.
+    fn readings(&mut self, group: GroupId, layout: Option<&Layout>) -> Result<Readings> {
+        let key = (group, layout.cloned());
+        if let Some(known) = self.readings.get(&key) {
+            return Ok(known.clone());
+        }
+        let anywhere = Layout::anywhere();
+        let Self { groups, newlines, parser, .. } = self;
+        let group = &groups.groups[group as usize];
+        let rows: &[GroupRow] = if layout.is_some() { &group.asking } else { &group.plain };
+        let layout = layout.unwrap_or(&anywhere);
+        let mut sets: HashMap<ReadingId, Vec<u32>, FxBuildHasher> = HashMap::default();
+        for (letters, tokens) in rows {
+            if let Some((letters, _)) = newlines.read(letters, layout, parser) {
+                sets.entry(parser.reading(&letters)?).or_default().push(*tokens);
+            }
+        }
+        let mut made: Vec<(ReadingId, Box<[u32]>)> =
+            sets.into_iter().map(|(reading, sets)| (reading, sets.into())).collect();
+        made.sort_unstable();
+        let made: Readings = made.into();
+        self.readings.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// Drops what is made anew when it is asked for; layouts without end must not fill memory.
+    fn forget(&mut self) {
+        self.starts.clear();
+        self.pieces.clear();
+        self.readings.retain(|(_, layout), _| layout.is_none());
+        self.unions = Unions::new(self.unions.tokens.size);
+        self.forgotten += 1;
+    }
+
+    fn bytes(&self) -> usize {
+        self.unions.bytes() + (self.starts.len() + self.pieces.len()) * 64
+    }
+
+    /// What is there: rows of both kinds, sequences, states of the automaton, readings, unions,
+    /// token sets of unions, starts, bytes of unions.
+    pub fn counts(&self) -> [(&'static str, usize); 9] {
+        [
+            ("shared_rows", self.rows.parts.iter().map(Vec::len).sum()),
+            ("own_rows", self.rows.own.values().map(Vec::len).sum()),
+            ("sequences", self.rows.sequences.len()),
+            ("stack_states", self.parser.automaton.len()),
+            ("readings", self.parser.readings()),
+            ("unions", self.unions.len()),
+            ("union_token_sets", self.unions.tokens.len()),
+            ("starts", self.starts.len()),
+            ("union_bytes", self.bytes()),
+        ]
+    }
+
+    /// The rows of a lexer state before any predicate: what the parser reads of them, and the set
+    /// of their tokens. For checks.
+    pub fn raw_rows(&mut self, state: u32, scanner: u32, layout: &Layout) -> Vec<RawRow> {
+        let mut out = Vec::new();
+        for &group in self.groups_of(state, scanner).iter() {
+            let Self { groups, newlines, parser, .. } = self;
+            let group = &groups.groups[group as usize];
+            for (letters, tokens) in group.plain.iter().chain(&group.asking) {
+                if let Some((letters, _)) = newlines.read(letters, layout, parser) {
+                    let letters = letters.iter().map(|l| (l.terminal, parser.members(l.tops)));
+                    out.push((letters.collect(), *tokens));
+                }
+            }
+        }
+        out
+    }
+
+    /// Refuses what some stacks decide; returns how many readings there were. For tests.
+    #[cfg(test)]
+    pub(super) fn mutate(&mut self) -> usize {
+        self.forget();
+        self.parser.refuse_all()
+    }
+
+    /// The tokens of a set.
+    ///
+    /// # Errors
+    /// [`Error::State`]: there is no such set.
+    pub fn token_set(&self, set: u32) -> Result<Vec<u32>> {
+        if set >= self.tokens.count() {
+            return Err(Error::State(format!("there is no token set {set}")));
+        }
+        let mut out = Vec::new();
+        self.tokens.with(set, &mut |tokens| out.extend_from_slice(tokens));
+        Ok(out)
+    }
+}
+
+/// Which kinds of rows a group has.
+struct Group {
+    has_plain: bool,
+    has_asking: bool,
+}
+
+#[inline]
+fn holds(sets: &[Box<[u64]>], scanner: u32, set: SetId) -> bool {
+    sets[set as usize][scanner as usize / 64] >> (scanner % 64) & 1 == 1
+}
+
+/// Whether a letter reads nothing and only asks for the top.
+pub(super) fn only_asks(letter: &StackLetter) -> bool {
+    letter.terminal == NOTHING_READ
+}

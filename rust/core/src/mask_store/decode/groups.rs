@@ -1,0 +1,176 @@
+//! The rows of lexer states in groups that states share, ready to be asked for by a stack.
+
+use super::super::letters::{Column, Letter, SequenceId};
+use super::super::rows::Row;
+use super::super::sets::{EMPTY, SetId};
+use super::super::walk::Store;
+use super::layout::NewlineRules;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use std::sync::Arc;
+
+/// The number of a group.
+pub(super) type GroupId = u32;
+
+/// Letters, and which of the token sets of the rows.
+pub(super) type GroupRow = (Arc<[Letter]>, u32);
+
+/// Rows that do not ask for the layout, and those that do.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) plain: Vec<GroupRow>,
+    pub(super) asking: Vec<GroupRow>,
+    /// The most parentheses that an asking row closes; `None` if no row asks.
+    pub(super) closes: Option<u32>,
+}
+
+/// The rows of all lexer states, as they were walked.
+#[derive(Clone, Debug, Default)]
+pub struct RowTable {
+    /// Letters of each sequence.
+    pub sequences: Vec<Arc<[Letter]>>,
+    /// For each shared part: sequence, tokens.
+    pub parts: Vec<Vec<(SequenceId, u32)>>,
+    /// For each configuration and terminal: scanners, sequence, tokens.
+    pub own: HashMap<(u32, u32), Vec<(SetId, SequenceId, u32)>, FxBuildHasher>,
+    /// For each configuration and terminal: scanners, part.
+    pub at_once: HashMap<(u32, u32), Vec<(SetId, u32)>, FxBuildHasher>,
+}
+
+impl RowTable {
+    /// The rows of a store, and the tokens of each of their sets, sorted.
+    pub fn of(store: &Store) -> (Self, Vec<Box<[u32]>>) {
+        let (shared, own) = store.rows();
+        let sequences = (0..store.sequences.len() as u32)
+            .map(|sequence| {
+                let letters = store.sequences.get(sequence).into_iter();
+                letters.map(|letter| store.sequences.letters()[letter as usize]).collect()
+            })
+            .collect();
+        (Self::new(sequences, &shared, &own.rows, &store.at_once()), own.token_sets)
+    }
+
+    /// A table of rows: those of the parts, those of the configurations, and for each
+    /// configuration and terminal the scanners and parts that follow an end at the first byte.
+    pub fn new(
+        sequences: Vec<Arc<[Letter]>>,
+        shared: &[Row],
+        own: &[Row],
+        ends: &[[u32; 4]],
+    ) -> Self {
+        let mut made = Self { sequences, ..Self::default() };
+        let parts = ends.iter().map(|e| e[3]).chain(shared.iter().map(|r| r.source));
+        made.parts.resize(parts.max().map_or(1, |last| last as usize + 1), Vec::new());
+        for row in shared {
+            made.parts[row.source as usize].push((row.sequence, row.tokens));
+        }
+        for row in own {
+            let rows = made.own.entry((row.source, row.terminal)).or_default();
+            rows.push((row.scanners, row.sequence, row.tokens));
+        }
+        for &[configuration, terminal, scanners, part] in ends {
+            made.at_once.entry((configuration, terminal)).or_default().push((scanners, part));
+        }
+        made
+    }
+}
+
+/// Groups as they are met; equal ones are one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Groups {
+    pub(super) groups: Vec<Group>,
+    known: HashMap<Vec<GroupRow>, GroupId, FxBuildHasher>,
+    parts: HashMap<(u32, bool), GroupId, FxBuildHasher>,
+    of_state: HashMap<(u32, u32), Arc<[GroupId]>, FxBuildHasher>,
+}
+
+impl Groups {
+    /// The groups of a configuration's terminal in a scanner; `None` for what stands at the start
+    /// of a text.
+    pub(super) fn of(
+        &mut self,
+        key: (u32, u32),
+        place: Option<(u32, u32)>,
+        table: &RowTable,
+        newlines: &NewlineRules,
+        mut is_in: impl FnMut(SetId) -> bool,
+    ) -> Arc<[GroupId]> {
+        if let Some(known) = self.of_state.get(&key) {
+            return known.clone();
+        }
+        let mut groups = Vec::new();
+        match place {
+            None => groups.push(self.part(0, false, table, newlines)),
+            Some(place) => {
+                let own = table.own.get(&place).map_or(&[][..], Vec::as_slice);
+                let rows = own
+                    .iter()
+                    .filter(|&&(scanners, ..)| is_in(scanners))
+                    .map(|&(_, sequence, tokens)| {
+                        (table.sequences[sequence as usize].clone(), tokens)
+                    })
+                    .collect();
+                groups.push(self.intern(rows, newlines));
+                for &(scanners, part) in table.at_once.get(&place).map_or(&[][..], Vec::as_slice) {
+                    if is_in(scanners) {
+                        let ended = newlines.is_newline(place.1);
+                        groups.push(self.part(part, ended, table, newlines));
+                    }
+                }
+            }
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        groups.retain(|&group| {
+            let group = &self.groups[group as usize];
+            !group.plain.is_empty() || !group.asking.is_empty()
+        });
+        let groups: Arc<[GroupId]> = groups.into();
+        self.of_state.insert(key, groups.clone());
+        groups
+    }
+
+    /// A part; with `ended`, behind a newline terminal that ends between two tokens, which is
+    /// where the last token did.
+    fn part(
+        &mut self,
+        part: u32,
+        ended: bool,
+        table: &RowTable,
+        newlines: &NewlineRules,
+    ) -> GroupId {
+        if let Some(&known) = self.parts.get(&(part, ended)) {
+            return known;
+        }
+        let before = newlines.indentation.as_ref().filter(|_| ended).map(|rules| Letter {
+            terminal: rules.newline,
+            scanners: EMPTY,
+            column: Column::After(0),
+        });
+        let rows = table.parts[part as usize].iter().map(|&(sequence, tokens)| {
+            let letters = &table.sequences[sequence as usize];
+            match before {
+                None => (letters.clone(), tokens),
+                Some(newline) => {
+                    (std::iter::once(newline).chain(letters.iter().copied()).collect(), tokens)
+                }
+            }
+        });
+        let made = self.intern(rows.collect(), newlines);
+        self.parts.insert((part, ended), made);
+        made
+    }
+
+    fn intern(&mut self, rows: Vec<GroupRow>, newlines: &NewlineRules) -> GroupId {
+        if let Some(&known) = self.known.get(&rows) {
+            return known;
+        }
+        let (asking, plain): (Vec<_>, Vec<_>) =
+            rows.iter().cloned().partition(|(letters, _)| newlines.asks(letters));
+        let closes = asking.iter().map(|(letters, _)| newlines.closes(letters)).max();
+        let id = self.groups.len() as GroupId;
+        self.groups.push(Group { plain, asking, closes });
+        self.known.insert(rows, id);
+        id
+    }
+}

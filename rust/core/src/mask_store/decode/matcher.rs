@@ -1,0 +1,363 @@
+//! One text on its way through a grammar of terminals and rules.
+
+use super::super::letters::Column;
+use super::super::parser::StackLetter;
+use super::super::stack::Stack;
+use super::super::step::Stepped;
+use super::engine::{Engine, only_asks};
+use super::layout::Layout;
+use crate::error::{Error, Result};
+use crate::vocabulary::Vocabulary;
+use hashbrown::HashSet;
+use std::sync::Arc;
+
+/// One way in which the text so far may be meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// States of the parser; the terminal in progress has been read, unless it is ignored or the
+    /// newline of a post-lexer.
+    pub stack: Stack,
+    /// Of the lexer.
+    pub state: u32,
+    /// In which the terminal in progress began.
+    pub scanner: u32,
+    /// Of the post-lexer, before the newline terminal in progress.
+    pub layout: Layout,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    places: Arc<[Place]>,
+    /// The length of the text behind the step.
+    length: usize,
+    is_end: bool,
+}
+
+/// The steps of one text; see [`Text::accept`].
+#[derive(Clone, Debug)]
+pub struct Text {
+    first: Step,
+    steps: Vec<Step>,
+    bytes: Vec<u8>,
+    /// Tokens that end the text, ascending.
+    stops: Arc<[u32]>,
+    /// Tokens of the vocabulary that are never text.
+    silent: Arc<[u32]>,
+}
+
+impl Text {
+    /// The start of a text; `silent` are the tokens that are no text besides `stops`.
+    pub fn new(engine: &Engine, stops: Arc<[u32]>, silent: Arc<[u32]>) -> Self {
+        let start = engine.parser.table.start();
+        let place = Place {
+            stack: Stack::new(start),
+            state: engine.start(),
+            scanner: engine.scanner(start),
+            layout: Layout::start(),
+        };
+        let first = Step { places: Arc::from([place]), length: 0, is_end: false };
+        Self { first, steps: Vec::new(), bytes: Vec::new(), stops, silent }
+    }
+
+    fn last(&self) -> &Step {
+        self.steps.last().unwrap_or(&self.first)
+    }
+
+    fn now(&self) -> Result<Arc<[Place]>> {
+        let step = self.last();
+        if step.is_end {
+            return Err(Error::State(
+                "the text has ended: roll back or reset before going on".into(),
+            ));
+        }
+        Ok(step.places.clone())
+    }
+
+    /// The ways in which the text so far may be meant.
+    pub fn places(&self) -> &[Place] {
+        &self.last().places
+    }
+
+    /// Whether the text has ended by a stop token.
+    pub fn is_ended(&self) -> bool {
+        self.last().is_end
+    }
+
+    /// Everything read since the start.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Steps accepted.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether no step was accepted yet.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The stop tokens in force, ascending.
+    pub fn stops(&self) -> &[u32] {
+        &self.stops
+    }
+
+    /// Takes back the last steps.
+    ///
+    /// # Errors
+    /// [`Error::State`] where there are fewer; nothing has changed.
+    pub fn rollback(&mut self, count: usize) -> Result<()> {
+        let steps = self.steps.len();
+        let Some(left) = steps.checked_sub(count) else {
+            return Err(Error::State(format!(
+                "{count} steps cannot be taken back: {steps} were accepted"
+            )));
+        };
+        self.steps.truncate(left);
+        let length = self.last().length;
+        self.bytes.truncate(length);
+        Ok(())
+    }
+
+    /// Writes which tokens may come next into the row of a bitmask.
+    ///
+    /// # Errors
+    /// [`Error::State`] where the text has ended; [`Error::Limit`] at a bound of the parser's side.
+    pub fn fill(&self, engine: &mut Engine, row: &mut [i32]) -> Result<()> {
+        let places = self.now()?;
+        let mut may_end = false;
+        for (i, place) in places.iter().enumerate() {
+            let (allowed, _) = engine.allowed(place)?;
+            engine.unions.tokens.add_to_row(allowed, row, i == 0);
+            may_end |= engine.unions.tokens.has_end(allowed);
+        }
+        for &stop in &*self.stops {
+            let word = &mut row[stop as usize / 32];
+            let bit = 1 << (stop % 32);
+            *word = if may_end { *word | bit } else { *word & !bit };
+        }
+        Ok(())
+    }
+
+    /// How many states of the stack, the top included, decide the mask of each place.
+    ///
+    /// # Errors
+    /// As [`Text::fill`].
+    pub fn depths(&self, engine: &mut Engine) -> Result<Vec<usize>> {
+        let places = self.now()?;
+        places.iter().map(|place| Ok(engine.allowed(place)?.1 + 1)).collect()
+    }
+
+    /// Reads a token of a vocabulary; false where it cannot follow, and nothing has changed.
+    ///
+    /// # Errors
+    /// [`Error::State`] where the text has ended; [`Error::Limit`] at a bound of the parser's side.
+    pub fn accept(
+        &mut self,
+        engine: &mut Engine,
+        vocabulary: &Vocabulary,
+        token: u32,
+    ) -> Result<bool> {
+        let places = self.now()?;
+        if self.stops.binary_search(&token).is_ok() {
+            let may_end = self.may_end(engine)?;
+            if may_end {
+                self.steps.push(Step { places, length: self.bytes.len(), is_end: true });
+            }
+            return Ok(may_end);
+        }
+        if self.silent.binary_search(&token).is_ok() {
+            return Ok(false);
+        }
+        let data = vocabulary.bytes(token);
+        if data.is_empty() {
+            return Ok(false);
+        }
+        let places = advanced(engine, &places, data)?;
+        Ok(self.step(places, data))
+    }
+
+    /// Reads the bytes of some tokens as one step; as [`Text::accept`].
+    ///
+    /// # Errors
+    /// As [`Text::accept`].
+    pub fn accept_pieces(&mut self, engine: &mut Engine, pieces: &[&[u8]]) -> Result<bool> {
+        let mut places = self.now()?;
+        for piece in pieces {
+            places = advanced(engine, &places, piece)?.into();
+            if places.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(self.step(places, &pieces.concat()))
+    }
+
+    fn step(&mut self, places: impl Into<Arc<[Place]>>, data: &[u8]) -> bool {
+        let places = places.into();
+        let is_taken = !places.is_empty();
+        if is_taken {
+            self.bytes.extend_from_slice(data);
+            self.steps.push(Step { places, length: self.bytes.len(), is_end: false });
+        }
+        is_taken
+    }
+
+    /// Whether the text may end here.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] at a bound of the parser's side.
+    pub fn may_end(&self, engine: &mut Engine) -> Result<bool> {
+        if self.is_ended() {
+            return Ok(false);
+        }
+        for place in self.last().places.iter() {
+            let letters = engine.end_letters(place.state, place.scanner, &place.layout);
+            let Some(letters) = letters else { continue };
+            if engine.parser.read(&place.stack, &letters)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Where a text leads from some places; none where it cannot follow.
+fn advanced(engine: &mut Engine, places: &[Place], data: &[u8]) -> Result<Vec<Place>> {
+    let mut found = Vec::new();
+    let mut seen: HashSet<Place> = HashSet::new();
+    for place in places {
+        let ways = engine.ways(place.state, data);
+        for way in ways.iter() {
+            for after in after(engine, place, way, data)? {
+                if seen.insert(after.clone()) {
+                    found.push(after);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Where a way leads: no place if the parser does not read its letters.
+fn after(engine: &mut Engine, place: &Place, way: &Stepped, data: &[u8]) -> Result<Vec<Place>> {
+    if !engine.is_in(place.scanner, way.scanners) {
+        return Ok(Vec::new());
+    }
+    let Some(state) = way.state else { return Ok(Vec::new()) };
+    let Engine { newlines, parser, .. } = engine;
+    let Some((letters, layout)) = newlines.read(&way.letters, &place.layout, parser) else {
+        return Ok(Vec::new());
+    };
+    let is_newline = engine.is_newline_state(state);
+    let kept = match letters.last() {
+        // The newline in progress is tried, but not kept.
+        Some(last) if is_newline && engine.newlines.is_newline(last.terminal) => letters.len() - 1,
+        _ => letters.len(),
+    };
+    let Some((stack, last_scanner)) = read(engine, &place.stack, &letters, kept)? else {
+        return Ok(Vec::new());
+    };
+    if is_newline {
+        let is_open = |column: Column| matches!(column, Column::Open(_));
+        let begun = way.letters.last().is_some_and(|last| is_open(last.column));
+        let columns = columns(engine, place, way, data, begun);
+        let scanner = engine.scanner(stack.top());
+        let placed = columns.into_iter().map(|column| Place {
+            stack: stack.clone(),
+            state,
+            scanner,
+            layout: Layout { column, ..layout.clone() },
+        });
+        return Ok(placed.collect());
+    }
+    let is_ignored = engine.terminal(state).is_some_and(|t| engine.newlines.is_ignored(t));
+    let scanner = if is_ignored {
+        engine.scanner(stack.top())
+    } else if way.letters.is_empty() {
+        place.scanner
+    } else {
+        last_scanner
+    };
+    Ok(vec![Place { stack, state, scanner, layout }])
+}
+
+/// Reads letters, of which those behind the first `kept` are tried but not kept.
+///
+/// Returns the stack, and the scanner before the last letter; `None` if the parser refuses one.
+fn read(
+    engine: &Engine,
+    stack: &Stack,
+    letters: &[StackLetter],
+    kept: usize,
+) -> Result<Option<(Stack, u32)>> {
+    let mut stack = stack.clone();
+    let mut scanner = engine.scanner(stack.top());
+    for (i, letter) in letters.iter().enumerate() {
+        if !only_asks(letter) {
+            scanner = engine.scanner(stack.top());
+        }
+        let Some(after) = engine.parser.read(&stack, std::slice::from_ref(letter))? else {
+            return Ok(None);
+        };
+        if i < kept {
+            stack = after;
+        }
+    }
+    Ok(Some((stack, scanner)))
+}
+
+/// The columns that a newline terminal in progress can have reached.
+fn columns(
+    engine: &mut Engine,
+    place: &Place,
+    way: &Stepped,
+    data: &[u8],
+    begun: bool,
+) -> Vec<Option<u32>> {
+    let tab = engine.tab();
+    if !begun {
+        return vec![column(place.layout.column, data, tab)];
+    }
+    let starts = begins(engine, place.state, way, data);
+    let mut columns: Vec<Option<u32>> =
+        starts.into_iter().map(|start| column(None, &data[start..], tab)).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// The column after some bytes of a newline terminal.
+fn column(before: Option<u32>, data: &[u8], tab: u32) -> Option<u32> {
+    let line = data.iter().rposition(|&byte| byte == b'\n');
+    let from = match line {
+        Some(_) => 0,
+        None => before?,
+    };
+    let blanks = data[line.map_or(0, |at| at + 1)..].iter().map(|byte| match byte {
+        b' ' => 1,
+        b'\t' => tab,
+        _ => 0,
+    });
+    Some(blanks.fold(from, u32::saturating_add))
+}
+
+/// Where in a token the newline terminal that is in progress at its end can have begun.
+fn begins(engine: &mut Engine, state: u32, way: &Stepped, data: &[u8]) -> Vec<usize> {
+    // States of the lexer byte by byte, with where the newline terminal in progress began.
+    let mut front: HashSet<(u32, Option<usize>)> = HashSet::new();
+    front.insert((state, None));
+    for i in 0..data.len() {
+        let mut after = HashSet::new();
+        for (current, start) in front {
+            for step in engine.ways(current, &data[i..=i]).iter() {
+                let Some(state) = step.state else { continue };
+                let began = if step.letters.is_empty() { start } else { Some(i) };
+                after.insert((state, began.filter(|_| engine.is_newline_state(state))));
+            }
+        }
+        front = after;
+    }
+    let ends = front.into_iter().filter(|&(state, _)| way.state == Some(state));
+    ends.filter_map(|(_, start)| start).collect()
+}

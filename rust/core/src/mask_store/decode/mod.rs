@@ -1,0 +1,16 @@
+//! Decoding with a mask store: masks and accepted tokens of texts.
+
+mod engine;
+mod groups;
+mod layout;
+mod matcher;
+mod token_sets;
+mod unions;
+
+#[cfg(test)]
+mod tests;
+
+pub use engine::{Engine, EngineParts, Memory, RawRow, TokenSource};
+pub use groups::RowTable;
+pub use layout::{Indentation, Layout};
+pub use matcher::{Place, Text};

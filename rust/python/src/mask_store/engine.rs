@@ -1,0 +1,155 @@
+//! `tokfold._core.StoreEngine`: what decoding with a mask store needs, shared by texts.
+
+use super::{LexerStore, StackParser, raise_store};
+use crate::boundary::{Reporter, misuse};
+use crate::vocabulary::Vocabulary;
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokfold_core::error::Error;
+use tokfold_core::mask_store::decode::{
+    Engine, EngineParts, Indentation, Layout, Memory, RawRow, RowTable, TokenSource,
+};
+use tokfold_core::vocabulary;
+
+/// The token sets of rows in one array of numpy, which may lie in a mapped file.
+struct Mapped {
+    tokens: Py<PyArray1<u32>>,
+    offsets: Vec<usize>,
+}
+
+impl TokenSource for Mapped {
+    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32])) {
+        let set = set as usize;
+        Python::attach(|py| {
+            let tokens = self.tokens.bind(py).readonly();
+            // The array was checked to be contiguous, and the offsets to lie in it.
+            let tokens = tokens.as_slice().unwrap_or(&[]);
+            look(tokens.get(self.offsets[set]..self.offsets[set + 1]).unwrap_or(&[]));
+        });
+    }
+
+    fn count(&self) -> u32 {
+        self.offsets.len() as u32 - 1
+    }
+}
+
+/// Newline, indent, dedent, tab, opening and closing parentheses, whether they are balanced.
+type Layouts = (u32, Option<u32>, Option<u32>, u32, Vec<u32>, Vec<u32>, bool);
+
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct StoreEngine {
+    inner: Mutex<Engine>,
+    pub(super) vocabulary: Arc<vocabulary::Vocabulary>,
+}
+
+impl StoreEngine {
+    fn lock(&self) -> MutexGuard<'_, Engine> {
+        // A panic in between would leave it as it was: steps only add what is known.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock is never waited for while the interpreter is held, nor held while errors are made.
+    pub(super) fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Engine) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| work(&mut self.lock())).map_err(|error| raise_store(py, &error))
+    }
+}
+
+#[pymethods]
+impl StoreEngine {
+    #[new]
+    #[pyo3(signature = (lexer, vocabulary, parser, ignored, indentation, scanner_of_state, max_starts, max_bytes, progress=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        lexer: &LexerStore,
+        vocabulary: &Vocabulary,
+        parser: &StackParser,
+        ignored: Vec<bool>,
+        indentation: Option<Layouts>,
+        scanner_of_state: Vec<u32>,
+        max_starts: usize,
+        max_bytes: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let indentation =
+            indentation.map(|(newline, indent, dedent, tab, opens, closes, is_balanced)| {
+                Indentation { newline, indent, dedent, tab, opens, closes, is_balanced }
+            });
+        let parser = parser.copied(py);
+        let store = lexer.shared();
+        let mut reporter = Reporter::new(progress);
+        let size = vocabulary.inner.len();
+        let made = py.detach(|| {
+            let (rows, tokens) = {
+                let store = store.lock().unwrap_or_else(PoisonError::into_inner);
+                RowTable::of(&store)
+            };
+            let mut engine = Engine::new(EngineParts {
+                lexer: store,
+                rows,
+                tokens: Box::new(tokens),
+                size,
+                parser,
+                ignored,
+                indentation,
+                scanner_of_state,
+                memory: Memory { max_starts, max_bytes },
+            })?;
+            engine.prepare(&mut |done, all| reporter.report(done, all))?;
+            Ok(engine)
+        });
+        let engine = match made {
+            Err(error) if !matches!(error, Error::Cancelled) => {
+                return Err(raise_store(py, &error));
+            }
+            made => reporter.finish(py, made)?,
+        };
+        Ok(Self { inner: Mutex::new(engine), vocabulary: vocabulary.inner.clone() })
+    }
+
+    /// What is there, by name.
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (counts, forgotten) =
+            self.with(py, |engine| Ok((engine.counts(), engine.forgotten)))?;
+        let out = PyDict::new(py);
+        for (name, count) in counts {
+            out.set_item(name, count)?;
+        }
+        out.set_item("forgotten", forgotten)?;
+        Ok(out)
+    }
+
+    /// The rows of a lexer state before any predicate, with the letters that the parser reads
+    /// (terminal, all bits for none, and the tops) and the number of their token set.
+    fn raw_rows(
+        &self,
+        py: Python<'_>,
+        state: u32,
+        scanner: u32,
+        layout: (u32, Vec<u32>, Option<u32>),
+    ) -> PyResult<Vec<RawRow>> {
+        let (parens, columns, column) = layout;
+        let layout = Layout { parens, columns: columns.into(), column };
+        if layout.columns.is_empty() {
+            return Err(misuse("a layout has at least one column"));
+        }
+        self.with(py, |engine| {
+            if state > engine.start() || scanner as usize >= engine.scanners() {
+                return Err(Error::State("there is no such lexer state or scanner".into()));
+            }
+            Ok(engine.raw_rows(state, scanner, &layout))
+        })
+    }
+
+    /// The tokens of a set.
+    fn token_set<'py>(&self, py: Python<'py>, set: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let tokens = self.with(py, |engine| engine.token_set(set))?;
+        Ok(PyArray1::from_vec(py, tokens))
+    }
+}
