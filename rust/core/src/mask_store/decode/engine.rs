@@ -8,7 +8,8 @@ use super::super::walk::Store;
 use super::groups::{GroupId, GroupRow, Groups, RowTable};
 use super::layout::{Indentation, Layout, NewlineRules};
 use super::matcher::Place;
-use super::token_sets::{TokenSet, set_bit};
+use super::row_tokens::{RowTokens, TokenSource};
+use super::token_sets::TokenSet;
 use super::unions::{UnionId, Unions};
 use crate::error::{Error, Result};
 use hashbrown::HashMap;
@@ -24,24 +25,6 @@ pub struct Memory {
     pub max_bytes: usize,
 }
 
-/// The tokens of rows, wherever they lie.
-pub trait TokenSource: Send + Sync {
-    /// Shows the tokens of a set to `look`.
-    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32]));
-    /// The number of sets.
-    fn count(&self) -> u32;
-}
-
-impl TokenSource for Vec<Box<[u32]>> {
-    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32])) {
-        look(&self[set as usize]);
-    }
-
-    fn count(&self) -> u32 {
-        self.len() as u32
-    }
-}
-
 /// Readings, each with the sets of its tokens.
 type Readings = Arc<[(ReadingId, Box<[u32]>)]>;
 
@@ -54,6 +37,9 @@ type Ways = HashMap<Box<[u8]>, Arc<[Stepped]>, FxBuildHasher>;
 
 /// Where a walk down the stack begins: lexer state, scanner, layout, top.
 type Start = (u32, u32, Layout, u32);
+
+/// Unions at which walks begin.
+type Begun = Arc<[UnionId]>;
 
 /// The parts of an [`Engine`].
 pub struct EngineParts {
@@ -81,7 +67,7 @@ pub struct EngineParts {
 pub struct Engine {
     lexer: Arc<Mutex<Store>>,
     rows: RowTable,
-    tokens: Box<dyn TokenSource>,
+    tokens: RowTokens,
     pub(super) parser: Parser,
     pub(super) newlines: NewlineRules,
     pub(super) scanner_of_state: Vec<u32>,
@@ -93,7 +79,7 @@ pub struct Engine {
     closing: HashMap<(u32, u32), Option<u32>, FxBuildHasher>,
     readings: HashMap<(GroupId, Option<Layout>), Readings, FxBuildHasher>,
     pieces: HashMap<(GroupId, Option<Layout>, u32), UnionId, FxBuildHasher>,
-    starts: HashMap<Start, UnionId, FxBuildHasher>,
+    starts: HashMap<Start, Begun, FxBuildHasher>,
     ways: HashMap<u32, Ways, FxBuildHasher>,
     ways_kept: usize,
     complete: HashMap<u32, SetId, FxBuildHasher>,
@@ -121,7 +107,7 @@ impl Engine {
         let mut made = Self {
             lexer,
             rows,
-            tokens,
+            tokens: RowTokens::new(tokens),
             parser,
             newlines,
             scanner_of_state: parts.scanner_of_state,
@@ -175,16 +161,24 @@ impl Engine {
             if sequence.is_multiple_of(64) && !go_on(sequence, used.len()) {
                 return Err(Error::Cancelled);
             }
-            let letters = self.rows.sequences[sequence].clone();
-            if self.newlines.asks(&letters) {
+            let letters = &self.rows.sequences[sequence];
+            if self.newlines.asks(letters) {
                 continue;
             }
-            if let Some((letters, _)) = self.newlines.read(&letters, &layout, &mut self.parser) {
+            if let Some((letters, _)) = self.newlines.read(letters, &layout, &mut self.parser) {
                 let reading = self.parser.reading(&letters)?;
                 for &top in &tops {
                     self.parser.state(reading, top)?;
                 }
             }
+        }
+        for part in 0..self.rows.parts.len() as u32 {
+            if !go_on(used.len(), used.len()) {
+                return Err(Error::Cancelled);
+            }
+            let Self { groups, rows, newlines, .. } = self;
+            let group = groups.part(part, false, rows, newlines);
+            self.readings(group, None)?;
         }
         Ok(())
     }
@@ -274,16 +268,23 @@ impl Engine {
     /// The tokens that are allowed at a place, and how many states of the stack below its top
     /// were read for it.
     pub(super) fn allowed(&mut self, place: &Place) -> Result<(TokenSet, usize)> {
-        let union = self.union(place.state, place.scanner, &place.layout, place.stack.top())?;
-        let below = place.stack.states().skip(1);
-        Ok(self.unions.decided(union, below, &self.parser.automaton))
+        let begun = self.begun(place.state, place.scanner, &place.layout, place.stack.top())?;
+        let mut depth = 0;
+        let mut sets = Vec::with_capacity(begun.len());
+        for &union in begun.iter() {
+            let below = place.stack.states().skip(1);
+            let (set, read) = self.unions.decided(union, below, &self.parser.automaton);
+            sets.push(set);
+            depth = depth.max(read);
+        }
+        Ok((self.unions.all_of(sets), depth))
     }
 
-    /// Where the walk down the stack begins.
-    fn union(&mut self, state: u32, scanner: u32, layout: &Layout, top: u32) -> Result<UnionId> {
+    /// Where the walks down the stack begin: one for each group of rows, and one for the end.
+    fn begun(&mut self, state: u32, scanner: u32, layout: &Layout, top: u32) -> Result<Begun> {
         let start: Start = (state, scanner, layout.clone(), top);
-        if let Some(&known) = self.starts.get(&start) {
-            return Ok(known);
+        if let Some(known) = self.starts.get(&start) {
+            return Ok(known.clone());
         }
         if self.starts.len() >= self.memory.max_starts || self.bytes() > self.memory.max_bytes {
             self.forget();
@@ -291,18 +292,18 @@ impl Engine {
         let relevant = self.relevant(state, scanner, layout);
         let fewer: Start = (state, scanner, relevant.clone(), top);
         let made = match self.starts.get(&fewer) {
-            Some(&known) => known,
+            Some(known) => known.clone(),
             None => {
                 let made = self.begin(state, scanner, &relevant, top)?;
-                self.starts.insert(fewer, made);
+                self.starts.insert(fewer, made.clone());
                 made
             }
         };
-        self.starts.insert(start, made);
+        self.starts.insert(start, made.clone());
         Ok(made)
     }
 
-    fn begin(&mut self, state: u32, scanner: u32, layout: &Layout, top: u32) -> Result<UnionId> {
+    fn begin(&mut self, state: u32, scanner: u32, layout: &Layout, top: u32) -> Result<Begun> {
         let mut pieces = Vec::new();
         for &group in self.groups_of(state, scanner).iter() {
             let Group { has_plain, has_asking } = self.kinds(group);
@@ -319,7 +320,9 @@ impl Engine {
             let end = self.unions.tokens.end();
             pieces.push(self.unions.single(decides, end));
         }
-        Ok(self.unions.joined(&pieces))
+        pieces.sort_unstable();
+        pieces.dedup();
+        Ok(pieces.into())
     }
 
     fn kinds(&self, group: GroupId) -> Group {
@@ -369,9 +372,7 @@ impl Engine {
             let state = self.parser.state(*reading, top)?;
             if let Some(bits) = gathering.of(state) {
                 for &set in sets {
-                    self.tokens.with(set, &mut |tokens| {
-                        tokens.iter().for_each(|&token| set_bit(bits, token as usize));
-                    });
+                    self.tokens.add(set, bits);
                 }
             }
         }
@@ -463,12 +464,8 @@ impl Engine {
     /// # Errors
     /// [`Error::State`]: there is no such set.
     pub fn token_set(&self, set: u32) -> Result<Vec<u32>> {
-        if set >= self.tokens.count() {
-            return Err(Error::State(format!("there is no token set {set}")));
-        }
-        let mut out = Vec::new();
-        self.tokens.with(set, &mut |tokens| out.extend_from_slice(tokens));
-        Ok(out)
+        let found = self.tokens.get(set);
+        found.ok_or_else(|| Error::State(format!("there is no token set {set}")))
     }
 }
 

@@ -5,6 +5,7 @@ use super::super::rows::Row;
 use super::super::sets::{EMPTY, SetId};
 use super::super::walk::Store;
 use super::layout::NewlineRules;
+use super::row_tokens::TokenLists;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub struct RowTable {
 
 impl RowTable {
     /// The rows of a store, and the tokens of each of their sets, sorted.
-    pub fn of(store: &Store) -> (Self, Vec<Box<[u32]>>) {
+    pub fn of(store: &Store) -> (Self, TokenLists) {
         let (shared, own) = store.rows();
         let sequences = (0..store.sequences.len() as u32)
             .map(|sequence| {
@@ -47,7 +48,10 @@ impl RowTable {
                 letters.map(|letter| store.sequences.letters()[letter as usize]).collect()
             })
             .collect();
-        (Self::new(sequences, &shared, &own.rows, &store.at_once()), own.token_sets)
+        (
+            Self::new(sequences, &shared, &own.rows, &store.at_once()),
+            TokenLists::new(&own.token_sets),
+        )
     }
 
     /// A table of rows: those of the parts, those of the configurations, and for each
@@ -132,7 +136,7 @@ impl Groups {
 
     /// A part; with `ended`, behind a newline terminal that ends between two tokens, which is
     /// where the last token did.
-    fn part(
+    pub(super) fn part(
         &mut self,
         part: u32,
         ended: bool,

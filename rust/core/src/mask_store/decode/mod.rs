@@ -4,13 +4,15 @@ mod engine;
 mod groups;
 mod layout;
 mod matcher;
+mod row_tokens;
 mod token_sets;
 mod unions;
 
 #[cfg(test)]
 mod tests;
 
-pub use engine::{Engine, EngineParts, Memory, RawRow, TokenSource};
+pub use engine::{Engine, EngineParts, Memory, RawRow};
 pub use groups::RowTable;
 pub use layout::{Indentation, Layout};
 pub use matcher::{Place, Text};
+pub use row_tokens::{TokenLists, TokenSource};

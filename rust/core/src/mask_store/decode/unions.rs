@@ -1,4 +1,4 @@
-//! Rows that a part of the stack has not decided yet, all of a lexer state at once.
+//! Rows that a part of the stack has not decided yet, all of a group at once.
 //!
 //! A union is what remains of the rows after reading a part of the stack: the tokens that are
 //! allowed already, and for each state of the minimal automaton the tokens that it decides. Unions
@@ -30,6 +30,7 @@ pub(super) struct Unions {
     unions: Vec<Union>,
     known: HashMap<(TokenSet, Pending), UnionId, FxBuildHasher>,
     following: HashMap<(UnionId, u32), UnionId, FxBuildHasher>,
+    joined: HashMap<Box<[TokenSet]>, TokenSet, FxBuildHasher>,
 }
 
 /// A union in the making.
@@ -60,6 +61,7 @@ impl Unions {
             unions: Vec::new(),
             known: HashMap::default(),
             following: HashMap::default(),
+            joined: HashMap::default(),
         }
     }
 
@@ -99,24 +101,6 @@ impl Unions {
             REJECT => self.intern(NO_TOKENS, Arc::from([])),
             state => self.intern(NO_TOKENS, Arc::from([(state, tokens)])),
         }
-    }
-
-    /// One union of several.
-    pub(super) fn joined(&mut self, parts: &[UnionId]) -> UnionId {
-        if let [only] = parts {
-            return *only;
-        }
-        let mut gathering = self.gather();
-        for &part in parts {
-            let union = &self.unions[part as usize];
-            add(&mut gathering.allowed, self.tokens.get(union.allowed));
-            for &(state, set) in union.pending.iter() {
-                if let Some(bits) = gathering.of(state) {
-                    add(bits, self.tokens.get(set));
-                }
-            }
-        }
-        self.finish(gathering)
     }
 
     /// Walks down a stack, the state below the top first, until nothing is left to decide.
@@ -180,9 +164,31 @@ impl Unions {
         self.finish(gathering)
     }
 
+    /// The tokens that are in any of some sets.
+    pub(super) fn all_of(&mut self, mut sets: Vec<TokenSet>) -> TokenSet {
+        sets.sort_unstable();
+        sets.dedup();
+        match sets[..] {
+            [] => return NO_TOKENS,
+            [only] | [NO_TOKENS, only] => return only,
+            _ => {}
+        }
+        if let Some(&known) = self.joined.get(&sets[..]) {
+            return known;
+        }
+        let mut bits = self.tokens.buffer();
+        sets.iter().for_each(|&set| add(&mut bits, self.tokens.get(set)));
+        let made = self.tokens.intern(&bits);
+        self.joined.insert(sets.into(), made);
+        made
+    }
+
     /// Bytes held, about.
     pub(super) fn bytes(&self) -> usize {
-        self.tokens.bytes() + self.unions.len() * 200 + self.following.len() * 24
+        self.tokens.bytes()
+            + self.unions.len() * 200
+            + self.following.len() * 24
+            + self.joined.len() * 64
     }
 
     pub(super) fn len(&self) -> usize {

@@ -143,8 +143,10 @@ impl Parser {
     /// Makes every state that a reading begins with one that refuses; returns how many did not.
     #[cfg(test)]
     pub(super) fn refuse_all(&mut self) -> usize {
-        let starts = self.readings.starts_mut().flat_map(|starts| starts.values_mut());
-        starts.map(|state| usize::from(std::mem::replace(state, REJECT) != REJECT)).sum()
+        self.readings
+            .starts_mut()
+            .map(|state| usize::from(std::mem::replace(state, REJECT) != REJECT))
+            .sum()
     }
 
     fn ground(&mut self) -> (Ground<'_>, &mut Readings) {

@@ -11,7 +11,7 @@ use super::canonical::{ACCEPT, Automaton, REJECT, StackState};
 use super::paths::Paths;
 use super::solve::{Computations, Found, Next, Nexts, solve};
 use super::table::{Outcome, Table};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -41,6 +41,11 @@ pub struct StackLetter {
 
 const REFUSED: Next = -1;
 
+const UNKNOWN: StackState = StackState::MAX;
+
+/// Bound on readings times states of the parser.
+const MAX_CELLS: usize = 1 << 28;
+
 /// What waits while one terminal is read; grows as stacks are asked for.
 ///
 /// A result is [`REFUSED`], a waiting computation (0 or more), or below that a leaf: the terminal
@@ -66,7 +71,8 @@ struct Reading {
     /// By top, ascending.
     leaves: Box<[(u32, StackState)]>,
     found: Found,
-    starts: HashMap<u32, StackState, FxBuildHasher>,
+    /// For each state of the parser on top; [`UNKNOWN`] until it is asked for.
+    starts: Box<[StackState]>,
 }
 
 /// Readings as they are asked for.
@@ -107,6 +113,16 @@ impl Readings {
             leaves.push((top, self.state(ground, rest, top)?));
         }
         let states: Box<[StackState]> = leaves.iter().map(|&(_, state)| state).collect();
+        let size = ground.table.size();
+        if (self.readings.len() + 1).saturating_mul(size) > MAX_CELLS {
+            return Err(Error::Limit {
+                limit: "stack_readings",
+                value: MAX_CELLS as u64,
+                message: "rows of terminals times states of the parser are more: the grammar is \
+                          too large for a mask store"
+                    .into(),
+            });
+        }
         let next = self.readings.len() as ReadingId + 1;
         let id = *self.numbers.entry((letter, states)).or_insert(next);
         if id == next {
@@ -114,7 +130,7 @@ impl Readings {
                 letter,
                 leaves: leaves.into(),
                 found: HashMap::default(),
-                starts: HashMap::default(),
+                starts: vec![UNKNOWN; size].into(),
             });
         }
         self.prepended.insert((letter, rest), id);
@@ -137,7 +153,8 @@ impl Readings {
             return Ok(ACCEPT);
         }
         let known = &self.readings[reading as usize - 1];
-        if let Some(&state) = known.starts.get(&top) {
+        let state = known.starts[top as usize];
+        if state != UNKNOWN {
             return Ok(state);
         }
         let letter = known.letter;
@@ -148,7 +165,7 @@ impl Readings {
         } else {
             self.begun(ground, reading, letter.terminal, top)?
         };
-        self.readings[reading as usize - 1].starts.insert(top, state);
+        self.readings[reading as usize - 1].starts[top as usize] = state;
         Ok(state)
     }
 
@@ -182,10 +199,9 @@ impl Readings {
     }
 
     #[cfg(test)]
-    pub(super) fn starts_mut(
-        &mut self,
-    ) -> impl Iterator<Item = &mut HashMap<u32, StackState, FxBuildHasher>> {
-        self.readings.iter_mut().map(|reading| &mut reading.starts)
+    pub(super) fn starts_mut(&mut self) -> impl Iterator<Item = &mut StackState> {
+        let all = self.readings.iter_mut().flat_map(|reading| reading.starts.iter_mut());
+        all.filter(|state| **state != UNKNOWN)
     }
 }
 
