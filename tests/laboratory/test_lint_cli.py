@@ -82,6 +82,8 @@ def test_what_cannot_be_read_is_two(tmp_path: Path):
     path = tmp_path / "latin.gbnf"
     path.write_bytes('root ::= "é"'.encode("latin-1"))
     assert "byte 0xe9 is not UTF-8" in run(path, code=2)
+    path.write_bytes(b"\xef\xbb\xbfroot ::=\n" + '"é"'.encode("latin-1"))
+    assert "line 2: byte 0xe9 is not UTF-8" in run(path, code=2)
     run(path, "--engine", "outlines", code=2)
 
 

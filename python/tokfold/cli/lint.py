@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import enum
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from tokfold.cli.inputs import (
     STDIN,
     GrammarKind,
     chosen_kind,
+    decoded,
     describe_vocabulary,
     located,
     read_grammar,
@@ -27,7 +27,6 @@ from tokfold.cli.inputs import (
 )
 from tokfold.cli.options import AsJson, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
 from tokfold.cli.render import number
-from tokfold.errors import TokfoldError
 from tokfold.laboratory.lint import Engine, Finding, Report, Severity
 from tokfold.laboratory.lint import lint as lint_grammar
 
@@ -143,15 +142,7 @@ def _read(source: str, kind: GrammarKind | None, root: str | None) -> tuple[obje
     if other or (kind is None and source.lower().endswith((".json", ".lark"))):
         # Places are those of the text that it was converted to.
         return read_grammar(source, kind, root)[0], f"{name}, as grammar text"
-    data = read_text(source).removeprefix(codecs.BOM_UTF8)
-    try:
-        return data.decode(), name
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise TokfoldError(
-            f"{name}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
-            "a grammar is a text file"
-        ) from error
+    return decoded(read_text(source), name), name
 
 
 def _linted(

@@ -24,9 +24,9 @@ from tokfold.laboratory.instruments.base import (
     InstrumentError,
     Walk,
     bits_of,
-    byte_vocabulary,
 )
 from tokfold.laboratory.instruments.profile import EngineFactory, make_engine, text_tokens
+from tokfold.laboratory.vocabularies import byte_vocabulary
 from tokfold.matcher import Matcher
 from tokfold.vocabulary import Vocabulary
 
