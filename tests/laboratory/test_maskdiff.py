@@ -337,6 +337,18 @@ def test_the_command_profiles(files):
             InstrumentError,
             "name two",
         ),
+        (
+            ["profile", "g.gbnf", "--text", "t.txt", "--batch", 8],
+            tokfold.TokfoldError,
+            "--batch and --threads are for --model-ms",
+        ),
+        (
+            ["profile", "g.gbnf", "--text", "t.txt", "--threads", 2],
+            tokfold.TokfoldError,
+            "--batch and --threads are for --model-ms",
+        ),
+        (["profile", "-", "--text", "-"], tokfold.TokfoldError, "cannot both come from"),
+        (["maskdiff", "-", "--text", "-"], tokfold.TokfoldError, "cannot both come from"),
         (["maskdiff", "g.gbnf", "--text", "ab.txt"], TextRefusedError, "column 2"),
     ],
 )
