@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tokfold import Vocabulary
+from tokfold import Grammar
 from tokfold.cli.console import print_json, stdout, steps
 from tokfold.cli.inputs import (
     STDIN,
@@ -31,12 +30,6 @@ from tokfold.laboratory.lint import Engine, Finding, Report, Severity
 from tokfold.laboratory.lint import lint as lint_grammar
 
 __all__ = ["lint"]
-
-
-_OF_CONVERTERS = ("unreachable-rule", "unsupported")
-"""What grammar text that was converted is not asked for: its rules were written by the converter,
-which leaves some over, and llguidance has converters of its own."""
-_CONVERTED = f"converted to grammar text: {' and '.join(_OF_CONVERTERS)} are not looked for"
 
 
 class EngineChoice(enum.Enum):
@@ -111,9 +104,14 @@ def lint(
             text, name = _read(grammar, chosen_kind(schema, regex, lark, tag), root)
             vocabulary = None if tokenizer is None else read_tokenizer(tokenizer)
         with step("Looking"), located(grammar):
-            report = _linted(text, vocabulary, root, wanted, ignore, quick)
-    if not isinstance(text, str):
-        report = replace(report, notes=(*report.notes, _CONVERTED))
+            report = lint_grammar(
+                text,
+                vocabulary,
+                root=root or "root",
+                engines=wanted,
+                ignore=ignore,
+                quick=quick,
+            )
     if as_json:
         document = {
             "grammar": {"file": grammar, "engines": sorted(e.value for e in wanted)},
@@ -135,7 +133,7 @@ def _engines(choices: Sequence[EngineChoice]) -> list[Engine]:
     return [Engine(choice.value) for choice in choices]
 
 
-def _read(source: str, kind: GrammarKind | None, root: str | None) -> tuple[object, str]:
+def _read(source: str, kind: GrammarKind | None, root: str | None) -> tuple[Grammar | str, str]:
     """Grammar text, for errors in it to be findings; of other kinds the grammar."""
     name = "standard input" if source == STDIN else source
     other = kind not in (None, GrammarKind.EBNF)
@@ -143,24 +141,6 @@ def _read(source: str, kind: GrammarKind | None, root: str | None) -> tuple[obje
         # Places are those of the text that it was converted to.
         return read_grammar(source, kind, root)[0], f"{name}, as grammar text"
     return decoded(read_text(source), name), name
-
-
-def _linted(
-    grammar: object,
-    vocabulary: Vocabulary | None,
-    root: str | None,
-    engines: list[Engine],
-    ignore: list[str],
-    quick: bool,
-) -> Report:
-    from tokfold import Grammar
-
-    assert isinstance(grammar, str | Grammar)
-    if isinstance(grammar, Grammar):
-        ignore = [*ignore, *_OF_CONVERTERS]
-    return lint_grammar(
-        grammar, vocabulary, root=root or "root", engines=engines, ignore=ignore, quick=quick
-    )
 
 
 _STYLES = {
