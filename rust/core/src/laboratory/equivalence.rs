@@ -13,6 +13,7 @@
 //! does not differ by that, it is looked at byte by byte instead.
 
 use super::goals::{GoalId, Goals, ROOT, Way};
+use super::whose;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::RuleId;
@@ -63,8 +64,9 @@ pub struct Comparison {
 /// Compares the languages of two grammars, looking at no more than `max_pairs` pairs.
 ///
 /// # Errors
-/// Those of [`Network::make`], of the first grammar that has one; [`Error::Cancelled`] where
-/// `go_on`, called now and then with the number of pairs met, says so.
+/// Those of [`Network::make`], of the first grammar that has one, or else of both together; the
+/// message says which. [`Error::Cancelled`] where `go_on`, called now and then with the number of
+/// pairs met, says so.
 pub fn compare(
     left: &Grammar,
     right: &Grammar,
@@ -77,7 +79,8 @@ pub fn compare(
     let network = {
         let mut go_on = || go_on(0);
         let work = Work::new(limits, &mut go_on);
-        Network::make(&joined(left, right), &options, &work)?
+        let made = Network::make(&joined(left, right), &options, &work);
+        made.map_err(|error| whose::told(error, [left, right], &options, &mut go_on))?
     };
     let mut stepper = Stepper::new(&network);
     stepper.sets.max_depth = limits.max_stack_depth;
@@ -126,7 +129,8 @@ fn joined(left: &Grammar, right: &Grammar) -> Grammar {
         lookahead: None,
         position,
     };
-    let rules = vec![rule("either", root), rule("left", empty), rule("right", empty)];
+    let [first, second] = whose::NAMES;
+    let rules = vec![rule("either", root), rule(first, empty), rule(second, empty)];
     let stubs = builder.finish(rules, RuleId::new(0));
     stubs.composed(&[(RuleId::new(1), left), (RuleId::new(2), right)])
 }
@@ -279,6 +283,52 @@ mod tests {
         for (left, right) in pairs {
             assert_eq!(verdict(left, right, 10_000), Verdict::Proved, "{left}\n{right}");
         }
+    }
+
+    /// The error, empty if there is none.
+    fn refused(left: &str, right: &str, limits: &Limits) -> String {
+        let read = |text: &str| parse(text, "root", &Limits::default()).expect("grammar text");
+        let found = compare(&read(left), &read(right), 100, limits, &mut |_| true);
+        found.err().map_or_else(String::new, |error| error.to_string())
+    }
+
+    #[test]
+    fn errors_speak_of_the_rules_of_one_grammar() {
+        let empty = "root ::= root";
+        let ahead = "root ::= x \"b\"\nx ::= \"a\" (= \"b\")";
+        let said = refused(empty, ahead, &Limits::default());
+        assert!(
+            said.starts_with("line 2, column 1: lookahead: in the second grammar: rule \"x\": ")
+        );
+        assert_eq!(refused(ahead, empty, &Limits::default()), said.replace("second", "first"));
+
+        let long = format!("root ::= \"{}\"", "ab".repeat(50));
+        let few = Limits { max_network_states: 60, ..Limits::default() };
+        let said = refused("root ::= \"a\"", &long, &few);
+        assert!(said.contains("reached: in the second grammar: rule \"root\" needs"), "{said}");
+    }
+
+    #[test]
+    fn errors_of_both_together_name_the_rule_as_it_was_written() {
+        // The letters that the one grammar tells apart make more edges of the other's rule.
+        let wide = format!("root ::= list \"!\"\nlist ::= {}", "[^,] ".repeat(20));
+        let letters: Vec<String> = ('a'..='z').map(|c| format!("\"{c}{c}\"")).collect();
+        let letters = format!("root ::= {}", letters.join(" | "));
+        let at = |bound: usize| {
+            let limits = Limits { max_network_edges: bound, ..Limits::default() };
+            [(&wide, &letters), (&letters, &wide)].map(|(a, b)| refused(a, b, &limits))
+        };
+        let mut together = 0;
+        for bound in (500..4_000).step_by(100) {
+            let [said, turned] = at(bound);
+            assert!(!(said.clone() + &turned).contains("__"), "{said}\n{turned}");
+            if said.contains("both grammars together: rule \"list\" of the first grammar needs") {
+                let expected = "both grammars together: rule \"list\" of the second grammar needs";
+                assert!(turned.contains(expected), "{turned}");
+                together += 1;
+            }
+        }
+        assert!(together > 0);
     }
 
     #[test]
