@@ -285,52 +285,6 @@ mod tests {
         }
     }
 
-    /// The error, empty if there is none.
-    fn refused(left: &str, right: &str, limits: &Limits) -> String {
-        let read = |text: &str| parse(text, "root", &Limits::default()).expect("grammar text");
-        let found = compare(&read(left), &read(right), 100, limits, &mut |_| true);
-        found.err().map_or_else(String::new, |error| error.to_string())
-    }
-
-    #[test]
-    fn errors_speak_of_the_rules_of_one_grammar() {
-        let empty = "root ::= root";
-        let ahead = "root ::= x \"b\"\nx ::= \"a\" (= \"b\")";
-        let said = refused(empty, ahead, &Limits::default());
-        assert!(
-            said.starts_with("line 2, column 1: lookahead: in the second grammar: rule \"x\": ")
-        );
-        assert_eq!(refused(ahead, empty, &Limits::default()), said.replace("second", "first"));
-
-        let long = format!("root ::= \"{}\"", "ab".repeat(50));
-        let few = Limits { max_network_states: 60, ..Limits::default() };
-        let said = refused("root ::= \"a\"", &long, &few);
-        assert!(said.contains("reached: in the second grammar: rule \"root\" needs"), "{said}");
-    }
-
-    #[test]
-    fn errors_of_both_together_name_the_rule_as_it_was_written() {
-        // The letters that the one grammar tells apart make more edges of the other's rule.
-        let wide = format!("root ::= list \"!\"\nlist ::= {}", "[^,] ".repeat(20));
-        let letters: Vec<String> = ('a'..='z').map(|c| format!("\"{c}{c}\"")).collect();
-        let letters = format!("root ::= {}", letters.join(" | "));
-        let at = |bound: usize| {
-            let limits = Limits { max_network_edges: bound, ..Limits::default() };
-            [(&wide, &letters), (&letters, &wide)].map(|(a, b)| refused(a, b, &limits))
-        };
-        let mut together = 0;
-        for bound in (500..4_000).step_by(100) {
-            let [said, turned] = at(bound);
-            assert!(!(said.clone() + &turned).contains("__"), "{said}\n{turned}");
-            if said.contains("both grammars together: rule \"list\" of the first grammar needs") {
-                let expected = "both grammars together: rule \"list\" of the second grammar needs";
-                assert!(turned.contains(expected), "{turned}");
-                together += 1;
-            }
-        }
-        assert!(together > 0);
-    }
-
     #[test]
     fn a_shortest_difference_is_found() {
         let pairs = [
