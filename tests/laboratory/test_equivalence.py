@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from random import Random
@@ -298,7 +299,9 @@ def test_lookahead_is_refused_by_name():
     plain = Grammar.from_ebnf('root ::= a "b"\na ::= "a"')
     ahead = Grammar.from_ebnf('root ::= a "b"\na ::= "a" (= "b")')
     for pair in ((plain, ahead), (ahead, plain)):
-        with pytest.raises(tokfold.UnsupportedGrammarError, match="lookahead"):
+        side = "first" if pair[0] is ahead else "second"
+        says = f'line 2, column 1: lookahead: in the {side} grammar: rule "a": '
+        with pytest.raises(tokfold.UnsupportedGrammarError, match=re.escape(says)):
             compare(*pair)
     implied = Grammar.from_ebnf(str(ahead), lookahead="implied")
     assert compare(plain, implied).kind == "proved"
@@ -309,6 +312,25 @@ def test_tokens_taken_whole_are_refused_by_name():
     tokens = Grammar.from_ebnf("root ::= Token(5)")
     with pytest.raises(tokfold.UnsupportedGrammarError, match="Token"):
         compare(plain, tokens)
+
+
+def test_an_error_is_of_the_grammar_that_has_it():
+    """A grammar without any string can be compared: what is wrong is in the other one."""
+    empty, tokens = Grammar.from_ebnf("root ::= root"), Grammar.from_ebnf("root ::= Token(5)")
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="in the second grammar: "):
+        compare(empty, tokens)
+
+
+def test_limits_name_the_rule_as_it_was_written():
+    plain = Grammar.from_ebnf('root ::= "a"')
+    large = Grammar.from_ebnf(f'top ::= word\nword ::= "{"ab" * 50}"', "top")
+    limits = tokfold.Limits(max_network_states=60)
+    for pair, side in (((plain, large), "second"), ((large, plain), "first")):
+        with pytest.raises(tokfold.LimitExceededError) as caught:
+            compare(*pair, limits=limits)
+        assert f'in the {side} grammar: rule "word" needs more states' in str(caught.value)
+        assert "left" not in str(caught.value)
+        assert "right" not in str(caught.value)
 
 
 def test_no_pairs_are_no_search():

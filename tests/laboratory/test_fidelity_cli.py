@@ -121,3 +121,35 @@ def test_bad_input(files):
     assert "No such file" in run(grammar, "--model-text", files / "none", code=2).stderr
     (files / "empty").write_bytes(b"")
     assert "no text" in run(grammar, "--model-text", files / "empty", "--lines", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "idle", "needed"),
+    [
+        (("--transformers", "x", "--lines"), "--lines", "--model-text"),
+        (("--transformers", "x", "--smoothing", 0.5), "--smoothing", "--model-text"),
+        (("--model-text", "texts", "--prompt", "ab"), "--prompt", "--transformers"),
+        (("--model-text", "texts", "--temperature", 0.5), "--temperature", "--transformers"),
+        (("--model-text", "texts", "--assume-unambiguous"), "--assume-unambiguous", "--exact"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(files, monkeypatch, given, idle, needed):
+    monkeypatch.chdir(files)
+    result = run("lists.gbnf", *given, code=2)
+    assert f"{idle} is for {needed}, which is not given" in " ".join(result.stderr.split())
+    assert not result.stdout
+
+
+def test_options_that_have_an_effect_are_taken(files, monkeypatch):
+    monkeypatch.chdir(files)
+    counted = ("lists.gbnf", "--model-text", "texts", "--samples", 4, "--seed", 1, "--lines")
+    run(*counted, "--smoothing", 0.5)
+    run(*counted, "--exact", "--assume-unambiguous")
+    run(*counted, "--sampler", "exact", "--assume-unambiguous")
+
+
+def test_standard_input_is_read_once(files, monkeypatch):
+    monkeypatch.chdir(files)
+    for given in (("-", "--model-text", "-"), ("lists.gbnf", *("--model-text", "-") * 2)):
+        message = "only one of grammar and texts can come from standard input"
+        assert message in " ".join(run(*given, code=2).stderr.split())

@@ -101,6 +101,16 @@ def test_errors_are_one_line(write, grammar, text, message):
     assert not result.stdout
 
 
+def test_standard_input_is_read_once(write):
+    grammar, text = 'root ::= "a"', write("t.txt", "a")
+    for both in (("-", "--text", "-"), ("-", "--text", "-", "--chomp", "--json")):
+        result = run(*both, stdin=grammar, code=2)
+        assert "cannot both come from standard input" in result.stderr
+        assert not result.stdout
+    assert "in the language" in run("-", "--text", text, stdin=grammar).stdout
+    assert "in the language" in run(write("g.gbnf", grammar), "--text", "-", stdin="a").stdout
+
+
 def test_a_real_grammar():
     grammar = GRAMMARS / "json" / "json.gbnf"
     text = GRAMMARS / "json" / "valid" / "order.json"

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import typer
 import typer.testing as typer_testing
+from tokfold import Grammar
 from tokfold.cli.app import _Group
 from tokfold.cli.lint import lint
+from tokfold.laboratory.lint import lint as lint_grammar
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,6 +84,8 @@ def test_what_cannot_be_read_is_two(tmp_path: Path):
     path = tmp_path / "latin.gbnf"
     path.write_bytes('root ::= "é"'.encode("latin-1"))
     assert "byte 0xe9 is not UTF-8" in run(path, code=2)
+    path.write_bytes(b"\xef\xbb\xbfroot ::=\n" + '"é"'.encode("latin-1"))
+    assert "line 2: byte 0xe9 is not UTF-8" in run(path, code=2)
     run(path, "--engine", "outlines", code=2)
 
 
@@ -90,6 +94,29 @@ def test_other_kinds_of_grammar():
     out = run("(a?)*b", "--regex", code=1)
     assert "[cyclic-rule]" in out
     assert "(a?)*b, as grammar text:3:1: warning: " in out
+
+
+def test_a_schema(tmp_path: Path):
+    pytest.importorskip("xgrammar")
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "object", "properties": {"name": {"type": "string"}}}')
+    stdin = path.read_text()
+    for said in (
+        json.loads(run(path, "--json", "--fail-on", "never")),
+        json.loads(run("-", "--schema", "--json", "--fail-on", "never", stdin=stdin)),
+    ):
+        codes = {finding["code"] for finding in said["findings"]}
+        assert not codes & {"unreachable-rule", "unsupported"}
+        [note] = [note for note in said["notes"] if note.startswith("converted")]
+        assert "unreachable-rule and unsupported are not looked for" in note
+    library = lint_grammar(Grammar.from_json_schema(stdin))
+    assert said["findings"] == [finding.document() for finding in library.findings]
+    assert said["notes"] == list(library.notes)
+    shown = " ".join(run(path, "--quick", "--engine", "own").split())
+    assert shown.endswith("as grammar text: nothing found")
+    path.write_text('{"type": ')
+    assert "not a JSON document" in run(path, code=2)
+    assert "--root names a rule of grammar text" in run(path, "--root", "name", code=2)
 
 
 def test_a_tokenizer(tmp_path: Path, bad: Path):

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import tokfold
+from tokfold.laboratory.form import Form
 from tokfold.laboratory.lint import Engine, lint
 
 
@@ -213,6 +214,19 @@ def test_greedy_lexemes_lose_texts(text: str, read: str):
 def test_lexemes_that_end_are_not_told(text: str, read: str):
     assert guidance(text, read) == 0
     assert not codes(text, Engine.LLGUIDANCE)
+
+
+def test_what_a_converter_wrote_is_not_asked_for_its_way_of_writing():
+    """Lookahead that the rules imply is left out wherever the grammar is used."""
+    text = 'root ::= a "b"\na ::= "x" (= "b")\nrest ::= [^]\n'
+    given = tokfold.Grammar.from_ebnf(text)
+    implied = tokfold.Grammar.from_ebnf(text, lookahead="implied")
+    missed = {"unsupported", "unreachable-rule"}
+    assert missed < {finding.code for finding in lint(given).findings}
+    for grammar in (implied, Form.of(implied)):
+        report = lint(grammar)
+        assert not {finding.code for finding in report.findings} & (missed | {"lookahead"})
+        assert any(note.startswith("converted to grammar text") for note in report.notes)
 
 
 def test_a_start_of_another_name_is_told():

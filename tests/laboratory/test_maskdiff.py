@@ -184,6 +184,15 @@ def test_misuse_is_named():
     )
 
 
+def test_tokens_may_be_given_where_the_longest_lead_nowhere():
+    """After the longest, `aa`, no token begins with the bracket."""
+    grammar = tokfold.Grammar.from_ebnf('root ::= "aa("')
+    words = tokfold.Vocabulary([b"a", b"aa", b"a(", b"</s>"], [3])
+    assert mask_diff(grammar, words, b"aa(", (OWN, OWN), token_ids=[0, 2]).same
+    with pytest.raises(tokfold.VocabularyError, match="byte 2"):
+        mask_diff(grammar, words, b"aa(", (OWN, OWN))
+
+
 def test_the_recursive_root_of_xgrammar():
     pytest.importorskip("xgrammar")
     grammar = tokfold.Grammar.from_ebnf('root ::= root "d" | "c"')
@@ -250,7 +259,8 @@ def test_verdicts_are_those_of_the_oracle(setting, random):
         assert verdict.fault is Fault.SECOND
         assert verdict.taken == (truth, truth)
         assert verdict.allowed == (truth, not truth)
-        assert verdict.possible == (None if verdict.token_id in setting.specials else truth)
+        special = verdict.token_id in words.special_token_ids  # a stop token is none
+        assert verdict.possible == (None if special else truth)
     CASES["maskdiff: verdicts against the oracle"] += len(turned)
 
 
@@ -337,6 +347,18 @@ def test_the_command_profiles(files):
             InstrumentError,
             "name two",
         ),
+        (
+            ["profile", "g.gbnf", "--text", "t.txt", "--batch", 8],
+            tokfold.TokfoldError,
+            "--batch and --threads are for --model-ms",
+        ),
+        (
+            ["profile", "g.gbnf", "--text", "t.txt", "--threads", 2],
+            tokfold.TokfoldError,
+            "--batch and --threads are for --model-ms",
+        ),
+        (["profile", "-", "--text", "-"], tokfold.TokfoldError, "cannot both come from"),
+        (["maskdiff", "-", "--text", "-"], tokfold.TokfoldError, "cannot both come from"),
         (["maskdiff", "g.gbnf", "--text", "ab.txt"], TextRefusedError, "column 2"),
     ],
 )

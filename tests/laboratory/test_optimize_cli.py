@@ -26,8 +26,9 @@ def grammar(tmp_path):
     return path
 
 
-def run(*arguments: object, code: int = 0):
-    result = typer.testing.CliRunner().invoke(app, ["optimize", *map(str, arguments)])
+def run(*arguments: object, code: int = 0, stdin: str = ""):
+    runner = typer.testing.CliRunner()
+    result = runner.invoke(app, ["optimize", *map(str, arguments)], input=stdin)
     assert result.exit_code == code, result.output
     return result
 
@@ -73,3 +74,13 @@ def test_errors_are_one_line(grammar, tmp_path):
         assert len(lines) == 1, lines
         assert expected in lines[0]
         assert not result.stdout
+
+
+def test_standard_input_is_read_once(grammar, tmp_path):
+    result = run("-", "--measure", "-", code=2, stdin=TEXT)
+    assert "cannot both come from standard input" in " ".join(result.stderr.split())
+    assert not result.stdout
+    text = tmp_path / "text"
+    text.write_text("1+2")
+    assert "e ::=" in run("-", "--measure", text, stdin=TEXT).stdout
+    assert "e ::=" in run(grammar, "--measure", "-", stdin="1+2").stdout

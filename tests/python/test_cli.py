@@ -151,6 +151,7 @@ def test_classes_bad_grammars(tokenizer, tmp_path):
     assert "bad.gbnf: line 1, column 10" in refused(b'root ::= "a')
     assert "nearest name" in refused(b'root ::= exp\nexpr ::= "a"')
     assert "0xff is not UTF-8" in refused(b'root ::= "a"\n\xff\xfe')
+    assert "line 2: byte 0xff is not UTF-8" in refused(b'\xef\xbb\xbfroot ::= "a"\n\xff\xfe')
     assert "NUL" in refused(b"\x00\x01\x02")
     assert "no rules" in refused(b"")
     assert "empty" in refused(b"root ::= root")

@@ -83,9 +83,7 @@ def check(
 
 def _diagnosed(grammar: Grammar, grammar_name: str, name: str, chomp: bool) -> Diagnosis:
     with steps() as step, step(f"Reading {name}"):
-        data = read_text(name)
-        if chomp:
-            data = data.removesuffix(b"\n").removesuffix(b"\r")
+        data = read_text(name, chomp)
         try:
             return diagnose(grammar, data)
         except LimitExceededError:

@@ -40,6 +40,7 @@ from tokfold.cli.options import (
     IsSchema,
     IsTag,
     Root,
+    TextFile,
     Tokenizer,
 )
 from tokfold.cli.render import byte_ranges, escaped, number, quoted, quoted_list, unescaped
@@ -58,12 +59,7 @@ NOTES = 13
 def explain(
     grammar: GrammarFile,
     tokenizer: Tokenizer,
-    text: Annotated[
-        str,
-        typer.Option(
-            "--text", metavar="FILE", help="The text, or - for standard input.", show_default=False
-        ),
-    ],
+    text: TextFile,
     token: Annotated[
         str | None,
         typer.Option(

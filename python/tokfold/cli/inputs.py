@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import enum
 import importlib.resources
 import json
@@ -26,6 +27,7 @@ __all__ = [
     "STDIN",
     "GrammarKind",
     "chosen_kind",
+    "decoded",
     "describe_grammar",
     "describe_vocabulary",
     "located",
@@ -34,6 +36,7 @@ __all__ = [
     "read_replayed_text",
     "read_text",
     "read_tokenizer",
+    "read_tokenizer_or_bytes",
 ]
 
 STDIN = "-"
@@ -75,9 +78,15 @@ def chosen_kind(schema: bool, regex: bool, lark: bool, tag: bool) -> GrammarKind
     return given[0][1] if given else None
 
 
-def read_text(path: str) -> bytes:
-    """The bytes of a file, or of standard input for ``-``."""
-    return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+def read_text(path: str, chomp: bool = False) -> bytes:
+    """The bytes of a file, or of standard input for ``-``.
+
+    Args:
+        path: the file.
+        chomp: leave out a line end at the end.
+    """
+    data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    return data.removesuffix(b"\n").removesuffix(b"\r") if chomp else data
 
 
 def read_replayed_text(grammar: str, source: str, chomp: bool) -> bytes:
@@ -89,8 +98,7 @@ def read_replayed_text(grammar: str, source: str, chomp: bool) -> bytes:
     """
     if grammar == source == STDIN:
         raise TokfoldError("grammar and text cannot both come from standard input; name one file")
-    data = read_text(source)
-    return data.removesuffix(b"\n").removesuffix(b"\r") if chomp else data
+    return read_text(source, chomp)
 
 
 def read_grammar(
@@ -114,7 +122,7 @@ def read_grammar(
         return _converted(source, kind, source), kind
     data = read_text(source)
     name = "standard input" if source == STDIN else source
-    text = _decoded(data, name)
+    text = decoded(data, name)
     if kind is GrammarKind.EBNF:
         with located(name):
             return Grammar.from_ebnf(text, root or "root"), kind
@@ -123,9 +131,15 @@ def read_grammar(
     return _converted(text, kind, name), kind
 
 
-def _decoded(data: bytes, name: str) -> str:
+def decoded(data: bytes, name: str) -> str:
+    """The text of a grammar file, without the mark that some editors put before it.
+
+    Raises:
+        TokfoldError: it is not UTF-8; names the line and the byte.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TokfoldError(
@@ -202,6 +216,13 @@ def read_tokenizer(name: str) -> Vocabulary:
     if name == TEKKEN and not Path(name).exists():
         return read_packaged_tekken()
     return Vocabulary.from_file(name)
+
+
+def read_tokenizer_or_bytes(name: str | None) -> Vocabulary:
+    """The vocabulary of a tokenizer; without one, a token for each byte."""
+    from tokfold.laboratory.vocabularies import byte_vocabulary
+
+    return byte_vocabulary() if name is None else read_tokenizer(name)
 
 
 def describe_grammar(source: str, kind: GrammarKind, grammar: Grammar) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rich.text import Text
 from tokfold import TokenClasses
 from tokfold.cli.console import print_json, stdout
 from tokfold.cli.inputs import read_grammar, read_tokenizer
+from tokfold.cli.options import AsJson
 from tokfold.cli.render import number, size, table
 from tokfold.cli.summary import BIGGEST, show_summary, summarize
 
@@ -40,9 +41,7 @@ def inspect(
     root: Annotated[
         str | None, typer.Option(metavar="NAME", help="Start rule of that grammar, if not root.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     biggest: Annotated[
         int, typer.Option(min=0, metavar="N", help="How many of the biggest classes to show.")
     ] = BIGGEST,

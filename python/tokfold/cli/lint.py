@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import enum
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,12 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tokfold import Vocabulary
+from tokfold import Grammar
 from tokfold.cli.console import print_json, stdout, steps
 from tokfold.cli.inputs import (
     STDIN,
     GrammarKind,
     chosen_kind,
+    decoded,
     describe_vocabulary,
     located,
     read_grammar,
@@ -27,17 +26,10 @@ from tokfold.cli.inputs import (
 )
 from tokfold.cli.options import AsJson, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
 from tokfold.cli.render import number
-from tokfold.errors import TokfoldError
 from tokfold.laboratory.lint import Engine, Finding, Report, Severity
 from tokfold.laboratory.lint import lint as lint_grammar
 
 __all__ = ["lint"]
-
-
-_OF_CONVERTERS = ("unreachable-rule", "unsupported")
-"""What grammar text that was converted is not asked for: its rules were written by the converter,
-which leaves some over, and llguidance has converters of its own."""
-_CONVERTED = f"converted to grammar text: {' and '.join(_OF_CONVERTERS)} are not looked for"
 
 
 class EngineChoice(enum.Enum):
@@ -112,9 +104,14 @@ def lint(
             text, name = _read(grammar, chosen_kind(schema, regex, lark, tag), root)
             vocabulary = None if tokenizer is None else read_tokenizer(tokenizer)
         with step("Looking"), located(grammar):
-            report = _linted(text, vocabulary, root, wanted, ignore, quick)
-    if not isinstance(text, str):
-        report = replace(report, notes=(*report.notes, _CONVERTED))
+            report = lint_grammar(
+                text,
+                vocabulary,
+                root=root or "root",
+                engines=wanted,
+                ignore=ignore,
+                quick=quick,
+            )
     if as_json:
         document = {
             "grammar": {"file": grammar, "engines": sorted(e.value for e in wanted)},
@@ -136,40 +133,14 @@ def _engines(choices: Sequence[EngineChoice]) -> list[Engine]:
     return [Engine(choice.value) for choice in choices]
 
 
-def _read(source: str, kind: GrammarKind | None, root: str | None) -> tuple[object, str]:
+def _read(source: str, kind: GrammarKind | None, root: str | None) -> tuple[Grammar | str, str]:
     """Grammar text, for errors in it to be findings; of other kinds the grammar."""
     name = "standard input" if source == STDIN else source
     other = kind not in (None, GrammarKind.EBNF)
     if other or (kind is None and source.lower().endswith((".json", ".lark"))):
         # Places are those of the text that it was converted to.
         return read_grammar(source, kind, root)[0], f"{name}, as grammar text"
-    data = read_text(source).removeprefix(codecs.BOM_UTF8)
-    try:
-        return data.decode(), name
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise TokfoldError(
-            f"{name}: line {line}: byte 0x{data[error.start]:02x} is not UTF-8; "
-            "a grammar is a text file"
-        ) from error
-
-
-def _linted(
-    grammar: object,
-    vocabulary: Vocabulary | None,
-    root: str | None,
-    engines: list[Engine],
-    ignore: list[str],
-    quick: bool,
-) -> Report:
-    from tokfold import Grammar
-
-    assert isinstance(grammar, str | Grammar)
-    if isinstance(grammar, Grammar):
-        ignore = [*ignore, *_OF_CONVERTERS]
-    return lint_grammar(
-        grammar, vocabulary, root=root or "root", engines=engines, ignore=ignore, quick=quick
-    )
+    return decoded(read_text(source), name), name
 
 
 _STYLES = {

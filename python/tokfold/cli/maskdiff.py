@@ -16,11 +16,22 @@ from tokfold.cli.inputs import (
     located,
     read_grammar,
     read_replayed_text,
-    read_tokenizer,
+    read_tokenizer_or_bytes,
 )
-from tokfold.cli.options import AsJson, Chomp, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
+from tokfold.cli.options import (
+    AsJson,
+    Chomp,
+    GrammarFile,
+    IsLark,
+    IsRegex,
+    IsSchema,
+    IsTag,
+    Root,
+    TextFile,
+    TokenizerOrBytes,
+)
 from tokfold.cli.render import escaped, number, quoted, quoted_list, table
-from tokfold.laboratory.instruments import InstrumentError, byte_vocabulary
+from tokfold.laboratory.instruments import InstrumentError
 from tokfold.laboratory.instruments.maskdiff import (
     MAX_TRIED,
     Fault,
@@ -39,22 +50,9 @@ WIDTH = 30
 
 def maskdiff(
     grammar: GrammarFile,
-    text: Annotated[
-        str,
-        typer.Option(
-            "--text", metavar="FILE", help="The text, or - for standard input.", show_default=False
-        ),
-    ],
+    text: TextFile,
     engines: Annotated[str, typer.Option(metavar="A,B", help="The two engines.")] = "own,xgrammar",
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(
-            "--tokenizer",
-            "-t",
-            metavar="PATH",
-            help="Tokenizer, as for the other commands; without one each byte is a token.",
-        ),
-    ] = None,
+    tokenizer: TokenizerOrBytes = None,
     every: Annotated[
         bool, typer.Option("--all", help="Every place of the text, not only the first.")
     ] = False,
@@ -93,7 +91,7 @@ def maskdiff(
     with steps() as step:
         read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
         with step("Loading the vocabulary"):
-            vocabulary = byte_vocabulary() if tokenizer is None else read_tokenizer(tokenizer)
+            vocabulary = read_tokenizer_or_bytes(tokenizer)
         with step("Comparing masks"), located(grammar):
             found = mask_diff(
                 read,

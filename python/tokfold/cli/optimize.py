@@ -16,12 +16,11 @@ from tokfold.cli.inputs import (
     located,
     read_grammar,
     read_replayed_text,
-    read_tokenizer,
+    read_tokenizer_or_bytes,
 )
 from tokfold.cli.options import AsJson, Chomp, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
 from tokfold.cli.render import number, seconds
 from tokfold.errors import TokfoldError
-from tokfold.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokfold.laboratory.optimize import Measurement, Optimized, Timing
@@ -85,7 +84,7 @@ def optimize(
             read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
             measured: Measurement | None = None
             if measure is not None:
-                measured = Measurement(_vocabulary(tokenizer), data)
+                measured = Measurement(read_tokenizer_or_bytes(tokenizer), data)
         with step("Rewriting"), located(grammar):
             found = optimize(read, engine, measure=measured)
     if out is not None:
@@ -103,12 +102,6 @@ def optimize(
         console.print(f"{mark}{line}".rstrip(), soft_wrap=True)
     if out is None:
         typer.echo(f"\n{found.grammar}", nl=False)
-
-
-def _vocabulary(tokenizer: str | None) -> Vocabulary:
-    from tokfold.laboratory.instruments import byte_vocabulary
-
-    return byte_vocabulary() if tokenizer is None else read_tokenizer(tokenizer)
 
 
 def report(found: Optimized, *, log: bool) -> Iterator[str]:

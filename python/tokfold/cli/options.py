@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tokfold._extras import require
+from tokfold.errors import TokfoldError
 
 __all__ = [
     "AsJson",
@@ -14,8 +18,12 @@ __all__ = [
     "IsRegex",
     "IsSchema",
     "IsTag",
+    "Picture",
     "Root",
+    "TextFile",
     "Tokenizer",
+    "TokenizerOrBytes",
+    "check_picture",
 ]
 
 GrammarFile = Annotated[
@@ -38,6 +46,25 @@ Tokenizer = Annotated[
         show_default=False,
     ),
 ]
+TokenizerOrBytes = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        "-t",
+        metavar="PATH",
+        help="Tokenizer, as for the other commands; without one each byte is a token.",
+    ),
+]
+TextFile = Annotated[
+    str,
+    typer.Option(
+        "--text", metavar="FILE", help="The text, or - for standard input.", show_default=False
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Write a picture: .png, .svg or .pdf."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Root = Annotated[
     str | None, typer.Option(metavar="NAME", help="Start rule of grammar text, if not root.")
@@ -51,3 +78,17 @@ IsRegex = Annotated[
 ]
 IsLark = Annotated[bool, typer.Option("--lark", help="GRAMMAR is a Lark file.")]
 IsTag = Annotated[bool, typer.Option("--tag", help="GRAMMAR is a structural tag.")]
+
+
+def check_picture(plot: Path | None) -> None:
+    """Look before the work whether the picture could be written after it.
+
+    Raises:
+        TokfoldError: no such kind of picture is written.
+        MissingExtraError: matplotlib is not installed.
+    """
+    if plot is None:
+        return
+    if plot.suffix not in (".png", ".svg", ".pdf"):
+        raise TokfoldError(f"--plot {plot}: name a .png, .svg or .pdf file")
+    require("matplotlib", "lab", "a plot")

@@ -19,9 +19,22 @@ from tokfold.cli.inputs import (
     located,
     read_grammar,
     read_replayed_text,
-    read_tokenizer,
+    read_tokenizer_or_bytes,
 )
-from tokfold.cli.options import AsJson, Chomp, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
+from tokfold.cli.options import (
+    AsJson,
+    Chomp,
+    GrammarFile,
+    IsLark,
+    IsRegex,
+    IsSchema,
+    IsTag,
+    Picture,
+    Root,
+    TextFile,
+    TokenizerOrBytes,
+    check_picture,
+)
 from tokfold.cli.render import escaped, number, quoted, seconds, table
 from tokfold.errors import TokfoldError
 from tokfold.laboratory.cost_model import StepTime, predict_step_time
@@ -30,7 +43,6 @@ from tokfold.laboratory.instruments import (
     EngineProfile,
     InstrumentError,
     Profile,
-    byte_vocabulary,
 )
 from tokfold.laboratory.instruments import (
     profile as run_profile,
@@ -53,22 +65,9 @@ _OF_FORM = {
 
 def profile(
     grammar: GrammarFile,
-    text: Annotated[
-        str,
-        typer.Option(
-            "--text", metavar="FILE", help="The text, or - for standard input.", show_default=False
-        ),
-    ],
+    text: TextFile,
     engines: Annotated[str, typer.Option(metavar="NAMES", help="Engines, between commas.")] = "own",
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(
-            "--tokenizer",
-            "-t",
-            metavar="PATH",
-            help="Tokenizer, as for the other commands; without one each byte is a token.",
-        ),
-    ] = None,
+    tokenizer: TokenizerOrBytes = None,
     repeats: Annotated[
         int, typer.Option(min=1, metavar="N", help="Times that the text is gone through.")
     ] = 5,
@@ -90,9 +89,7 @@ def profile(
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Write every step there.")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
-    ] = None,
+    plot: Picture = None,
     form: Annotated[
         bool,
         typer.Option(
@@ -132,15 +129,14 @@ def profile(
       tokfold profile sql.gbnf --text query.sql --model-ms 15 --batch 32 --threads 4
     """
     names = _names(engines)
-    if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
-        raise TokfoldError(f"--plot {plot}: name a .png, .svg or .pdf file")
+    check_picture(plot)
     if model_ms is None and (batch, threads) != (1, 1):
         raise TokfoldError("--batch and --threads are for --model-ms: say how long a model takes")
     data = read_replayed_text(grammar, text, chomp)
     with steps() as step:
         read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
         with step("Loading the vocabulary"):
-            vocabulary = byte_vocabulary() if tokenizer is None else read_tokenizer(tokenizer)
+            vocabulary = read_tokenizer_or_bytes(tokenizer)
         with step("Running the text through the engines"), located(grammar):
             made = run_profile(
                 read,

@@ -82,7 +82,8 @@ def compare(
 
     Raises:
         UnsupportedGrammarError: one of the grammars cannot be handled exactly; says which.
-        LimitExceededError: the network is larger than the limits allow.
+        LimitExceededError: the network of one of them, or of both together, is larger than the
+            limits allow; says which.
         MissingExtraError: a macro needs XGrammar, which is not installed.
     """
     if max_pairs < 1:

@@ -4,10 +4,8 @@ use crate::boundary::Reporter;
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tokfold_core::error::Error;
 use tokfold_core::grammar;
 use tokfold_core::laboratory::{self, Verdict};
-use tokfold_core::network::{Network, NetworkOptions};
 
 /// The text that tells the grammars apart, whether the first takes it, whether it is a shortest
 /// one; the bytes below which none is; the pairs met. Proved: neither text nor number of bytes.
@@ -34,18 +32,7 @@ pub(crate) fn compare<'py>(
         let left = stripped(&left.inner, skip_lookahead.0);
         let right = stripped(&right.inner, skip_lookahead.1);
         let mut go_on = |pairs: usize| reporter.report(pairs, max_pairs);
-        let compared = laboratory::compare(&left, &right, max_pairs, &limits, &mut go_on);
-        compared.map_err(|error| match error {
-            Error::Unsupported { construct, message, position } => {
-                // Whose it is: places are those of one of the two texts.
-                let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
-                let is_left = Network::new(&left, &options).is_err();
-                let side = if is_left { "first" } else { "second" };
-                let message = format!("in the {side} grammar: {message}");
-                Error::Unsupported { construct, message, position }
-            }
-            other => other,
-        })
+        laboratory::compare(&left, &right, max_pairs, &limits, &mut go_on)
     });
     let found = reporter.finish(py, result)?;
     let (text, depth) = match found.verdict {

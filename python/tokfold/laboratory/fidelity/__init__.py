@@ -35,7 +35,7 @@ from tokfold.laboratory.fidelity.estimate import (
     estimate_log_h,
 )
 from tokfold.laboratory.fidelity.exact import ExactState, ExactSurvival
-from tokfold.laboratory.fidelity.markov import MarkovModel, byte_vocabulary
+from tokfold.laboratory.fidelity.markov import MarkovModel
 from tokfold.laboratory.fidelity.parses import count_parses
 from tokfold.laboratory.fidelity.productions import Productions
 from tokfold.laboratory.fidelity.recorder import Recorder, Sequences
@@ -45,6 +45,7 @@ from tokfold.laboratory.fidelity.unambiguity import (
     Unambiguity,
     require_unambiguous,
 )
+from tokfold.laboratory.vocabularies import byte_vocabulary
 
 __all__ = [
     "AmbiguousGrammarError",

@@ -10,15 +10,10 @@ import numpy.typing as npt
 from tokfold.laboratory.fidelity.errors import ModelError
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MarkovModel", "byte_vocabulary"]
+__all__ = ["MarkovModel"]
 
 Floats = npt.NDArray[np.float64]
 _SUM_TOLERANCE = 1e-9
-
-
-def byte_vocabulary() -> Vocabulary:
-    """One token for each byte, and token 256, which ends the text."""
-    return Vocabulary([*(bytes([b]) for b in range(256)), b"</s>"], [256], name="bytes")
 
 
 class MarkovModel:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,6 @@ __all__ = [
     "StepCounters",
     "TextRefusedError",
     "Walk",
-    "byte_vocabulary",
     "is_allowed",
     "new_row",
 ]
@@ -250,9 +249,3 @@ def bits_of(row: Row, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
 def is_allowed(row: Row, token_id: int) -> bool:
     """Whether a row allows a token."""
     return bool(row[0, token_id >> 5] >> (token_id & 31) & 1)
-
-
-def byte_vocabulary() -> Vocabulary:
-    """The 256 bytes as tokens 0 to 255, and a stop token: for profiles without a tokenizer."""
-    tokens: list[Any] = [bytes((byte,)) for byte in range(256)]
-    return Vocabulary([*tokens, b"</s>"], stop_token_ids=[256], name="bytes")

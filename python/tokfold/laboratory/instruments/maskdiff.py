@@ -24,9 +24,9 @@ from tokfold.laboratory.instruments.base import (
     InstrumentError,
     Walk,
     bits_of,
-    byte_vocabulary,
 )
-from tokfold.laboratory.instruments.profile import EngineFactory, make_engine, text_tokens
+from tokfold.laboratory.instruments.profile import EngineFactory, check_text, make_engine
+from tokfold.laboratory.vocabularies import byte_vocabulary
 from tokfold.matcher import Matcher
 from tokfold.vocabulary import Vocabulary
 
@@ -146,11 +146,12 @@ def mask_diff(
     Raises:
         EngineRefusedError: an engine does not take the grammar.
         TextRefusedError: the text is not the beginning of any string of the grammar.
-        InstrumentError: no engine has such a name.
+        VocabularyError: without ``token_ids``, no token fits at some place.
+        InstrumentError: no engine has such a name, or ``token_ids`` are not those of the text.
         MissingExtraError: an engine is not installed.
     """
-    greedy, _ = text_tokens(grammar, vocabulary, text)
-    tokens = list(greedy if token_ids is None else token_ids)
+    check_text(grammar, text)
+    tokens = vocabulary.encode_greedy(text) if token_ids is None else list(token_ids)
     if vocabulary.decode(tokens) != text:
         raise InstrumentError("token_ids are not those of the text")
     made = [make_engine(engine, grammar, vocabulary) for engine in engines]

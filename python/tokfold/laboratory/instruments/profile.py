@@ -31,7 +31,15 @@ from tokfold.laboratory.instruments.xgrammar import XgrammarEngine
 from tokfold.recognition import recognize
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["ENGINES", "EngineFactory", "make_engine", "profile", "profile_engine", "text_tokens"]
+__all__ = [
+    "ENGINES",
+    "EngineFactory",
+    "check_text",
+    "make_engine",
+    "profile",
+    "profile_engine",
+    "text_tokens",
+]
 
 EngineFactory = Callable[[Grammar, Vocabulary], InstrumentedEngine]
 
@@ -68,8 +76,18 @@ def text_tokens(grammar: Grammar, vocabulary: Vocabulary, text: bytes) -> tuple[
     """The tokens of a text, each the longest that fits, and whether the text is complete.
 
     Raises:
-        TextRefusedError: the text is not the beginning of any string of the grammar.
         VocabularyError: no token fits at some place.
+        TextRefusedError, UnsupportedGrammarError, LimitExceededError: as :func:`check_text`.
+    """
+    is_complete = check_text(grammar, text)
+    return vocabulary.encode_greedy(text), is_complete
+
+
+def check_text(grammar: Grammar, text: bytes) -> bool:
+    """Whether a text is complete.
+
+    Raises:
+        TextRefusedError: the text is not the beginning of any string of the grammar.
         UnsupportedGrammarError, LimitExceededError: as :func:`tokfold.recognize`.
     """
     found = recognize(grammar, text)
@@ -81,7 +99,7 @@ def text_tokens(grammar: Grammar, vocabulary: Vocabulary, text: bytes) -> tuple[
             found.line,
             found.column,
         )
-    return vocabulary.encode_greedy(text), found.accepted
+    return found.accepted
 
 
 def profile(

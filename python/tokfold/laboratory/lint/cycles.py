@@ -1,13 +1,30 @@
-"""Cycles of a graph."""
+"""Graphs: what is reached, and cycles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-__all__ = ["components", "is_loop"]
+__all__ = ["components", "is_loop", "reached"]
 
 T = TypeVar("T")
+
+
+def reached(starts: Iterable[T], edges: Mapping[T, Iterable[T]]) -> frozenset[T]:
+    """All nodes that edges lead to from the starts, these included.
+
+    Args:
+        starts: nodes.
+        edges: for each node its successors; a node that is no key has none.
+    """
+    found: set[T] = set()
+    work = list(starts)
+    while work:
+        node = work.pop()
+        if node not in found:
+            found.add(node)
+            work.extend(edges.get(node, ()))
+    return frozenset(found)
 
 
 def is_loop(part: list[T], edges: Mapping[T, Iterable[T]]) -> bool:

@@ -24,7 +24,7 @@ from tokfold.laboratory.form import (
     children,
 )
 from tokfold.laboratory.lint.catalogue import Engine
-from tokfold.laboratory.lint.cycles import components, is_loop
+from tokfold.laboratory.lint.cycles import components, is_loop, reached
 from tokfold.laboratory.lint.facts import Facts
 from tokfold.laboratory.lint.findings import Finding, Rewrite, few
 from tokfold.laboratory.lint.lexemes import greedy_lexemes
@@ -201,18 +201,12 @@ def _wide(facts: Facts) -> frozenset[Expr]:
             above.setdefault(child, []).append(expr)
         if isinstance(expr, Ref):
             above.setdefault(facts.bodies[expr.name], []).append(expr)
-    found: set[Expr] = set()
-    work: list[Expr] = [
+    work = [
         e
         for e in facts.exprs
         if isinstance(e, Chars) and sum(last - first + 1 for first, last in e.ranges) >= WIDE
     ]
-    while work:
-        expr = work.pop()
-        if expr not in found:
-            found.add(expr)
-            work.extend(above.get(expr, ()))
-    return frozenset(found)
+    return reached(work, above)
 
 
 def _lookahead(facts: Facts) -> Iterator[Finding]:

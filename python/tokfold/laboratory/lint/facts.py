@@ -25,7 +25,7 @@ from tokfold.laboratory.form import (
     children,
     postorder,
 )
-from tokfold.laboratory.lint.cycles import components, is_loop
+from tokfold.laboratory.lint.cycles import components, is_loop, reached
 
 __all__ = ["Facts"]
 
@@ -218,13 +218,7 @@ class Facts:
             if isinstance(expr, Ref):
                 above.setdefault(self.bodies[expr.name], []).append(expr)
         work = [e for e in self.exprs if isinstance(e, Literal | Macro) or _holds(e)]
-        found: set[Expr] = set()
-        while work:
-            expr = work.pop()
-            if expr not in found:
-                found.add(expr)
-                work.extend(above.get(expr, ()))
-        return frozenset(found)
+        return reached(work, above)
 
     @cached_property
     def left_recursive(self) -> list[tuple[list[str], bool]]:
@@ -265,7 +259,6 @@ class Facts:
     @cached_property
     def followed(self) -> frozenset[Expr]:
         """The expressions after which something may still be read, where a text needs them."""
-        found: set[Expr] = set()
         work: list[Expr] = []
         useful = [
             e
@@ -290,12 +283,7 @@ class Facts:
             again = isinstance(expr, Repeat) and (expr.most is None or expr.most > 1)
             if isinstance(expr, Repeat) and again and self._reads(expr.body):
                 work.append(expr.body)
-        while work:
-            expr = work.pop()
-            if expr not in found:
-                found.add(expr)
-                work.extend(below.get(expr, ()))
-        return frozenset(found)
+        return reached(work, below)
 
 
 def _is_never(expr: Expr) -> bool:

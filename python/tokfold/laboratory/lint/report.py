@@ -26,6 +26,12 @@ MAX_UNDEFINED = 100
 """Undefined rules that are told; each takes reading the text again."""
 
 
+_OF_CONVERTERS = ("unreachable-rule", "unsupported")
+"""What a converted grammar is not asked for: its rules were written by the converter, which leaves
+some over and adds lookahead that they imply, and llguidance has converters of its own."""
+_CONVERTED = f"converted to grammar text: {' and '.join(_OF_CONVERTERS)} are not looked for"
+
+
 class UnknownCodeError(TokfoldError, ValueError):
     """A code to ignore that there is none of."""
 
@@ -88,6 +94,9 @@ def lint(
 ) -> Report:
     """Look for what is wrong with a grammar, and for what it may suffer from.
 
+    A grammar whose lookahead is implied was written by a converter, of a JSON Schema, say.
+    ``unreachable-rule`` and ``unsupported`` are not looked for in it; a note says so.
+
     Args:
         grammar: the grammar, or its text; of text, errors are findings.
         vocabulary: with it, what the grammar and the vocabulary do to each other is looked for too.
@@ -115,6 +124,9 @@ def lint(
         form, found = _read(grammar, root)
     else:
         form = grammar if isinstance(grammar, Form) else Form.of(grammar)
+    if form is not None and form.lookahead == "implied":
+        ignored.update(_OF_CONVERTERS)
+        notes.append(_CONVERTED)
     if form is not None:
         stubs = {finding.rule for finding in found}
         facts = Facts(form)

@@ -15,7 +15,7 @@ from tokfold.laboratory.form import (
     Seq,
     children,
 )
-from tokfold.laboratory.lint.cycles import components, is_loop
+from tokfold.laboratory.lint.cycles import components, is_loop, reached
 from tokfold.laboratory.lint.facts import Facts
 from tokfold.laboratory.lint.findings import Finding, Same, few
 from tokfold.laboratory.lint.rewriting import in_rule
@@ -130,14 +130,7 @@ def _white(facts: Facts) -> frozenset[Expr]:
                 above.setdefault(part, []).append(expr)
         if isinstance(expr, Ref):
             above.setdefault(facts.bodies[expr.name], []).append(expr)
-    found: set[Expr] = set()
-    work = [expr for expr in facts.exprs if _is_white(expr)]
-    while work:
-        expr = work.pop()
-        if expr not in found:
-            found.add(expr)
-            work.extend(above.get(expr, ()))
-    return frozenset(found)
+    return reached((expr for expr in facts.exprs if _is_white(expr)), above)
 
 
 def _is_white(expr: Expr) -> bool:

@@ -24,6 +24,7 @@ Check = Callable[[Grammar, Grammar], Verdict]
 MAX_PARTS = 200_000
 """Distinct expressions that a grammar may have to be optimized: seconds."""
 CHECK_PAIRS = 20_000
+"""Pairs of states that the certificate looks at; ``docs/laboratory/optimize.md`` names it."""
 NOISE = 1.05
 
 

@@ -105,9 +105,9 @@ def _walk(
 ) -> npt.NDArray[np.float64]:
     walk = engine.begin(cold=True)
     found: list[int] = []
-    over = time.perf_counter() + seconds
     gc.collect()
     gc.disable()
+    over = time.perf_counter() + seconds
     try:
         for token in token_ids:
             began = _CLOCK()

@@ -13,6 +13,7 @@
 //! does not differ by that, it is looked at byte by byte instead.
 
 use super::goals::{GoalId, Goals, ROOT, Way};
+use super::whose;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::RuleId;
@@ -63,8 +64,9 @@ pub struct Comparison {
 /// Compares the languages of two grammars, looking at no more than `max_pairs` pairs.
 ///
 /// # Errors
-/// Those of [`Network::make`], of the first grammar that has one; [`Error::Cancelled`] where
-/// `go_on`, called now and then with the number of pairs met, says so.
+/// Those of [`Network::make`], of the first grammar that has one, or else of both together; the
+/// message says which. [`Error::Cancelled`] where `go_on`, called now and then with the number of
+/// pairs met, says so.
 pub fn compare(
     left: &Grammar,
     right: &Grammar,
@@ -77,7 +79,8 @@ pub fn compare(
     let network = {
         let mut go_on = || go_on(0);
         let work = Work::new(limits, &mut go_on);
-        Network::make(&joined(left, right), &options, &work)?
+        let made = Network::make(&joined(left, right), &options, &work);
+        made.map_err(|error| whose::told(error, [left, right], &options, &mut go_on))?
     };
     let mut stepper = Stepper::new(&network);
     stepper.sets.max_depth = limits.max_stack_depth;
@@ -126,7 +129,8 @@ fn joined(left: &Grammar, right: &Grammar) -> Grammar {
         lookahead: None,
         position,
     };
-    let rules = vec![rule("either", root), rule("left", empty), rule("right", empty)];
+    let [first, second] = whose::NAMES;
+    let rules = vec![rule("either", root), rule(first, empty), rule(second, empty)];
     let stubs = builder.finish(rules, RuleId::new(0));
     stubs.composed(&[(RuleId::new(1), left), (RuleId::new(2), right)])
 }

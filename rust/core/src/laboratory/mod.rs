@@ -5,6 +5,7 @@
 mod equivalence;
 mod goals;
 mod parts;
+mod whose;
 mod words;
 
 pub use equivalence::{Comparison, Verdict, compare};

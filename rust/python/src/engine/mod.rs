@@ -1,0 +1,200 @@
+//! `tokfold._core.Engine`, and what is made of one: matchers, alone and in batches.
+
+mod batch;
+mod matcher;
+mod rows;
+
+pub(crate) use batch::{accept_batch, fill_batch, rollback_batch};
+pub(crate) use matcher::Matcher;
+
+use crate::boundary::{Deadline, Reporter, detached, misuse, raise};
+use crate::grammar::{Grammar, limits};
+use crate::pool::Pool;
+use crate::vocabulary::Vocabulary;
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokfold_core::classes::TokenClasses;
+use tokfold_core::engine::{self, EngineLimits, Representation};
+use tokfold_core::error::Error;
+use tokfold_core::network::{Network, NetworkOptions, WIDE};
+use tokfold_core::work::Work;
+
+/// Between two looks for Ctrl-C: each waits for the interpreter.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
+
+/// Limits from a mapping of field names, those of the grammar left out.
+fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
+    let mut limits = EngineLimits::default();
+    let Some(fields) = fields else { return Ok(limits) };
+    for (name, value) in fields {
+        let name: String = name.extract()?;
+        match name.as_str() {
+            "max_mask_work" => limits.max_mask_work = value.extract()?,
+            "max_accept_work" => limits.max_accept_work = value.extract()?,
+            "max_memo_bytes" => limits.max_memo_bytes = value.extract()?,
+            "max_row_bytes" => limits.max_row_bytes = value.extract()?,
+            "max_matcher_bytes" => limits.max_matcher_bytes = value.extract()?,
+            "max_call_milliseconds" => limits.max_call_milliseconds = value.extract()?,
+            _ => return Err(misuse(format!("no limit is named {name:?}"))),
+        }
+    }
+    Ok(limits)
+}
+
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct Engine {
+    inner: Arc<engine::Engine>,
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto"))]
+    // The arguments are those of the Python signature, which names them all.
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        grammar: &Grammar,
+        vocabulary: &Vocabulary,
+        skip_lookahead: bool,
+        counters: bool,
+        limits: Option<&Bound<'_, PyDict>>,
+        engine_limits: Option<&Bound<'_, PyDict>>,
+        pool: Option<&Pool>,
+        representation: &str,
+    ) -> PyResult<Self> {
+        let representation = match representation {
+            "auto" => Representation::Automatic,
+            "stack" => Representation::Stacks,
+            "chart" => Representation::Chart,
+            other => return Err(misuse(format!("no representation is named {other:?}"))),
+        };
+        if pool.is_some_and(|pool| !Arc::ptr_eq(&pool.vocabulary, &vocabulary.inner)) {
+            return Err(misuse("the pool is of another vocabulary"));
+        }
+        let pool = pool.map(|pool| pool.inner.clone());
+        let options = NetworkOptions {
+            skip_lookahead,
+            counters,
+            share_wide: Some(WIDE),
+            limits: self::limits(limits)?,
+            ..NetworkOptions::default()
+        };
+        let limits = self::engine_limits(engine_limits)?;
+        let mut reporter = Reporter::new(None);
+        let mut deadline = Deadline::new(Some(limits.max_call_milliseconds));
+        let network = py.detach(|| {
+            let mut go_on = || deadline.is_ahead() && reporter.report(0, 1);
+            let tokens = &vocabulary.inner;
+            let over_ids = grammar.inner.with_tokens(|| tokens.whole_ranges(), tokens.len())?;
+            let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
+            let work = Work::new(&options.limits, &mut go_on);
+            Network::make(grammar, &options, &work)
+        });
+        let network = network.map_err(|error| deadline.explain(error));
+        let network = Arc::new(reporter.finish(py, network)?);
+        let (tries, vocabulary) = (vocabulary.tries.clone(), vocabulary.inner.clone());
+        let inner = engine::Engine::new(network, vocabulary, tries, pool, limits);
+        let inner = inner.remembering(representation).map_err(|error| raise(py, &error))?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Takes up classes: masks then walk over their representatives.
+    fn take_classes(
+        &self,
+        py: Python<'_>,
+        class_of: PyReadonlyArray1<'_, i32>,
+        representatives: PyReadonlyArray1<'_, u32>,
+        num_stop_classes: usize,
+    ) -> PyResult<()> {
+        let classes = TokenClasses {
+            class_of: class_of.as_slice()?.to_vec(),
+            representatives: representatives.as_slice()?.to_vec(),
+            num_stop_classes,
+        };
+        detached(py, || self.inner.take_classes(&classes))
+    }
+
+    /// Makes the answers that are likely to cost most, ahead of time; returns how many.
+    fn warm(&self, py: Python<'_>, count: usize, switch: &Switch) -> PyResult<usize> {
+        let on = switch.on.clone();
+        let check = || if on.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) };
+        // Signals are looked at between two answers, when no lock is held: whoever waits for the
+        // interpreter may hold one.
+        let mut reporter = Reporter::new(None);
+        let mut asked = Instant::now();
+        let mut go_on = || {
+            let is_time = asked.elapsed() > BETWEEN_SIGNALS;
+            if is_time {
+                asked = Instant::now();
+            }
+            !is_time || reporter.report(0, 1)
+        };
+        let made = py.detach(|| self.inner.warm(count, &check, &mut go_on));
+        reporter.finish(py, made)
+    }
+
+    /// Forgets every answer: for measuring what masks cost at first sight.
+    fn forget(&self, py: Python<'_>) {
+        py.detach(|| self.inner.forget());
+    }
+
+    #[getter]
+    fn has_classes(&self) -> bool {
+        self.inner.has_classes()
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> u64 {
+        self.inner.fingerprint()
+    }
+
+    #[getter]
+    fn network_states(&self) -> usize {
+        self.inner.network().len()
+    }
+
+    #[getter]
+    fn network_bytes(&self) -> usize {
+        self.inner.network().bytes()
+    }
+
+    #[getter]
+    fn bytes_held(&self) -> usize {
+        self.inner.bytes()
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self.inner.counters();
+        let out = PyDict::new(py);
+        out.set_item("masks", counters.masks)?;
+        out.set_item("sets_visited", counters.visits)?;
+        out.set_item("memo_hits", counters.hits)?;
+        out.set_item("memo_misses", counters.misses)?;
+        out.set_item("memo_shared", counters.shared)?;
+        out.set_item("trie_nodes", counters.trie_nodes)?;
+        Ok(out)
+    }
+}
+
+/// A switch that stops work in another thread.
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct Switch {
+    on: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Switch {
+    #[new]
+    fn new() -> Self {
+        Self { on: Arc::default() }
+    }
+
+    fn set(&self) {
+        self.on.store(true, Ordering::Relaxed);
+    }
+}
