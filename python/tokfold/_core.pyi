@@ -1,7 +1,7 @@
 """The compiled core. Only the package's own modules call it; they document what it does."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,18 @@ class Vocabulary:
     ) -> Vocabulary: ...
     def __len__(self) -> int: ...
 
+Lexicon: TypeAlias = tuple[
+    npt.NDArray[np.int32],  # moves
+    list[int],  # ends
+    list[tuple[bool, int]],  # conditions
+    list[int],  # offsets
+    list[bool],  # ignored
+    tuple[int, int] | None,  # newline, columns of a tab
+    list[list[int]],  # scanners
+    list[list[int]],  # scanners after each terminal
+    list[tuple[int, int, bool]],  # embedded strings
+]
+
 @final
 class LexerStore:
     """The lexer of a mask store: what each token does from each lexer state."""
@@ -55,20 +67,25 @@ class LexerStore:
     def __new__(
         cls,
         vocabulary: Vocabulary,
-        moves: npt.NDArray[np.int32],
-        ends: list[int],
-        conditions: list[tuple[bool, int]],
-        offsets: list[int],
-        ignored: list[bool],
-        newline: tuple[int, int] | None,
-        scanners: list[list[int]],
-        after: list[list[int]],
-        embedded: list[tuple[int, int, bool]],
+        lexicon: Lexicon,
         separate: bool,
         max_states: int,
         max_work: int,
         progress: Callable[[int, int], object] | None = None,
     ) -> LexerStore: ...
+    @staticmethod
+    def restored(
+        lexicon: Lexicon,
+        scanner_sets: npt.NDArray[np.uint64],
+        questions: npt.NDArray[np.uint32],
+        question_offsets: npt.NDArray[np.uint32],
+        entries: npt.NDArray[np.uint32],
+        entry_offsets: npt.NDArray[np.uint32],
+        configurations: npt.NDArray[np.uint32],
+        states: npt.NDArray[np.uint32],
+    ) -> LexerStore: ...
+    def saved(self) -> dict[str, npt.NDArray[Any]]: ...
+    def has_ways(self) -> bool: ...
     def states(self) -> list[tuple[int, int]]: ...
     def letters(self) -> list[tuple[int, int, int, int]]: ...
     def sequences(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
@@ -112,6 +129,7 @@ class StackParser:
     def shift(self, stack: list[int], terminal: int) -> list[int] | None: ...
     def reading(self, letters: list[tuple[int, list[int] | None]]) -> int: ...
     def states(self, reading: int, tops: list[int]) -> list[int]: ...
+    def chosen(self, regions: list[tuple[int, int]], tops: list[int]) -> list[int]: ...
     def size(self) -> int: ...
     def moves(self, state: int) -> list[tuple[int, int]]: ...
     def choose(self, inside: int, outside: int, top: int, needed: int) -> int: ...
@@ -130,6 +148,17 @@ class StoreEngine:
         scanner_of_state: list[int],
         max_starts: int,
         max_bytes: int,
+        saved: tuple[
+            npt.NDArray[np.uint32],
+            npt.NDArray[np.uint32],
+            npt.NDArray[np.uint32],
+            npt.NDArray[np.uint32],
+            npt.NDArray[np.uint32],
+            npt.NDArray[np.uint32],
+            npt.NDArray[np.uint32],
+            npt.NDArray[np.int64],
+        ]
+        | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> StoreEngine: ...
     def counts(self) -> dict[str, int]: ...

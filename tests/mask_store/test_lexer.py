@@ -14,6 +14,7 @@ from mask_store.lalr_oracle import Engine, accepts
 from mask_store.lark_texts import parses
 from mask_store.lexer_oracles import match_length
 from tokfold import Vocabulary
+from tokfold.mask_store.byte_automata import terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.lark_reader import read_lark
 from tokfold.mask_store.transitions import Column, Letter, build_transitions
@@ -220,7 +221,7 @@ MATCHED = [
 def test_a_terminal_matches_what_re_matches(pattern, letters):
     grammar = read_lark(f"start: T\nT: {pattern}\n")
     [terminal] = grammar.terminals
-    automaton = build_transitions(grammar, VOCABULARY).automata[0]
+    automaton = terminal_automaton(grammar.terminals[0], grammar.global_flags)
     matched = 0
     for size in range(6):
         for characters in itertools.product(letters, repeat=size):

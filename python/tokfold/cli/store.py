@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -17,6 +18,8 @@ from tokfold.errors import TokfoldError
 from tokfold.mask_store.grammar import LarkGrammar, LexerKind
 from tokfold.mask_store.lark_reader import open_lark, python_grammar
 from tokfold.mask_store.predicates import Predicates
+from tokfold.mask_store.saved import write
+from tokfold.mask_store.saved_rows import SavedRows
 from tokfold.mask_store.streamline import streamline
 from tokfold.mask_store.transitions import build_transitions
 
@@ -72,6 +75,10 @@ def store(
     terminals: Annotated[
         bool, typer.Option("--terminals", help="List the terminals with their patterns.")
     ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Save the store for MaskStore.load; with --tokenizer."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     r"""Build the mask store of a Lark grammar and show what streamlining makes of it.
@@ -84,9 +91,12 @@ def store(
       tokfold store python --before NAME --row MINUS
       tokfold store sql.lark --start select --before SELECT --row "NAME COMMA" --other STAR
       tokfold store lua.lark --terminals
+      tokfold store python -t path/to/model --save python.store
     """
     if (before is None) != (row is None):
         raise TokfoldError("--before and --row belong together: give both, or none of them")
+    if save is not None and tokenizer is None:
+        raise TokfoldError("--save needs --tokenizer: a store is made for a vocabulary")
     if other is not None and row is None:
         raise TokfoldError("--other is compared with --row: give that one too")
     with steps() as step:
@@ -109,6 +119,10 @@ def store(
             elapsed = time.perf_counter() - began
             with step("Streamlining"):
                 document["store"] = _reduced(made, predicates, vocabulary, elapsed)
+            if save is not None:
+                with step("Saving"):
+                    write(made, SavedRows.of(made), save)
+                document["saved"] = {"path": str(save), "bytes": save.stat().st_size}
     if as_json:
         print_json(document)
     else:
@@ -195,6 +209,9 @@ def _show(document: dict[str, Any]) -> None:
         console.print(Text(f"  {terminal['name']:24} {terminal['pattern']}"), soft_wrap=True)
     if "question" in document:
         _show_answer(document["question"])
+    if "saved" in document:
+        saved = document["saved"]
+        console.print(Text(f"saved to {saved['path']}, {number(saved['bytes'])} bytes"))
     if "store" in document:
         made = document["store"]
         columns = table("", "rows", "")

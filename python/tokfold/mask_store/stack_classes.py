@@ -98,6 +98,16 @@ class StackClasses:
         """
         return self.states(reading, self.graph.after[terminal])
 
+    def chosen(self, regions: Sequence[tuple[int, int]], tops: Sequence[int]) -> tuple[int, ...]:
+        """As :meth:`states` between several readings, by the parentheses that are open.
+
+        Args:
+            regions: numbers of open parentheses, ascending, with the reading that holds from there
+                on; the number of the first does not count.
+            tops: tops of stacks.
+        """
+        return tuple(self._core.chosen(list(regions), list(tops)))
+
     def choose(self, inside: int, outside: int, top: int, needed: int) -> int:
         """A state that accepts as ``inside`` if enough parentheses are open, else as ``outside``.
 

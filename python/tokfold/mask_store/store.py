@@ -9,6 +9,7 @@ allowed so far. Unions are made when a stack first asks for them and kept, in th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ from tokfold import _core
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Predicates
+from tokfold.mask_store.saved_rows import SavedRows
 from tokfold.mask_store.stack_classes import NOTHING, Letter
-from tokfold.mask_store.transitions import LexerLimits, build_transitions
+from tokfold.mask_store.transitions import LexerLimits, Transitions, build_transitions
 from tokfold.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -68,12 +70,23 @@ class MaskStore:
             LarkGrammarError: the grammar cannot be used; the message says why.
             LimitExceededError: a bound was reached.
         """
-        self.grammar, self.vocabulary = grammar, vocabulary
+        transitions = build_transitions(grammar, vocabulary, limits=limits, progress=progress)
+        self._make(transitions, max_kept, max_bytes, progress, saved=None)
+
+    def _make(
+        self,
+        transitions: Transitions,
+        max_kept: int,
+        max_bytes: int,
+        progress: Callable[[int, int], object] | None,
+        saved: SavedRows | None,
+    ) -> None:
+        grammar, vocabulary = transitions.grammar, transitions.vocabulary
+        self.grammar, self.vocabulary, self.transitions = grammar, vocabulary, transitions
         self.predicates = Predicates(grammar)
-        self.transitions = build_transitions(grammar, vocabulary, limits=limits, progress=progress)
         self.words = -(-len(vocabulary) // 32)
         self._core = _core.StoreEngine(
-            self.transitions._core,
+            transitions._core,
             vocabulary._compiled,
             self.predicates.graph._core,
             [terminal.is_ignored for terminal in grammar.terminals],
@@ -81,8 +94,54 @@ class MaskStore:
             list(grammar.scanner_of_state),
             max_kept,
             max_bytes,
+            None if saved is None else saved.arrays(),
             progress,
         )
+        self._saved = saved
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the store to a file, all of it or nothing.
+
+        Its grammar, its lexer states and its rows; what texts have asked of it is not kept.
+
+        Raises:
+            ArtifactError: the file cannot be written.
+        """
+        from tokfold.mask_store.saved import write
+
+        write(self.transitions, self._saved or SavedRows.of(self.transitions), path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        vocabulary: Vocabulary,
+        *,
+        mmap: bool = True,
+        max_kept: int = 200_000,
+        max_bytes: int = 2**28,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> MaskStore:
+        """Take up a saved store, after checking all of it; the extra ``lark`` is not needed.
+
+        Args:
+            path: the file.
+            vocabulary: the one that the store was built for.
+            mmap: map the tokens of rows into memory, so that processes share them.
+            max_kept: as when it is built.
+            max_bytes: the same.
+            progress: the same.
+
+        Raises:
+            ArtifactError: the file is damaged, of another version, or of another vocabulary.
+        """
+        from tokfold.mask_store.saved import checked, read
+
+        transitions, rows = read(path, vocabulary, mmap=mmap)
+        self = cls.__new__(cls)
+        with checked(path):
+            self._make(transitions, max_kept, max_bytes, progress, rows)
+        return self
 
     def matcher(self, *, stop_token_ids: Sequence[int] | None = None) -> StoreMatcher:
         """A matcher at the start of a text; see :class:`StoreMatcher`."""

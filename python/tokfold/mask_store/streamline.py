@@ -199,7 +199,7 @@ class _Judge:
         found = self._known.get(key)
         if found is None:
             tops = self._tops(place)
-            found = self._known[key] = tuple(self._state(regions, top) for top in tops)
+            found = self._known[key] = self._predicates.classes.chosen(regions, tops)
         return found
 
     def _regions(self, before: int, sequence: Sequence[int]) -> list[_Regions]:
@@ -214,13 +214,6 @@ class _Judge:
                 for regions in self._variants.of(row)
             ]
         return known
-
-    def _state(self, regions: _Regions, top: int) -> int:
-        classes = self._predicates.classes
-        state = classes.state(regions[0][1], top)
-        for needed, reading in regions[1:]:
-            state = classes.choose(classes.state(reading, top), state, top, needed)
-        return state
 
     def _tops(self, before: int) -> tuple[int, ...]:
         graph = self._predicates.graph

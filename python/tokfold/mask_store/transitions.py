@@ -11,11 +11,13 @@ import functools
 import itertools
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
+from tokfold.errors import ArtifactError
 from tokfold.mask_store.byte_automata import ByteAutomaton, terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar
@@ -40,11 +42,29 @@ __all__ = [
     "JoinedRows",
     "Letter",
     "LexerLimits",
+    "Table",
     "Transitions",
     "Way",
     "build_transitions",
     "embedded_strings",
+    "lexicon",
 ]
+
+
+class Table(NamedTuple):
+    """The automata of all terminals in one table, those of lookaheads behind all terminals.
+
+    Attributes:
+        moves: int32, flat: for each state 256 states, -1 for none.
+        ends: for each state 0, 1, or ``2 + i`` for an end under condition ``i``.
+        conditions: whether no match may follow (else one must), and the state that looks.
+        offsets: the first state of each terminal, and behind the last one the first that looks.
+    """
+
+    moves: npt.NDArray[np.int32]
+    ends: list[int]
+    conditions: list[tuple[bool, int]]
+    offsets: list[int]
 
 
 class Transitions:
@@ -53,7 +73,7 @@ class Transitions:
     Attributes:
         grammar: whose terminals these are.
         vocabulary: whose tokens.
-        automata: for each terminal with a pattern its automaton.
+        table: the automata of the terminals.
         states: for each lexer state its configuration and its terminal in progress.
         start: the state at the start of a text, in which nothing is in progress; it comes after
             all others and its rows are those of part 0.
@@ -65,10 +85,10 @@ class Transitions:
         self,
         grammar: LarkGrammar,
         vocabulary: Vocabulary,
-        automata: list[ByteAutomaton],
+        table: Table,
         core: _core.LexerStore,
     ) -> None:
-        self.grammar, self.vocabulary, self.automata = grammar, vocabulary, automata
+        self.grammar, self.vocabulary, self.table = grammar, vocabulary, table
         self._core = core
         self.states: list[tuple[int, int]] = core.states()
         self.start: int = len(self.states)
@@ -148,7 +168,15 @@ class Transitions:
         return self._core.complete(state)
 
     def joined(self) -> JoinedRows:
-        """The raw store in the paper's convention, and its counts."""
+        """The raw store in the paper's convention, and its counts.
+
+        Raises:
+            ArtifactError: the store was saved; single transitions are not kept in files.
+        """
+        if not self._core.has_ways():
+            raise ArtifactError(
+                "a saved store holds rows for decoding, not single transitions: build it to count"
+            )
         made = self._core.joined()
         counts = made["counts"].astype(np.int64)
         tokens, offsets = made["tokens"], made["token_offsets"]
@@ -229,28 +257,35 @@ def build_transitions(
         terminal_automaton(t, grammar.global_flags, max_states=limits.max_terminal_states)
         for t in patterns
     ]
-    moves, ends, conditions, offsets = _table(automata)
-    newline = None
-    if grammar.indentation is not None:
-        terminal = grammar.terminal(grammar.indentation.newline)
-        newline = (terminal, grammar.indentation.tab_len)
+    table = _table(automata)
     core = _core.LexerStore(
         vocabulary._compiled,
-        moves,
-        ends,
-        conditions,
-        offsets,
-        [t.is_ignored for t in patterns],
-        newline,
-        [list(scanner) for scanner in grammar.scanners],
-        _scanners_after(grammar),
-        embedded_strings(grammar),
+        lexicon(grammar, table),
         separate,
         limits.max_lexer_states,
         limits.max_walk_work,
         progress,
     )
-    return Transitions(grammar, vocabulary, automata, core)
+    return Transitions(grammar, vocabulary, table, core)
+
+
+def lexicon(grammar: LarkGrammar, table: Table) -> _core.Lexicon:
+    """Automata of terminals and the scanners that look for them, as the core takes them."""
+    newline = None
+    if grammar.indentation is not None:
+        terminal = grammar.terminal(grammar.indentation.newline)
+        newline = (terminal, grammar.indentation.tab_len)
+    return (
+        table.moves,
+        table.ends,
+        table.conditions,
+        table.offsets,
+        [t.is_ignored for t in grammar.terminals if not t.is_declared],
+        newline,
+        [list(scanner) for scanner in grammar.scanners],
+        _scanners_after(grammar),
+        embedded_strings(grammar),
+    )
 
 
 def _scanners_after(grammar: LarkGrammar) -> list[list[int]]:
@@ -272,10 +307,7 @@ def _scanners_after(grammar: LarkGrammar) -> list[list[int]]:
     return [sorted(scanners) for scanners in after]
 
 
-def _table(
-    automata: list[ByteAutomaton],
-) -> tuple[npt.NDArray[np.int32], list[int], list[tuple[bool, int]], list[int]]:
-    """All automata in one table, those of lookaheads behind all terminals."""
+def _table(automata: list[ByteAutomaton]) -> Table:
     count = sum(len(a.ends) for a in automata)
     ends: list[int] = []
     conditions: list[tuple[bool, int]] = []
@@ -296,4 +328,4 @@ def _table(
         look_ends += [int(found) for found in automaton.look_found]
         look_offset += len(automaton.look_found)
     table = np.concatenate(moves).astype(np.int32).reshape(-1)
-    return table, ends + look_ends, conditions, offsets
+    return Table(table, ends + look_ends, conditions, offsets)

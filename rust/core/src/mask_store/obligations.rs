@@ -51,7 +51,7 @@ impl Questions {
         made
     }
 
-    fn intern(&mut self, mut set: Vec<Question>) -> Open {
+    pub(super) fn intern(&mut self, mut set: Vec<Question>) -> Open {
         set.sort_unstable();
         set.dedup();
         let set = set.into_boxed_slice();

@@ -43,7 +43,7 @@ impl Sets {
         sets
     }
 
-    fn intern(&mut self, set: Box<[u64]>) -> SetId {
+    pub(super) fn intern(&mut self, set: Box<[u64]>) -> SetId {
         if let Some(&id) = self.known.get(&set) {
             return id;
         }

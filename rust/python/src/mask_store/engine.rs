@@ -1,16 +1,18 @@
 //! `tokfold._core.StoreEngine`: what decoding with a mask store needs, shared by texts.
 
+use super::lexer::{letter, table};
 use super::{LexerStore, StackParser, raise_store};
-use crate::boundary::{Reporter, misuse};
+use crate::boundary::{Reporter, misuse, raise};
 use crate::vocabulary::Vocabulary;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokfold_core::error::Error;
 use tokfold_core::mask_store::decode::{
-    Engine, EngineParts, Indentation, Layout, Memory, RawRow, RowTable, TokenSource,
+    Engine, EngineParts, Indentation, Layout, Memory, RawRow, RowLimits, RowTable, TokenSource,
 };
+use tokfold_core::mask_store::{Letter, Row, Store};
 use tokfold_core::vocabulary;
 
 /// The token sets of rows in one array of numpy, which may lie in a mapped file.
@@ -20,13 +22,15 @@ struct Mapped {
 }
 
 impl TokenSource for Mapped {
-    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32])) {
-        let set = set as usize;
+    fn with(&self, sets: &[u32], look: &mut dyn FnMut(usize, &[u32])) {
         Python::attach(|py| {
             let tokens = self.tokens.bind(py).readonly();
-            // The array was checked to be contiguous, and the offsets to lie in it.
+            // The array was found to be contiguous, and the offsets to lie in it.
             let tokens = tokens.as_slice().unwrap_or(&[]);
-            look(tokens.get(self.offsets[set]..self.offsets[set + 1]).unwrap_or(&[]));
+            for (place, &set) in sets.iter().enumerate() {
+                let set = set as usize;
+                look(place, tokens.get(self.offsets[set]..self.offsets[set + 1]).unwrap_or(&[]));
+            }
         });
     }
 
@@ -35,8 +39,72 @@ impl TokenSource for Mapped {
     }
 }
 
+/// The rows of a saved store: letters, letters of sequences with offsets, rows of the parts, rows of
+/// the configurations, ends at the first byte, tokens of all sets with offsets.
+#[derive(FromPyObject)]
+struct SavedRows<'py>(
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    Bound<'py, PyArray1<u32>>,
+    PyReadonlyArray1<'py, i64>,
+);
+
+impl SavedRows<'_> {
+    fn read(self, terminals: u32, sets: u32, size: usize) -> PyResult<(RowTable, Mapped)> {
+        let broken = || raise(self.6.py(), &Error::Artifact("the saved rows are damaged".into()));
+        let tokens = self.6.try_readonly()?;
+        let tokens = tokens.as_slice()?;
+        let offsets: Vec<usize> = self
+            .7
+            .as_slice()?
+            .iter()
+            .map(|&offset| usize::try_from(offset))
+            .collect::<Result<_, _>>()
+            .map_err(|_| broken())?;
+        let fits = offsets.first() == Some(&0)
+            && offsets.is_sorted()
+            && offsets.last() == Some(&tokens.len())
+            && tokens.iter().all(|&token| (token as usize) < size);
+        if !fits {
+            return Err(broken());
+        }
+        let limits = RowLimits { terminals, sets, token_sets: offsets.len() as u32 - 1 };
+        let letters: Vec<Letter> =
+            table(&self.0)?.into_iter().map(letter).collect::<PyResult<_>>()?;
+        let rows = RowTable::saved(
+            &letters,
+            (self.1.as_slice()?, self.2.as_slice()?),
+            &rows(&self.3)?,
+            &rows(&self.4)?,
+            &table(&self.5)?,
+            limits,
+        );
+        let rows = rows.map_err(|error| raise(self.6.py(), &error))?;
+        Ok((rows, Mapped { tokens: self.6.clone().unbind(), offsets }))
+    }
+}
+
+fn rows(flat: &PyReadonlyArray1<'_, u32>) -> PyResult<Vec<Row>> {
+    let made = table(flat)?.into_iter().map(|[source, terminal, scanners, sequence, tokens]| Row {
+        source,
+        terminal,
+        scanners,
+        sequence,
+        tokens,
+    });
+    Ok(made.collect())
+}
+
 /// Newline, indent, dedent, tab, opening and closing parentheses, whether they are balanced.
 type Layouts = (u32, Option<u32>, Option<u32>, u32, Vec<u32>, Vec<u32>, bool);
+
+fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct StoreEngine {
@@ -63,7 +131,7 @@ impl StoreEngine {
 #[pymethods]
 impl StoreEngine {
     #[new]
-    #[pyo3(signature = (lexer, vocabulary, parser, ignored, indentation, scanner_of_state, max_starts, max_bytes, progress=None))]
+    #[pyo3(signature = (lexer, vocabulary, parser, ignored, indentation, scanner_of_state, max_starts, max_bytes, saved=None, progress=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -75,6 +143,7 @@ impl StoreEngine {
         scanner_of_state: Vec<u32>,
         max_starts: usize,
         max_bytes: usize,
+        saved: Option<SavedRows<'_>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let indentation =
@@ -85,15 +154,20 @@ impl StoreEngine {
         let store = lexer.shared();
         let mut reporter = Reporter::new(progress);
         let size = vocabulary.inner.len();
+        let sets = py.detach(|| lock(&store).scanner_sets().len()) as u32;
+        let saved = saved.map(|saved| saved.read(ignored.len() as u32, sets, size)).transpose()?;
         let made = py.detach(|| {
-            let (rows, tokens) = {
-                let store = store.lock().unwrap_or_else(PoisonError::into_inner);
-                RowTable::of(&store)
+            let (rows, tokens): (RowTable, Box<dyn TokenSource>) = match saved {
+                Some((rows, tokens)) => (rows, Box::new(tokens)),
+                None => {
+                    let (rows, tokens) = RowTable::of(&lock(&store));
+                    (rows, Box::new(tokens))
+                }
             };
             let mut engine = Engine::new(EngineParts {
                 lexer: store,
                 rows,
-                tokens: Box::new(tokens),
+                tokens,
                 size,
                 parser,
                 ignored,

@@ -1,14 +1,14 @@
 //! `tokfold._core.LexerStore`: rows of a mask store before any parser looks at them.
 
-use crate::boundary::{Reporter, misuse};
+use crate::boundary::{Reporter, detached, misuse};
 use crate::vocabulary::Vocabulary;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
 use tokfold_core::mask_store::{
-    Column, Condition, Embedded, Joints, Letter, Limits, Newline, Row, Rows, Scanners, Store,
-    Terminals,
+    Column, Condition, Embedded, Joints, Letter, Limits, Newline, Row, Rows, SavedLexer, Scanners,
+    Store, Terminals,
 };
 
 #[pyclass(frozen, module = "tokfold._core")]
@@ -31,6 +31,19 @@ fn quad(letter: &Letter) -> Quad {
         Column::Missing => (4, 0),
     };
     (letter.terminal, letter.scanners, kind, value)
+}
+
+/// The letter of four numbers; see [`quad`].
+pub(super) fn letter([terminal, scanners, kind, value]: [u32; 4]) -> PyResult<Letter> {
+    let column = match kind {
+        0 => Column::None,
+        1 => Column::Open(value != 0),
+        2 => Column::At(value),
+        3 => Column::After(value),
+        4 => Column::Missing,
+        _ => return Err(misuse("there is no such kind of column")),
+    };
+    Ok(Letter { terminal, scanners, column })
 }
 
 fn flat(rows: &[Row]) -> Vec<u32> {
@@ -62,32 +75,27 @@ impl LexerStore {
     }
 }
 
-#[pymethods]
-impl LexerStore {
-    #[new]
-    #[pyo3(signature = (vocabulary, moves, ends, conditions, offsets, ignored, newline, scanners, after, embedded, separate, max_states, max_work, progress=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        py: Python<'_>,
-        vocabulary: &Vocabulary,
-        moves: PyReadonlyArray1<'_, i32>,
-        ends: Vec<u32>,
-        conditions: Vec<(bool, u32)>,
-        offsets: Vec<u32>,
-        ignored: Vec<bool>,
-        newline: Option<(u32, u32)>,
-        scanners: Vec<Vec<u32>>,
-        after: Vec<Vec<u32>>,
-        embedded: Vec<(u32, u32, bool)>,
-        separate: bool,
-        max_states: usize,
-        max_work: u64,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
+/// Automata of terminals, and the scanners that look for them.
+#[derive(FromPyObject)]
+struct Lexicon<'py>(
+    PyReadonlyArray1<'py, i32>,
+    Vec<u32>,
+    Vec<(bool, u32)>,
+    Vec<u32>,
+    Vec<bool>,
+    Option<(u32, u32)>,
+    Vec<Vec<u32>>,
+    Vec<Vec<u32>>,
+    Vec<(u32, u32, bool)>,
+);
+
+impl Lexicon<'_> {
+    /// The joint states of the terminals, none of them met yet.
+    fn joints(self, py: Python<'_>, separate: bool) -> PyResult<Joints> {
+        let Self(moves, ends, conditions, offsets, ignored, newline, scanners, after, embedded) =
+            self;
         let moves = moves.as_slice()?.to_vec();
-        let vocabulary = vocabulary.inner.clone();
-        let mut reporter = Reporter::new(progress);
-        let result = py.detach(|| {
+        detached(py, || {
             let conditions: Vec<Condition> = conditions
                 .into_iter()
                 .map(|(negated, state)| Condition { negated, state })
@@ -99,11 +107,88 @@ impl LexerStore {
                 .map(|(pattern, string, is_hidden)| Embedded { pattern, string, is_hidden })
                 .collect();
             let scanners = Scanners::new(terminals.len(), &scanners, &after, &embedded)?;
-            let joints = Joints::new(terminals, scanners, separate);
-            let limits = Limits { max_states, max_work };
+            Ok(Joints::new(terminals, scanners, separate))
+        })
+    }
+}
+
+/// Rows of so many numbers each.
+pub(super) fn table<const N: usize>(flat: &PyReadonlyArray1<'_, u32>) -> PyResult<Vec<[u32; N]>> {
+    let (rows, rest) = flat.as_slice()?.as_chunks::<N>();
+    match rest.is_empty() {
+        true => Ok(rows.to_vec()),
+        false => Err(misuse("an array of numbers has another length")),
+    }
+}
+
+#[pymethods]
+impl LexerStore {
+    #[new]
+    #[pyo3(signature = (vocabulary, lexicon, separate, max_states, max_work, progress=None))]
+    fn new(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        lexicon: Lexicon<'_>,
+        separate: bool,
+        max_states: usize,
+        max_work: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let vocabulary = vocabulary.inner.clone();
+        let joints = lexicon.joints(py, separate)?;
+        let mut reporter = Reporter::new(progress);
+        let limits = Limits { max_states, max_work };
+        let result = py.detach(|| {
             Store::new(joints, &vocabulary, &limits, &mut |done, all| reporter.report(done, all))
         });
         Ok(Self { inner: Arc::new(Mutex::new(reporter.finish(py, result)?)) })
+    }
+
+    /// A store of the states that [`Self::saved`] gave, of the same terminals and scanners.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
+    fn restored(
+        py: Python<'_>,
+        lexicon: Lexicon<'_>,
+        scanner_sets: PyReadonlyArray1<'_, u64>,
+        questions: PyReadonlyArray1<'_, u32>,
+        question_offsets: PyReadonlyArray1<'_, u32>,
+        entries: PyReadonlyArray1<'_, u32>,
+        entry_offsets: PyReadonlyArray1<'_, u32>,
+        configurations: PyReadonlyArray1<'_, u32>,
+        states: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Self> {
+        let saved = SavedLexer {
+            scanner_sets: scanner_sets.as_slice()?.to_vec(),
+            questions: questions.as_slice()?.to_vec(),
+            question_offsets: question_offsets.as_slice()?.to_vec(),
+            entries: table(&entries)?,
+            entry_offsets: entry_offsets.as_slice()?.to_vec(),
+            configurations: table(&configurations)?,
+            states: table(&states)?,
+        };
+        let joints = lexicon.joints(py, false)?;
+        let store = detached(py, || Store::restored(joints, &saved))?;
+        Ok(Self { inner: Arc::new(Mutex::new(store)) })
+    }
+
+    /// The states, in the order in which [`Self::restored`] takes them.
+    fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let saved = self.with(|store| store.saved());
+        let out = PyDict::new(py);
+        out.set_item("scanner_sets", PyArray1::from_vec(py, saved.scanner_sets))?;
+        out.set_item("questions", PyArray1::from_vec(py, saved.questions))?;
+        out.set_item("question_offsets", PyArray1::from_vec(py, saved.question_offsets))?;
+        out.set_item("entries", PyArray1::from_vec(py, saved.entries.concat()))?;
+        out.set_item("entry_offsets", PyArray1::from_vec(py, saved.entry_offsets))?;
+        out.set_item("configurations", PyArray1::from_vec(py, saved.configurations.concat()))?;
+        out.set_item("states", PyArray1::from_vec(py, saved.states.concat()))?;
+        Ok(out)
+    }
+
+    /// Whether the ways of single tokens are here: not in a store that was saved.
+    fn has_ways(&self) -> bool {
+        self.with(|store| store.has_ways())
     }
 
     /// Configuration and terminal of each state; the start of a text is the state behind the last.

@@ -145,6 +145,34 @@ impl StackParser {
         found.ok_or_else(|| misuse(format!("there is no reading {reading}")))
     }
 
+    /// What decides below each of some tops between several readings: the first one, but from so
+    /// many open parentheses on the one that stands with that number, in ascending order.
+    fn chosen(
+        &self,
+        py: Python<'_>,
+        regions: Vec<(i32, u32)>,
+        tops: Vec<u32>,
+    ) -> PyResult<Vec<u32>> {
+        self.check(NOTHING_READ, &tops)?;
+        let found = self.with(py, |parser| {
+            let known = parser.readings();
+            if regions.is_empty() || regions.iter().any(|&(_, r)| r as usize >= known) {
+                return Ok(None);
+            }
+            let mut out = Vec::with_capacity(tops.len());
+            for &top in &tops {
+                let mut state = parser.state(regions[0].1, top)?;
+                for &(needed, reading) in &regions[1..] {
+                    let inside = parser.state(reading, top)?;
+                    state = parser.choose(inside, state, top, needed)?;
+                }
+                out.push(state);
+            }
+            Ok(Some(out))
+        })?;
+        found.ok_or_else(|| misuse("there are no such readings"))
+    }
+
     /// The number of states of the minimal automaton.
     fn size(&self, py: Python<'_>) -> PyResult<usize> {
         self.with(py, |parser| Ok(parser.automaton.len()))

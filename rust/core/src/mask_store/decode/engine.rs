@@ -1,7 +1,7 @@
 //! All that decoding needs of a grammar and a vocabulary, shared by any number of texts.
 
 use super::super::letters::{Column, Letter};
-use super::super::parser::{ANY_TOP, NOTHING_READ, Parser, ReadingId, StackLetter};
+use super::super::parser::{ANY_TOP, NOTHING_READ, Parser, REJECT, ReadingId, StackLetter};
 use super::super::sets::{EMPTY, SetId};
 use super::super::step::Stepped;
 use super::super::walk::Store;
@@ -368,14 +368,14 @@ impl Engine {
         }
         let readings = self.readings(group, layout)?;
         let mut gathering = self.unions.gather();
+        let mut wanted = Vec::new();
         for (reading, sets) in readings.iter() {
             let state = self.parser.state(*reading, top)?;
-            if let Some(bits) = gathering.of(state) {
-                for &set in sets {
-                    self.tokens.add(set, bits);
-                }
+            if state != REJECT {
+                wanted.extend(sets.iter().map(|&set| (state, set)));
             }
         }
+        self.tokens.gather(&wanted, &mut gathering);
         let made = self.unions.finish(gathering);
         self.pieces.insert(key, made);
         Ok(made)

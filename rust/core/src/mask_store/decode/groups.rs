@@ -6,6 +6,7 @@ use super::super::sets::{EMPTY, SetId};
 use super::super::walk::Store;
 use super::layout::NewlineRules;
 use super::row_tokens::TokenLists;
+use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
@@ -23,6 +24,17 @@ pub(super) struct Group {
     pub(super) asking: Vec<GroupRow>,
     /// The most parentheses that an asking row closes; `None` if no row asks.
     pub(super) closes: Option<u32>,
+}
+
+/// How many there are of what rows speak of.
+#[derive(Clone, Copy, Debug)]
+pub struct RowLimits {
+    /// Terminals.
+    pub terminals: u32,
+    /// Sets of scanners.
+    pub sets: u32,
+    /// Sets of tokens.
+    pub token_sets: u32,
 }
 
 /// The rows of all lexer states, as they were walked.
@@ -52,6 +64,46 @@ impl RowTable {
             Self::new(sequences, &shared, &own.rows, &store.at_once()),
             TokenLists::new(&own.token_sets),
         )
+    }
+
+    /// The rows of a saved store: letters, the letters of all sequences with offsets, and rows as
+    /// [`RowTable::new`] takes them; `states`, `sets` and `token_sets` are how many there are.
+    ///
+    /// # Errors
+    /// [`Error::Artifact`] where a number is outside of what it counts.
+    pub fn saved(
+        letters: &[Letter],
+        (flat, offsets): (&[u32], &[u32]),
+        shared: &[Row],
+        own: &[Row],
+        ends: &[[u32; 4]],
+        limits: RowLimits,
+    ) -> Result<Self> {
+        let broken = || Error::Artifact("the saved rows are damaged".into());
+        let fits = offsets.first() == Some(&0)
+            && offsets.is_sorted()
+            && offsets.last().is_some_and(|&end| end as usize == flat.len())
+            && flat.iter().all(|&letter| (letter as usize) < letters.len())
+            && letters.iter().all(|l| l.terminal < limits.terminals && l.scanners < limits.sets);
+        if !fits {
+            return Err(broken());
+        }
+        let sequences: Vec<Arc<[Letter]>> = offsets
+            .windows(2)
+            .map(|w| flat[w[0] as usize..w[1] as usize].iter().map(|&l| letters[l as usize]))
+            .map(Iterator::collect)
+            .collect();
+        let is_row =
+            |row: &Row| (row.sequence as usize) < sequences.len() && row.tokens < limits.token_sets;
+        let parts = shared.iter().map(|row| row.source.saturating_add(1)).max().unwrap_or(1);
+        let fits = parts <= shared.len() as u32 + ends.len() as u32 + 1
+            && shared.iter().chain(own).all(is_row)
+            && own.iter().all(|row| row.scanners < limits.sets)
+            && ends.iter().all(|end| end[2] < limits.sets && end[3] <= ends.len() as u32);
+        match fits {
+            true => Ok(Self::new(sequences, shared, own, ends)),
+            false => Err(broken()),
+        }
     }
 
     /// A table of rows: those of the parts, those of the configurations, and for each

@@ -12,7 +12,7 @@ mod unions;
 mod tests;
 
 pub use engine::{Engine, EngineParts, Memory, RawRow};
-pub use groups::RowTable;
+pub use groups::{RowLimits, RowTable};
 pub use layout::{Indentation, Layout};
 pub use matcher::{Place, Text};
 pub use row_tokens::{TokenLists, TokenSource};

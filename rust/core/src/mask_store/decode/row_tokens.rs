@@ -1,13 +1,15 @@
 //! The tokens of rows, wherever they lie.
 
+use super::super::parser::StackState;
 use super::token_sets::{add, set_bit};
+use super::unions::Gathering;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// Sets of tokens in the memory of a process, or in a mapped file.
 pub trait TokenSource: Send + Sync {
-    /// Shows the tokens of a set to `look`.
-    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32]));
+    /// Shows the tokens of some sets to `look`, with the place of each set among them.
+    fn with(&self, sets: &[u32], look: &mut dyn FnMut(usize, &[u32]));
     /// The number of sets.
     fn count(&self) -> u32;
 }
@@ -32,9 +34,11 @@ impl TokenLists {
 }
 
 impl TokenSource for TokenLists {
-    fn with(&self, set: u32, look: &mut dyn FnMut(&[u32])) {
-        let set = set as usize;
-        look(&self.tokens[self.offsets[set]..self.offsets[set + 1]]);
+    fn with(&self, sets: &[u32], look: &mut dyn FnMut(usize, &[u32])) {
+        for (place, &set) in sets.iter().enumerate() {
+            let set = set as usize;
+            look(place, &self.tokens[self.offsets[set]..self.offsets[set + 1]]);
+        }
     }
 
     fn count(&self) -> u32 {
@@ -57,14 +61,20 @@ impl RowTokens {
         Self { source, bits: HashMap::default() }
     }
 
-    /// Adds the tokens of a set to bits.
-    pub(super) fn add(&mut self, set: u32, bits: &mut [u64]) {
+    /// Adds the tokens of sets where the states that decide them say.
+    pub(super) fn gather(&mut self, wanted: &[(StackState, u32)], into: &mut Gathering) {
         let Self { source, bits: known } = self;
-        if let Some(more) = known.get(&set) {
-            add(bits, more);
-            return;
+        let mut listed: Vec<(StackState, u32)> = Vec::with_capacity(wanted.len());
+        for &(state, set) in wanted {
+            match known.get(&set) {
+                None => listed.push((state, set)),
+                Some(more) => into.of(state).into_iter().for_each(|bits| add(bits, more)),
+            }
         }
-        source.with(set, &mut |tokens| {
+        let sets: Vec<u32> = listed.iter().map(|&(_, set)| set).collect();
+        source.with(&sets, &mut |place, tokens| {
+            let (state, set) = listed[place];
+            let Some(bits) = into.of(state) else { return };
             if tokens.len() < bits.len() * TOKENS_A_WORD {
                 tokens.iter().for_each(|&token| set_bit(bits, token as usize));
                 return;
@@ -80,7 +90,7 @@ impl RowTokens {
     pub(super) fn get(&self, set: u32) -> Option<Vec<u32>> {
         let mut out = Vec::new();
         (set < self.source.count()).then(|| {
-            self.source.with(set, &mut |tokens| out.extend_from_slice(tokens));
+            self.source.with(&[set], &mut |_, tokens| out.extend_from_slice(tokens));
             out
         })
     }
