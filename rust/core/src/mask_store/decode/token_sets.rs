@@ -71,11 +71,18 @@ impl TokenSets {
     /// Adds the tokens of a set, without the end of the text, to the row of a bitmask.
     pub(super) fn add_to_row(&self, set: TokenSet, row: &mut [i32], is_first: bool) {
         let words = self.get(set);
-        for (pair, &word) in row.chunks_mut(2).zip(words) {
-            let halves = [word as u32 as i32, (word >> 32) as u32 as i32];
-            for (out, half) in pair.iter_mut().zip(halves) {
-                *out = if is_first { half } else { *out | half };
+        let halves = |word: u64| [word as u32 as i32, (word >> 32) as u32 as i32];
+        let (pairs, rest) = row.as_chunks_mut::<2>();
+        let last = pairs.len();
+        if is_first {
+            pairs.iter_mut().zip(words).for_each(|(pair, &word)| *pair = halves(word));
+            rest.iter_mut().for_each(|out| *out = halves(words[last])[0]);
+        } else {
+            for (pair, &word) in pairs.iter_mut().zip(words) {
+                let [low, high] = halves(word);
+                *pair = [pair[0] | low, pair[1] | high];
             }
+            rest.iter_mut().for_each(|out| *out |= halves(words[last])[0]);
         }
         if !self.size.is_multiple_of(32)
             && let Some(last) = row.last_mut()
