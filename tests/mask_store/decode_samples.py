@@ -8,13 +8,13 @@ CLOSERS = {
         '"', "0", ",", ":", "]", "}", '"":0', "e", "l", "s", "u", "n", "\\",
     ],
     "lua": [
-        "x", "0", " end", " then", " do", " in x", " until x", "(", ")", "]", "}", "=0", " ",
+        "x", "0", " end", " then", " do", " in x", " until x", "(", ")", "]", "}", "=0", " ", ",0",
         '"', "'", "]]", "]=]", "]==]", "[", "=", ":", ".", "-", ">", "\n", ";", "]===]",
     ],
     "sql": [
         "x", "0", " ", '"', "'", "*", "/", "(", ")", ",", "=", "|", " x", ";", "\n", " from x",
         " then 0", " end", " select 0", " into x", " set x=0", " table x", " by x", " values(0)",
-        " join x", " in(0)", " and 0", " null", " key", " null,x x", " when 0",
+        " join x", " in(0)", " and 0", " null", " key", " null,x x", " when 0", "-",
     ],
 }
 """What ends what is open; bytes that go on with a character that has begun come on top."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from mask_store.lalr_oracle import Engine, Hypothesis
 from tokfold.mask_store.grammar import END
 from tokfold.mask_store.transitions import NO_SCANNER, Column, Letter, Transitions
@@ -19,14 +20,15 @@ from tokfold.mask_store.transitions import NO_SCANNER, Column, Letter, Transitio
 class Trie:
     """Rows by their letters, one after the other."""
 
-    tokens: int = 0
+    sets: list[int] = field(default_factory=list)
+    """The token sets of the rows that end here."""
     children: dict[Letter, Trie] = field(default_factory=dict)
 
     def add(self, letters: tuple[Letter, ...], tokens: int) -> None:
         node = self
         for letter in letters:
             node = node.children.setdefault(letter, Trie())
-        node.tokens |= tokens
+        node.sets.append(tokens)
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,6 @@ class RawReader:
         self._parts = grouped(transitions.shared_rows.tolist(), 1)
         self._own = grouped(transitions.own_rows.tolist(), 2)
         self._at_once = grouped(transitions.at_once.tolist(), 2)
-        self._bits: dict[int, int] = {}
         self._tries: dict[Any, tuple[Trie, Trie]] = {}
         self._memo: dict[Any, Any] = {}
         self._interned: dict[int, int] = {}
@@ -67,7 +68,7 @@ class RawReader:
         for h in engine.front:
             for key in self._groups(h):
                 for asks, trie in enumerate(self._trie(key)):
-                    if trie.tokens or trie.children:
+                    if trie.sets or trie.children:
                         mask |= self._remembered((key, asks), trie, h, engine.column)
         return mask
 
@@ -102,15 +103,15 @@ class RawReader:
             # The newline in progress ends where the last token did.
             before = (Letter(self.newline, NO_SCANNER, Column("after", 0)),) if ended else ()
         letters = self.t.letters
-        return [
-            (before + tuple(letters[i] for i in self.t.sequences[s]), self._set(n))
-            for s, n in chosen
-        ]
+        return [(before + tuple(letters[i] for i in self.t.sequences[s]), n) for s, n in chosen]
 
-    def _set(self, number: int) -> int:
-        if number not in self._bits:
-            self._bits[number] = sum(1 << token for token in self.t.token_sets[number].tolist())
-        return self._bits[number]
+    def _bits(self, sets: list[int]) -> int:
+        """The union of token sets, as bits."""
+        flags = np.zeros(len(self.t.vocabulary), np.uint8)
+        for number in sets:
+            flags[self.t.token_sets[number]] = 1
+        packed = np.packbits(flags, bitorder="little").tobytes()
+        return int.from_bytes(packed, "little")
 
     def _remembered(self, key: Any, trie: Trie, h: Hypothesis, column: int) -> int:
         if key[1]:
@@ -133,15 +134,17 @@ class RawReader:
         self._stack, self._before, self._column = h.stack, h, column
         self._lowest = len(h.stack) - 1
         self.misses += 1
-        mask, waiting = 0, [(trie, Standing(len(h.stack), (), h.columns, h.level))]
+        found: list[int] = []
+        waiting = [(trie, Standing(len(h.stack), (), h.columns, h.level))]
         while waiting:
             node, at = waiting.pop()
-            mask |= node.tokens
+            found += node.sets
             for letter, child in node.children.items():
                 self.rows_read += 1
                 after = self._letter(at, letter)
                 if after is not None:
                     waiting.append((child, after))
+        mask = self._bits(found)
         return self._interned.setdefault(mask, mask)
 
     def _letter(self, at: Standing, letter: Letter) -> Standing | None:
@@ -162,19 +165,11 @@ class RawReader:
             if rules is not None:
                 change = (known.name in rules.open_parens) - (known.name in rules.close_parens)
                 at = Standing(at.kept, at.pushed, at.columns, at.level + change)
-        elif at.level == 0:
-            fed = self._feed(at, known.name) if not self._was_fed() else at
-            if fed is None:
-                return None
         if kind in ("none", "open") or at.level > 0:
             return at
         if kind == "missing" or (kind == "after" and not self._before.fed):
             return None
         return self._indented(at, value if kind == "at" else self._column + value)
-
-    def _was_fed(self) -> bool:
-        """A newline in progress stands on the stack already: engines read what is in progress."""
-        return True
 
     def _indented(self, at: Standing, column: int) -> Standing | None:
         rules, columns = self.g.indentation, at.columns

@@ -177,20 +177,24 @@ def completed(name: str, matcher: StoreMatcher) -> bytes | None:
     # The first piece may go on with a keyword that has begun; they are too many for each step.
     endings = sorted({word[i:].encode() for word in words for i in range(1, len(word))})
     seen, front = {matcher.state}, [matcher]
+    if matcher.is_accepting:
+        return matcher.text
     for step in range(150):
-        for found in front:
-            if found.is_accepting:
-                return found.text
         following = []
         for current in front:
-            for piece in pieces if step else [*endings, *pieces]:
+            for piece in pieces if step else [*pieces, *endings]:
                 fork = current.fork()
                 if fork.accept_bytes(piece) and fork.state not in seen:
+                    if fork.is_accepting:
+                        return fork.text
                     seen.add(fork.state)
                     following.append(fork)
-        # Stable: of those that are equally deep the one whose pieces come first.
-        following.sort(key=lambda m: min(len(place.stack) for place in m.places))
-        front = following[:16]
+        # Some of each depth: what is open may need more on the stack before it can be closed.
+        by_depth: dict[int, list[StoreMatcher]] = {}
+        for found in following:
+            depth = min(len(place.stack) for place in found.places)
+            by_depth.setdefault(depth, []).append(found)
+        front = [found for depth in sorted(by_depth)[:8] for found in by_depth[depth][:6]]
     return None
 
 
