@@ -134,3 +134,16 @@ def test_a_long_token_is_no_trouble():
     )
     assert transitions.sizes()["work"] < 3_000_000
     assert accepts(transitions, [b"a" * 30_000, b" " * 30_000, b"=", b"a", b"="])
+
+
+def test_a_line_of_what_two_terminals_share_has_few_ways():
+    # Where `**` is not looked for, each star is one: without the parser 2 to the 24 ways.
+    rules = 'start: "x" ("*" "y" | "**" "y") | "z" "*" "y"\n'
+    stars = b"*" * 24
+    vocabulary = Vocabulary([b"x", b"y", b"z", b"*", stars, stars + b"y", b"x*", b"**"])
+    t = build_transitions(read_lark(rules), vocabulary)
+    for state in range(t.start + 1):
+        for token in (stars, stars + b"y"):
+            assert len(t.advance(state, token)) <= 2
+    assert accepts(t, [b"x*", b"*", b"y"])
+    assert not accepts(t, [b"z", b"**"])

@@ -63,6 +63,7 @@ def grammars(draw):
 
 TOKENS = sorted({*LETTERS, *(a + b for a in LETTERS for b in "ab=i1 "), "if", "abab", "==="})
 VOCABULARY = Vocabulary([t.encode() for t in TOKENS] + [b"\xc3", b"\xa9", b"\xa9a"])
+EVERY_BYTE = Vocabulary([bytes([byte]) for byte in range(256)])
 
 
 def made(text, lexer):
@@ -264,3 +265,14 @@ def test_what_could_become_longer_stays_open(text):
     grammar = read_lark(source)
     t = build_transitions(grammar, Vocabulary([b"1", b".", b"5", b"a", b"1."]))
     assert accepts(t, [bytes([b]) for b in text.encode()]) == parses(parser, text)
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+def test_a_keyword_behind_what_might_go_on_keeps_its_name(lexer):
+    # After N a name and the keyword are looked for, elsewhere the keyword alone.
+    source = 'start: N (NAME "!" | "else") | ")" "else"\nN: /1(e2)?/\nNAME: /[a-z]+/\n'
+    parser = lark.Lark(source, parser="lalr", lexer=lexer)
+    for text in ("1else", ")else", "1els!", "1e2else", "1elsee!", "1else!", "1e!", "1e2", "1e"):
+        t = build_transitions(read_lark(source, lexer=lexer), EVERY_BYTE)
+        tokens = [bytes([byte]) for byte in text.encode()]
+        assert accepts(t, tokens) == parses(parser, text), text

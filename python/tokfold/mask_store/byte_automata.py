@@ -138,7 +138,11 @@ class _Splitter:
             stop = position
             while stop < len(pieces) and pieces[stop][0] <= last:
                 stop += 1
-            entries[byte] = self._below(pieces[position:stop], bits << shift, shift)
+            # Cut to what the byte may say: a piece from before it is no leave for overlong forms.
+            inside = [
+                (max(low, first), min(high, last), c) for low, high, c in pieces[position:stop]
+            ]
+            entries[byte] = self._below(inside, bits << shift, shift)
         return self._node(entries)
 
     def _below(self, pieces: list[tuple[int, int, int]], base: int, shift: int) -> int:

@@ -20,17 +20,18 @@ impl Joints {
         }
         let entries = self.states[joint as usize].to_vec();
         let after = self.scanners.after.get(behind as usize).copied().unwrap_or(ALL);
-        let kept: Vec<Entry> = entries
-            .iter()
-            .filter(|e| {
-                let is_name = e.scanners == EMPTY;
-                is_name
-                    || self.scanners.sets.and(after, e.scanners) != EMPTY
-                        && (e.end != End::No || self.can_end(e.state, open))
-            })
-            .copied()
-            .collect();
-        let made = if kept.len() == entries.len() {
+        let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
+        for &entry in &entries {
+            if entry.scanners == EMPTY {
+                kept.push(entry);
+            } else if entry.end != End::No || self.can_end(entry.state, open) {
+                // What no parser looks for there may still be the name of a match.
+                let is_looked_for = self.scanners.sets.and(after, entry.scanners) != EMPTY;
+                let scanners = if is_looked_for { entry.scanners } else { EMPTY };
+                kept.push(Entry { scanners, ..entry });
+            }
+        }
+        let made = if kept == entries {
             Some(joint)
         } else {
             let kept = self.kept(kept);

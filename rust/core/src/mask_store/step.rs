@@ -30,6 +30,8 @@ struct Path {
     first: Option<u32>,
     /// The terminal before, where none has been read of the one in progress.
     behind: u32,
+    /// The last terminal that the parser has read in the text, if there is one.
+    last: u32,
 }
 
 impl Store {
@@ -68,6 +70,7 @@ impl Store {
                     letters,
                     first: None,
                     behind,
+                    last: NOTHING,
                 });
             }
         } else {
@@ -80,6 +83,7 @@ impl Store {
                 letters: Vec::new(),
                 first: Some(terminal),
                 behind: NOTHING,
+                last: NOTHING,
             };
             self.ends_of(&path, begin, &mut front);
             front.insert(path);
@@ -136,6 +140,9 @@ impl Store {
             }
             let more = self.joints.questions.get(ended.open).to_vec();
             let open = self.joints.questions.with(path.open, &more);
+            if path.first.is_none() && !self.is_read_after(path.last, ended.scanners) {
+                continue;
+            }
             let is_newline =
                 self.joints.terminals.newline.is_some_and(|n| n.terminal == ended.terminal);
             let column = if is_newline { path.column } else { Column::None };
@@ -155,6 +162,8 @@ impl Store {
                 ));
             }
             let behind = if ended.ignored || open == NONE { NOTHING } else { ended.terminal };
+            // An ignored terminal leaves the parser where it was.
+            let last = if ended.ignored { path.last } else { ended.terminal };
             for &joint in &self.joints.fresh {
                 let letters = letters.clone();
                 out.insert(Path {
@@ -165,9 +174,17 @@ impl Store {
                     letters,
                     first: None,
                     behind,
+                    last,
                 });
             }
         }
+    }
+
+    /// Whether a parser that has read a terminal can be in one of some scanners. What cannot be
+    /// must not be followed: `*` and `**` alone would have 2^n ways through a line of stars.
+    fn is_read_after(&mut self, last: u32, scanners: SetId) -> bool {
+        let after = self.joints.scanners.after.get(last as usize).copied().unwrap_or(ALL);
+        self.joints.scanners.sets.and(after, scanners) != EMPTY
     }
 
     fn arrive(&mut self, path: Path, out: &mut Vec<Stepped>) {
@@ -175,6 +192,9 @@ impl Store {
             self.configurations.iter().position(|&known| known == (path.joint, path.open));
         for going in &self.joints.going(path.joint) {
             if path.first.is_some_and(|first| first != going.terminal) {
+                continue;
+            }
+            if path.first.is_none() && !self.is_read_after(path.last, going.scanners) {
                 continue;
             }
             let mut letters = path.letters.clone();
