@@ -48,7 +48,7 @@ class Vocabulary:
     ) -> Vocabulary: ...
     def __len__(self) -> int: ...
 
-Lexicon: TypeAlias = tuple[
+_Lexicon: TypeAlias = tuple[
     npt.NDArray[np.int32],  # moves
     list[int],  # ends
     list[tuple[bool, int]],  # conditions
@@ -67,7 +67,7 @@ class LexerStore:
     def __new__(
         cls,
         vocabulary: Vocabulary,
-        lexicon: Lexicon,
+        lexicon: _Lexicon,
         separate: bool,
         max_states: int,
         max_work: int,
@@ -75,7 +75,7 @@ class LexerStore:
     ) -> LexerStore: ...
     @staticmethod
     def restored(
-        lexicon: Lexicon,
+        lexicon: _Lexicon,
         scanner_sets: npt.NDArray[np.uint64],
         questions: npt.NDArray[np.uint32],
         question_offsets: npt.NDArray[np.uint32],

@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,21 @@ __all__ = [
     "embedded_strings",
     "lexicon",
 ]
+
+
+Lexicon: TypeAlias = tuple[
+    npt.NDArray[np.int32],
+    list[int],
+    list[tuple[bool, int]],
+    list[int],
+    list[bool],
+    tuple[int, int] | None,
+    list[list[int]],
+    list[list[int]],
+    list[tuple[int, int, bool]],
+]
+"""A :class:`Table` in parts, ignored terminals, newline terminal with the columns of a tab, scanners,
+scanners after each terminal, embedded strings."""
 
 
 class Table(NamedTuple):
@@ -269,7 +284,7 @@ def build_transitions(
     return Transitions(grammar, vocabulary, table, core)
 
 
-def lexicon(grammar: LarkGrammar, table: Table) -> _core.Lexicon:
+def lexicon(grammar: LarkGrammar, table: Table) -> Lexicon:
     """Automata of terminals and the scanners that look for them, as the core takes them."""
     newline = None
     if grammar.indentation is not None:

@@ -92,7 +92,7 @@ impl Store {
         let states = joints.terminals.ends.len() as u32;
         let terminals = joints.terminals.len() as u32;
         let words = joints.scanners.sets()[0].len();
-        if words == 0 || saved.scanner_sets.len() % words != 0 {
+        if words == 0 || !saved.scanner_sets.len().is_multiple_of(words) {
             return Err(broken("sets of scanners have another length"));
         }
         let all: Vec<u64> = joints.scanners.sets()[1].to_vec();

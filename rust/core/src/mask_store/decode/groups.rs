@@ -26,6 +26,9 @@ pub(super) struct Group {
     pub(super) closes: Option<u32>,
 }
 
+/// Scanners, sequence, tokens.
+pub(super) type OwnRow = (SetId, SequenceId, u32);
+
 /// How many there are of what rows speak of.
 #[derive(Clone, Copy, Debug)]
 pub struct RowLimits {
@@ -45,7 +48,7 @@ pub struct RowTable {
     /// For each shared part: sequence, tokens.
     pub parts: Vec<Vec<(SequenceId, u32)>>,
     /// For each configuration and terminal: scanners, sequence, tokens.
-    pub own: HashMap<(u32, u32), Vec<(SetId, SequenceId, u32)>, FxBuildHasher>,
+    pub(super) own: HashMap<(u32, u32), Vec<OwnRow>, FxBuildHasher>,
     /// For each configuration and terminal: scanners, part.
     pub at_once: HashMap<(u32, u32), Vec<(SetId, u32)>, FxBuildHasher>,
 }
