@@ -62,8 +62,8 @@ Lexicon: TypeAlias = tuple[
     list[list[int]],
     list[tuple[int, int, bool]],
 ]
-"""A :class:`Table` in parts, ignored terminals, newline terminal with the columns of a tab, scanners,
-scanners after each terminal, embedded strings."""
+"""A :class:`Table` in parts, ignored terminals, newline terminal with the columns of a tab,
+scanners, scanners after each terminal, embedded strings."""
 
 
 class Table(NamedTuple):

@@ -4,6 +4,7 @@ use super::super::letters::Column;
 use super::super::parser::StackLetter;
 use super::super::stack::Stack;
 use super::super::step::Stepped;
+use super::columns::columns;
 use super::engine::{Engine, only_asks};
 use super::layout::Layout;
 use crate::error::{Error, Result};
@@ -305,59 +306,4 @@ fn read(
         }
     }
     Ok(Some((stack, scanner)))
-}
-
-/// The columns that a newline terminal in progress can have reached.
-fn columns(
-    engine: &mut Engine,
-    place: &Place,
-    way: &Stepped,
-    data: &[u8],
-    begun: bool,
-) -> Vec<Option<u32>> {
-    let tab = engine.tab();
-    if !begun {
-        return vec![column(place.layout.column, data, tab)];
-    }
-    let starts = begins(engine, place.state, way, data);
-    let mut columns: Vec<Option<u32>> =
-        starts.into_iter().map(|start| column(None, &data[start..], tab)).collect();
-    columns.sort_unstable();
-    columns.dedup();
-    columns
-}
-
-/// The column after some bytes of a newline terminal.
-fn column(before: Option<u32>, data: &[u8], tab: u32) -> Option<u32> {
-    let line = data.iter().rposition(|&byte| byte == b'\n');
-    let from = match line {
-        Some(_) => 0,
-        None => before?,
-    };
-    let blanks = data[line.map_or(0, |at| at + 1)..].iter().map(|byte| match byte {
-        b' ' => 1,
-        b'\t' => tab,
-        _ => 0,
-    });
-    Some(blanks.fold(from, u32::saturating_add))
-}
-
-/// Where in a token the newline terminal that is in progress at its end can have begun.
-fn begins(engine: &mut Engine, state: u32, way: &Stepped, data: &[u8]) -> Vec<usize> {
-    // States of the lexer byte by byte, with where the newline terminal in progress began.
-    let mut front: HashSet<(u32, Option<usize>)> = HashSet::new();
-    front.insert((state, None));
-    for i in 0..data.len() {
-        let mut after = HashSet::new();
-        for (current, start) in front {
-            for step in engine.ways(current, &data[i..=i]).iter() {
-                let Some(state) = step.state else { continue };
-                let began = if step.letters.is_empty() { start } else { Some(i) };
-                after.insert((state, began.filter(|_| engine.is_newline_state(state))));
-            }
-        }
-        front = after;
-    }
-    let ends = front.into_iter().filter(|&(state, _)| way.state == Some(state));
-    ends.filter_map(|(_, start)| start).collect()
 }

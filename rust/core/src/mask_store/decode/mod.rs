@@ -1,5 +1,6 @@
 //! Decoding with a mask store: masks and accepted tokens of texts.
 
+mod columns;
 mod engine;
 mod groups;
 mod layout;
@@ -7,6 +8,7 @@ mod matcher;
 mod row_tokens;
 mod token_sets;
 mod unions;
+mod walks;
 
 #[cfg(test)]
 mod tests;
