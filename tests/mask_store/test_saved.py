@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from strategies.profiles import examples
 from tokfold import Vocabulary, _artifact
 from tokfold.errors import ArtifactError
 from tokfold.mask_store.errors import TableLoopError
+from tokfold.mask_store.matcher import StoreMatcher
 from tokfold.mask_store.saved import KIND
 from tokfold.mask_store.store import MaskStore
 
@@ -143,6 +145,36 @@ matcher = MaskStore.load(folder / "file", vocabulary).matcher()
 assert matcher.accept_string("[1, 2]") and matcher.is_accepting
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_threads_share_a_mapped_store_and_a_matcher(tmp_path: Path) -> None:
+    built = json_store()
+    built.save(tmp_path / "file")
+    text = b'{"a": [1, {"b": null}, -2.5e3, "c"]}'
+    for _ in range(5):
+        loaded = MaskStore.load(tmp_path / "file", built.vocabulary)
+        shared = loaded.matcher()
+        failed: list[BaseException] = []
+
+        def read(shared: StoreMatcher = shared, failed: list[BaseException] = failed) -> None:
+            try:
+                for _ in range(20):
+                    mask(shared)
+                    fork = shared.fork()
+                    assert fork.accept_bytes(text)
+                    assert fork.is_accepting
+                    assert shared.num_steps == 0
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        threads = [threading.Thread(target=read, daemon=True) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive(), "the threads wait for each other"
+        assert not failed
 
 
 def test_what_is_not_in_a_file_is_named(tmp_path: Path) -> None:

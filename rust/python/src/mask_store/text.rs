@@ -22,6 +22,12 @@ impl StoreText {
         // What was refused or has failed leaves the text as it was.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The lock is never waited for while the interpreter is held: whoever fills a row from a
+    /// mapped file holds it and asks for the interpreter.
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Text) -> T + Send) -> T {
+        py.detach(|| work(&mut self.lock()))
+    }
 }
 
 #[pymethods]
@@ -94,39 +100,40 @@ impl StoreText {
         self.engine.get().with(py, |engine| self.lock().may_end(engine))
     }
 
-    fn is_ended(&self) -> bool {
-        self.lock().is_ended()
+    fn is_ended(&self, py: Python<'_>) -> bool {
+        self.with(py, |text| text.is_ended())
     }
 
     fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
-        let result = self.lock().rollback(count);
+        let result = self.with(py, |text| text.rollback(count));
         result.map_err(|error| raise(py, &error))
     }
 
-    fn steps(&self) -> usize {
-        self.lock().len()
+    fn steps(&self, py: Python<'_>) -> usize {
+        self.with(py, |text| text.len())
     }
 
     fn text<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let bytes = self.lock().bytes().to_vec();
+        let bytes = self.with(py, |text| text.bytes().to_vec());
         PyBytes::new(py, &bytes)
     }
 
     fn fork(&self, py: Python<'_>) -> Self {
-        let inner = self.lock().clone();
+        let inner = self.with(py, |text| text.clone());
         Self { engine: self.engine.clone_ref(py), inner: Mutex::new(inner) }
     }
 
     /// The ways in which the text so far may be meant.
-    fn places(&self) -> Vec<PlaceParts> {
-        let text = self.lock();
-        let places = text.places().iter().map(|place| {
-            let mut stack: Vec<u32> = place.stack.states().collect();
-            stack.reverse();
-            let layout = &place.layout;
-            let columns = layout.columns.to_vec();
-            (stack, place.state, place.scanner, layout.parens, columns, layout.column)
-        });
-        places.collect()
+    fn places(&self, py: Python<'_>) -> Vec<PlaceParts> {
+        self.with(py, |text| {
+            let places = text.places().iter().map(|place| {
+                let mut stack: Vec<u32> = place.stack.states().collect();
+                stack.reverse();
+                let layout = &place.layout;
+                let columns = layout.columns.to_vec();
+                (stack, place.state, place.scanner, layout.parens, columns, layout.column)
+            });
+            places.collect()
+        })
     }
 }

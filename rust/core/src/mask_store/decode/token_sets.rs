@@ -8,6 +8,8 @@ use std::sync::Arc;
 pub(super) type TokenSet = u32;
 /// The set without tokens.
 pub(super) const NO_TOKENS: TokenSet = 0;
+/// The set of the end of the text alone.
+pub(super) const ONLY_END: TokenSet = 1;
 
 /// Interned sets of tokens; the bit behind the last token stands for the end of the text.
 #[derive(Clone, Debug)]
@@ -21,8 +23,10 @@ impl TokenSets {
     /// Sets over so many tokens.
     pub(super) fn new(size: usize) -> Self {
         let mut made = Self { size, sets: Vec::new(), known: HashMap::default() };
-        let empty = made.buffer();
-        made.intern(&empty);
+        let mut bits = made.buffer();
+        made.intern(&bits);
+        set_bit(&mut bits, size);
+        made.intern(&bits);
         made
     }
 
@@ -45,13 +49,6 @@ impl TokenSets {
     #[inline]
     pub(super) fn get(&self, set: TokenSet) -> &[u64] {
         &self.sets[set as usize]
-    }
-
-    /// The end of the text alone, or nothing.
-    pub(super) fn end(&mut self) -> TokenSet {
-        let mut bits = self.buffer();
-        set_bit(&mut bits, self.size);
-        self.intern(&bits)
     }
 
     /// Whether the end of the text is in a set.

@@ -5,7 +5,7 @@ use super::engine::{Begun, Engine, Readings, Start, holds};
 use super::groups::{GroupId, GroupRow};
 use super::layout::Layout;
 use super::matcher::Place;
-use super::token_sets::TokenSet;
+use super::token_sets::{ONLY_END, TokenSet};
 use super::unions::{UnionId, Unions};
 use crate::error::Result;
 use hashbrown::HashMap;
@@ -71,8 +71,7 @@ impl Engine {
         if let Some(letters) = self.end_letters(state, scanner, layout) {
             let reading = self.parser.reading(&letters)?;
             let decides = self.parser.state(reading, top)?;
-            let end = self.unions.tokens.end();
-            pieces.push(self.unions.single(decides, end));
+            pieces.push(self.unions.single(decides, ONLY_END));
         }
         pieces.sort_unstable();
         pieces.dedup();
