@@ -194,7 +194,7 @@ def completed(name: str, matcher: StoreMatcher) -> bytes | None:
         for found in following:
             depth = min(len(place.stack) for place in found.places)
             by_depth.setdefault(depth, []).append(found)
-        front = [found for depth in sorted(by_depth)[:8] for found in by_depth[depth][:6]]
+        front = [found for depth in sorted(by_depth)[:8] for found in by_depth[depth][:12]]
     return None
 
 
