@@ -3,10 +3,10 @@
     python benches/python/bench_two_ways.py --tokenizer path/to/model
 
 JSON, SQL and Lua of this project and Lark's Python. The engine reads what XGrammar's converter
-makes of the file; Lua has no priorities and no lookahead there, which are taken out before. Each way
-has a process of its own. Masks are along the texts that both ways take, once as they are first met
-and then again; thread time, one thread. `unlike Lark` counts the texts, of short ones, valid and
-invalid files and mutants of the valid ones, on which a way and Lark disagree.
+makes of the file; Lua has no priorities and no lookahead there, which are taken out before. Each
+way has a process of its own. Masks are along the texts that both ways take, once as they are first
+met and then again; thread time, one thread. `unlike Lark` counts the texts, of short ones, valid
+and invalid files and mutants of the valid ones, on which a way and Lark disagree.
 """
 
 from __future__ import annotations
