@@ -1,6 +1,8 @@
-"""Texts of JSON, Lua and SQL on which lexers differ, and what ends what is open."""
+"""Texts of JSON, Lua and SQL on which lexers differ, what ends what is open, and mutants."""
 
 from __future__ import annotations
+
+import random
 
 # fmt: off
 CLOSERS = {
@@ -8,11 +10,11 @@ CLOSERS = {
         '"', "0", ",", ":", "]", "}", '"":0', "e", "l", "s", "u", "n", "\\",
     ],
     "lua": [
-        "x", "0", " end", " then", " do", " in x", " until x", "(", ")", "]", "}", "=0", " ", ",0",
-        '"', "'", "]]", "]=]", "]==]", "[", "=", ":", ".", "-", ">", "\n", ";", "]===]",
+        ")", "]", "}", "]=0", " end", "x", "0", " then", " do", " in x", " until x", "(", "=0", " ",
+        ",0", '"', "'", "]]", "]=]", "]==]", "[", "=", ":", ".", "-", ">", "\n", ";", "]===]",
     ],
     "sql": [
-        "x", "0", " ", '"', "'", "*", "/", "(", ")", ",", "=", "|", " x", ";", "\n", " from x",
+        ")", "x", "0", " ", '"', "'", "*", "/", "(", ",", "=", "|", " x", ";", "\n", " from x",
         " then 0", " end", " select 0", " into x", " set x=0", " table x", " by x", " values(0)",
         " join x", " in(0)", " and 0", " null", " key", " null,x x", " when 0", "-",
     ],
@@ -52,3 +54,36 @@ SHORT = {
 }
 """Short texts on which lexers differ: the longest match, keywords within names, half terminals."""
 # fmt: on
+
+
+def changed(text: str, rng: random.Random) -> str:
+    """One change: a piece deleted, doubled or moved; neighbours swapped; the text cut off."""
+    at = rng.randrange(len(text))
+    piece = text[at : at + rng.choice([1, 1, 1, 2, 5])]
+    before, after = text[:at], text[at + len(piece) :]
+    kind = rng.randrange(6)
+    if kind == 0:
+        return before + after
+    if kind == 1:
+        return before + piece + piece + after
+    if kind == 2:
+        return before + after[:1] + piece + after[1:]
+    if kind == 3:
+        to = rng.randrange(len(text))
+        return (before + after)[:to] + piece + (before + after)[to:]
+    if kind == 4:
+        return before
+    return text[at:]
+
+
+def mutants(texts: list[str], rng: random.Random, count: int) -> list[str]:
+    """Runs of lines of some texts, changed once, twice or not at all."""
+    made = []
+    for _ in range(count):
+        lines = rng.choice(texts).split("\n")
+        start = rng.randrange(len(lines))
+        text = "\n".join(lines[start : start + rng.randint(1, 8)])
+        for _ in range(rng.choice([0, 1, 1, 1, 2])):
+            text = changed(text, rng) if text else text
+        made.append(text)
+    return made

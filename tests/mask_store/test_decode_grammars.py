@@ -9,7 +9,7 @@ from typing import Literal
 
 import lark
 import pytest
-from mask_store.decode_samples import CLOSERS, SHORT
+from mask_store.decode_samples import CLOSERS, SHORT, changed, mutants
 from mask_store.lark_texts import parses
 from mask_store.store_samples import vocabulary
 from mask_store.test_store_matcher import accepted, allowed
@@ -99,44 +99,11 @@ def test_short_texts_as_lark(name: str, lexer: Lexer) -> None:
     assert verdicts == {True, False}
 
 
-def changed(text: str, rng: random.Random) -> str:
-    """One change: a piece deleted, doubled or moved; neighbours swapped; the text cut off."""
-    at = rng.randrange(len(text))
-    piece = text[at : at + rng.choice([1, 1, 1, 2, 5])]
-    before, after = text[:at], text[at + len(piece) :]
-    kind = rng.randrange(6)
-    if kind == 0:
-        return before + after
-    if kind == 1:
-        return before + piece + piece + after
-    if kind == 2:
-        return before + after[:1] + piece + after[1:]
-    if kind == 3:
-        to = rng.randrange(len(text))
-        return (before + after)[:to] + piece + (before + after)[to:]
-    if kind == 4:
-        return before
-    return text[at:]
-
-
-def mutants(name: str, rng: random.Random, count: int) -> list[str]:
-    """Runs of lines of the texts, changed once, twice or not at all."""
-    made = []
-    for _ in range(count):
-        lines = rng.choice(texts(name)).split("\n")
-        start = rng.randrange(len(lines))
-        text = "\n".join(lines[start : start + rng.randint(1, 8)])
-        for _ in range(rng.choice([0, 1, 1, 1, 2])):
-            text = changed(text, rng) if text else text
-        made.append(text)
-    return made
-
-
 @pytest.mark.parametrize("lexer", ["basic", "contextual"])
 @pytest.mark.parametrize("name", NAMES)
 def test_mutants_as_lark(name: str, lexer: Lexer) -> None:
     rng, taken = random.Random(11), 0
-    tried = mutants(name, rng, 20_000 if LONG else 500)
+    tried = mutants(texts(name), rng, 20_000 if LONG else 500)
     for text in [*tried, *(changed(t, rng) for t in texts(name) for _ in range(25))]:
         expected = parses(truth(name, lexer), text)
         assert reads(name, text, lexer) == expected, text
@@ -194,7 +161,7 @@ def completed(name: str, matcher: StoreMatcher) -> bytes | None:
         for found in following:
             depth = min(len(place.stack) for place in found.places)
             by_depth.setdefault(depth, []).append(found)
-        front = [found for depth in sorted(by_depth)[:8] for found in by_depth[depth][:6]]
+        front = [found for depth in sorted(by_depth)[:8] for found in by_depth[depth][:12]]
     return None
 
 

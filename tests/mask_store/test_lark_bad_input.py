@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import pickle
+import re
 
+import lark
+import numpy as np
 import pytest
 from mask_store.lalr_oracle import accepts
+from mask_store.lark_texts import parses
 from tokfold import Vocabulary
 from tokfold.errors import LimitExceededError
 from tokfold.mask_store.errors import LarkGrammarError, UnsupportedPatternError
 from tokfold.mask_store.lark_reader import open_lark, read_lark
+from tokfold.mask_store.matcher import StoreMatcher
+from tokfold.mask_store.predicates import Predicates
+from tokfold.mask_store.store import MaskStore
 from tokfold.mask_store.transitions import LexerLimits, build_transitions
 
 VOCABULARY = Vocabulary([bytes([b]) for b in range(256)])
@@ -33,6 +41,10 @@ UNSUPPORTED = [
     (r"/a(a*)*/", "the repetition of a part that may match nothing"),
     (r"/a(?=.*b).*?(c|d)/", "a lookahead that is still open where another match ends"),
     (r"/a(?!b+c)(?!d+e)/", "an end with several open lookaheads"),
+    (r"/(?m)ab/", "a flag for the whole expression"),
+    (r"/a(?=$)/", "the anchor $"),
+    (r"/(?<=a)b/", "a lookbehind or word boundary at its beginning"),
+    (r"/a(?=(?<=ab)c)/", "a lookaround inside another"),
 ]
 
 
@@ -58,6 +70,18 @@ def test_terminals_that_match_nothing_are_named(pattern):
 def test_terminals_that_match_the_empty_string_are_named():
     with pytest.raises(LarkGrammarError, match=r"zero-width terminals.*T"):
         read_lark("start: T\nT: /a*/\n")
+
+
+@pytest.mark.parametrize("source", ["start:\n", "start: A\n%declare A\n"])
+def test_grammars_without_a_terminal_to_read_are_named(source):
+    with pytest.raises(LarkGrammarError, match="no terminal with a pattern"):
+        build(source)
+
+
+@pytest.mark.parametrize("body", ['""', '"" "a"', "T\nT: /a|/", "T\nT: /(?!)/", "T\nT: /a*?/"])
+def test_empty_terminals_are_refused_wherever_they_stand(body):
+    with pytest.raises(LarkGrammarError, match=r"(?i)empty|zero-width"):
+        build(f"start: {body}\n")
 
 
 def test_a_lookahead_that_leaves_nothing_in_front_of_it_is_named():
@@ -118,6 +142,110 @@ def test_progress_may_stop_the_walk():
 
     with pytest.raises(KeyboardInterrupt):
         build('start: "a"\n', progress=stop)
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n", "  // the end", "\n\n  "])
+def test_files_may_end_without_a_newline(tmp_path, ending):
+    path = tmp_path / "x.lark"
+    path.write_bytes(f'start: T "b"\nT: /a+/\n%ignore " "{ending}'.encode())
+    transitions = build_transitions(open_lark(path), VOCABULARY)
+    assert accepts(transitions, [b"a", b" ", b"a", b"b"]) is False
+    assert accepts(transitions, [b"a", b"a", b" ", b"b"])
+
+
+CONFLICTS = [
+    ('start: e\ne: e "+" e | "x"\n', "PLUS", "shift", ("e -> e PLUS e",), ["x+x+x", "x+", "+x"]),
+    (
+        'start: s\ns: "i" s | "i" s "e" s | "x"\n',
+        "E",
+        "shift",
+        ("s -> I s",),
+        ["ix", "ixex", "iixex", "iixexex", "ixexex", "xex", "iixexexex"],
+    ),
+    (
+        'start: a "c" | b "c" "d"\na.2: "x"\nb: "x"\n',
+        "C",
+        "a -> X",
+        ("b -> X",),
+        ["xc", "xcd", "x"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "terminal", "kept", "dropped", "texts"), CONFLICTS)
+def test_conflicts_are_named_and_what_decodes_is_the_table_that_decided(
+    source, terminal, kept, dropped, texts
+):
+    predicates = Predicates(read_lark(source))
+    (conflict,) = predicates.conflicts
+    assert (conflict.terminal, conflict.kept, conflict.dropped) == (terminal, kept, dropped)
+    assert conflict.before
+    store = MaskStore(read_lark(source), Vocabulary([bytes([b]) for b in range(128)]))
+    parser = lark.Lark(source, parser="lalr")
+    verdicts = set()
+    for text in texts:
+        matcher = StoreMatcher(store)
+        expected = parses(parser, text)
+        assert (matcher.accept_string(text) and matcher.is_accepting) == expected, text
+        verdicts.add(expected)
+    assert verdicts == {True, False}
+
+
+def test_the_rule_that_lost_a_conflict_is_not_in_masks():
+    # By the rules `xcd` is a text; the table reads `a` there, and then wants the end.
+    matcher = StoreMatcher(MaskStore(read_lark(CONFLICTS[2][0]), VOCABULARY))
+    assert matcher.accept_string("xc")
+    row = np.zeros(8, np.int32)
+    matcher.fill_bitmask(row)
+    assert not row.any()
+    assert matcher.is_accepting
+
+
+PARTIAL = [b"\xe6", b"\x97", b"\xa5", b"\x97\xa5", b'\xa5"', b"\xe6\x97", b'"\xe6', b'"', b"x"]
+
+
+def test_tokens_of_parts_of_characters_join_to_characters_alone():
+    vocabulary = Vocabulary([*PARTIAL, b"\xf0", b"\x80"])
+    store = MaskStore(read_lark('start: STRING+\nSTRING: /"[^"]*"/\n'), vocabulary)
+    seen = 0
+    waiting = [()]
+    for tokens in waiting:
+        matcher = StoreMatcher(store)
+        assert matcher.accept_tokens(tokens) == len(tokens)
+        row = np.zeros(1, np.int32)
+        matcher.fill_bitmask(row)
+        for token in range(len(vocabulary)):
+            fork = matcher.fork()
+            assert fork.accept_token(token) == bool(row[0] >> token & 1)
+            data = matcher.text + vocabulary[token]
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            try:
+                text = decoder.decode(data)
+            except UnicodeDecodeError:
+                assert not row[0] >> token & 1, data
+                continue
+            is_inside = text.count('"') % 2 == 1
+            begun = re.fullmatch(r'("[^"]*")*("[^"]*)?', text)
+            is_part = bool(decoder.getstate()[0])
+            expected = bool(begun) and (is_inside or not is_part)
+            assert bool(row[0] >> token & 1) == expected, data
+            if expected:
+                assert fork.is_accepting == (not is_inside)
+            if row[0] >> token & 1 and len(tokens) < 4:
+                waiting.append((*tokens, token))
+            seen += 1
+    assert seen > 500
+
+
+def test_a_vocabulary_that_cannot_finish_a_character_is_no_error():
+    store = MaskStore(read_lark('start: "日"\n'), Vocabulary([b"\xe6", b"a"]))
+    matcher, row = StoreMatcher(store), np.zeros(1, np.int32)
+    matcher.fill_bitmask(row)
+    assert row.tolist() == [1]
+    assert matcher.accept_token(0)
+    matcher.fill_bitmask(row)
+    assert not row.any()
+    assert not matcher.is_accepting
 
 
 def test_texts_without_a_last_newline_are_those_of_the_grammar():

@@ -111,7 +111,15 @@ def compile_pattern(
         raise LarkGrammarError(
             f"terminal {terminal}: its pattern is nested too deeply for re to read"
         ) from None
-    return _Compiler(pattern, terminal, max_instructions).compiled(tree)
+    compiler = _Compiler(pattern, terminal, max_instructions)
+    try:
+        # Lark's scanner joins all patterns in one expression: it cannot read such flags either.
+        _sre.parse(f"(?:{pattern})", flags)
+    except re.error as error:
+        if "global flags" not in str(error):
+            raise
+        compiler.refuse("a flag for the whole expression", "write it behind the pattern: /.../i")
+    return compiler.compiled(tree)
 
 
 _Job = tuple[Literal["node", "seq", "patch", "match"], Any, int]

@@ -268,6 +268,11 @@ def build_transitions(
     """
     limits = limits or LexerLimits()
     patterns = [t for t in grammar.terminals if not t.is_declared]
+    if not patterns:
+        raise LarkGrammarError(
+            f"{grammar.source} has no terminal with a pattern: its only text is the empty one, "
+            "for which no mask store is needed"
+        )
     automata = [
         terminal_automaton(t, grammar.global_flags, max_states=limits.max_terminal_states)
         for t in patterns
