@@ -9,12 +9,13 @@ import pytest
 from mask_store.store_samples import json_store, python_store
 from tokfold.mask_store.stack_classes import ACCEPT, REJECT
 from tokfold.mask_store.streamline import Reductions, Step, streamline
-from tokfold.mask_store.transitions import NO_TERMINAL, JoinedRows
+from tokfold.mask_store.transitions import NO_TERMINAL, JoinedRows, build_transitions
 
 
 @functools.cache
 def raw() -> JoinedRows:
-    return python_store("basic").transitions.joined()
+    store = python_store("basic")
+    return build_transitions(store.grammar, store.vocabulary).joined()
 
 
 @functools.cache
@@ -133,7 +134,7 @@ def test_newlines_as_plain_terminals_for_comparison() -> None:
 
 def test_grammars_without_indentation_and_with_ignored_terminals() -> None:
     store = json_store()
-    joined = store.transitions.joined()
+    joined = build_transitions(store.grammar, store.vocabulary).joined()
     reductions = streamline(joined, store.predicates)
     ignored = store.grammar.terminal("WS")
     states = {state for state, terminal in joined.states.tolist() if terminal == ignored}

@@ -19,7 +19,6 @@ from tokfold.mask_store.grammar import LarkGrammar, LexerKind
 from tokfold.mask_store.lark_reader import open_lark, python_grammar
 from tokfold.mask_store.predicates import Predicates
 from tokfold.mask_store.saved import write
-from tokfold.mask_store.saved_rows import SavedRows
 from tokfold.mask_store.streamline import streamline
 from tokfold.mask_store.transitions import build_transitions
 
@@ -121,7 +120,7 @@ def store(
                 document["store"] = _reduced(made, predicates, vocabulary, elapsed)
             if save is not None:
                 with step("Saving"):
-                    write(made, SavedRows.of(made), save)
+                    write(made, save)
                 document["saved"] = {"path": str(save), "bytes": save.stat().st_size}
     if as_json:
         print_json(document)

@@ -40,13 +40,13 @@ _LEXER = (
 )
 
 
-def write(transitions: Transitions, rows: SavedRows, path: str | os.PathLike[str]) -> None:
+def write(transitions: Transitions, path: str | os.PathLike[str]) -> None:
     """Write a store.
 
     Raises:
         ArtifactError: the file cannot be written.
     """
-    table = transitions.table
+    table, rows = transitions.table, transitions.rows
     arrays: dict[str, npt.NDArray[Any]] = {
         "grammar": np.frombuffer(_grammar_text(transitions.grammar), np.uint8),
         "table_moves": table.moves,
@@ -65,9 +65,7 @@ def write(transitions: Transitions, rows: SavedRows, path: str | os.PathLike[str
     _artifact.write(path, KIND, header, arrays)
 
 
-def read(
-    path: str | os.PathLike[str], vocabulary: Vocabulary, *, mmap: bool
-) -> tuple[Transitions, SavedRows]:
+def read(path: str | os.PathLike[str], vocabulary: Vocabulary, *, mmap: bool) -> Transitions:
     """Read a store.
 
     Raises:
@@ -101,7 +99,7 @@ def read(
         rows = SavedRows.from_mapping(
             {name.removeprefix("rows_"): array for name, array in arrays.items()}
         )
-    return Transitions(grammar, vocabulary, table, core), rows
+    return Transitions(grammar, vocabulary, table, core, rows)
 
 
 @contextlib.contextmanager

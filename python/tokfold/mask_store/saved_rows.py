@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokfold.mask_store.transitions import Transitions
+from tokfold import _core
 
 __all__ = ["SavedRows"]
 
@@ -41,9 +41,8 @@ class SavedRows:
     token_offsets: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, transitions: Transitions) -> SavedRows:
-        """The rows of transitions that were walked."""
-        core = transitions._core
+    def of(cls, core: _core.LexerStore) -> SavedRows:
+        """The rows of a lexer whose transitions were walked."""
         letters, offsets = core.sequences()
         parts, own, tokens, token_offsets = core.rows()
         return cls(

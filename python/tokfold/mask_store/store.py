@@ -20,7 +20,6 @@ from tokfold import _core
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Predicates
-from tokfold.mask_store.saved_rows import SavedRows
 from tokfold.mask_store.stack_classes import NOTHING, Letter
 from tokfold.mask_store.transitions import LexerLimits, Transitions, build_transitions
 from tokfold.vocabulary import Vocabulary
@@ -39,7 +38,7 @@ class MaskStore:
     Attributes:
         grammar: terminals and rules.
         vocabulary: whose tokens the masks are of.
-        transitions: the lexer's side.
+        transitions: the lexer's side; single transitions were let go of when the rows were made.
         predicates: the parser's side.
         words: length of a bitmask's row in int32 words.
     """
@@ -71,7 +70,8 @@ class MaskStore:
             LimitExceededError: a bound was reached.
         """
         transitions = build_transitions(grammar, vocabulary, limits=limits, progress=progress)
-        self._make(transitions, max_kept, max_bytes, progress, saved=None)
+        transitions.release()
+        self._make(transitions, max_kept, max_bytes, progress)
 
     def _make(
         self,
@@ -79,7 +79,6 @@ class MaskStore:
         max_kept: int,
         max_bytes: int,
         progress: Callable[[int, int], object] | None,
-        saved: SavedRows | None,
     ) -> None:
         grammar, vocabulary = transitions.grammar, transitions.vocabulary
         self.grammar, self.vocabulary, self.transitions = grammar, vocabulary, transitions
@@ -94,10 +93,9 @@ class MaskStore:
             list(grammar.scanner_of_state),
             max_kept,
             max_bytes,
-            None if saved is None else saved.arrays(),
+            transitions.rows.arrays(),
             progress,
         )
-        self._saved = saved
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the store to a file, all of it or nothing.
@@ -109,7 +107,7 @@ class MaskStore:
         """
         from tokfold.mask_store.saved import write
 
-        write(self.transitions, self._saved or SavedRows.of(self.transitions), path)
+        write(self.transitions, path)
 
     @classmethod
     def load(
@@ -137,10 +135,10 @@ class MaskStore:
         """
         from tokfold.mask_store.saved import checked, read
 
-        transitions, rows = read(path, vocabulary, mmap=mmap)
+        transitions = read(path, vocabulary, mmap=mmap)
         self = cls.__new__(cls)
         with checked(path):
-            self._make(transitions, max_kept, max_bytes, progress, rows)
+            self._make(transitions, max_kept, max_bytes, progress)
         return self
 
     def matcher(self, *, stop_token_ids: Sequence[int] | None = None) -> StoreMatcher:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold.errors import ArtifactError
+from tokfold.errors import MatcherStateError
 from tokfold.mask_store.byte_automata import ByteAutomaton, terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar
@@ -32,6 +32,7 @@ from tokfold.mask_store.lexer_types import (
     Way,
     letter_of,
 )
+from tokfold.mask_store.saved_rows import SavedRows
 from tokfold.vocabulary import Vocabulary
 
 __all__ = [
@@ -92,7 +93,6 @@ class Transitions:
         states: for each lexer state its configuration and its terminal in progress.
         start: the state at the start of a text, in which nothing is in progress; it comes after
             all others and its rows are those of part 0.
-        letters: what sequences are made of.
         scanner_sets: bool, shape ``(sets, scanners)``.
     """
 
@@ -102,12 +102,14 @@ class Transitions:
         vocabulary: Vocabulary,
         table: Table,
         core: _core.LexerStore,
+        rows: SavedRows | None = None,
     ) -> None:
         self.grammar, self.vocabulary, self.table = grammar, vocabulary, table
         self._core = core
         self.states: list[tuple[int, int]] = core.states()
         self.start: int = len(self.states)
-        self.letters: list[Letter] = [letter_of(quad) for quad in core.letters()]
+        if rows is not None:
+            self.rows = rows
 
     @property
     def scanner_sets(self) -> npt.NDArray[np.bool_]:
@@ -118,23 +120,24 @@ class Transitions:
         return bits[:, :count].astype(bool)
 
     @functools.cached_property
-    def sequences(self) -> list[tuple[int, ...]]:
-        """The letters (indices in :attr:`letters`) of each sequence."""
-        letters, offsets = self._core.sequences()
-        return _split(letters, offsets)
+    def rows(self) -> SavedRows:
+        """The rows of all states in numbers."""
+        return SavedRows.of(self._core)
 
     @functools.cached_property
-    def _rows(
-        self,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[npt.NDArray[np.uint32]]]:
-        parts, own, tokens, offsets = self._core.rows()
-        sets = np.split(tokens, offsets[1:-1]) if len(offsets) > 1 else []
-        return parts.astype(np.int64)[:, [0, 3, 4]], own.astype(np.int64), list(sets)
+    def letters(self) -> list[Letter]:
+        """What sequences are made of."""
+        return [letter_of((t, s, k, v)) for t, s, k, v in self.rows.letters.reshape(-1, 4).tolist()]
+
+    @functools.cached_property
+    def sequences(self) -> list[tuple[int, ...]]:
+        """The letters (indices in :attr:`letters`) of each sequence."""
+        return _split(self.rows.sequence_letters, self.rows.sequence_offsets)
 
     @property
     def shared_rows(self) -> npt.NDArray[np.int64]:
         """Shape ``(n, 3)``: part, sequence, token set: what begins at the first byte of a token."""
-        return self._rows[0]
+        return self.rows.parts.reshape(-1, 5).astype(np.int64)[:, [0, 3, 4]]
 
     @property
     def own_rows(self) -> npt.NDArray[np.int64]:
@@ -142,12 +145,12 @@ class Transitions:
 
         Those of the tokens whose first byte still belongs to what is in progress.
         """
-        return self._rows[1]
+        return self.rows.own.reshape(-1, 5).astype(np.int64)
 
-    @property
+    @functools.cached_property
     def token_sets(self) -> list[npt.NDArray[np.uint32]]:
         """The tokens of each set, sorted."""
-        return self._rows[2]
+        return list(np.split(self.rows.tokens, self.rows.token_offsets[1:-1]))
 
     @functools.cached_property
     def at_once(self) -> npt.NDArray[np.int64]:
@@ -155,7 +158,7 @@ class Transitions:
 
         Where the terminal in progress may end before the next token: the rows of the part follow.
         """
-        return self._core.at_once().astype(np.int64)
+        return self.rows.ends.reshape(-1, 4).astype(np.int64)
 
     def sizes(self) -> dict[str, int]:
         """Numbers of joint states, configurations and sets of open questions; the work done."""
@@ -182,15 +185,22 @@ class Transitions:
         """
         return self._core.complete(state)
 
+    def release(self) -> None:
+        """Let go of single transitions, most of the memory; rows are made first, and stay."""
+        _ = self.rows
+        self._core.release()
+
     def joined(self) -> JoinedRows:
         """The raw store in the paper's convention, and its counts.
 
         Raises:
-            ArtifactError: the store was saved; single transitions are not kept in files.
+            MatcherStateError: single transitions were let go of, or never there: see
+                :meth:`release`.
         """
         if not self._core.has_ways():
-            raise ArtifactError(
-                "a saved store holds rows for decoding, not single transitions: build it to count"
+            raise MatcherStateError(
+                "a mask store keeps rows for decoding, not single transitions: call "
+                "build_transitions() to count them"
             )
         made = self._core.joined()
         counts = made["counts"].astype(np.int64)

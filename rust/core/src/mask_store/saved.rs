@@ -159,6 +159,11 @@ impl Store {
         })
     }
 
+    /// Lets go of the ways of single tokens: rows can then be made no more.
+    pub fn release(&mut self) {
+        (self.parts, self.onward, self.at_once) = (Vec::new(), Vec::new(), Vec::new());
+    }
+
     /// Whether the ways of single tokens are here: not in a store that was saved.
     pub fn has_ways(&self) -> bool {
         !self.parts.is_empty()

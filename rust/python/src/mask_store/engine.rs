@@ -39,7 +39,7 @@ impl TokenSource for Mapped {
     }
 }
 
-/// The rows of a saved store: letters, letters of sequences with offsets, rows of the parts, rows of
+/// The rows of a store: letters, letters of sequences with offsets, rows of the parts, rows of
 /// the configurations, ends at the first byte, tokens of all sets with offsets.
 #[derive(FromPyObject)]
 struct SavedRows<'py>(
@@ -55,7 +55,7 @@ struct SavedRows<'py>(
 
 impl SavedRows<'_> {
     fn read(self, terminals: u32, sets: u32, size: usize) -> PyResult<(RowTable, Mapped)> {
-        let broken = || raise(self.6.py(), &Error::Artifact("the saved rows are damaged".into()));
+        let broken = || raise(self.6.py(), &Error::Artifact("the rows are damaged".into()));
         let tokens = self.6.try_readonly()?;
         let tokens = tokens.as_slice()?;
         let offsets: Vec<usize> = self
@@ -131,7 +131,7 @@ impl StoreEngine {
 #[pymethods]
 impl StoreEngine {
     #[new]
-    #[pyo3(signature = (lexer, vocabulary, parser, ignored, indentation, scanner_of_state, max_starts, max_bytes, saved=None, progress=None))]
+    #[pyo3(signature = (lexer, vocabulary, parser, ignored, indentation, scanner_of_state, max_starts, max_bytes, rows, progress=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -143,7 +143,7 @@ impl StoreEngine {
         scanner_of_state: Vec<u32>,
         max_starts: usize,
         max_bytes: usize,
-        saved: Option<SavedRows<'_>>,
+        rows: SavedRows<'_>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let indentation =
@@ -155,19 +155,12 @@ impl StoreEngine {
         let mut reporter = Reporter::new(progress);
         let size = vocabulary.inner.len();
         let sets = py.detach(|| lock(&store).scanner_sets().len()) as u32;
-        let saved = saved.map(|saved| saved.read(ignored.len() as u32, sets, size)).transpose()?;
+        let (rows, tokens) = rows.read(ignored.len() as u32, sets, size)?;
         let made = py.detach(|| {
-            let (rows, tokens): (RowTable, Box<dyn TokenSource>) = match saved {
-                Some((rows, tokens)) => (rows, Box::new(tokens)),
-                None => {
-                    let (rows, tokens) = RowTable::of(&lock(&store));
-                    (rows, Box::new(tokens))
-                }
-            };
             let mut engine = Engine::new(EngineParts {
                 lexer: store,
                 rows,
-                tokens,
+                tokens: Box::new(tokens),
                 size,
                 parser,
                 ignored,

@@ -186,6 +186,11 @@ impl LexerStore {
         Ok(out)
     }
 
+    /// Lets go of the ways of single tokens.
+    fn release(&self) {
+        self.with(|store| store.release());
+    }
+
     /// Whether the ways of single tokens are here: not in a store that was saved.
     fn has_ways(&self) -> bool {
         self.with(|store| store.has_ways())
