@@ -6,7 +6,7 @@
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
 
 use super::way::View;
-use crate::chart::{Column, ColumnId, Scratch, Tables, Tree};
+use crate::chart::{ColumnId, Scratch, Tables, Tree};
 use crate::network::{BOTTOM, ClassSet, Network};
 use crate::stacks::{Entry, NONE, OverBudget, REST, SetId, StackSets, Stepper};
 use rustc_hash::FxHashMap;
@@ -195,7 +195,7 @@ impl Family {
     /// Whether the text may end.
     pub(crate) fn accepts(&self, stand: Stand) -> bool {
         match (stand, &self.chart) {
-            (Stand::Chart(column), Some(chart)) => chart.tree.column(column).accepts,
+            (Stand::Chart(column), Some(chart)) => chart.tree.column(column).accepts(),
             (Stand::Stacks(set), _) => self.stepper.sets.has_rest(set),
             (Stand::Chart(_), None) => false, // there is no such stand
         }
@@ -248,8 +248,7 @@ impl Family {
         match (stand, &mut self.chart) {
             (Stand::Chart(column), Some(chart)) => {
                 let Chart { tables, scratch, tree } = &mut **chart;
-                let next = scratch.step(tables, tree.columns(column), class)?;
-                Ok(next.map(|next| Stand::Chart(tree.push(column, next))))
+                Ok(scratch.step(tables, tree, column, class)?.map(Stand::Chart))
             }
             (Stand::Chart(_), None) => Ok(None),
             (Stand::Stacks(set), _) => {
@@ -279,7 +278,7 @@ impl Family {
             let scratch = Scratch::new(tables);
             Box::new(Chart { tables: tables.clone(), scratch, tree: Tree::default() })
         });
-        Stand::Chart(chart.tree.root(Column::start(tables)))
+        Stand::Chart(chart.scratch.start(tables, &mut chart.tree))
     }
 
     /// From now on a step stands elsewhere, where the same may follow.

@@ -96,13 +96,19 @@ impl Network {
             let options = NetworkOptions { counters: false, ..options.clone() };
             return Self::make(grammar, &options, work);
         }
-        left_recursion::eliminate(&mut automata, &options.limits, work)?;
+        let changed = left_recursion::eliminate(&mut automata, &options.limits, work)?;
+        let mut written = FxHashMap::default();
+        for (rule, automaton) in changed.into_iter().filter(|_| options.charts) {
+            written.insert(rule, automata.len());
+            automata.push(automaton);
+        }
         if options.prune {
             automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
         }
         let mut rules =
             simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
         rules.keep = counted.keys().copied().collect();
+        rules.take_written(written);
         rules.width = options.share_wide.map(|least| Width { least, of: alphabet.widths() });
         if options.simplify {
             rules.simplify()?;
@@ -111,7 +117,7 @@ impl Network {
         let (states, edges) = rules.size();
         work.spend(edges + FRAME * states)?;
         let mut out = Self::assemble(
-            &rules.automata,
+            (&rules.automata, &rules.written),
             start,
             alphabet,
             accepts_empty,
@@ -125,7 +131,7 @@ impl Network {
     }
 
     fn assemble(
-        rules: &[Automaton],
+        (rules, written): (&[Automaton], &FxHashMap<usize, usize>),
         start: usize,
         alphabet: Alphabet,
         accepts_empty: bool,
@@ -149,6 +155,7 @@ impl Network {
             rule_of: Vec::with_capacity(total),
             rule_starts: Vec::new(),
             origins: Vec::new(),
+            written: Vec::new(),
             finals: Vec::with_capacity(total),
             edge_starts: vec![0],
             edges: Vec::new(),
@@ -169,9 +176,17 @@ impl Network {
                 starts[number] = placed.ok_or_else(too_many_passes)?;
             }
         }
+        let mut origin: Vec<usize> = (0..rules.len()).collect();
+        written.iter().for_each(|(&rule, &form)| origin[form] = rule);
+        let mut numbers = vec![u32::MAX; rules.len()];
+        for ((number, _), rule) in present().zip(0..) {
+            numbers[number] = rule;
+        }
         for (number, automaton) in present() {
             let offset = base[number];
-            out.origins.push(number as u32);
+            out.origins.push(origin[number] as u32);
+            let form = written.get(&number).filter(|&&form| !rules[form].is_empty());
+            out.written.push(numbers[*form.unwrap_or(&number)]);
             let rule = out.rule_starts.len() as u32;
             // The second state of a rule that counts stands for all after it: nothing leads there.
             let first_pass = (starts[number] != offset).then(|| starts[number] + 1);

@@ -48,6 +48,8 @@ pub struct NetworkOptions {
     pub share_wide: Option<u32>,
     /// Merge and inline rules. Without, each rule keeps its states, and the network is larger.
     pub simplify: bool,
+    /// Keep left-recursive rules as they were written too, for charts (see [`Network::as_written`]).
+    pub charts: bool,
     /// Count large repetitions instead of writing them out. Then some states are not in the
     /// tables; needs `prune`.
     pub counters: bool,
@@ -64,6 +66,7 @@ impl Default for NetworkOptions {
             inline_budget: 20,
             share_wide: None,
             simplify: true,
+            charts: false,
             counters: false,
             limits: Limits::default(),
         }
@@ -123,6 +126,8 @@ pub struct Network {
     rule_starts: Vec<u32>,
     /// For each rule that is left its number in the grammar, or past those of the grammar.
     origins: Vec<u32>,
+    /// For each rule that is left the one that says the same as it was written, or itself.
+    written: Vec<u32>,
     finals: Vec<bool>,
     edge_starts: Vec<u32>,
     edges: Vec<(u8, u32)>,
@@ -171,7 +176,8 @@ impl Network {
             + self.delegated.capacity()
             + self.first.capacity() * size_of::<ClassSet>()
             + (self.edge_starts.capacity() + self.call_starts.capacity()) * 4;
-        let rules = (self.rule_starts.capacity() + self.origins.capacity()) * 4;
+        let rules = self.rule_starts.capacity() + self.origins.capacity() + self.written.capacity();
+        let rules = rules * 4;
         states
             + rules
             + self.edges.capacity() * size_of::<(u8, u32)>()
@@ -219,6 +225,13 @@ impl Network {
     /// For each rule the first of its states.
     pub(crate) fn rule_starts(&self) -> &[u32] {
         &self.rule_starts
+    }
+
+    /// The rule that says the same as `rule` with left recursion as it was written, which charts
+    /// read by; `rule` where that is the same. Nobody calls such a rule: its own calls are of the
+    /// rules without left recursion, as all calls are.
+    pub fn as_written(&self, rule: u32) -> u32 {
+        self.written[rule as usize]
     }
 
     /// The number in the grammar of the rule that a state belongs to.

@@ -1,0 +1,419 @@
+//! How one column follows another.
+
+use super::bits::{Bits, Marks, members};
+use super::rows::{NO_ROW, RowId, Rows, unite};
+use super::tables::{FINAL, STAYS, Tables, read_at};
+use super::tree::{ColumnId, Columns, Draft, There, Tree};
+use crate::network::{Network, contains};
+use crate::stacks::OverBudget;
+use rustc_hash::FxHashMap;
+use std::ops::Deref;
+
+const NONE: u32 = u32::MAX;
+
+/// A state that was reached.
+struct Reached {
+    state: u32,
+    /// The last set of places that it was reached with; all of them while there are no words.
+    last: RowId,
+    /// Where its words are, if it was reached with several sets.
+    words: u32,
+}
+
+/// Room in which the next column is made.
+pub(crate) struct Scratch {
+    /// For each state of the tables its place among those reached, or none.
+    reached_at: Vec<u32>,
+    counting: FxHashMap<u32, u32>,
+    reached: Vec<Reached>,
+    words: Vec<u64>,
+    /// Words of a set of places.
+    stride: usize,
+    /// For each rule its place among those complete, or none.
+    complete_at: Vec<u32>,
+    complete: Vec<u32>,
+    /// For each rule that is complete where it began.
+    began: Vec<u64>,
+    /// Where any complete rule began, and nobody has gone on yet.
+    places: Vec<u64>,
+    /// The rules that are complete from one place.
+    here: Vec<u32>,
+    states: Marks,
+    rules: Marks,
+    draft: Draft,
+    /// Words written so far.
+    pub(crate) work: u64,
+    /// `work` may not pass this.
+    pub(crate) allowance: u64,
+}
+
+impl Scratch {
+    pub(crate) fn new<N: Deref<Target = Network>>(tables: &Tables<N>) -> Self {
+        let (states, rules) = (tables.network.len(), tables.network.num_rules());
+        Self {
+            reached_at: vec![NONE; states],
+            counting: FxHashMap::default(),
+            reached: Vec::new(),
+            words: Vec::new(),
+            stride: 0,
+            complete_at: vec![NONE; rules],
+            complete: Vec::new(),
+            began: Vec::new(),
+            places: Vec::new(),
+            here: Vec::new(),
+            states: Marks::new(states),
+            rules: Marks::new(rules),
+            draft: Draft::default(),
+            work: 0,
+            allowance: u64::MAX,
+        }
+    }
+
+    /// Adds a column before the first letter.
+    pub(crate) fn start<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        tree: &mut Tree,
+    ) -> ColumnId {
+        self.begin(1);
+        let zero = tree.sets.single(0);
+        let start = tables.network.start();
+        let at = self.reach_state(start);
+        self.reached[at].last = zero;
+        self.compose(tables, &mut tree.sets, tables.network.accepts_empty());
+        tree.push(None, &self.draft)
+    }
+
+    fn begin(&mut self, stride: usize) {
+        for reached in &self.reached {
+            match self.reached_at.get_mut(reached.state as usize) {
+                Some(at) => *at = NONE,
+                None => self.counting.clear(),
+            }
+        }
+        self.reached.clear();
+        self.words.clear();
+        self.complete.iter().for_each(|&rule| self.complete_at[rule as usize] = NONE);
+        self.complete.clear();
+        self.began.clear();
+        self.places.clear();
+        self.places.resize(stride, 0);
+        self.stride = stride;
+    }
+
+    /// The place of a state among those reached.
+    #[inline]
+    fn reach_state(&mut self, state: u32) -> usize {
+        let at = match self.reached_at.get_mut(state as usize) {
+            Some(at) => at,
+            None => self.counting.entry(state).or_insert(NONE),
+        };
+        if *at == NONE {
+            *at = self.reached.len() as u32;
+            self.reached.push(Reached { state, last: NO_ROW, words: NONE });
+        }
+        *at as usize
+    }
+
+    /// Room for words of a state that was reached with several sets.
+    fn spread(&mut self, sets: &Rows, at: usize) -> usize {
+        if self.reached[at].words == NONE {
+            let from = self.words.len();
+            self.reached[at].words = from as u32;
+            self.words.resize(from + self.stride, 0);
+            if self.reached[at].last != NO_ROW {
+                let (first, words) = sets.get(self.reached[at].last);
+                unite(&mut self.words[from..], first..first + words.len(), words);
+            }
+        }
+        self.reached[at].words as usize
+    }
+
+    /// Where words of a complete rule begin.
+    #[inline]
+    fn complete(&mut self, rule: u32) -> usize {
+        let at = &mut self.complete_at[rule as usize];
+        if *at == NONE {
+            *at = self.complete.len() as u32;
+            self.complete.push(rule);
+            self.began.resize(self.began.len() + self.stride, 0);
+        }
+        *at as usize * self.stride
+    }
+
+    /// A state was reached whose rule began at these places.
+    #[inline]
+    fn reach<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        sets: &Rows,
+        state: u32,
+        row: RowId,
+    ) {
+        let kind = tables.kind(state);
+        self.work += 1;
+        if kind & STAYS != 0 {
+            let at = self.reach_state(state);
+            let last = std::mem::replace(&mut self.reached[at].last, row);
+            if last != NO_ROW && last != row {
+                if self.reached[at].words == NONE {
+                    self.reached[at].last = last;
+                    self.spread(sets, at);
+                    self.reached[at].last = row;
+                }
+                let from = self.reached[at].words as usize;
+                let (first, words) = sets.get(row);
+                self.work += words.len() as u64;
+                unite(&mut self.words[from..], first..first + words.len(), words);
+            }
+        }
+        if kind & FINAL != 0 {
+            let from = self.complete(tables.network.rule_of(state));
+            let (first, words) = sets.get(row);
+            self.work += words.len() as u64;
+            unite(&mut self.began[from..], first..first + words.len(), words);
+            unite(&mut self.places, first..first + words.len(), words);
+        }
+    }
+
+    /// Adds the column after one more letter; none where no string of the grammar goes on so.
+    pub(crate) fn step<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        tree: &mut Tree,
+        tip: ColumnId,
+        class: u8,
+    ) -> Result<Option<ColumnId>, OverBudget> {
+        if !contains(tree.column(tip).next(), class) {
+            return Ok(None);
+        }
+        let place = tree.column(tip).place();
+        let here = tree.sets.single(place);
+        let columns = tree.columns(tip);
+        self.begin((place as usize >> 6) + 1);
+        for (state, row) in columns.tip().with_rows() {
+            for to in read_at(&tables.network, state, class) {
+                self.reach(tables, columns.sets(), to, row);
+            }
+        }
+        let begun = columns.tip().begun();
+        for &(at, mask) in tables.readers(class) {
+            let found = begun.binary_search_by_key(&at, |word| word.0);
+            let word = found.map_or(0, |found| begun[found].1);
+            for rule in members(&[(at, word & mask)]) {
+                for to in tables.read_at_start(rule, class) {
+                    self.reach(tables, columns.sets(), to, here);
+                }
+            }
+        }
+        self.complete_rules(tables, columns)?;
+        let top = self.complete_at[tables.network.rule_of(tables.network.start()) as usize];
+        let accepts = top != NONE;
+        self.return_to_starts(tables, columns);
+        if self.reached.is_empty() && !accepts {
+            return Ok(None);
+        }
+        self.compose(tables, &mut tree.sets, accepts);
+        Ok(Some(tree.push(Some(tip), &self.draft)))
+    }
+
+    /// Goes on with those who called the rules that are complete, from the latest places on.
+    fn complete_rules<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        columns: Columns<'_>,
+    ) -> Result<(), OverBudget> {
+        let top = tables.network.rule_of(tables.network.start());
+        let mut here = std::mem::take(&mut self.here);
+        for at in (0..self.stride).rev() {
+            while self.places[at] != 0 {
+                let bit = 63 - self.places[at].leading_zeros();
+                self.places[at] &= !(1 << bit);
+                let column = columns.at((at << 6) as u32 | bit);
+                here.clear();
+                for (index, &rule) in self.complete.iter().enumerate() {
+                    if self.began[index * self.stride + at] >> bit & 1 == 1 && rule != top {
+                        here.push(rule);
+                    }
+                }
+                self.work += 1 + self.complete.len() as u64 / 8;
+                // A rule that is complete may complete others that began at its place.
+                for index in 0..here.len() {
+                    tables.units_among(here[index], column.begun(), |unit| {
+                        let from = self.complete(unit) + at;
+                        if self.began[from] >> bit & 1 == 0 {
+                            self.began[from] |= 1 << bit;
+                            here.push(unit);
+                        }
+                    });
+                }
+                for &rule in &here {
+                    column.return_to(tables, rule, |to, row| {
+                        self.reach(tables, columns.sets(), to, row);
+                    });
+                }
+                if self.work > self.allowance {
+                    self.here = here;
+                    return Err(OverBudget);
+                }
+                // Whoever called began earlier.
+                self.places[at] &= (1 << bit) - 1;
+            }
+        }
+        self.here = here;
+        Ok(())
+    }
+
+    /// Goes on with rules whose first call is complete: they began where it did, if they may begin
+    /// there.
+    fn return_to_starts<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        columns: Columns<'_>,
+    ) {
+        for index in 0..self.complete.len() {
+            for call in tables.start_calls(self.complete[index]) {
+                if tables.kind(call.to) & STAYS == 0 {
+                    continue;
+                }
+                let began = index * self.stride;
+                let predicted = columns.predicted(call.rule);
+                let mut target = None;
+                for &(at, mask) in predicted {
+                    let word = self.began[began + at as usize] & mask;
+                    if word != 0 {
+                        let target = *target.get_or_insert_with(|| {
+                            let at = self.reach_state(call.to);
+                            self.spread(columns.sets(), at)
+                        });
+                        self.words[target + at as usize] |= word;
+                    }
+                }
+                self.work += predicted.len() as u64;
+            }
+        }
+    }
+
+    /// What was reached, as a column.
+    fn compose<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        sets: &mut Rows,
+        accepts: bool,
+    ) {
+        let network: &Network = &tables.network;
+        let Self { reached, reached_at, counting, states, rules, draft, words, .. } = self;
+        draft.there.clear();
+        draft.begun.clear();
+        draft.rows.clear();
+        draft.counting.clear();
+        draft.next = [0; 4];
+        draft.accepts = accepts;
+        for found in reached.iter_mut() {
+            if found.words != NONE {
+                let from = found.words as usize;
+                found.last = sets.add(0, &words[from..from + self.stride]);
+            }
+            match (found.state as usize) < reached_at.len() {
+                true => states.add(found.state >> 6, 1 << (found.state & 63)),
+                false => draft.counting.push(found.state),
+            }
+            tables.begun(found.state, &mut |at, word| rules.add(at, word));
+            let first = network.first(found.state);
+            draft.next.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
+        }
+        states.drain(|at, word| {
+            draft.there.push(There { at, before: draft.rows.len() as u32, word });
+            for bit in Bits(word) {
+                let place = reached_at[(at << 6 | bit) as usize];
+                draft.rows.push(reached[place as usize].last);
+            }
+        });
+        draft.counting.sort_unstable();
+        let rows = draft.counting.iter().map(|state| reached[counting[state] as usize].last);
+        draft.rows.extend(rows);
+        rules.drain(|at, word| draft.begun.push((at, word)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::network::NetworkOptions;
+    use crate::recognizer::Recognizer;
+    use crate::syntax::parse;
+
+    /// Walks all texts over a few bytes up to a length: chart and stacks say the same.
+    fn compare(text: &str, options: &NetworkOptions, bytes: &[u8], length: usize) -> usize {
+        let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+        let network = Network::new(&grammar, options).expect("network");
+        let tables = Tables::new(&network);
+        let mut scratch = Scratch::new(&tables);
+        let mut compared = 0;
+        let mut tree = Tree::default();
+        let mut work = vec![(Vec::new(), scratch.start(&tables, &mut tree))];
+        while let Some((read, at)) = work.pop() {
+            let limits = Limits::default();
+            let mut stacks = Recognizer::new(&network, &limits).expect("a start");
+            for &byte in &read {
+                assert!(stacks.advance(byte).expect("no limit"), "{text} {read:?}");
+            }
+            let tip = tree.column(at);
+            let next = (0..=255).filter(|&b| contains(tip.next(), network.alphabet().class(b)));
+            assert_eq!(next.collect::<Vec<u8>>(), stacks.expected(), "{text} {read:?}");
+            assert_eq!(tip.accepts(), stacks.is_accepting(), "{text} {read:?}");
+            compared += 1;
+            if read.len() == length {
+                continue;
+            }
+            for &byte in bytes {
+                let class = network.alphabet().class(byte);
+                let next = scratch.step(&tables, &mut tree, at, class).expect("no limit");
+                assert_eq!(next.is_some(), stacks.expected().contains(&byte), "{text} {read:?}");
+                if let Some(next) = next {
+                    let read = [&read[..], &[byte]].concat();
+                    work.push((read, next));
+                }
+            }
+        }
+        compared
+    }
+
+    #[test]
+    fn a_chart_says_what_stacks_say() {
+        let texts = [
+            "root ::= root root | \"a\" | \"b\"",
+            "root ::= root root root | root root | \"a\"",
+            "root ::= \"a\" root \"a\" | \"b\" root \"b\" | \"\"",
+            "root ::= x y | y x \"a\"\nx ::= \"a\" x \"b\"? | \"a\"\ny ::= x \"b\" | \"a\" y",
+            "root ::= x{2,5} root?\nx ::= \"a\" | \"b\" x? \"a\"",
+            "root ::= s\ns ::= n v | s p n\nn ::= \"a\" | \"b\" n | n p n\nv ::= \"a\" n? | v p n\n\
+             p ::= \"b\"",
+            "root ::= a a a\na ::= \"a\"* b?\nb ::= \"b\" a | \"\"",
+            // What a rule does after its own left call, it does by that call.
+            "root ::= root \"b\"? | \"a\"",
+            "root ::= x \"b\" | root x\nx ::= x \"b\"? | root \"a\" | \"a\"",
+            // Equal rules whose forms differ, on one cycle, and one of them on none.
+            "root ::= x \"b\" | \"a\" root\nx ::= (\"b\" | root | x) | y\ny ::= \"aa\" | x x |",
+            "root ::= \"a\" x | \"b\" y\nx ::= x \"b\" | y\ny ::= \"a\" \"b\"*",
+            "root ::= x | \"b\" y\nx ::= x x | y \"a\" | \"a\"\ny ::= y y | x \"a\" | \"a\"",
+        ];
+        for text in texts {
+            for (simplify, counters, inline_budget) in
+                [(true, false, 20), (false, true, 0), (true, true, 0)]
+            {
+                for charts in [false, true] {
+                    let options = NetworkOptions {
+                        simplify,
+                        charts,
+                        counters,
+                        inline_budget,
+                        ..NetworkOptions::default()
+                    };
+                    assert!(compare(text, &options, b"ab", 8) > 8);
+                }
+            }
+        }
+    }
+}
