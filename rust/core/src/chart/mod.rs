@@ -13,6 +13,7 @@
 //! written. Columns are never written again: a branch or rollback is the number of a column.
 
 mod bits;
+mod memo;
 mod rows;
 mod step;
 mod tables;

@@ -1,6 +1,7 @@
 //! How one column follows another.
 
 use super::bits::{Bits, Marks, members};
+use super::memo::{Memo, Reach};
 use super::rows::{NO_ROW, RowId, Rows, unite};
 use super::tables::{FINAL, STAYS, Tables, read_at};
 use super::tree::{ColumnId, Columns, Draft, There, Tree};
@@ -38,6 +39,8 @@ pub(crate) struct Scratch {
     places: Vec<u64>,
     /// The rules that are complete from one place.
     here: Vec<u32>,
+    /// What is reached from there.
+    from_here: Vec<Reach>,
     states: Marks,
     rules: Marks,
     draft: Draft,
@@ -61,6 +64,7 @@ impl Scratch {
             began: Vec::new(),
             places: Vec::new(),
             here: Vec::new(),
+            from_here: Vec::new(),
             states: Marks::new(states),
             rules: Marks::new(rules),
             draft: Draft::default(),
@@ -189,6 +193,7 @@ impl Scratch {
         }
         let place = tree.column(tip).place();
         let here = tree.sets.single(place);
+        let mut memo = std::mem::take(&mut tree.memo);
         let columns = tree.columns(tip);
         self.begin((place as usize >> 6) + 1);
         for (state, row) in columns.tip().with_rows() {
@@ -206,10 +211,14 @@ impl Scratch {
                 }
             }
         }
-        self.complete_rules(tables, columns)?;
+        let done = self.complete_rules(tables, columns, &mut memo);
+        if done.is_ok() {
+            self.return_to_starts(tables, columns);
+        }
+        tree.memo = memo;
+        done?;
         let top = self.complete_at[tables.network.rule_of(tables.network.start()) as usize];
         let accepts = top != NONE;
-        self.return_to_starts(tables, columns);
         if self.reached.is_empty() && !accepts {
             return Ok(None);
         }
@@ -222,9 +231,11 @@ impl Scratch {
         &mut self,
         tables: &Tables<N>,
         columns: Columns<'_>,
+        memo: &mut Memo,
     ) -> Result<(), OverBudget> {
         let top = tables.network.rule_of(tables.network.start());
         let mut here = std::mem::take(&mut self.here);
+        let mut from_here = std::mem::take(&mut self.from_here);
         for at in (0..self.stride).rev() {
             while self.places[at] != 0 {
                 let bit = 63 - self.places[at].leading_zeros();
@@ -247,13 +258,22 @@ impl Scratch {
                         }
                     });
                 }
-                for &rule in &here {
-                    column.return_to(tables, rule, |to, row| {
+                here.sort_unstable();
+                if let Some(known) = memo.get(column.id(), &here) {
+                    for &(to, row) in known {
                         self.reach(tables, columns.sets(), to, row);
-                    });
+                    }
+                } else {
+                    from_here.clear();
+                    for &rule in &here {
+                        column.return_to(tables, rule, |to, row| {
+                            from_here.push((to, row));
+                            self.reach(tables, columns.sets(), to, row);
+                        });
+                    }
+                    memo.note(column.id(), &here, &mut from_here);
                 }
                 if self.work > self.allowance {
-                    self.here = here;
                     return Err(OverBudget);
                 }
                 // Whoever called began earlier.
@@ -261,6 +281,7 @@ impl Scratch {
             }
         }
         self.here = here;
+        self.from_here = from_here;
         Ok(())
     }
 

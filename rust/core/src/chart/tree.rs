@@ -1,6 +1,7 @@
 //! Columns of texts that begin alike: a tree.
 
 use super::bits::{Bits, SparseWord, has, members};
+use super::memo::Memo;
 use super::rows::{RowId, Rows};
 use super::tables::Tables;
 use crate::network::{ClassSet, Network};
@@ -62,6 +63,7 @@ pub(crate) struct Tree {
     rows: Vec<RowId>,
     counting: Vec<u32>,
     pub(super) sets: Rows,
+    pub(super) memo: Memo,
     /// The columns up to the one that was asked for last, by place.
     path: Vec<ColumnId>,
     /// For each rule the places on the path where it may begin.
@@ -137,6 +139,10 @@ impl<'a> Column<'a> {
     #[inline]
     fn counting(self) -> &'a [u32] {
         self.part(&self.tree.counting, |node| node.counting)
+    }
+
+    pub(super) fn id(self) -> ColumnId {
+        self.id
     }
 
     /// The number of letters read.
@@ -246,6 +252,7 @@ impl Tree {
             + self.predicted.capacity() * 24
             + (self.rows.capacity() + self.counting.capacity() + self.path.capacity()) * 4
             + self.sets.bytes()
+            + self.memo.bytes()
     }
 
     /// Adds a column, after `parent` or none.
@@ -276,6 +283,13 @@ impl Tree {
     /// The columns up to one.
     pub(crate) fn columns(&mut self, tip: ColumnId) -> Columns<'_> {
         let length = self.column(tip).place() as usize + 1;
+        // As a rule the text goes on by one letter.
+        if length == self.path.len() + 1
+            && self.path.last() == Some(&self.nodes[tip as usize].parent)
+        {
+            self.enter(tip);
+            return Columns { tree: self };
+        }
         self.leave(length);
         // Up to where the text asked for last went the same way.
         let mut new = Vec::new();
@@ -350,6 +364,7 @@ impl Tree {
         self.rows.truncate(node.rows as usize);
         self.counting.truncate(node.counting as usize);
         self.sets.truncate(node.sets as usize);
+        self.memo.truncate(self.nodes.len());
     }
 
     /// The columns up to one, alone; its number among them is its place.

@@ -63,8 +63,9 @@ pub(crate) struct Family {
     pub(crate) start: SetId,
     pub(crate) stepper: Stepper<Arc<Network>>,
     steps: Vec<Step>,
-    texts: Vec<Box<[u8]>>,
-    text_bytes: usize,
+    /// Bytes that were read as such, and where those of each step end.
+    texts: Vec<u8>,
+    text_ends: Vec<usize>,
     chart: Option<Box<Chart>>,
     /// Whether the text can be read again on a chart: it began at the start of the language, and no
     /// attempt failed.
@@ -88,7 +89,7 @@ impl Family {
             stepper,
             steps: Vec::new(),
             texts: Vec::new(),
-            text_bytes: 0,
+            text_ends: Vec::new(),
             chart: None,
             may_chart: true,
             rebuilt_bytes: 0,
@@ -109,8 +110,8 @@ impl Family {
         self.stepper.bytes()
             + self.chart.as_ref().map_or(0, |chart| chart.tree.bytes())
             + self.steps.capacity() * size_of::<Step>()
-            + self.texts.capacity() * 16
-            + self.text_bytes
+            + self.texts.capacity()
+            + self.text_ends.capacity() * size_of::<usize>()
     }
 
     pub(crate) fn step(&self, id: StepId) -> Step {
@@ -136,9 +137,9 @@ impl Family {
 
     /// Remembers what a step read that was no token.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> Read {
-        self.text_bytes += bytes.len();
-        self.texts.push(bytes.into());
-        Read::Bytes(self.texts.len() as u32 - 1)
+        self.texts.extend_from_slice(bytes);
+        self.text_ends.push(self.texts.len());
+        Read::Bytes(self.text_ends.len() as u32 - 1)
     }
 
     /// The ancestor at a depth, which is not below `id`.
@@ -161,14 +162,15 @@ impl Family {
                 chart.tree.truncate(column);
             }
         }
-        for step in self.steps.drain(id as usize + 1..) {
-            if let Read::Bytes(text) = step.read
-                && (text as usize) < self.texts.len()
-            {
-                let gone = self.texts.drain(text as usize..);
-                self.text_bytes -= gone.map(|t| t.len()).sum::<usize>();
-            }
+        let texts = self.steps[id as usize + 1..].iter().filter_map(|step| match step.read {
+            Read::Bytes(text) => Some(text),
+            _ => None,
+        });
+        if let Some(first) = texts.min() {
+            self.texts.truncate(self.text_place(first).start);
+            self.text_ends.truncate(first as usize);
         }
+        self.steps.truncate(id as usize + 1);
     }
 
     /// What was read up to a step, oldest first.
@@ -189,7 +191,12 @@ impl Family {
 
     /// The bytes of a step that read some.
     pub(crate) fn bytes_of(&self, text: u32) -> &[u8] {
-        &self.texts[text as usize]
+        &self.texts[self.text_place(text)]
+    }
+
+    fn text_place(&self, text: u32) -> std::ops::Range<usize> {
+        let before = (text as usize).checked_sub(1);
+        before.map_or(0, |before| self.text_ends[before])..self.text_ends[text as usize]
     }
 
     /// Whether the text may end.

@@ -82,6 +82,16 @@ pub fn contains(set: &ClassSet, class: u8) -> bool {
     set[class as usize >> 6] >> (class & 63) & 1 == 1
 }
 
+/// The classes of a set, ascending.
+pub(crate) fn members(set: &ClassSet) -> impl Iterator<Item = u8> {
+    let words = set.iter().zip([0, 64, 128, 192u8]);
+    words.flat_map(|(&word, base)| {
+        let lowest = |left: &u64| (*left != 0).then(|| left & (left - 1));
+        let left = std::iter::successors(Some(word), lowest).take_while(|&left| left != 0);
+        left.map(move |left| base | left.trailing_zeros() as u8)
+    })
+}
+
 fn insert(set: &mut ClassSet, class: u8) {
     set[class as usize >> 6] |= 1 << (class & 63);
 }
