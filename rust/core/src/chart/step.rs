@@ -52,7 +52,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new<N: Deref<Target = Network>>(tables: &Tables<N>) -> Self {
-        let (states, rules) = (tables.network.len(), tables.network.num_rules());
+        let (states, rules) = tables.sizes();
         Self {
             reached_at: vec![NONE; states],
             counting: FxHashMap::default(),

@@ -51,14 +51,17 @@ pub(crate) struct Tables<N> {
 
 impl<N: Deref<Target = Network>> Tables<N> {
     pub(crate) fn new(network: N) -> Self {
-        let rules = network.num_rules();
         let mut starts = network.rule_starts().to_vec();
-        let states = 0..network.len() as u32;
+        let rules = starts.partition_point(|&start| start < network.read_by_charts());
+        starts.truncate(rules);
+        let states = 0..network.read_by_charts();
         let mut calls: Vec<Vec<(u32, u32)>> = vec![Vec::new(); rules];
         for state in states.clone() {
             for call in network.calls(state).iter() {
                 // A rule that counts begins elsewhere than its tables.
-                starts[network.rule_of(call.start) as usize] = call.start;
+                if let Some(start) = starts.get_mut(network.rule_of(call.start) as usize) {
+                    *start = call.start;
+                }
                 calls[read_rule(&network, call) as usize].push((state, call.to));
             }
         }
@@ -96,6 +99,11 @@ impl<N: Deref<Target = Network>> Tables<N> {
         let begun = begun.collect();
         let kinds = states.map(|state| kind(&network, state)).collect();
         Self { network, kinds, callers, returns, start_calls, units, begun, starts, readers }
+    }
+
+    /// The numbers of states of the tables, and of rules, are below these.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.kinds.len(), self.starts.len())
     }
 
     /// Whether a state stays, and whether it is final.

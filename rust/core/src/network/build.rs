@@ -1,6 +1,7 @@
 //! From a grammar to the table of states.
 
 use super::counters::{Counter, Counters};
+use super::written::Order;
 use super::{
     Call, ClassSet, MAX_DELEGATED, Network, NetworkOptions, Width, analysis, contains, insert,
     left_recursion, lower, simplify,
@@ -138,11 +139,13 @@ impl Network {
         counted: &FxHashMap<usize, Counter>,
         limits: &Limits,
     ) -> Result<Self> {
+        let order = Order::new(rules, start, written);
         let mut base = vec![u32::MAX; rules.len()];
-        let mut total = 0;
-        for (automaton, base) in rules.iter().zip(&mut base) {
-            *base = total as u32;
-            total += automaton.len();
+        let (mut total, mut read) = (0, 0);
+        for (place, &number) in order.rules.iter().enumerate() {
+            base[number] = total as u32;
+            total += rules[number].len();
+            read = if place < order.read { total } else { read };
         }
         check_states(total, limits)?;
         check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
@@ -156,6 +159,7 @@ impl Network {
             rule_starts: Vec::new(),
             origins: Vec::new(),
             written: Vec::new(),
+            read: read as u32,
             finals: Vec::with_capacity(total),
             edge_starts: vec![0],
             edges: Vec::new(),
@@ -166,7 +170,7 @@ impl Network {
             delegated: Vec::new(),
             counters: Counters::default(),
         };
-        let present = || rules.iter().enumerate().filter(|(_, a)| !a.is_empty());
+        let present = || order.rules.iter().map(|&number| (number, &rules[number]));
         // Where calls of each rule lead: those of a rule that counts, to its own states.
         let mut starts = base.clone();
         for (rule, (number, automaton)) in present().enumerate() {
@@ -185,8 +189,7 @@ impl Network {
         for (number, automaton) in present() {
             let offset = base[number];
             out.origins.push(origin[number] as u32);
-            let form = written.get(&number).filter(|&&form| !rules[form].is_empty());
-            out.written.push(numbers[*form.unwrap_or(&number)]);
+            out.written.push(numbers[*written.get(&number).unwrap_or(&number)]);
             let rule = out.rule_starts.len() as u32;
             // The second state of a rule that counts stands for all after it: nothing leads there.
             let first_pass = (starts[number] != offset).then(|| starts[number] + 1);

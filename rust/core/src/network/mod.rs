@@ -21,6 +21,7 @@ mod identity;
 mod left_recursion;
 mod lower;
 mod simplify;
+mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use identity::{Identities, Identity};
@@ -138,6 +139,8 @@ pub struct Network {
     origins: Vec<u32>,
     /// For each rule that is left the one that says the same as it was written, or itself.
     written: Vec<u32>,
+    /// The states that charts read: all before this one.
+    read: u32,
     finals: Vec<bool>,
     edge_starts: Vec<u32>,
     edges: Vec<(u8, u32)>,
@@ -242,6 +245,11 @@ impl Network {
     /// rules without left recursion, as all calls are.
     pub fn as_written(&self, rule: u32) -> u32 {
         self.written[rule as usize]
+    }
+
+    /// The states of the rules that charts read are those before this one.
+    pub(crate) fn read_by_charts(&self) -> u32 {
+        self.read
     }
 
     /// The number in the grammar of the rule that a state belongs to.

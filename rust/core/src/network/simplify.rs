@@ -494,7 +494,8 @@ impl<'a, 'w> Rules<'a, 'w> {
         seen[self.start] = true;
         let mut work = vec![self.start];
         while let Some(a) = work.pop() {
-            for b in self.callees(a).into_iter().chain(self.written.get(&a).copied()) {
+            let forms = self.written.get(&a).copied();
+            for b in self.callees(a).into_iter().chain(forms) {
                 if !std::mem::replace(&mut seen[b], true) {
                     work.push(b);
                 }
