@@ -367,11 +367,24 @@ impl<'a, 'w> Rules<'a, 'w> {
         let automaton = &self.automata[rule];
         self.work.spend(glance(automaton))?;
         let mut tail: Vec<(u32, usize, u32)> = Vec::new();
+        let mut known: FxHashMap<(usize, u32), bool> = FxHashMap::default();
         let is_written = self.is_written.contains(&rule);
         for (p, b, r) in automaton.calls() {
             // That a rule does what follows its own left call holds of it with that call alone.
             let is_circular = is_written && p == 0 && self.written.contains_key(&b);
-            if !is_circular && self.absorbs(rule, b, r)? {
+            if is_circular {
+                continue;
+            }
+            // Many states call a rule to return to one.
+            let absorbed = match known.get(&(b, r)) {
+                Some(&absorbed) => absorbed,
+                None => {
+                    let absorbed = self.absorbs(rule, b, r)?;
+                    known.insert((b, r), absorbed);
+                    absorbed
+                }
+            };
+            if absorbed {
                 tail.push((p, b, r));
             }
         }
