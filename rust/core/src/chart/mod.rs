@@ -13,12 +13,16 @@
 //! written. Columns are never written again: a branch or rollback is the number of a column.
 
 mod bits;
+mod column;
 mod memo;
 mod rows;
 mod step;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod tree;
 
+pub(crate) use column::Columns;
 pub(crate) use step::Scratch;
 pub(crate) use tables::Tables;
-pub(crate) use tree::{ColumnId, Columns, Tree};
+pub(crate) use tree::{ColumnId, Tree};

@@ -1,11 +1,11 @@
 //! Columns of texts that begin alike: a tree.
 
-use super::bits::{Bits, SparseWord, has, members};
+use super::bits::{SparseWord, members};
+use super::column::{Column, Columns};
 use super::memo::Memo;
 use super::rows::{RowId, Rows};
-use super::tables::Tables;
-use crate::network::{ClassSet, Network};
-use std::ops::{Deref, Range};
+use crate::network::ClassSet;
+use std::ops::Range;
 
 /// A column of a [`Tree`].
 pub(crate) type ColumnId = u32;
@@ -23,20 +23,20 @@ pub(super) struct There {
 /// What is known after so many letters: which states are there, and with each where its rule began;
 /// which rules may begin here. What has no fixed size stands in the tree, up to these ends.
 #[derive(Clone, Copy)]
-struct Node {
+pub(super) struct Node {
     /// The column before; one that follows none is its own.
-    parent: ColumnId,
+    pub(super) parent: ColumnId,
     /// The number of letters read.
-    place: u32,
-    there: u32,
-    begun: u32,
-    rows: u32,
-    counting: u32,
+    pub(super) place: u32,
+    pub(super) there: u32,
+    pub(super) begun: u32,
+    pub(super) rows: u32,
+    pub(super) counting: u32,
     /// The sets of places up to this column.
-    sets: u32,
-    accepts: bool,
+    pub(super) sets: u32,
+    pub(super) accepts: bool,
     /// What may be read next.
-    next: ClassSet,
+    pub(super) next: ClassSet,
 }
 
 /// What stands in a column, before it is added.
@@ -57,198 +57,27 @@ pub(super) struct Draft {
 /// never written again.
 #[derive(Default)]
 pub(crate) struct Tree {
-    nodes: Vec<Node>,
-    there: Vec<There>,
-    begun: Vec<SparseWord>,
-    rows: Vec<RowId>,
-    counting: Vec<u32>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) there: Vec<There>,
+    pub(super) begun: Vec<SparseWord>,
+    pub(super) rows: Vec<RowId>,
+    pub(super) counting: Vec<u32>,
     pub(super) sets: Rows,
     pub(super) memo: Memo,
     /// The columns up to the one that was asked for last, by place.
-    path: Vec<ColumnId>,
+    pub(super) path: Vec<ColumnId>,
     /// For each rule the places on the path where it may begin.
-    predicted: Vec<Vec<SparseWord>>,
-}
-
-/// One column.
-#[derive(Clone, Copy)]
-pub(crate) struct Column<'a> {
-    tree: &'a Tree,
-    id: ColumnId,
-}
-
-/// The columns of one text.
-#[derive(Clone, Copy)]
-pub(crate) struct Columns<'a> {
-    tree: &'a Tree,
-}
-
-impl<'a> Columns<'a> {
-    /// The last.
-    pub(crate) fn tip(self) -> Column<'a> {
-        self.at(self.len() as u32 - 1)
-    }
-
-    /// After so many letters.
-    #[inline]
-    pub(crate) fn at(self, place: u32) -> Column<'a> {
-        Column { tree: self.tree, id: self.tree.path[place as usize] }
-    }
-
-    /// The number of columns.
-    pub(crate) fn len(self) -> usize {
-        self.tree.path.len()
-    }
-
-    /// The sets of places.
-    pub(super) fn sets(self) -> &'a Rows {
-        &self.tree.sets
-    }
-
-    /// Where on the way a rule may begin.
-    #[inline]
-    pub(super) fn predicted(self, rule: u32) -> &'a [SparseWord] {
-        self.tree.predicted.get(rule as usize).map_or(&[], |words| words)
-    }
-}
-
-impl<'a> Column<'a> {
-    fn part<T>(self, all: &'a [T], end: impl Fn(&Node) -> u32) -> &'a [T] {
-        let nodes = &self.tree.nodes;
-        let from = self.id.checked_sub(1).map_or(0, |before| end(&nodes[before as usize]));
-        &all[from as usize..end(&nodes[self.id as usize]) as usize]
-    }
-
-    #[inline]
-    pub(super) fn there(self) -> &'a [There] {
-        self.part(&self.tree.there, |node| node.there)
-    }
-
-    /// The rules that may begin here, as a bit set.
-    #[inline]
-    pub(super) fn begun(self) -> &'a [SparseWord] {
-        self.part(&self.tree.begun, |node| node.begun)
-    }
-
-    /// The sets of places of the states that are there.
-    #[inline]
-    pub(super) fn rows(self) -> &'a [RowId] {
-        self.part(&self.tree.rows, |node| node.rows)
-    }
-
-    #[inline]
-    fn counting(self) -> &'a [u32] {
-        self.part(&self.tree.counting, |node| node.counting)
-    }
-
-    pub(super) fn id(self) -> ColumnId {
-        self.id
-    }
-
-    /// The number of letters read.
-    pub(crate) fn place(self) -> u32 {
-        self.tree.nodes[self.id as usize].place
-    }
-
-    /// The classes of letters that may be read next.
-    pub(crate) fn next(self) -> &'a ClassSet {
-        &self.tree.nodes[self.id as usize].next
-    }
-
-    /// Whether the text may end here.
-    pub(crate) fn accepts(self) -> bool {
-        self.tree.nodes[self.id as usize].accepts
-    }
-
-    /// The number of states that are there.
-    pub(crate) fn len(self) -> usize {
-        self.rows().len()
-    }
-
-    /// The states that are there, and the sets of places where their rules began.
-    pub(super) fn with_rows(self) -> impl Iterator<Item = (u32, RowId)> {
-        let listed = self.there().iter().flat_map(|there| members_of(there));
-        listed.chain(self.counting().iter().copied()).zip(self.rows().iter().copied())
-    }
-
-    /// The states that are there, and where their rules began: the words of a bit set and the place
-    /// of the first.
-    pub(crate) fn states(self) -> impl Iterator<Item = (u32, usize, &'a [u64])> {
-        self.with_rows().map(move |(state, row)| {
-            let (first, words) = self.tree.sets.get(row);
-            (state, first, words)
-        })
-    }
-
-    /// Calls `each` for those who called `rule` here and are there: where the call returns to, and
-    /// the set of places where the rule of the caller began.
-    #[inline]
-    pub(super) fn return_to<N: Deref<Target = Network>>(
-        self,
-        tables: &Tables<N>,
-        rule: u32,
-        mut each: impl FnMut(u32, RowId),
-    ) {
-        let (there, rows, returns) = (self.there(), self.rows(), tables.returns());
-        let mut from = 0;
-        for callers in tables.callers(rule) {
-            while there.get(from).is_some_and(|found| found.at < callers.at) {
-                from += 1;
-            }
-            let Some(found) = there.get(from) else { break };
-            if found.at != callers.at {
-                continue;
-            }
-            for bit in Bits(found.word & callers.mask) {
-                let below = (1u64 << bit) - 1;
-                let rank = found.before + (found.word & below).count_ones();
-                let call = callers.first + (callers.mask & below).count_ones();
-                each(returns[call as usize], rows[rank as usize]);
-            }
-        }
-        let counting = self.counting();
-        for (&state, &row) in counting.iter().zip(&rows[rows.len() - counting.len()..]) {
-            for call in tables.network.calls(state).iter() {
-                if tables.called(call) == rule {
-                    each(call.to, row);
-                }
-            }
-        }
-    }
-
-    /// Calls `each` for all who called `rule` here, those too whose own rule begins here: where the
-    /// call returns to, and where the rule of the caller began.
-    pub(crate) fn callers<N: Deref<Target = Network>>(
-        self,
-        tables: &Tables<N>,
-        rule: u32,
-        mut each: impl FnMut(u32, usize, &[u64]),
-    ) {
-        self.return_to(tables, rule, |to, row| {
-            let (first, words) = self.tree.sets.get(row);
-            each(to, first, words);
-        });
-        let here = [1 << (self.place() & 63)];
-        for call in tables.start_calls(rule) {
-            if has(self.begun(), call.rule) {
-                each(call.to, self.place() as usize >> 6, &here);
-            }
-        }
-    }
-}
-
-fn members_of(there: &There) -> impl Iterator<Item = u32> + use<> {
-    let at = there.at << 6;
-    Bits(there.word).map(move |bit| at | bit)
+    pub(super) predicted: Vec<Vec<SparseWord>>,
+    /// Their words, together.
+    predicted_words: usize,
 }
 
 impl Tree {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let predicted: usize = self.predicted.iter().map(|words| words.capacity()).sum();
         self.nodes.capacity() * size_of::<Node>()
             + self.there.capacity() * size_of::<There>()
-            + (self.begun.capacity() + predicted) * size_of::<SparseWord>()
+            + (self.begun.capacity() + self.predicted_words) * size_of::<SparseWord>()
             + self.predicted.capacity() * 24
             + (self.rows.capacity() + self.counting.capacity() + self.path.capacity()) * 4
             + self.sets.bytes()
@@ -277,7 +106,7 @@ impl Tree {
     }
 
     pub(crate) fn column(&self, id: ColumnId) -> Column<'_> {
-        Column { tree: self, id }
+        Column::new(self, id)
     }
 
     /// The columns up to one.
@@ -288,7 +117,7 @@ impl Tree {
             && self.path.last() == Some(&self.nodes[tip as usize].parent)
         {
             self.enter(tip);
-            return Columns { tree: self };
+            return Columns::new(self);
         }
         self.leave(length);
         // Up to where the text asked for last went the same way.
@@ -303,7 +132,7 @@ impl Tree {
         }
         self.leave(length - new.len());
         new.into_iter().rev().for_each(|id| self.enter(id));
-        Columns { tree: self }
+        Columns::new(self)
     }
 
     /// Goes on with a column.
@@ -320,7 +149,10 @@ impl Tree {
                 let words = &mut self.predicted[rule as usize];
                 match words.last_mut() {
                     Some(last) if last.0 == place >> 6 => last.1 |= 1 << (place & 63),
-                    _ => words.push((place >> 6, 1 << (place & 63))),
+                    _ => {
+                        words.push((place >> 6, 1 << (place & 63)));
+                        self.predicted_words += 1;
+                    }
                 }
             }
         }
@@ -340,6 +172,7 @@ impl Tree {
                         last.1 &= !(1 << (place & 63));
                         if last.1 == 0 {
                             words.pop();
+                            self.predicted_words -= 1;
                         }
                     }
                 }

@@ -1,0 +1,188 @@
+//! What is asked of columns.
+
+use super::bits::{Bits, SparseWord, has};
+use super::rows::{RowId, Rows};
+use super::tables::Tables;
+use super::tree::{ColumnId, Node, There, Tree};
+use crate::network::{ClassSet, Network};
+use std::ops::Deref;
+
+/// One column.
+#[derive(Clone, Copy)]
+pub(crate) struct Column<'a> {
+    tree: &'a Tree,
+    id: ColumnId,
+}
+
+/// The columns of one text.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    tree: &'a Tree,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn new(tree: &'a Tree) -> Self {
+        Self { tree }
+    }
+
+    /// The last.
+    pub(crate) fn tip(self) -> Column<'a> {
+        self.at(self.len() as u32 - 1)
+    }
+
+    /// After so many letters.
+    #[inline]
+    pub(crate) fn at(self, place: u32) -> Column<'a> {
+        Column { tree: self.tree, id: self.tree.path[place as usize] }
+    }
+
+    /// The number of columns.
+    pub(crate) fn len(self) -> usize {
+        self.tree.path.len()
+    }
+
+    /// The sets of places.
+    pub(super) fn sets(self) -> &'a Rows {
+        &self.tree.sets
+    }
+
+    /// Where on the way a rule may begin.
+    #[inline]
+    pub(super) fn predicted(self, rule: u32) -> &'a [SparseWord] {
+        self.tree.predicted.get(rule as usize).map_or(&[], |words| words)
+    }
+}
+
+impl<'a> Column<'a> {
+    pub(super) fn new(tree: &'a Tree, id: ColumnId) -> Self {
+        Self { tree, id }
+    }
+
+    fn part<T>(self, all: &'a [T], end: impl Fn(&Node) -> u32) -> &'a [T] {
+        let nodes = &self.tree.nodes;
+        let from = self.id.checked_sub(1).map_or(0, |before| end(&nodes[before as usize]));
+        &all[from as usize..end(&nodes[self.id as usize]) as usize]
+    }
+
+    #[inline]
+    pub(super) fn there(self) -> &'a [There] {
+        self.part(&self.tree.there, |node| node.there)
+    }
+
+    /// The rules that may begin here, as a bit set.
+    #[inline]
+    pub(super) fn begun(self) -> &'a [SparseWord] {
+        self.part(&self.tree.begun, |node| node.begun)
+    }
+
+    /// The sets of places of the states that are there.
+    #[inline]
+    pub(super) fn rows(self) -> &'a [RowId] {
+        self.part(&self.tree.rows, |node| node.rows)
+    }
+
+    #[inline]
+    pub(super) fn counting(self) -> &'a [u32] {
+        self.part(&self.tree.counting, |node| node.counting)
+    }
+
+    pub(super) fn id(self) -> ColumnId {
+        self.id
+    }
+
+    /// The number of letters read.
+    pub(crate) fn place(self) -> u32 {
+        self.tree.nodes[self.id as usize].place
+    }
+
+    /// The classes of letters that may be read next.
+    pub(crate) fn next(self) -> &'a ClassSet {
+        &self.tree.nodes[self.id as usize].next
+    }
+
+    /// Whether the text may end here.
+    pub(crate) fn accepts(self) -> bool {
+        self.tree.nodes[self.id as usize].accepts
+    }
+
+    /// The number of states that are there.
+    pub(crate) fn len(self) -> usize {
+        self.rows().len()
+    }
+
+    /// The states that are there, and the sets of places where their rules began.
+    pub(super) fn with_rows(self) -> impl Iterator<Item = (u32, RowId)> {
+        let listed = self.there().iter().flat_map(members_of);
+        listed.chain(self.counting().iter().copied()).zip(self.rows().iter().copied())
+    }
+
+    /// The states that are there, and where their rules began: the words of a bit set and the place
+    /// of the first.
+    pub(crate) fn states(self) -> impl Iterator<Item = (u32, usize, &'a [u64])> {
+        self.with_rows().map(move |(state, row)| {
+            let (first, words) = self.tree.sets.get(row);
+            (state, first, words)
+        })
+    }
+
+    /// Calls `each` for those who called `rule` here and are there: where the call returns to, and
+    /// the set of places where the rule of the caller began.
+    #[inline]
+    pub(super) fn return_to<N: Deref<Target = Network>>(
+        self,
+        tables: &Tables<N>,
+        rule: u32,
+        mut each: impl FnMut(u32, RowId),
+    ) {
+        let (there, rows, returns) = (self.there(), self.rows(), tables.returns());
+        let mut from = 0;
+        for callers in tables.callers(rule) {
+            while there.get(from).is_some_and(|found| found.at < callers.at) {
+                from += 1;
+            }
+            let Some(found) = there.get(from) else { break };
+            if found.at != callers.at {
+                continue;
+            }
+            for bit in Bits(found.word & callers.mask) {
+                let below = (1u64 << bit) - 1;
+                let rank = found.before + (found.word & below).count_ones();
+                let call = callers.first + (callers.mask & below).count_ones();
+                each(returns[call as usize], rows[rank as usize]);
+            }
+        }
+        let counting = self.counting();
+        for (&state, &row) in counting.iter().zip(&rows[rows.len() - counting.len()..]) {
+            for call in tables.network.calls(state).iter() {
+                if tables.called(call) == rule {
+                    each(call.to, row);
+                }
+            }
+        }
+    }
+
+    /// Calls `each` for all who called `rule` here, those too whose own rule begins here: where the
+    /// call returns to, and where the rule of the caller began.
+    pub(crate) fn callers<N: Deref<Target = Network>>(
+        self,
+        tables: &Tables<N>,
+        rule: u32,
+        mut each: impl FnMut(u32, usize, &[u64]),
+    ) {
+        self.return_to(tables, rule, |to, row| {
+            let (first, words) = self.tree.sets.get(row);
+            each(to, first, words);
+        });
+        let here = [1 << (self.place() & 63)];
+        for call in tables.start_calls(rule) {
+            if has(self.begun(), call.rule) {
+                each(call.to, self.place() as usize >> 6, &here);
+            }
+        }
+    }
+}
+
+fn members_of(there: &There) -> impl Iterator<Item = u32> + use<> {
+    let at = there.at << 6;
+    Bits(there.word).map(move |bit| at | bit)
+}

@@ -1,0 +1,81 @@
+//! Charts beside stacks, over all texts up to a length.
+
+use super::{Scratch, Tables, Tree};
+use crate::limits::Limits;
+use crate::network::NetworkOptions;
+use crate::network::{Network, contains};
+use crate::recognizer::Recognizer;
+use crate::syntax::parse;
+
+/// Walks all texts over a few bytes up to a length: chart and stacks say the same.
+fn compare(text: &str, options: &NetworkOptions, bytes: &[u8], length: usize) -> usize {
+    let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+    let network = Network::new(&grammar, options).expect("network");
+    let tables = Tables::new(&network);
+    let mut scratch = Scratch::new(&tables);
+    let mut compared = 0;
+    let mut tree = Tree::default();
+    let mut work = vec![(Vec::new(), scratch.start(&tables, &mut tree))];
+    while let Some((read, at)) = work.pop() {
+        let limits = Limits::default();
+        let mut stacks = Recognizer::new(&network, &limits).expect("a start");
+        for &byte in &read {
+            assert!(stacks.advance(byte).expect("no limit"), "{text} {read:?}");
+        }
+        let tip = tree.column(at);
+        let next = (0..=255).filter(|&b| contains(tip.next(), network.alphabet().class(b)));
+        assert_eq!(next.collect::<Vec<u8>>(), stacks.expected(), "{text} {read:?}");
+        assert_eq!(tip.accepts(), stacks.is_accepting(), "{text} {read:?}");
+        compared += 1;
+        if read.len() == length {
+            continue;
+        }
+        for &byte in bytes {
+            let class = network.alphabet().class(byte);
+            let next = scratch.step(&tables, &mut tree, at, class).expect("no limit");
+            assert_eq!(next.is_some(), stacks.expected().contains(&byte), "{text} {read:?}");
+            if let Some(next) = next {
+                let read = [&read[..], &[byte]].concat();
+                work.push((read, next));
+            }
+        }
+    }
+    compared
+}
+
+#[test]
+fn a_chart_says_what_stacks_say() {
+    let texts = [
+        "root ::= root root | \"a\" | \"b\"",
+        "root ::= root root root | root root | \"a\"",
+        "root ::= \"a\" root \"a\" | \"b\" root \"b\" | \"\"",
+        "root ::= x y | y x \"a\"\nx ::= \"a\" x \"b\"? | \"a\"\ny ::= x \"b\" | \"a\" y",
+        "root ::= x{2,5} root?\nx ::= \"a\" | \"b\" x? \"a\"",
+        "root ::= s\ns ::= n v | s p n\nn ::= \"a\" | \"b\" n | n p n\nv ::= \"a\" n? | v p n\n\
+         p ::= \"b\"",
+        "root ::= a a a\na ::= \"a\"* b?\nb ::= \"b\" a | \"\"",
+        // What a rule does after its own left call, it does by that call.
+        "root ::= root \"b\"? | \"a\"",
+        "root ::= x \"b\" | root x\nx ::= x \"b\"? | root \"a\" | \"a\"",
+        // Equal rules whose forms differ, on one cycle, and one of them on none.
+        "root ::= x \"b\" | \"a\" root\nx ::= (\"b\" | root | x) | y\ny ::= \"aa\" | x x |",
+        "root ::= \"a\" x | \"b\" y\nx ::= x \"b\" | y\ny ::= \"a\" \"b\"*",
+        "root ::= x | \"b\" y\nx ::= x x | y \"a\" | \"a\"\ny ::= y y | x \"a\" | \"a\"",
+    ];
+    for text in texts {
+        for (simplify, counters, inline_budget) in
+            [(true, false, 20), (false, true, 0), (true, true, 0)]
+        {
+            for charts in [false, true] {
+                let options = NetworkOptions {
+                    simplify,
+                    charts,
+                    counters,
+                    inline_budget,
+                    ..NetworkOptions::default()
+                };
+                assert!(compare(text, &options, b"ab", 8) > 8);
+            }
+        }
+    }
+}
