@@ -4,12 +4,13 @@
 //! Invariants of a finished [`Network`]:
 //! - completing a call takes at least one byte (the empty string was folded into the callers);
 //! - no rule can call itself before it has read a byte, so what a state can read first is found
-//!   by a walk without cycles;
+//!   by a walk without cycles (for charts there are rules as they were written too, which nobody
+//!   calls: [`Network::as_written`]);
 //! - a state without edges that is final is an *end*: a call that returns to one pushes nothing;
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
-//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify ->
+//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify -> written ->
 //! build -> here -> identity.
 
 mod adjacency;
