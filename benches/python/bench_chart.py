@@ -7,10 +7,10 @@ A step is one terminal read, and then all that may come next: `expected_bytes` o
 for each tag; long ones are sentences joined by `CC`. Token masks are of the tokenizer; the second
 walk over a text counts, what the first left behind is there. Every engine has a process of its own
 for each text, and so many seconds (`--budget`); past them the steps that were done count, and the
-row says how many. Thread time, one thread. Where ours took little it walks again, with new matchers:
-the first walk of a process is one of page faults. A reading of the clock costs as much as a light
-step: it is in p50 and p99; the mean of ours is then of walks that are timed as a whole, the best of
-five.
+row says how many. Thread time, one thread. Where ours took little it walks again, with new
+matchers: the first walk of a process is one of page faults. A reading of the clock costs as much as
+a light step: it is in p50 and p99; the mean of ours is then of walks that are timed as a whole, the
+best of five.
 """
 
 from __future__ import annotations
