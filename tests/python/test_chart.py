@@ -67,6 +67,38 @@ def ambiguous_setting(random: Random) -> Setting:
     return Setting(Grammar({name: body() for name in names}), (*tokens, b"</s>"), stops=(9,))
 
 
+def left_recursive_setting(random: Random) -> Setting:
+    """Rules that begin with one another, or with themselves; some say the same in the same words.
+
+    A chart reads left recursion as it was written, stacks read it as loops: what makes the loops
+    smaller must not change what was written.
+    """
+    names = ["root", "x", "y", "z", "w"][: random.randint(2, 5)]
+
+    def after() -> Expr:
+        part = random.choice([Literal(b"a"), Literal(b"b"), Ref(random.choice(names))])
+        return Repeat(part, 0, random.choice([1, None])) if random.random() < 0.4 else part
+
+    def alternative() -> Expr:
+        kind = random.random()
+        if kind < 0.2:
+            return Ref(random.choice(names))
+        if kind < 0.75:
+            return Seq((Ref(random.choice(names)), *(after() for _ in range(random.randint(1, 2)))))
+        return Seq((Literal(random.choice([b"a", b"b"])), after()))
+
+    def body() -> Expr:
+        first = random.choice([Literal(b"a"), Literal(b"b"), Literal(b"ab"), alternative()])
+        empty = [Empty()] if random.random() < 0.15 else []
+        return Choice((first, *empty, *(alternative() for _ in range(random.randint(1, 3)))))
+
+    rules = {name: body() for name in names}
+    if random.random() < 0.4:
+        rules[random.choice(names)] = rules[random.choice(names)]
+    tokens = [b"a", b"b", b"ab", b"ba", b"aab", b"bbb", b"abab", b""]
+    return Setting(Grammar(rules), (*tokens, b"</s>"), stops=(8,))
+
+
 def walk(setting: Setting, random: Random, engine, length: int, *, every_token: bool) -> int:
     """One text with turns back, every question asked at each step of it."""
     if not setting.oracle.productive or not any(setting.tokens):
@@ -100,6 +132,16 @@ def test_ambiguous_grammars_against_the_oracle(engine):
     for seed in range(120 * FACTOR):
         random = Random(seed)
         done += walk(ambiguous_setting(random), random, engine, 8, every_token=seed % 4 == 0)
+    assert done > 100
+
+
+@pytest.mark.parametrize("engine", ["chart", "auto"])
+def test_left_recursive_grammars_against_the_oracle(engine):
+    done = 0
+    for seed in range(150 * FACTOR):
+        random = Random(seed)
+        setting = left_recursive_setting(random)
+        done += walk(setting, random, engine, 8, every_token=seed % 4 == 0)
     assert done > 100
 
 
@@ -268,6 +310,28 @@ def test_a_heavy_text_moves_to_a_chart_and_nobody_can_tell(of_engine):
         assert mask_of(fresh, 257) == mask_of(pair[0], 257) == mask_of(pair[1], 257)
         assert fresh.state == pair[0].state == pair[1].state
         read_on(random, pair, 5)
+
+
+def test_a_chart_says_at_each_step_what_stacks_say(heavy, of_engine):
+    """Also where the same is read again after a rollback, and something else after that."""
+    wide = {"max_accept_work": 1 << 40}
+    for seed in range(3 * FACTOR):
+        random = Random(seed)
+        pair = [Matcher(of_engine["chart"]), Matcher(compiled(heavy, "stack", **wide))]
+        read_on(random, pair, 24)
+        for _ in range(6):
+            count = random.randint(1, 12)
+            again = pair[0].text[-count:]
+            for matcher in pair:
+                matcher.rollback(count)
+            assert answers(pair[0]) == answers(pair[1])
+            if random.random() < 0.5:
+                for letter in again:
+                    assert all(matcher.accept_bytes(bytes([letter])) for matcher in pair)
+                    assert answers(pair[0]) == answers(pair[1])
+            else:
+                read_on(random, pair, count)
+        assert mask_of(pair[0], 257) == mask_of(pair[1], 257)
 
 
 def test_auto_costs_little_where_stacks_drown(of_engine):

@@ -9,13 +9,20 @@
 //! in that state began (*incremental Valiant*, sections 4.2 and 4.4; DESIGN.md has what is
 //! different). A rule that is complete goes on, for each place where it began, with those who
 //! called it there, the latest places first. Only what can be reached from the start is ever there,
-//! since a rule begins only where a state that is there calls it. Columns are never written again:
-//! a branch or rollback is a list of columns that shares them.
+//! since a rule begins only where a state that is there calls it. Left recursion is read as it was
+//! written. Columns are never written again: a branch or rollback is the number of a column.
 
+mod bits;
 mod column;
+mod memo;
+mod rows;
+mod step;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod tree;
 
-pub(crate) use column::{Column, Scratch};
+pub(crate) use column::Columns;
+pub(crate) use step::Scratch;
 pub(crate) use tables::Tables;
-pub(crate) use tree::{ColumnId, Columns, Tree};
+pub(crate) use tree::{ColumnId, Tree};

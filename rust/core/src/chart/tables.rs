@@ -1,169 +1,252 @@
 //! What of a network does not depend on the text: who calls whom.
 
+use super::bits::{SparseWord, insert, members};
 use crate::network::{Call, Network};
 use std::ops::Deref;
 
-/// A word of a bit set, by its place.
-pub(super) type SparseWord = (u32, u64);
+/// Some states that call a rule: a word of a bit set over states.
+#[derive(Clone, Copy)]
+pub(super) struct Callers {
+    /// The place of the word.
+    pub(super) at: u32,
+    /// Where in [`Tables::returns`] the call by the first of them returns to; the others follow.
+    pub(super) first: u32,
+    pub(super) mask: u64,
+}
 
-/// Who calls each rule, as bit sets.
+/// A call by the start of a rule.
+#[derive(Clone, Copy)]
+pub(super) struct StartCall {
+    /// The rule that calls.
+    pub(super) rule: u32,
+    /// Where the call returns to.
+    pub(super) to: u32,
+}
+
+/// What a state is.
+pub(super) const STAYS: u8 = 1;
+pub(super) const FINAL: u8 = 2;
+
+/// The network as a chart reads it: left-recursive rules as they were written, which a chart goes
+/// through as it goes through any others, and who calls each rule.
 pub(crate) struct Tables<N> {
     pub(crate) network: N,
-    /// For each rule the words of the set of states that call it.
-    callers: Vec<Vec<SparseWord>>,
-    /// For each rule the words of the set of rules whose start calls it.
-    start_callers: Vec<Vec<SparseWord>>,
-    /// For each state the words of the set of rules that it can begin, by calls of calls too.
+    /// For each state of the tables whether it stays, and whether it is final.
+    kinds: Vec<u8>,
+    /// For each rule who calls it, in the order of the states. A state that calls it twice is there
+    /// twice.
+    callers: Vec<Vec<Callers>>,
+    returns: Vec<u32>,
+    /// For each rule whose start calls it.
+    start_calls: Vec<Vec<StartCall>>,
+    /// For each rule those that are complete with it, by calls of calls too, as a bit set.
+    units: Vec<Vec<SparseWord>>,
+    /// For each state the rules that it can begin, by calls of calls too, as a bit set.
     begun: Vec<Vec<SparseWord>>,
     /// For each rule its start, of what counts too.
-    pub(super) starts: Vec<u32>,
-    /// For each byte class the rules whose start reads it, and where that leads.
-    readers: Vec<Vec<(u32, u32)>>,
-    /// For each rule the calls by each state that calls it, in the order of the states.
-    calls: Vec<Vec<(u32, u32)>>,
+    starts: Vec<u32>,
+    /// For each byte class the rules whose start reads it.
+    readers: Vec<Vec<SparseWord>>,
 }
 
 impl<N: Deref<Target = Network>> Tables<N> {
     pub(crate) fn new(network: N) -> Self {
-        let rules = network.num_rules();
         let mut starts = network.rule_starts().to_vec();
-        let states = 0..network.len() as u32;
-        // A rule that counts begins elsewhere than its tables.
+        let rules = starts.partition_point(|&start| start < network.read_by_charts());
+        starts.truncate(rules);
+        let states = 0..network.read_by_charts();
+        let mut calls: Vec<Vec<(u32, u32)>> = vec![Vec::new(); rules];
         for state in states.clone() {
             for call in network.calls(state).iter() {
-                starts[network.rule_of(call.start) as usize] = call.start;
+                // A rule that counts begins elsewhere than its tables.
+                if let Some(start) = starts.get_mut(network.rule_of(call.start) as usize) {
+                    *start = call.start;
+                }
+                calls[read_rule(&network, call) as usize].push((state, call.to));
             }
         }
-        let mut callers = vec![Vec::new(); rules];
-        let mut start_callers = vec![Vec::new(); rules];
-        let mut calls = vec![Vec::new(); rules];
-        let mut begun: Vec<Vec<SparseWord>> = Vec::new();
-        for state in states {
-            let mut direct = Vec::new();
-            for call in network.calls(state).iter() {
-                let rule = network.rule_of(call.start);
-                calls[rule as usize].push((state, call.to));
-                insert(&mut callers[rule as usize], state);
-                direct.push(rule);
-            }
-            begun.push(all_begun(&network, &starts, direct));
-        }
-        for (rule, &start) in starts.iter().enumerate() {
-            for call in network.calls(start).iter() {
-                insert(&mut start_callers[network.rule_of(call.start) as usize], rule as u32);
-            }
-        }
+        let mut returns = Vec::new();
+        let callers = calls.into_iter().map(|calls| by_words(calls, &mut returns)).collect();
+        let mut start_calls = vec![Vec::new(); rules];
         let mut readers = vec![Vec::new(); network.alphabet().len()];
-        for (rule, &start) in starts.iter().enumerate() {
-            for &(class, to) in network.edges(start) {
-                readers[class as usize].push((rule as u32, to));
+        for (&start, rule) in starts.iter().zip(0..) {
+            for call in network.calls(start).iter() {
+                let called = read_rule(&network, call) as usize;
+                start_calls[called].push(StartCall { rule, to: call.to });
+            }
+            for &(class, _) in network.edges(start) {
+                insert(&mut readers[class as usize], rule);
             }
         }
-        calls.iter_mut().for_each(|calls| calls.sort_unstable());
-        Self { network, callers, start_callers, begun, starts, readers, calls }
+        let units = (0..rules as u32)
+            .map(|rule| {
+                closure(vec![rule], |rule, more| {
+                    let complete = |call: &&StartCall| network.is_final(call.to);
+                    more.extend(start_calls[rule as usize].iter().filter(complete).map(|c| c.rule));
+                })
+            })
+            .collect();
+        let direct = starts.iter().map(|&start| {
+            let calls = network.calls(start);
+            calls.iter().map(|call| read_rule(&network, call)).collect::<Vec<u32>>()
+        });
+        let direct: Vec<Vec<u32>> = direct.collect();
+        let begun = states.clone().map(|state| {
+            let calls = network.calls(state);
+            let called = calls.iter().map(|call| read_rule(&network, call)).collect();
+            closure(called, |rule, more| more.extend(&direct[rule as usize]))
+        });
+        let begun = begun.collect();
+        let kinds = states.map(|state| kind(&network, state)).collect();
+        Self { network, kinds, callers, returns, start_calls, units, begun, starts, readers }
     }
 
-    /// The states that call a rule, as words of a bit set over states.
-    pub(super) fn callers(&self, rule: u32) -> &[SparseWord] {
+    /// The numbers of states of the tables, and of rules, are below these.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.kinds.len(), self.starts.len())
+    }
+
+    /// Whether a state stays, and whether it is final.
+    #[inline]
+    pub(super) fn kind(&self, state: u32) -> u8 {
+        match self.kinds.get(state as usize) {
+            Some(&kind) => kind,
+            None => kind(&self.network, state),
+        }
+    }
+
+    /// The rule that a call is of, as a chart reads it.
+    pub(super) fn called(&self, call: &Call) -> u32 {
+        read_rule(&self.network, call)
+    }
+
+    /// The states that call a rule.
+    #[inline]
+    pub(super) fn callers(&self, rule: u32) -> &[Callers] {
         &self.callers[rule as usize]
     }
 
-    /// The rules whose start calls a rule, as words of a bit set over rules.
-    pub(super) fn start_callers(&self, rule: u32) -> &[SparseWord] {
-        &self.start_callers[rule as usize]
+    /// Where calls return to, as [`Callers`] say.
+    #[inline]
+    pub(super) fn returns(&self) -> &[u32] {
+        &self.returns
     }
 
-    /// Adds the rules that a state can begin to a bit set.
-    pub(super) fn begin(&self, state: u32, begun: &mut [u64]) {
+    /// The calls of a rule by the starts of rules.
+    #[inline]
+    pub(super) fn start_calls(&self, rule: u32) -> &[StartCall] {
+        &self.start_calls[rule as usize]
+    }
+
+    /// Gives the rules that a state can begin, as words of a bit set; a word may come again.
+    #[inline]
+    pub(super) fn begun(&self, state: u32, each: &mut impl FnMut(u32, u64)) {
         match self.begun.get(state as usize) {
-            Some(words) => words.iter().for_each(|&(at, word)| begun[at as usize] |= word),
-            None => {
-                for call in self.network.calls(state).iter() {
-                    let rule = self.network.rule_of(call.start);
-                    begun[rule as usize >> 6] |= 1 << (rule & 63);
-                    if (call.start as usize) < self.begun.len() {
-                        self.begin(call.start, begun);
-                    } else {
-                        // A pass that begins with a counted repetition again: deeper by one.
-                        self.begin_counted(call.start, begun);
-                    }
-                }
+            Some(words) => words.iter().for_each(|&(at, word)| each(at, word)),
+            None => self.begun_by_counting(state, each),
+        }
+    }
+
+    fn begun_by_counting(&self, state: u32, each: &mut impl FnMut(u32, u64)) {
+        for call in self.network.calls(state).iter() {
+            let rule = self.called(call);
+            each(rule >> 6, 1 << (rule & 63));
+            let start = self.starts[rule as usize];
+            match self.begun.get(start as usize) {
+                Some(words) => words.iter().for_each(|&(at, word)| each(at, word)),
+                // A pass that begins with a counted repetition again: deeper by one.
+                None => self.begun_by_counting(start, each),
             }
         }
     }
 
-    fn begin_counted(&self, start: u32, begun: &mut [u64]) {
-        let mut work = vec![start];
-        while let Some(state) = work.pop() {
-            for call in self.network.calls(state).iter() {
-                let rule = self.network.rule_of(call.start);
-                let is_new = begun[rule as usize >> 6] >> (rule & 63) & 1 == 0;
-                begun[rule as usize >> 6] |= 1 << (rule & 63);
-                if is_new {
-                    work.push(call.start);
-                }
-            }
-        }
-    }
-
-    /// The rules whose start reads a class, and where that leads.
-    pub(super) fn readers(&self, class: u8) -> &[(u32, u32)] {
+    /// The rules whose start reads a class.
+    #[inline]
+    pub(super) fn readers(&self, class: u8) -> &[SparseWord] {
         &self.readers[class as usize]
     }
 
-    /// Where the calls of a rule by a state of the tables return to.
-    pub(super) fn returns(&self, state: u32, rule: u32) -> impl Iterator<Item = u32> {
-        let calls = &self.calls[rule as usize];
-        let from = calls.partition_point(|call| call.0 < state);
-        calls[from..].iter().take_while(move |call| call.0 == state).map(|call| call.1)
-    }
-
-    /// Where the calls of a rule by the start of another return to.
-    pub(super) fn start_returns(&self, caller: u32, rule: u32) -> impl Iterator<Item = u32> {
-        let start = self.starts[caller as usize];
-        let calls = self.network.calls(start);
-        let of_rule = |call: &Call| self.network.rule_of(call.start) == rule;
-        let found: Vec<u32> = calls.iter().filter(|call| of_rule(call)).map(|c| c.to).collect();
-        found.into_iter()
+    /// Where the start of a rule goes over a letter.
+    pub(super) fn read_at_start(&self, rule: u32, class: u8) -> impl Iterator<Item = u32> {
+        read_at(&self.network, self.starts[rule as usize], class)
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let words = |sets: &[Vec<SparseWord>]| {
-            sets.iter().map(|words| words.capacity() * size_of::<SparseWord>() + 24).sum::<usize>()
-        };
-        words(&self.callers)
-            + words(&self.start_callers)
-            + words(&self.begun)
-            + self.calls.iter().map(|calls| calls.capacity() * 8 + 24).sum::<usize>()
+        fn all<T>(lists: &[Vec<T>]) -> usize {
+            lists.iter().map(|list| list.capacity() * size_of::<T>() + 24).sum()
+        }
+        all(&self.callers)
+            + all(&self.start_calls)
+            + all(&self.units)
+            + all(&self.begun)
+            + all(&self.readers)
+            + self.kinds.capacity()
+            + (self.returns.capacity() + self.starts.capacity()) * 4
     }
 }
 
-/// The rules that are begun with these, as words.
-fn all_begun(network: &Network, starts: &[u32], direct: Vec<u32>) -> Vec<SparseWord> {
+/// Where a state goes over a letter.
+#[inline]
+pub(super) fn read_at(network: &Network, state: u32, class: u8) -> impl Iterator<Item = u32> {
+    let edges = network.edges(state);
+    let from = edges.partition_point(|edge| edge.0 < class);
+    edges[from..].iter().take_while(move |edge| edge.0 == class).map(|edge| edge.1)
+}
+
+fn read_rule(network: &Network, call: &Call) -> u32 {
+    network.as_written(network.rule_of(call.start))
+}
+
+fn kind(network: &Network, state: u32) -> u8 {
+    let stays = if network.stays(state) { STAYS } else { 0 };
+    stays | if network.is_final(state) { FINAL } else { 0 }
+}
+
+/// Calls of one rule, in the order of the states that call, as words of bit sets. Those of one
+/// state that return to different states come into different words.
+fn by_words(mut calls: Vec<(u32, u32)>, returns: &mut Vec<u32>) -> Vec<Callers> {
+    let mut out: Vec<Callers> = Vec::new();
+    while !calls.is_empty() {
+        let layer = out.len();
+        let mut again = Vec::new();
+        let mut before = None;
+        for (state, to) in calls {
+            if before.replace(state) == Some(state) {
+                again.push((state, to));
+                continue;
+            }
+            let mask = 1 << (state & 63);
+            match out[layer..].last_mut() {
+                Some(last) if last.at == state >> 6 => last.mask |= mask,
+                _ => out.push(Callers { at: state >> 6, first: returns.len() as u32, mask }),
+            }
+            returns.push(to);
+        }
+        calls = again;
+    }
+    out.sort_by_key(|callers| callers.at);
+    out
+}
+
+/// All that some numbers lead to, themselves too.
+fn closure(mut work: Vec<u32>, mut more: impl FnMut(u32, &mut Vec<u32>)) -> Vec<SparseWord> {
     let mut words = Vec::new();
-    let mut work = direct;
     while let Some(rule) = work.pop() {
         if insert(&mut words, rule) {
-            let calls = network.calls(starts[rule as usize]);
-            work.extend(calls.iter().map(|call| network.rule_of(call.start)));
+            more(rule, &mut work);
         }
     }
     words
 }
 
-/// Sets a bit; whether it was not set.
-fn insert(words: &mut Vec<SparseWord>, bit: u32) -> bool {
-    let (at, mask) = (bit >> 6, 1 << (bit & 63));
-    match words.binary_search_by_key(&at, |word| word.0) {
-        Ok(found) => {
-            let is_new = words[found].1 & mask == 0;
-            words[found].1 |= mask;
-            is_new
-        }
-        Err(place) => {
-            words.insert(place, (at, mask));
-            true
+impl<N> Tables<N> {
+    /// Those of `rules` that are complete with a rule that is complete.
+    pub(super) fn units_among(&self, rule: u32, rules: &[SparseWord], mut each: impl FnMut(u32)) {
+        for &(at, mask) in &self.units[rule as usize] {
+            let found = rules.binary_search_by_key(&at, |word| word.0);
+            let word = found.map_or(0, |found| rules[found].1);
+            members(&[(at, word & mask)]).for_each(&mut each);
         }
     }
 }

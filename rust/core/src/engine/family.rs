@@ -6,7 +6,7 @@
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
 
 use super::way::View;
-use crate::chart::{Column, ColumnId, Scratch, Tables, Tree};
+use crate::chart::{ColumnId, Scratch, Tables, Tree};
 use crate::network::{BOTTOM, ClassSet, Network};
 use crate::stacks::{Entry, NONE, OverBudget, REST, SetId, StackSets, Stepper};
 use rustc_hash::FxHashMap;
@@ -63,8 +63,9 @@ pub(crate) struct Family {
     pub(crate) start: SetId,
     pub(crate) stepper: Stepper<Arc<Network>>,
     steps: Vec<Step>,
-    texts: Vec<Box<[u8]>>,
-    text_bytes: usize,
+    /// Bytes that were read as such, and where those of each step end.
+    texts: Vec<u8>,
+    text_ends: Vec<usize>,
     chart: Option<Box<Chart>>,
     /// Whether the text can be read again on a chart: it began at the start of the language, and no
     /// attempt failed.
@@ -88,7 +89,7 @@ impl Family {
             stepper,
             steps: Vec::new(),
             texts: Vec::new(),
-            text_bytes: 0,
+            text_ends: Vec::new(),
             chart: None,
             may_chart: true,
             rebuilt_bytes: 0,
@@ -109,8 +110,8 @@ impl Family {
         self.stepper.bytes()
             + self.chart.as_ref().map_or(0, |chart| chart.tree.bytes())
             + self.steps.capacity() * size_of::<Step>()
-            + self.texts.capacity() * 16
-            + self.text_bytes
+            + self.texts.capacity()
+            + self.text_ends.capacity() * size_of::<usize>()
     }
 
     pub(crate) fn step(&self, id: StepId) -> Step {
@@ -136,9 +137,9 @@ impl Family {
 
     /// Remembers what a step read that was no token.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> Read {
-        self.text_bytes += bytes.len();
-        self.texts.push(bytes.into());
-        Read::Bytes(self.texts.len() as u32 - 1)
+        self.texts.extend_from_slice(bytes);
+        self.text_ends.push(self.texts.len());
+        Read::Bytes(self.text_ends.len() as u32 - 1)
     }
 
     /// The ancestor at a depth, which is not below `id`.
@@ -161,14 +162,15 @@ impl Family {
                 chart.tree.truncate(column);
             }
         }
-        for step in self.steps.drain(id as usize + 1..) {
-            if let Read::Bytes(text) = step.read
-                && (text as usize) < self.texts.len()
-            {
-                let gone = self.texts.drain(text as usize..);
-                self.text_bytes -= gone.map(|t| t.len()).sum::<usize>();
-            }
+        let texts = self.steps[id as usize + 1..].iter().filter_map(|step| match step.read {
+            Read::Bytes(text) => Some(text),
+            _ => None,
+        });
+        if let Some(first) = texts.min() {
+            self.texts.truncate(self.text_place(first).start);
+            self.text_ends.truncate(first as usize);
         }
+        self.steps.truncate(id as usize + 1);
     }
 
     /// What was read up to a step, oldest first.
@@ -189,13 +191,18 @@ impl Family {
 
     /// The bytes of a step that read some.
     pub(crate) fn bytes_of(&self, text: u32) -> &[u8] {
-        &self.texts[text as usize]
+        &self.texts[self.text_place(text)]
+    }
+
+    fn text_place(&self, text: u32) -> std::ops::Range<usize> {
+        let before = (text as usize).checked_sub(1);
+        before.map_or(0, |before| self.text_ends[before])..self.text_ends[text as usize]
     }
 
     /// Whether the text may end.
     pub(crate) fn accepts(&self, stand: Stand) -> bool {
         match (stand, &self.chart) {
-            (Stand::Chart(column), Some(chart)) => chart.tree.column(column).accepts,
+            (Stand::Chart(column), Some(chart)) => chart.tree.column(column).accepts(),
             (Stand::Stacks(set), _) => self.stepper.sets.has_rest(set),
             (Stand::Chart(_), None) => false, // there is no such stand
         }
@@ -248,8 +255,7 @@ impl Family {
         match (stand, &mut self.chart) {
             (Stand::Chart(column), Some(chart)) => {
                 let Chart { tables, scratch, tree } = &mut **chart;
-                let next = scratch.step(tables, tree.columns(column), class)?;
-                Ok(next.map(|next| Stand::Chart(tree.push(column, next))))
+                Ok(scratch.step(tables, tree, column, class)?.map(Stand::Chart))
             }
             (Stand::Chart(_), None) => Ok(None),
             (Stand::Stacks(set), _) => {
@@ -279,7 +285,7 @@ impl Family {
             let scratch = Scratch::new(tables);
             Box::new(Chart { tables: tables.clone(), scratch, tree: Tree::default() })
         });
-        Stand::Chart(chart.tree.root(Column::start(tables)))
+        Stand::Chart(chart.scratch.start(tables, &mut chart.tree))
     }
 
     /// From now on a step stands elsewhere, where the same may follow.

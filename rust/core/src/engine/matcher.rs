@@ -426,8 +426,7 @@ impl Matcher {
     }
 
     fn expected_after(&self, family: &Family, stand: Stand) -> Vec<u8> {
-        let classes = family.next_classes(stand);
-        (0..=255).filter(|&byte| contains(&classes, self.engine.class(byte))).collect()
+        self.engine.bytes_of(&family.next_classes(stand))
     }
 
     /// The bytes that must come next, whatever is chosen; at most `limit` of them.

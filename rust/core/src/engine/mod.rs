@@ -32,7 +32,7 @@ use crate::chart::Tables;
 use crate::classes::TokenClasses;
 use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
-use crate::network::Network;
+use crate::network::{ClassSet, Network, members};
 use crate::vocabulary::{Trie, Vocabulary};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -64,6 +64,8 @@ pub struct Engine {
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
     fingerprint: u64,
+    /// For each class the bytes of it, as a set.
+    spelled: Box<[[u64; 4]; 256]>,
     representation: Representation,
     tables: OnceLock<Arc<Tables<Arc<Network>>>>,
 }
@@ -110,6 +112,11 @@ impl Engine {
         limits: EngineLimits,
     ) -> Self {
         let fingerprint = network.fingerprint();
+        let mut spelled = Box::new([[0; 4]; 256]);
+        for byte in 0..=255u8 {
+            let class = network.alphabet().class(byte);
+            spelled[class as usize][byte as usize >> 6] |= 1 << (byte & 63);
+        }
         Self {
             network,
             vocabulary,
@@ -119,6 +126,7 @@ impl Engine {
             pool,
             folded: OnceLock::new(),
             fingerprint,
+            spelled,
             representation: Representation::default(),
             tables: OnceLock::new(),
         }
@@ -228,6 +236,17 @@ impl Engine {
 
     fn class(&self, byte: u8) -> u8 {
         self.network.alphabet().class(byte)
+    }
+
+    /// The bytes of some classes, ascending.
+    fn bytes_of(&self, classes: &ClassSet) -> Vec<u8> {
+        let mut set = [0u64; 4];
+        for class in members(classes) {
+            set.iter_mut().zip(&self.spelled[class as usize]).for_each(|(a, b)| *a |= b);
+        }
+        let mut out = Vec::with_capacity(set.iter().map(|word| word.count_ones() as usize).sum());
+        out.extend(members(&set));
+        out
     }
 
     /// What work is allowed.

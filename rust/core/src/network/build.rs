@@ -1,6 +1,7 @@
 //! From a grammar to the table of states.
 
 use super::counters::{Counter, Counters};
+use super::written::Order;
 use super::{
     Call, ClassSet, MAX_DELEGATED, Network, NetworkOptions, Width, analysis, contains, insert,
     left_recursion, lower, simplify,
@@ -96,13 +97,19 @@ impl Network {
             let options = NetworkOptions { counters: false, ..options.clone() };
             return Self::make(grammar, &options, work);
         }
-        left_recursion::eliminate(&mut automata, &options.limits, work)?;
+        let changed = left_recursion::eliminate(&mut automata, &options.limits, work)?;
+        let mut written = FxHashMap::default();
+        for (rule, automaton) in changed.into_iter().filter(|_| options.charts) {
+            written.insert(rule, automata.len());
+            automata.push(automaton);
+        }
         if options.prune {
             automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
         }
         let mut rules =
             simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
         rules.keep = counted.keys().copied().collect();
+        rules.take_written(written);
         rules.width = options.share_wide.map(|least| Width { least, of: alphabet.widths() });
         if options.simplify {
             rules.simplify()?;
@@ -111,7 +118,7 @@ impl Network {
         let (states, edges) = rules.size();
         work.spend(edges + FRAME * states)?;
         let mut out = Self::assemble(
-            &rules.automata,
+            (&rules.automata, &rules.written),
             start,
             alphabet,
             accepts_empty,
@@ -125,18 +132,20 @@ impl Network {
     }
 
     fn assemble(
-        rules: &[Automaton],
+        (rules, written): (&[Automaton], &FxHashMap<usize, usize>),
         start: usize,
         alphabet: Alphabet,
         accepts_empty: bool,
         counted: &FxHashMap<usize, Counter>,
         limits: &Limits,
     ) -> Result<Self> {
+        let order = Order::new(rules, start, written);
         let mut base = vec![u32::MAX; rules.len()];
-        let mut total = 0;
-        for (automaton, base) in rules.iter().zip(&mut base) {
-            *base = total as u32;
-            total += automaton.len();
+        let (mut total, mut read) = (0, 0);
+        for (place, &number) in order.rules.iter().enumerate() {
+            base[number] = total as u32;
+            total += rules[number].len();
+            read = if place < order.read { total } else { read };
         }
         check_states(total, limits)?;
         check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
@@ -149,6 +158,8 @@ impl Network {
             rule_of: Vec::with_capacity(total),
             rule_starts: Vec::new(),
             origins: Vec::new(),
+            written: Vec::new(),
+            read: read as u32,
             finals: Vec::with_capacity(total),
             edge_starts: vec![0],
             edges: Vec::new(),
@@ -159,7 +170,7 @@ impl Network {
             delegated: Vec::new(),
             counters: Counters::default(),
         };
-        let present = || rules.iter().enumerate().filter(|(_, a)| !a.is_empty());
+        let present = || order.rules.iter().map(|&number| (number, &rules[number]));
         // Where calls of each rule lead: those of a rule that counts, to its own states.
         let mut starts = base.clone();
         for (rule, (number, automaton)) in present().enumerate() {
@@ -169,9 +180,16 @@ impl Network {
                 starts[number] = placed.ok_or_else(too_many_passes)?;
             }
         }
+        let mut origin: Vec<usize> = (0..rules.len()).collect();
+        written.iter().for_each(|(&rule, &form)| origin[form] = rule);
+        let mut numbers = vec![u32::MAX; rules.len()];
+        for ((number, _), rule) in present().zip(0..) {
+            numbers[number] = rule;
+        }
         for (number, automaton) in present() {
             let offset = base[number];
-            out.origins.push(number as u32);
+            out.origins.push(origin[number] as u32);
+            out.written.push(numbers[*written.get(&number).unwrap_or(&number)]);
             let rule = out.rule_starts.len() as u32;
             // The second state of a rule that counts stands for all after it: nothing leads there.
             let first_pass = (starts[number] != offset).then(|| starts[number] + 1);

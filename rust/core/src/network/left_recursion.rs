@@ -23,11 +23,17 @@ pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -
     })
 }
 
-/// Rewrites the rules until no rule can call itself before it has read a byte.
+/// Rewrites the rules until no rule can call itself before it has read a byte. Returns those that
+/// changed as they were.
 ///
 /// # Errors
 /// [`Error::Limit`] when the copies of a large cycle pass the limits; those of [`Work::spend`].
-pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits, work: &Work<'_>) -> Result<()> {
+pub(crate) fn eliminate(
+    rules: &mut [Automaton],
+    limits: &Limits,
+    work: &Work<'_>,
+) -> Result<Vec<(usize, Automaton)>> {
+    let mut written = Vec::new();
     let components = graph::components(rules.len(), |a| {
         let mut callees: Vec<usize> = rules[a].left_calls().collect();
         callees.sort_unstable();
@@ -52,10 +58,10 @@ pub(crate) fn eliminate(rules: &mut [Automaton], limits: &Limits, work: &Work<'_
         }
         let rewritten = spines(rules, &component, work)?;
         for (&a, automaton) in component.iter().zip(rewritten) {
-            rules[a] = automaton;
+            written.push((a, std::mem::replace(&mut rules[a], automaton)));
         }
     }
-    Ok(())
+    Ok(written)
 }
 
 /// Behind a final state of the k-th rule of a cycle, while the automata of all are one: past the

@@ -4,12 +4,13 @@
 //! Invariants of a finished [`Network`]:
 //! - completing a call takes at least one byte (the empty string was folded into the callers);
 //! - no rule can call itself before it has read a byte, so what a state can read first is found
-//!   by a walk without cycles;
+//!   by a walk without cycles (for charts there are rules as they were written too, which nobody
+//!   calls: [`Network::as_written`]);
 //! - a state without edges that is final is an *end*: a call that returns to one pushes nothing;
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
-//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify ->
+//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify -> written ->
 //! build -> here -> identity.
 
 mod adjacency;
@@ -21,6 +22,7 @@ mod identity;
 mod left_recursion;
 mod lower;
 mod simplify;
+mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use identity::{Identities, Identity};
@@ -48,6 +50,8 @@ pub struct NetworkOptions {
     pub share_wide: Option<u32>,
     /// Merge and inline rules. Without, each rule keeps its states, and the network is larger.
     pub simplify: bool,
+    /// Keep left-recursive rules as they were written too, for charts (see [`Network::as_written`]).
+    pub charts: bool,
     /// Count large repetitions instead of writing them out. Then some states are not in the
     /// tables; needs `prune`.
     pub counters: bool,
@@ -64,6 +68,7 @@ impl Default for NetworkOptions {
             inline_budget: 20,
             share_wide: None,
             simplify: true,
+            charts: false,
             counters: false,
             limits: Limits::default(),
         }
@@ -77,6 +82,16 @@ pub type ClassSet = [u64; 4];
 #[inline]
 pub fn contains(set: &ClassSet, class: u8) -> bool {
     set[class as usize >> 6] >> (class & 63) & 1 == 1
+}
+
+/// The classes of a set, ascending.
+pub(crate) fn members(set: &ClassSet) -> impl Iterator<Item = u8> {
+    let words = set.iter().zip([0, 64, 128, 192u8]);
+    words.flat_map(|(&word, base)| {
+        let lowest = |left: &u64| (*left != 0).then(|| left & (left - 1));
+        let left = std::iter::successors(Some(word), lowest).take_while(|&left| left != 0);
+        left.map(move |left| base | left.trailing_zeros() as u8)
+    })
 }
 
 fn insert(set: &mut ClassSet, class: u8) {
@@ -123,6 +138,10 @@ pub struct Network {
     rule_starts: Vec<u32>,
     /// For each rule that is left its number in the grammar, or past those of the grammar.
     origins: Vec<u32>,
+    /// For each rule that is left the one that says the same as it was written, or itself.
+    written: Vec<u32>,
+    /// The states that charts read: all before this one.
+    read: u32,
     finals: Vec<bool>,
     edge_starts: Vec<u32>,
     edges: Vec<(u8, u32)>,
@@ -171,7 +190,8 @@ impl Network {
             + self.delegated.capacity()
             + self.first.capacity() * size_of::<ClassSet>()
             + (self.edge_starts.capacity() + self.call_starts.capacity()) * 4;
-        let rules = (self.rule_starts.capacity() + self.origins.capacity()) * 4;
+        let rules = self.rule_starts.capacity() + self.origins.capacity() + self.written.capacity();
+        let rules = rules * 4;
         states
             + rules
             + self.edges.capacity() * size_of::<(u8, u32)>()
@@ -219,6 +239,18 @@ impl Network {
     /// For each rule the first of its states.
     pub(crate) fn rule_starts(&self) -> &[u32] {
         &self.rule_starts
+    }
+
+    /// The rule that says the same as `rule` with left recursion as it was written, which charts
+    /// read by; `rule` where that is the same. Nobody calls such a rule: its own calls are of the
+    /// rules without left recursion, as all calls are.
+    pub fn as_written(&self, rule: u32) -> u32 {
+        self.written[rule as usize]
+    }
+
+    /// The states of the rules that charts read are those before this one.
+    pub(crate) fn read_by_charts(&self) -> u32 {
+        self.read
     }
 
     /// The number in the grammar of the rule that a state belongs to.

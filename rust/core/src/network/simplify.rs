@@ -69,6 +69,9 @@ pub(crate) struct Rules<'a, 'w> {
     pub(super) width: Option<Width>,
     /// Rules that count: their automata say less than they mean, so they stay as they are.
     pub(crate) keep: FxHashSet<usize>,
+    /// For rules that were left-recursive the rule as it was written, which nobody calls.
+    pub(super) written: FxHashMap<usize, usize>,
+    is_written: FxHashSet<usize>,
     /// Inlinings that ended in a nondeterministic automaton: a hash of what they were made of, and
     /// the callees.
     stubborn: FxHashSet<(u64, Vec<usize>)>,
@@ -95,8 +98,16 @@ impl<'a, 'w> Rules<'a, 'w> {
             acyclic: vec![false; n],
             width: None,
             keep: FxHashSet::default(),
+            written: FxHashMap::default(),
+            is_written: FxHashSet::default(),
             stubborn: FxHashSet::default(),
         }
+    }
+
+    /// Takes up rules as they were written.
+    pub(super) fn take_written(&mut self, written: FxHashMap<usize, usize>) {
+        self.is_written = written.values().copied().collect();
+        self.written = written;
     }
 
     /// Simplifies until nothing changes, or a few times, or it takes too much.
@@ -150,7 +161,11 @@ impl<'a, 'w> Rules<'a, 'w> {
 
     fn count_uses(&mut self) {
         self.uses.iter_mut().for_each(|u| *u = 0);
-        for automaton in &self.automata {
+        for (rule, automaton) in self.automata.iter().enumerate() {
+            // What charts alone read by decides nothing for stacks.
+            if self.is_written.contains(&rule) {
+                continue;
+            }
             for (b, _) in sites(automaton) {
                 self.uses[b] += 1;
             }
@@ -158,6 +173,10 @@ impl<'a, 'w> Rules<'a, 'w> {
     }
 
     fn replace(&mut self, rule: usize, automaton: Automaton) {
+        if self.is_written.contains(&rule) {
+            self.automata[rule] = automaton;
+            return;
+        }
         for (b, _) in sites(&self.automata[rule]) {
             self.uses[b] -= 1;
         }
@@ -348,8 +367,24 @@ impl<'a, 'w> Rules<'a, 'w> {
         let automaton = &self.automata[rule];
         self.work.spend(glance(automaton))?;
         let mut tail: Vec<(u32, usize, u32)> = Vec::new();
+        let mut known: FxHashMap<(usize, u32), bool> = FxHashMap::default();
+        let is_written = self.is_written.contains(&rule);
         for (p, b, r) in automaton.calls() {
-            if self.absorbs(rule, b, r)? {
+            // That a rule does what follows its own left call holds of it with that call alone.
+            let is_circular = is_written && p == 0 && self.written.contains_key(&b);
+            if is_circular {
+                continue;
+            }
+            // Many states call a rule to return to one.
+            let absorbed = match known.get(&(b, r)) {
+                Some(&absorbed) => absorbed,
+                None => {
+                    let absorbed = self.absorbs(rule, b, r)?;
+                    known.insert((b, r), absorbed);
+                    absorbed
+                }
+            };
+            if absorbed {
                 tail.push((p, b, r));
             }
         }
@@ -409,7 +444,8 @@ impl<'a, 'w> Rules<'a, 'w> {
             let mut any = false;
             for (i, automaton) in self.automata.iter().enumerate() {
                 // The start may have the empty string on top of its automaton: nobody's equal.
-                if automaton.is_empty() || i == self.start || self.keep.contains(&i) {
+                let alone = i == self.start || self.is_written.contains(&i);
+                if automaton.is_empty() || alone || self.keep.contains(&i) {
                     continue;
                 }
                 let first = *seen.entry(automaton).or_insert(i);
@@ -420,6 +456,9 @@ impl<'a, 'w> Rules<'a, 'w> {
                 return Ok(());
             }
             let mut changed = Vec::new();
+            for (i, &first) in same.iter().enumerate().filter(|(i, first)| i != *first) {
+                self.merge_written(first, i)?;
+            }
             for i in 0..self.automata.len() {
                 if same[i] != i {
                     self.automata[i] = Automaton::default();
@@ -439,12 +478,37 @@ impl<'a, 'w> Rules<'a, 'w> {
         Ok(())
     }
 
+    /// Merges what two equal rules were written as. What was written is one by one only where the
+    /// calls of each may lead to the other: both forms together, or neither, where one rule was
+    /// not left-recursive and says the same by itself.
+    fn merge_written(&mut self, first: usize, other: usize) -> Result<()> {
+        let gone = self.written.remove(&other).map(|form| std::mem::take(&mut self.automata[form]));
+        match (self.written.get(&first).copied(), gone) {
+            (Some(form), Some(gone)) => {
+                let mut nfa = Nfa::default();
+                let start = nfa.state();
+                for automaton in [&self.automata[form], &gone] {
+                    let base = nfa.embed(automaton, true);
+                    nfa.skip(start, base);
+                }
+                self.automata[form] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
+            }
+            (Some(form), None) => {
+                self.written.remove(&first);
+                self.automata[form] = Automaton::default();
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
     fn drop_unreachable(&mut self) {
         let mut seen = vec![false; self.automata.len()];
         seen[self.start] = true;
         let mut work = vec![self.start];
         while let Some(a) = work.pop() {
-            for b in self.callees(a) {
+            let forms = self.written.get(&a).copied();
+            for b in self.callees(a).into_iter().chain(forms) {
                 if !std::mem::replace(&mut seen[b], true) {
                     work.push(b);
                 }

@@ -81,6 +81,7 @@ impl Engine {
             skip_lookahead,
             counters,
             share_wide: Some(WIDE),
+            charts: true,
             limits: self::limits(limits)?,
             ..NetworkOptions::default()
         };

@@ -1,0 +1,359 @@
+//! How one column follows another.
+
+use super::bits::{Bits, Marks, members};
+use super::column::Columns;
+use super::memo::{Memo, Reach};
+use super::rows::{NO_ROW, RowId, Rows, unite};
+use super::tables::{FINAL, STAYS, Tables, read_at};
+use super::tree::{ColumnId, Draft, There, Tree};
+use crate::network::{Network, contains};
+use crate::stacks::OverBudget;
+use rustc_hash::FxHashMap;
+use std::ops::Deref;
+
+const NONE: u32 = u32::MAX;
+
+/// A state that was reached.
+struct Reached {
+    state: u32,
+    /// The last set of places that it was reached with; all of them while there are no words.
+    last: RowId,
+    /// Where its words are, if it was reached with several sets.
+    words: u32,
+}
+
+/// Room in which the next column is made.
+pub(crate) struct Scratch {
+    /// For each state of the tables its place among those reached, or none.
+    reached_at: Vec<u32>,
+    counting: FxHashMap<u32, u32>,
+    reached: Vec<Reached>,
+    words: Vec<u64>,
+    /// Words of a set of places.
+    stride: usize,
+    /// For each rule its place among those complete, or none.
+    complete_at: Vec<u32>,
+    complete: Vec<u32>,
+    /// For each rule that is complete where it began.
+    began: Vec<u64>,
+    /// Where any complete rule began, and nobody has gone on yet.
+    places: Vec<u64>,
+    /// The rules that are complete from one place.
+    here: Vec<u32>,
+    /// What is reached from there.
+    from_here: Vec<Reach>,
+    states: Marks,
+    rules: Marks,
+    draft: Draft,
+    /// Words written so far.
+    pub(crate) work: u64,
+    /// `work` may not pass this.
+    pub(crate) allowance: u64,
+}
+
+impl Scratch {
+    pub(crate) fn new<N: Deref<Target = Network>>(tables: &Tables<N>) -> Self {
+        let (states, rules) = tables.sizes();
+        Self {
+            reached_at: vec![NONE; states],
+            counting: FxHashMap::default(),
+            reached: Vec::new(),
+            words: Vec::new(),
+            stride: 0,
+            complete_at: vec![NONE; rules],
+            complete: Vec::new(),
+            began: Vec::new(),
+            places: Vec::new(),
+            here: Vec::new(),
+            from_here: Vec::new(),
+            states: Marks::new(states),
+            rules: Marks::new(rules),
+            draft: Draft::default(),
+            work: 0,
+            allowance: u64::MAX,
+        }
+    }
+
+    /// Adds a column before the first letter.
+    pub(crate) fn start<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        tree: &mut Tree,
+    ) -> ColumnId {
+        self.begin(1);
+        let zero = tree.sets.single(0);
+        let start = tables.network.start();
+        let at = self.reach_state(start);
+        self.reached[at].last = zero;
+        self.compose(tables, &mut tree.sets, tables.network.accepts_empty());
+        tree.push(None, &self.draft)
+    }
+
+    fn begin(&mut self, stride: usize) {
+        for reached in &self.reached {
+            match self.reached_at.get_mut(reached.state as usize) {
+                Some(at) => *at = NONE,
+                None => self.counting.clear(),
+            }
+        }
+        self.reached.clear();
+        self.words.clear();
+        self.complete.iter().for_each(|&rule| self.complete_at[rule as usize] = NONE);
+        self.complete.clear();
+        self.began.clear();
+        self.places.clear();
+        self.places.resize(stride, 0);
+        self.stride = stride;
+    }
+
+    /// The place of a state among those reached.
+    #[inline]
+    fn reach_state(&mut self, state: u32) -> usize {
+        let at = match self.reached_at.get_mut(state as usize) {
+            Some(at) => at,
+            None => self.counting.entry(state).or_insert(NONE),
+        };
+        if *at == NONE {
+            *at = self.reached.len() as u32;
+            self.reached.push(Reached { state, last: NO_ROW, words: NONE });
+        }
+        *at as usize
+    }
+
+    /// Room for words of a state that was reached with several sets.
+    fn spread(&mut self, sets: &Rows, at: usize) -> usize {
+        if self.reached[at].words == NONE {
+            let from = self.words.len();
+            self.reached[at].words = from as u32;
+            self.words.resize(from + self.stride, 0);
+            if self.reached[at].last != NO_ROW {
+                let (first, words) = sets.get(self.reached[at].last);
+                unite(&mut self.words[from..], first..first + words.len(), words);
+            }
+        }
+        self.reached[at].words as usize
+    }
+
+    /// Where words of a complete rule begin.
+    #[inline]
+    fn complete(&mut self, rule: u32) -> usize {
+        let at = &mut self.complete_at[rule as usize];
+        if *at == NONE {
+            *at = self.complete.len() as u32;
+            self.complete.push(rule);
+            self.began.resize(self.began.len() + self.stride, 0);
+        }
+        *at as usize * self.stride
+    }
+
+    /// A state was reached whose rule began at these places.
+    #[inline]
+    fn reach<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        sets: &Rows,
+        state: u32,
+        row: RowId,
+    ) {
+        let kind = tables.kind(state);
+        self.work += 1;
+        if kind & STAYS != 0 {
+            let at = self.reach_state(state);
+            let last = std::mem::replace(&mut self.reached[at].last, row);
+            if last != NO_ROW && last != row {
+                if self.reached[at].words == NONE {
+                    self.reached[at].last = last;
+                    self.spread(sets, at);
+                    self.reached[at].last = row;
+                }
+                let from = self.reached[at].words as usize;
+                let (first, words) = sets.get(row);
+                self.work += words.len() as u64;
+                unite(&mut self.words[from..], first..first + words.len(), words);
+            }
+        }
+        if kind & FINAL != 0 {
+            let from = self.complete(tables.network.rule_of(state));
+            let (first, words) = sets.get(row);
+            self.work += words.len() as u64;
+            unite(&mut self.began[from..], first..first + words.len(), words);
+            unite(&mut self.places, first..first + words.len(), words);
+        }
+    }
+
+    /// Adds the column after one more letter; none where no string of the grammar goes on so.
+    pub(crate) fn step<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        tree: &mut Tree,
+        tip: ColumnId,
+        class: u8,
+    ) -> Result<Option<ColumnId>, OverBudget> {
+        if !contains(tree.column(tip).next(), class) {
+            return Ok(None);
+        }
+        let place = tree.column(tip).place();
+        let here = tree.sets.single(place);
+        let mut memo = std::mem::take(&mut tree.memo);
+        let columns = tree.columns(tip);
+        self.begin((place as usize >> 6) + 1);
+        for (state, row) in columns.tip().with_rows() {
+            for to in read_at(&tables.network, state, class) {
+                self.reach(tables, columns.sets(), to, row);
+            }
+        }
+        let begun = columns.tip().begun();
+        for &(at, mask) in tables.readers(class) {
+            let found = begun.binary_search_by_key(&at, |word| word.0);
+            let word = found.map_or(0, |found| begun[found].1);
+            for rule in members(&[(at, word & mask)]) {
+                for to in tables.read_at_start(rule, class) {
+                    self.reach(tables, columns.sets(), to, here);
+                }
+            }
+        }
+        let done = self.complete_rules(tables, columns, &mut memo);
+        if done.is_ok() {
+            self.return_to_starts(tables, columns);
+        }
+        tree.memo = memo;
+        done?;
+        let top = self.complete_at[tables.network.rule_of(tables.network.start()) as usize];
+        let accepts = top != NONE;
+        if self.reached.is_empty() && !accepts {
+            return Ok(None);
+        }
+        self.compose(tables, &mut tree.sets, accepts);
+        Ok(Some(tree.push(Some(tip), &self.draft)))
+    }
+
+    /// Goes on with those who called the rules that are complete, from the latest places on.
+    fn complete_rules<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        columns: Columns<'_>,
+        memo: &mut Memo,
+    ) -> Result<(), OverBudget> {
+        let top = tables.network.rule_of(tables.network.start());
+        let mut here = std::mem::take(&mut self.here);
+        let mut from_here = std::mem::take(&mut self.from_here);
+        for at in (0..self.stride).rev() {
+            while self.places[at] != 0 {
+                let bit = 63 - self.places[at].leading_zeros();
+                self.places[at] &= !(1 << bit);
+                let column = columns.at((at << 6) as u32 | bit);
+                here.clear();
+                for (index, &rule) in self.complete.iter().enumerate() {
+                    if self.began[index * self.stride + at] >> bit & 1 == 1 && rule != top {
+                        here.push(rule);
+                    }
+                }
+                self.work += 1 + self.complete.len() as u64 / 8;
+                // A rule that is complete may complete others that began at its place.
+                for index in 0..here.len() {
+                    tables.units_among(here[index], column.begun(), |unit| {
+                        let from = self.complete(unit) + at;
+                        if self.began[from] >> bit & 1 == 0 {
+                            self.began[from] |= 1 << bit;
+                            here.push(unit);
+                        }
+                    });
+                }
+                here.sort_unstable();
+                if let Some(known) = memo.get(column.id(), &here) {
+                    for &(to, row) in known {
+                        self.reach(tables, columns.sets(), to, row);
+                    }
+                } else {
+                    from_here.clear();
+                    for &rule in &here {
+                        column.return_to(tables, rule, |to, row| {
+                            from_here.push((to, row));
+                            self.reach(tables, columns.sets(), to, row);
+                        });
+                    }
+                    memo.note(column.id(), &here, &mut from_here);
+                }
+                if self.work > self.allowance {
+                    return Err(OverBudget);
+                }
+                // Whoever called began earlier.
+                self.places[at] &= (1 << bit) - 1;
+            }
+        }
+        self.here = here;
+        self.from_here = from_here;
+        Ok(())
+    }
+
+    /// Goes on with rules whose first call is complete: they began where it did, if they may begin
+    /// there.
+    fn return_to_starts<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        columns: Columns<'_>,
+    ) {
+        for index in 0..self.complete.len() {
+            for call in tables.start_calls(self.complete[index]) {
+                if tables.kind(call.to) & STAYS == 0 {
+                    continue;
+                }
+                let began = index * self.stride;
+                let predicted = columns.predicted(call.rule);
+                let mut target = None;
+                for &(at, mask) in predicted {
+                    let word = self.began[began + at as usize] & mask;
+                    if word != 0 {
+                        let target = *target.get_or_insert_with(|| {
+                            let at = self.reach_state(call.to);
+                            self.spread(columns.sets(), at)
+                        });
+                        self.words[target + at as usize] |= word;
+                    }
+                }
+                self.work += predicted.len() as u64;
+            }
+        }
+    }
+
+    /// What was reached, as a column.
+    fn compose<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        sets: &mut Rows,
+        accepts: bool,
+    ) {
+        let network: &Network = &tables.network;
+        let Self { reached, reached_at, counting, states, rules, draft, words, .. } = self;
+        draft.there.clear();
+        draft.begun.clear();
+        draft.rows.clear();
+        draft.counting.clear();
+        draft.next = [0; 4];
+        draft.accepts = accepts;
+        for found in reached.iter_mut() {
+            if found.words != NONE {
+                let from = found.words as usize;
+                found.last = sets.add(0, &words[from..from + self.stride]);
+            }
+            match (found.state as usize) < reached_at.len() {
+                true => states.add(found.state >> 6, 1 << (found.state & 63)),
+                false => draft.counting.push(found.state),
+            }
+            tables.begun(found.state, &mut |at, word| rules.add(at, word));
+            let first = network.first(found.state);
+            draft.next.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
+        }
+        states.drain(|at, word| {
+            draft.there.push(There { at, before: draft.rows.len() as u32, word });
+            for bit in Bits(word) {
+                let place = reached_at[(at << 6 | bit) as usize];
+                draft.rows.push(reached[place as usize].last);
+            }
+        });
+        draft.counting.sort_unstable();
+        let rows = draft.counting.iter().map(|state| reached[counting[state] as usize].last);
+        draft.rows.extend(rows);
+        rules.drain(|at, word| draft.begun.push((at, word)));
+    }
+}
