@@ -22,15 +22,33 @@ from tokfold.chart_gpu.tree import TokenTree
 if TYPE_CHECKING:
     from tokfold.chart_gpu.charts import Charts, idle
     from tokfold.chart_gpu.masks import TokenMasks
+    from tokfold.chart_gpu.matcher import DeviceGrammar, DeviceMatcher
     from tokfold.chart_gpu.tables import Tables
 
-__all__ = ["BinaryGrammar", "Charts", "Tables", "TokenMasks", "TokenTree", "idle"]
+__all__ = [
+    "BinaryGrammar",
+    "Charts",
+    "DeviceGrammar",
+    "DeviceMatcher",
+    "Tables",
+    "TokenMasks",
+    "TokenTree",
+    "idle",
+]
 
-_WITH_TORCH = {"Charts": "charts", "Tables": "tables", "TokenMasks": "masks", "idle": "charts"}
+_WITH_TORCH = {
+    "Charts": "charts",
+    "DeviceGrammar": "matcher",
+    "DeviceMatcher": "matcher",
+    "Tables": "tables",
+    "TokenMasks": "masks",
+    "idle": "charts",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any name of the module
     if name not in _WITH_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require("torch", "torch", f"tokfold.chart_gpu.{name}")
+    require("triton", "torch", f"tokfold.chart_gpu.{name}")
     return getattr(importlib.import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)

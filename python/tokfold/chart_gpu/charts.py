@@ -85,7 +85,10 @@ class Charts:
         self._scratch_words = (
             (symbols + 1) * self.width + self._list_words + grammar.num_rights + tables.corner_words
         )
-        self._programs = min(PROGRAMS, max(rows, self.nodes))
+        limits = limits or Limits()
+        # What programs have of their own is at most an eighth of the memory.
+        room = max(1, limits.max_matcher_bytes // (32 * self._scratch_words))
+        self._programs = min(PROGRAMS, max(rows, self.nodes), room)
         sizes = {
             "ended": slots * lefts * self.width,
             "predicted": symbols * (rows * self.width + self.nodes * self.tail),
@@ -94,7 +97,8 @@ class Charts:
             "paths": max(1, self.nodes * ahead),
             "lists": 3 * max(1, self.nodes),
         }
-        self._bound(4 * sum(sizes.values()), limits or Limits())
+        self._bound(4 * sum(sizes.values()), limits)
+        self._limits = limits
 
         def zeros(size: int, kind: torch.dtype = torch.int32) -> torch.Tensor:
             return torch.zeros(size, dtype=kind, device=tables.device)
@@ -139,6 +143,11 @@ class Charts:
         """
         own = self.ended[: self.rows * (self.columns + 1)]
         return own.view(self.rows, self.columns + 1, *own.shape[1:])
+
+    @property
+    def _row_following(self) -> torch.Tensor:
+        own = self.following[: self.rows * (self.columns + 1)]
+        return own.view(self.rows, self.columns + 1, -1)
 
     # ------------------------------------------------------------------------- answers
 
@@ -268,12 +277,30 @@ class Charts:
                 raise IndexError(f"there are {self.rows} rows, and none of index {row}")
         self.row_columns[to].copy_(self.row_columns[source])
         self.row_predictions[to].copy_(self.row_predictions[source])
-        slots = self.columns + 1
-        self.following[to * slots : (to + 1) * slots].copy_(
-            self.following[source * slots : (source + 1) * slots]
-        )
+        self._row_following[to].copy_(self._row_following[source])
         self.complete[to].copy_(self.complete[source])
         self.lengths[to].copy_(self.lengths[source])
+
+    def with_columns(self, columns: int) -> Charts:
+        """The same texts in charts of their own, with room for another number of letters.
+
+        Args:
+            columns: letters of a text at most, and no fewer than any text has.
+
+        Raises:
+            LimitExceededError, DeviceError: as for a new one.
+        """
+        nodes = self.nodes - self.rows if self.ahead else 0
+        other = Charts(
+            self.tables, self.rows, columns, ahead=self.ahead, nodes=nodes, limits=self._limits
+        )
+        places, words = min(columns, self.columns) + 1, min(self.width, other.width)
+        other.row_columns[:, :places, :, :words] = self.row_columns[:, :places, :, :words]
+        other.row_predictions[:, :, :words] = self.row_predictions[:, :, :words]
+        other._row_following[:, :places] = self._row_following[:, :places]
+        other.complete[:, :places] = self.complete[:, :places]
+        other.lengths.copy_(self.lengths)
+        return other
 
     # ------------------------------------------------------------------------- memory
 
@@ -282,8 +309,7 @@ class Charts:
         tables = self.tables
         symbols = tables.grammar.num_symbols
         first = tables.first_corners
-        letters = self.following[: self.rows * (self.columns + 1)]
-        letters.view(self.rows, self.columns + 1, -1)[:, 0] = first[tables.symbol_words :]
+        self._row_following[:, 0] = first[tables.symbol_words :]
         self.complete[:, 0] = int(tables.grammar.accepts_empty)
         if symbols:
             bits = torch.arange(32, device=tables.device, dtype=torch.int32)
