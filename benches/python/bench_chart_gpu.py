@@ -4,7 +4,8 @@
     TRITON_INTERPRET=1 python benches/python/bench_chart_gpu.py --check
 
 The grammar is english_tags (776 productions), a letter for each tag; the text its sentences,
-joined. Each figure is the median of many replays of a captured graph, timed by the device's own events:
+joined. Each figure is the median of many replays of a captured graph, timed by the device's own
+events:
 
 - *a step at n*: one text of n - 1 tags reads its n-th; next letters and acceptance are part of it;
 - *132 texts*: the same at n = 100 for 132 texts at once;

@@ -20,7 +20,7 @@ from tokfold.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-    from tokfold.chart_gpu.matcher import DeviceGrammar
+    from tokfold.chart_gpu.grammar import DeviceGrammar
 
 __all__ = ["ClassesMode", "CompiledGrammar", "Representation", "compile"]
 

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", minversion="2.4")
 pytest.importorskip("triton")
 
-from tokfold.chart_gpu import kernels  # noqa: E402
+from tokfold.chart_gpu import kernels, tree_kernels  # noqa: E402
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource, compile  # noqa: E402
 
@@ -37,7 +37,7 @@ WORDS = (
 )
 def test_it_compiles_for_gpus(capability, name, constants, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    kernel = getattr(kernels, name)
+    kernel = getattr(kernels if name == "advance" else tree_kernels, name)
     kinds = dict.fromkeys(HALF, "*i16") | dict.fromkeys(BYTES, "*i8")
     kinds |= dict.fromkeys(WORDS, "*i32") | dict.fromkeys(constants, "constexpr")
     # Of rules and letters in one kernel, of nodes and letters in the other.

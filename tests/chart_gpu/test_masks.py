@@ -111,6 +111,7 @@ def test_look_ahead_over_the_end_of_a_word():
     """Places of the text and of the tokens that look ahead of it stand in several words."""
     grammar = tokfold.Grammar.from_ebnf('root ::= root root | "a" | "b" root "c"')
     tokens = [b"a", b"aa", b"aaaaa", b"a" * 9, b"c", b"bac", b"ac", b"bbbac"]
+    tokens += [b"a" * n + end for n in (3, 4, 5) for end in (b"c", b"cc", b"cac")]
     vocabulary = tokfold.Vocabulary(tokens)
     compiled = tokfold.compile(grammar, vocabulary, classes="never", engine="chart")
     binary, matcher = BinaryGrammar.of(grammar), tokfold.Matcher(compiled)
@@ -122,6 +123,25 @@ def test_look_ahead_over_the_end_of_a_word():
         expected = tokfold.allocate_bitmask(1, len(vocabulary))
         matcher.fill_bitmask(expected)
         assert np.array_equal(token_masks(masks), expected)
+
+
+def test_what_ends_inside_a_token_is_seen_by_its_children():
+    """A left child that begins and ends inside a token stands in the column of a node."""
+    grammar = tokfold.Grammar.from_ebnf(
+        'root ::= x "e" | "a" root\nx ::= y "d"\ny ::= z "c" | y y\nz ::= "a" "b"'
+    )
+    texts = [b"abcde"[:n] for n in range(1, 6)] + [b"abce", b"abd", b"bcde", b"abcabcd", b"aabcde"]
+    vocabulary = tokfold.Vocabulary([*texts, *(b"a" + text for text in texts), b"abcabcabcde"])
+    compiled = tokfold.compile(grammar, vocabulary, classes="never", engine="stack")
+    binary, matcher = BinaryGrammar.of(grammar), tokfold.Matcher(compiled)
+    tree = TokenTree.of(binary, vocabulary)
+    masks = TokenMasks(charts_of(binary, 2, 20, ahead=tree.depth, nodes=2 * len(tree)), tree)
+    for text in (b"", b"a", b"a", b"abc"):
+        assert matcher.accept_bytes(text)
+        read_all(masks, [binary.encode(text)] * 2)
+        expected = tokfold.allocate_bitmask(1, len(vocabulary))
+        matcher.fill_bitmask(expected)
+        assert np.array_equal(token_masks(masks), np.repeat(expected, 2, axis=0))
 
 
 def test_masks_meet_the_gather_on_the_device():

@@ -21,8 +21,9 @@ from tokfold.chart_gpu.tree import TokenTree
 
 if TYPE_CHECKING:
     from tokfold.chart_gpu.charts import Charts, idle
+    from tokfold.chart_gpu.grammar import DeviceGrammar
     from tokfold.chart_gpu.masks import TokenMasks
-    from tokfold.chart_gpu.matcher import DeviceGrammar, DeviceMatcher
+    from tokfold.chart_gpu.matcher import DeviceMatcher
     from tokfold.chart_gpu.tables import Tables
 
 __all__ = [
@@ -38,7 +39,7 @@ __all__ = [
 
 _WITH_TORCH = {
     "Charts": "charts",
-    "DeviceGrammar": "matcher",
+    "DeviceGrammar": "grammar",
     "DeviceMatcher": "matcher",
     "Tables": "tables",
     "TokenMasks": "masks",

@@ -77,7 +77,7 @@ class TokenMasks:
         Returns:
             ``class_masks``. A row of which nodes found no room means nothing: see :meth:`check`.
         """
-        from tokfold.chart_gpu import kernels
+        from tokfold.chart_gpu import tree_kernels as kernels
 
         charts, tree = self.charts, self.tree
         tables, rows = charts.tables, charts.rows
@@ -154,7 +154,7 @@ class TokenMasks:
         Raises:
             ValueError: ``bitmask`` has another shape, dtype or device, or is not contiguous.
         """
-        from tokfold.chart_gpu import kernels
+        from tokfold.chart_gpu import tree_kernels as kernels
 
         count = len(self.tree.class_of)
         shape = (self.charts.rows, -(-count // 32))
