@@ -87,7 +87,7 @@ class LimitExceededError(TokfoldError):
     """A bound was reached before the work was done; nothing was half-done.
 
     Attributes:
-        limit: name of the bound, a field of :class:`tokfold.Limits`.
+        limit: name of the bound: a field of :class:`tokfold.Limits`, or the argument that set it.
         value: the bound in force.
     """
 

@@ -27,7 +27,7 @@ def test_all_that_needs_a_device():
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_"))}
     source = str(Path(tokfold.__file__).parents[1])
     environment = {**kept, "TRITON_INTERPRET": "1", "PYTHONPATH": source}
-    files = ("test_charts.py", "test_masks.py", "test_device_matcher.py")
+    files = ("test_charts.py", "test_masks.py", "test_device_matcher.py", "test_page.py")
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-rs"]
     command += [f"tests/chart_gpu/{name}" for name in files]
     result = subprocess.run(
