@@ -22,7 +22,7 @@ def test_the_page_is_true():
     pairs = re.findall(
         r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
     )
-    assert len(pairs) == 3
+    assert len(pairs) == 4
     names: dict[str, object] = {}
     for code, printed in pairs:
         out = io.StringIO()

@@ -7,7 +7,8 @@
     charts.step_(letters)                   # int32 on the device, one for each row
     charts.next_letters()                   # bitmasks on the device
 
-:class:`BinaryGrammar` and :class:`TokenTree` need numpy alone, the others torch and Triton.
+:class:`BinaryGrammar`, :class:`TokenTree` and :class:`TerminalLexer` need numpy alone, the others
+torch and Triton.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokfold._extras import require
 from tokfold.chart_gpu.binary import BinaryGrammar
+from tokfold.chart_gpu.lexer import TerminalLexer
 from tokfold.chart_gpu.tree import TokenTree
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ __all__ = [
     "DeviceGrammar",
     "DeviceMatcher",
     "Tables",
+    "TerminalLexer",
     "TokenMasks",
     "TokenTree",
     "idle",

@@ -16,7 +16,10 @@ __all__ = ["Charts", "idle"]
 PROGRAMS = 1_056
 """Programs of a launch at most: eight for each of 132 multiprocessors. Each has its own memory."""
 
-BLOCK = 512
+BLOCK = 1_024
+"""Rules, or words of rules, that a program looks at at once. Reckoned, not tuned: threads wait for
+the cache, and several loads of one thread wait together."""
+
 WARPS = 8
 
 idle = -2
