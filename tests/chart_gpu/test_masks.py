@@ -159,6 +159,66 @@ def test_masks_meet_the_gather_on_the_device():
         assert torch.nonzero(logits[row] == 0)[:, 0].tolist() == allowed[row]
 
 
+@pytest.mark.parametrize("with_classes", [False, True])
+def test_tokens_that_are_read_on_the_device(with_classes):
+    """Those that may not come change nothing; classes stand for their tokens."""
+    for seed in range(2 * FACTOR):
+        random = Random(100 + seed)
+        grammar, vocabulary = some_grammar(random), vocabulary_of(random)
+        mode = "now" if with_classes else "never"
+        compiled = tokfold.compile(grammar, vocabulary, classes=mode, engine="stack")
+        tree = TokenTree.of(BinaryGrammar.of(grammar), vocabulary, compiled.classes)
+        found = charts_of(BinaryGrammar.of(grammar), 3, 14, ahead=max(1, tree.depth), nodes=200)
+        masks = TokenMasks(found, tree)
+        matchers = [tokfold.Matcher(compiled) for _ in range(3)]
+        for _ in range(5):
+            expected = tokfold.allocate_bitmask(3, len(vocabulary))
+            tokfold.fill_bitmask_batch(matchers, expected)
+            assert np.array_equal(token_masks(masks), expected)
+            tokens, status = [], []
+            for matcher, row in zip(matchers, expected, strict=True):
+                kind = random.random()
+                allowed = [t for t in bits(row, len(vocabulary)) if t != 10] or [10]
+                token = random.choice(allowed) if kind < 0.7 else random.randrange(len(vocabulary))
+                token = -1 if kind > 0.9 else token
+                tokens.append(token)
+                if token == -1:
+                    status.append(3)
+                elif token == 10:
+                    status.append(0 if matcher.is_accepting else 1)
+                elif token not in bits(row, len(vocabulary)):
+                    status.append(1)
+                elif len(matcher.text) + len(vocabulary[token]) > 14:
+                    status.append(2)
+                else:
+                    assert matcher.accept_token(token)
+                    status.append(0)
+            given = torch.tensor(tokens, device=DEVICE)
+            # A representative may be shorter than its token, so that there is room.
+            found_room = masks.accept_(given)
+            if 2 in status:
+                break
+            assert found.status.tolist() == status
+            assert found_room.tolist() == [one == 0 for one in status]
+    for bad in (given[:2], given.float()):
+        with pytest.raises(ValueError, match=r"tokens must be int32 or int64 of the shape \(3,\)"):
+            masks.accept_(bad)
+
+
+def test_tokens_without_room_are_taken_back():
+    grammar = tokfold.Grammar.from_ebnf('root ::= "a" root | "b"')
+    vocabulary = tokfold.Vocabulary([b"a", b"aaa", b"aab", b"</s>"], stop_token_ids=[3])
+    binary = BinaryGrammar.of(grammar)
+    tree = TokenTree.of(binary, vocabulary)
+    masks = TokenMasks(charts_of(binary, 2, 4, ahead=3, nodes=20), tree)
+    steps = [([1, 0], [0, 0]), ([1, 3], [2, 1]), ([0, 2], [0, 0]), ([0, 3], [2, 0])]
+    for tokens, status in [*steps, ([4, -1], [1, 3])]:
+        masks.accept_(torch.tensor(tokens, dtype=torch.int32, device=DEVICE))
+        assert masks.charts.status.tolist() == status
+    assert masks.charts.lengths.tolist() == [4, 4]
+    assert masks.charts.accepting().tolist() == [False, True]
+
+
 def test_tokens_of_terminals():
     """Tokens that may be several sequences: one that may come is enough."""
     grammar = tokfold.Grammar.from_ebnf(
@@ -186,6 +246,8 @@ def test_tokens_of_terminals():
             after = after.step(letter)
         return True
 
+    with pytest.raises(ValueError, match="may be several sequences"):
+        masks.accept_(letters_on_device([0]))
     for _ in range(8):
         expected = [i for i, ways in enumerate(tokens) if any(map(may_come, ways))]
         assert bits(token_masks(masks)[0], 50) == expected

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from tokfold.chart_gpu.charts import BLOCK, Charts
+from tokfold.chart_gpu.charts import BLOCK, Charts, idle
 from tokfold.chart_gpu.device import on_device
 from tokfold.chart_gpu.tree import TokenTree
 from tokfold.errors import LimitExceededError
@@ -68,6 +69,7 @@ class TokenMasks:
             self._viable = torch.zeros((rows, nodes), dtype=torch.int8, device=device)
             self.class_masks = torch.zeros((rows, tree.num_words), dtype=torch.int32, device=device)
             self.missing = torch.zeros(1, dtype=torch.int32, device=device)
+            self._paths = put(_paths_of(tree), np.int32) if len(tree.ends) == 1 else None
         inner = np.add.reduceat(tree.inner, tree.levels[:-1])
         self._inner_of_level = inner.tolist()
 
@@ -182,6 +184,52 @@ class TokenMasks:
         )
         return bitmask
 
+    def accept_(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Read a token in each row, letter by letter; a token that may not come changes nothing.
+
+        Of tokens of one class one is as good as another, so the class's path is read. A stop token
+        reads nothing: it may come where the text may end. Nothing waits for the device.
+
+        Args:
+            tokens: int32 or int64, shape ``(rows,)``, on the device: ids; -1 for rows that read
+                nothing.
+
+        Returns:
+            bool, shape ``(rows,)``, on the device: whether the token was taken. ``charts.status``
+            says more: 0 taken, 1 refused, 2 no room, 3 the row was idle.
+
+        Raises:
+            ValueError: another shape, dtype or device; or tokens of the tree may be several
+                sequences, and it takes a lexer to say which one.
+        """
+        if self._paths is None:
+            raise ValueError("tokens of this tree may be several sequences: read letters instead")
+        charts, device = self.charts, self.class_masks.device
+        whole = tokens.dtype in (torch.int32, torch.int64)
+        if tokens.shape != (charts.rows,) or not whole or tokens.device != device:
+            raise ValueError(
+                f"tokens must be int32 or int64 of the shape ({charts.rows},) on {device}, not "
+                f"{tokens.dtype} of {tuple(tokens.shape)} on {tokens.device}"
+            )
+        is_id = (tokens >= 0) & (tokens < len(self._class_of))
+        number = self._class_of.index_select(0, torch.where(is_id, tokens, 0).to(torch.int64))
+        # Behind the paths of classes: one that is no letter, and one that is none at all.
+        number = torch.where(is_id & (number >= 0), number, self.tree.num_classes)
+        number = torch.where(tokens == -1, self.tree.num_classes + 1, number).to(torch.int64)
+        is_idle = number > self.tree.num_classes
+        is_text = number < self.tree.num_classes - self.tree.num_stop_classes
+        is_stop = (number < self.tree.num_classes) & ~is_text
+        verdict = (is_stop & ~charts.accepting()).to(torch.int32)
+        before = charts.lengths.clone()
+        for letters in self._paths:
+            charts.step_(letters.index_select(0, number))
+            became = torch.where(charts.status == 3, 0, charts.status)
+            verdict = torch.where(verdict == 0, became, verdict)
+        # After a letter that was refused others may have been taken where they do not belong.
+        charts.lengths.copy_(torch.where(verdict == 0, charts.lengths, before))
+        charts.status.copy_(torch.where(is_idle, 3, verdict))
+        return (verdict == 0) & ~is_idle
+
     def check(self) -> None:
         """Look at the last mask: waits for the device.
 
@@ -200,3 +248,19 @@ class TokenMasks:
 
     def __repr__(self) -> str:
         return f"<TokenMasks of {self.charts!r} by {self.tree!r}>"
+
+
+def _paths_of(tree: TokenTree) -> npt.NDArray[np.int32]:
+    """The letters of each class, by depth; idle past its end, and for stop tokens.
+
+    Two more columns: a letter that may never come, and none at all.
+    """
+    paths = np.full((max(1, tree.depth), tree.num_classes + 2), idle, dtype=np.int32)
+    nodes = tree.ends[0].copy()
+    paths[0, : tree.num_classes][nodes == -2] = -1  # in no text
+    paths[0, tree.num_classes] = -1
+    for level in range(tree.depth, 0, -1):
+        here = np.flatnonzero((nodes >= tree.levels[level]) & (nodes < tree.levels[level + 1]))
+        paths[level - 1, here] = tree.letters[nodes[here]]
+        nodes[here] = tree.parents[nodes[here]]
+    return paths
