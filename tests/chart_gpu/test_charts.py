@@ -182,7 +182,7 @@ def test_devices_that_are_not_there():
 
 def test_a_device_without_memory(monkeypatch):
     def full(*_, **__):
-        raise torch.OutOfMemoryError("CUDA out of memory.\nmore")
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nmore")
 
     tables = Tables(binary_of('root ::= "a"'), DEVICE)
     monkeypatch.setattr(torch, "zeros", full)

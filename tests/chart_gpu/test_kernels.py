@@ -20,6 +20,10 @@ WORDS = (
     *("node_rows", "node_letters", "node_parents", "paths", "scratch", "slots", "overflow"),
     *("ends", "masks", "class_of", "rows"),
 )
+ONES = (
+    *("num_rules", "num_lefts", "num_rights", "num_symbols", "num_letters", "symbol_words"),
+    *("start", "columns", "width", "capacity", "depth", "tail", "list_words"),
+)
 
 
 @pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="nothing is compiled there")
@@ -33,6 +37,13 @@ WORDS = (
         ("spread", {"LEVELS": 32, "BLOCK": 256}),
         ("pack", {"WAYS": 2, "BLOCK": 16}),
         ("unfold", {"BLOCK": 16}),
+        # Triton takes whole numbers that are 1 for constants.
+        ("advance", {"TREE": False, "LEVELS": 2, "BLOCK": 512, **dict.fromkeys(ONES, 1)}),
+        ("advance", {"TREE": True, "LEVELS": 2, "BLOCK": 512, **dict.fromkeys(ONES, 1)}),
+        ("plant", {"BLOCK": 512, **dict.fromkeys(("columns", "width", "num_symbols"), 1)}),
+        ("spread", {"LEVELS": 2, "BLOCK": 256, "num_nodes": 1, "columns": 1, "follow_words": 1}),
+        ("pack", {"WAYS": 1, "BLOCK": 16, "num_nodes": 1, "columns": 1, "num_classes": 1}),
+        ("unfold", {"BLOCK": 16, "num_tokens": 1, "num_words": 1}),
     ],
 )
 def test_it_compiles_for_gpus(capability, name, constants, tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def on_device(device: torch.device | str | int, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except torch.cuda.OutOfMemoryError as error:
         raise DeviceError(
             f"the memory of {device} is used up by {what}: make fewer rows, columns or nodes "
             f"({str(error).splitlines()[0]})",

@@ -33,7 +33,8 @@ def _predicted_at(
     return tl.load(predicted + place, mask=is_there, other=0)
 
 
-@triton.jit(do_not_specialize=["level", "count", "num_rows"])
+# What changes from call to call must not make Triton compile anew while a server serves.
+@triton.jit(do_not_specialize=["level", "num_rows"], do_not_specialize_on_alignment=["letters"])
 def advance(
     parents,
     lefts,
