@@ -11,10 +11,11 @@ What is read: labels without functions and indices (``NP-SBJ=2`` is ``NP``); emp
 (``-NONE-``) are left out, and what they leave empty; the words are forgotten. With ``--at-least`` a
 production must occur so often, and rules that lose all of theirs take the productions with them.
 
-Charts read such grammars by their tags, without the blanks::
+Charts on a device read such grammars by their tags::
 
     grammar = tokfold.Grammar.from_file("tags.gbnf")
-    binary = tokfold.chart_gpu.BinaryGrammar.of(grammar, alphabet="words")
+    binary = tokfold.chart_gpu.BinaryGrammar.of(grammar, alphabet="terminals")
+    lexer = tokfold.chart_gpu.TerminalLexer(binary)
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import tokfold
 from oracles.binary_chart import BinaryChart
-from tokfold.chart_gpu import BinaryGrammar
+from tokfold.chart_gpu import BinaryGrammar, TerminalLexer
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "examples" / "treebank_grammar.py"
@@ -63,12 +63,15 @@ def test_productions_are_those_of_the_trees(reader):
 def test_the_grammar_reads_its_sentences(reader):
     trees = trees_of(reader)
     grammar = tokfold.Grammar.from_ebnf(reader.grammar_text(reader.productions(trees)))
-    binary = BinaryGrammar.of(grammar, "words")
+    binary = BinaryGrammar.of(grammar, "terminals")
+    lexer = TerminalLexer(binary)
     for tree in trees:
         text = reader.sentence(tree)
         assert tokfold.recognize(grammar, text).accepted
         chart = BinaryChart(binary)
-        for letter in binary.encode(text.split()):
+        letters, state = lexer.read(0, text.encode())
+        assert state == 0
+        for letter in letters:
             assert letter in chart.next_letters()
             chart = chart.step(letter)
         assert chart.accepting

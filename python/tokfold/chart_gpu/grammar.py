@@ -50,7 +50,7 @@ class DeviceGrammar:
         self.binary = BinaryGrammar.of(grammar, "bytes", self.limits)
         self.tables = Tables(self.binary, chosen)
         self._lock = threading.Lock()
-        self._trees: dict[int, tuple[TokenClasses | None, TokenTree]] = {}
+        self._trees: dict[tuple[int, int], tuple[Vocabulary, TokenClasses | None, TokenTree]] = {}
 
     @property
     def device(self) -> torch.device:
@@ -60,11 +60,12 @@ class DeviceGrammar:
     def tree(self, vocabulary: Vocabulary, classes: TokenClasses | None) -> TokenTree:
         """The token tree of the vocabulary, or of its classes; made once."""
         with self._lock:
-            known = self._trees.get(id(classes))
+            key = (id(vocabulary), id(classes))  # both are kept, so the numbers stay theirs
+            known = self._trees.get(key)
             if known is None:
                 made = TokenTree.of(self.binary, vocabulary, classes)
-                known = self._trees[id(classes)] = (classes, made)
-            return known[1]
+                known = self._trees[key] = (vocabulary, classes, made)
+            return known[2]
 
     def __repr__(self) -> str:
         return f"<DeviceGrammar of {self.binary!r} on {self.device}>"
