@@ -77,17 +77,17 @@ class Ground:
         queue: list[tuple[Matcher, bytes]] = [(matcher, b"")]
         paths: list[bytes] = []
         inner = -1  # the root reads nothing
-        for at, path in queue:
+        for before, path in queue:
             if inner == nodes:
                 break
+            at = before.fork()
+            at.accept_bytes(path[-1:])
             following = at.expected_bytes
             if not following:
                 continue
             inner += 1
             for byte in following:
-                fork = at.fork()
-                fork.accept_bytes(bytes([byte]))
-                queue.append((fork, path + bytes([byte])))
+                queue.append((at, path + bytes([byte])))
                 paths.append(path + bytes([byte]))
         tokens = [[tuple(self.binary.encode(path))] for path in paths]
         return TokenTree.of_letters(self.binary, tokens)
