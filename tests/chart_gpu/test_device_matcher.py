@@ -156,6 +156,14 @@ def test_a_batch_that_fails_moves_nobody(monkeypatch):
     assert tokfold.accept_token_batch(pair, [0, 0]).all()
 
 
+def test_classes_of_the_background_are_waited_for():
+    grammar = tokfold.Grammar.from_ebnf(STACKS)
+    compiled = tokfold.compile(grammar, VOCABULARY, engine="chart-gpu")
+    matcher = Matcher(compiled)
+    assert compiled.has_classes
+    assert matcher._tree.num_classes == len(compiled.classes)
+
+
 def test_masks_that_stay_on_the_device():
     compiled = tokfold.compile(
         tokfold.Grammar.from_ebnf(STACKS), VOCABULARY, classes="now", engine="chart-gpu"

@@ -75,6 +75,11 @@ class DeviceMatcher(Matcher):
     ) -> None:
         """Begin a text: as for :class:`tokfold.Matcher`.
 
+        Waits for classes that are being made in the background: the token tree is made of them.
+
+        Warns:
+            FallbackWarning: they could not be made; the tree is larger, and the masks the same.
+
         Raises:
             ValueError: the grammar was not compiled for a device.
             VocabularyError: a stop token is outside the vocabulary.
@@ -92,6 +97,7 @@ class DeviceMatcher(Matcher):
         )
         self._twin_steps: list[_Step] = []
         self._stops = frozenset(self._twin.stop_ids())
+        compiled.wait()  # the tree is small over classes, and cannot change later
         self._tree = compiled.device.tree(compiled.vocabulary, compiled.classes)
         self._begin(self._charts_of(FIRST_COLUMNS))
         self._steps: list[_Step] = []
