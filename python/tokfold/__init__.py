@@ -16,7 +16,9 @@ from tokfold.classes import TokenClasses, compile_classes
 from tokfold.compiler import CompilerStatistics, GrammarCompiler
 from tokfold.engine import CompiledGrammar, compile
 from tokfold.errors import (
+    AlphabetError,
     ArtifactError,
+    DeviceError,
     FallbackWarning,
     GrammarSyntaxError,
     LimitExceededError,
@@ -38,9 +40,11 @@ from tokfold.vocabulary import Vocabulary
 __version__ = "0.1.0"
 
 __all__ = [
+    "AlphabetError",
     "ArtifactError",
     "CompiledGrammar",
     "CompilerStatistics",
+    "DeviceError",
     "Explanation",
     "FallbackWarning",
     "Grammar",

@@ -84,6 +84,9 @@ def _filled(
         for place in places:
             if not 0 <= place < 1 << 63:
                 raise ValueError(f"the bitmask has no row {place}")
+    if any(matcher._is_on_device for matcher in matchers):
+        fills = [m.fill_class_bitmask if classes else m.fill_bitmask for m in matchers]
+        return np.array([f(bitmask, row) for f, row in zip(fills, places, strict=True)], dtype=bool)
     cores = [matcher._core for matcher in matchers]
     return _core.fill_batch(cores, bitmask, places, _threads(threads, len(matchers)), classes)
 
@@ -109,6 +112,8 @@ def accept_token_batch(
         raise ValueError(f"{len(matchers)} matchers, but {len(token_ids)} tokens")
     pairs = zip(matchers, token_ids, strict=True)
     ids = [matcher._id(matcher.compiled, token_id) for matcher, token_id in pairs]
+    if any(matcher._is_on_device for matcher in matchers):
+        return _accepted_one_by_one(matchers, ids)
     cores = [matcher._core for matcher in matchers]
     return _core.accept_batch(cores, ids, _threads(threads, len(matchers)))
 
@@ -135,8 +140,26 @@ def rollback_batch(
             raise MatcherStateError(
                 f"{count} steps cannot be taken back: {matcher.num_steps} were accepted"
             )
+    if any(matcher._is_on_device for matcher in matchers):
+        for matcher, count in zip(matchers, counts, strict=True):
+            matcher.rollback(count)
+        return
     cores = [matcher._core for matcher in matchers]
     _core.rollback_batch(cores, list(counts), _threads(threads, len(matchers)))
+
+
+def _accepted_one_by_one(matchers: Sequence[Matcher], ids: list[int]) -> npt.NDArray[np.bool_]:
+    """Read a token with each; where one raises, those before it take theirs back."""
+    taken: list[bool] = []
+    try:
+        for matcher, token_id in zip(matchers, ids, strict=True):
+            taken.append(matcher.accept_token(token_id))
+    except BaseException:
+        for matcher, was_taken in zip(matchers, taken, strict=False):
+            if was_taken:
+                matcher.rollback(1)
+        raise
+    return np.array(taken, dtype=np.bool_)
 
 
 def _threads(threads: int | None, count: int) -> int:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tokfold import _core
 from tokfold._background import WARM_STATES, Background
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
-from tokfold.errors import FallbackWarning
+from tokfold.errors import DeviceError, FallbackWarning, MissingExtraError
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 from tokfold.pool import MaskPool
 from tokfold.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    import torch
+
+    from tokfold.chart_gpu.grammar import DeviceGrammar
+
 __all__ = ["ClassesMode", "CompiledGrammar", "Representation", "compile"]
 
 ClassesMode = Literal["auto", "now", "never"]
-Representation = Literal["auto", "stack", "chart"]
+Representation = Literal["auto", "stack", "chart", "chart-gpu"]
 
 
 class CompiledGrammar:
@@ -33,6 +38,7 @@ class CompiledGrammar:
         grammar: the grammar.
         vocabulary: the vocabulary.
         limits: the bounds in force.
+        device: with ``engine="chart-gpu"``, what its matchers share on the device; else None.
     """
 
     def __init__(
@@ -41,6 +47,7 @@ class CompiledGrammar:
         self.grammar = grammar
         self.vocabulary = vocabulary
         self.limits = limits
+        self.device: DeviceGrammar | None = None
         self._core = core
         self._classes: TokenClasses | None = None
         self._background: Background | None = None
@@ -148,6 +155,7 @@ def compile(
     pool: MaskPool | Literal["vocabulary"] | None = "vocabulary",
     count_repetitions: bool = True,
     engine: Representation = "auto",
+    device: torch.device | str | int | None = None,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -170,8 +178,17 @@ def compile(
             sets of stacks that share what they can, which is fast for what is hardly ambiguous.
             ``"chart"``: as a chart in bit sets, which is fast for what is truly ambiguous; memory
             grows with the text. ``"auto"``: stacks until they take too much work, then a chart.
+            ``"chart-gpu"``: as a chart on a device; see :mod:`tokfold.chart_gpu`.
+        device: with ``engine="chart-gpu"``, the device, which must be there then. By default the
+            GPU; where there is none, a warning says why and the charts are on the CPU.
+
+    Warns:
+        FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
+            used.
 
     Raises:
+        DeviceError: the device that was named cannot be used, or its memory is used up.
+        MissingExtraError: a device was named, and torch or Triton is not installed.
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
             string at all; or it takes tokens whole, and ``engine`` is ``"chart"``.
         LimitExceededError: a bound of ``limits`` was reached.
@@ -185,8 +202,10 @@ def compile(
     if pool is not None and pool != "vocabulary" and not isinstance(pool, MaskPool):
         raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {pool!r}')
     shared = vocabulary._pool if pool == "vocabulary" else pool
-    if engine not in ("auto", "stack", "chart"):
-        raise ValueError(f'engine must be "auto", "stack" or "chart", not {engine!r}')
+    if engine not in ("auto", "stack", "chart", "chart-gpu"):
+        raise ValueError(f'engine must be "auto", "stack", "chart" or "chart-gpu", not {engine!r}')
+    if device is not None and engine != "chart-gpu":
+        raise ValueError(f'device is for engine="chart-gpu", not for {engine!r}')
     limits = limits or Limits()
     core = _core.Engine(
         grammar._compilable,
@@ -196,9 +215,11 @@ def compile(
         limits=limits.as_fields(),
         engine_limits=limits.engine_fields(),
         pool=None if shared is None else shared._core,
-        representation=engine,
+        representation="chart" if engine == "chart-gpu" else engine,
     )
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
+    if engine == "chart-gpu":
+        compiled.device = _on_device(grammar, limits, device)
     if isinstance(classes, TokenClasses):
         compiled.take_classes(classes)
     elif classes == "now":
@@ -208,3 +229,22 @@ def compile(
     elif classes == "auto":
         compiled._background = Background(compiled, cache_dir)
     return compiled
+
+
+def _on_device(
+    grammar: Grammar, limits: Limits, device: torch.device | str | int | None
+) -> DeviceGrammar | None:
+    """The grammar on a device; None, and a warning, where there is none and none was named."""
+    from tokfold import chart_gpu
+
+    try:
+        return chart_gpu.DeviceGrammar(grammar, limits, device)
+    except (DeviceError, MissingExtraError) as error:
+        if device is not None or (isinstance(error, DeviceError) and error.reason != "missing"):
+            raise
+        warnings.warn(
+            f'engine="chart-gpu": {error}; the charts are on the CPU, as with engine="chart"',
+            FallbackWarning,
+            stacklevel=3,
+        )
+        return None

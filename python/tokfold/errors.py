@@ -7,7 +7,9 @@ misuse and returns ``False``.
 from __future__ import annotations
 
 __all__ = [
+    "AlphabetError",
     "ArtifactError",
+    "DeviceError",
     "FallbackWarning",
     "GrammarSyntaxError",
     "LimitExceededError",
@@ -85,7 +87,7 @@ class LimitExceededError(TokfoldError):
     """A bound was reached before the work was done; nothing was half-done.
 
     Attributes:
-        limit: name of the bound, a field of :class:`tokfold.Limits`.
+        limit: name of the bound: a field of :class:`tokfold.Limits`, or the argument that set it.
         value: the bound in force.
     """
 
@@ -100,6 +102,39 @@ class LimitExceededError(TokfoldError):
 
 class MatcherStateError(TokfoldError, RuntimeError):
     """A matcher was asked for something that its state does not allow."""
+
+
+class AlphabetError(TokfoldError, ValueError):
+    """A text has something that is no letter of the grammar.
+
+    Attributes:
+        letter: what it is.
+        place: where it stands, from 0, in letters.
+    """
+
+    def __init__(self, message: str, letter: object, place: int) -> None:
+        super().__init__(message)
+        self.letter = letter
+        self.place = place
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.letter, self.place)
+
+
+class DeviceError(TokfoldError, RuntimeError):
+    """A device cannot do what was asked of it.
+
+    Attributes:
+        reason: ``"missing"``: there is none, or what drives it is not installed; ``"memory"``:
+            its memory is used up.
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.reason)
 
 
 class ArtifactError(TokfoldError):

@@ -51,6 +51,14 @@ class Limits:
     """Bytes of token rows that a compiled grammar remembers; never an error."""
     max_matcher_bytes: int = 1 << 30
     """Bytes of a matcher and its forks."""
+    max_binary_rules: int = 4 << 20
+    """For charts on a device: productions of a grammar written out, rules of its binary form, and
+    pairs of its left corners."""
+    max_binary_symbols: int = 32_767
+    """Symbols of the binary form, for charts on a device. They are numbers of 16 bits there, so a
+    larger value is no help."""
+    max_tree_nodes: int = 16_384
+    """Nodes of the token tree, of all rows together, that a mask of charts on a device reads."""
     max_call_milliseconds: int = 60_000
     """Milliseconds of one mask, accept or other call of a matcher, of making a grammar ready for
     our engine, and of making classes. The one bound that is a time: the others end a call at the
@@ -65,7 +73,8 @@ class Limits:
 
     def as_fields(self) -> dict[str, int]:
         """Names and values of the bounds on grammars and classes, as the core takes them."""
-        return {name: value for name, value in asdict(self).items() if name not in _ENGINE}
+        elsewhere = (*_ENGINE, *_DEVICE)
+        return {name: value for name, value in asdict(self).items() if name not in elsewhere}
 
     def engine_fields(self) -> dict[str, int]:
         """Names and values of the bounds on masks and matchers, as the core takes them."""
@@ -80,3 +89,4 @@ _ENGINE = (
     "max_matcher_bytes",
     "max_call_milliseconds",
 )
+_DEVICE = ("max_binary_rules", "max_binary_symbols", "max_tree_nodes")

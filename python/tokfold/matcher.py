@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -79,12 +79,25 @@ class Matcher:
 
     A token is allowed in the mask exactly when :meth:`accept_token` would take it, which is
     exactly when the text can still be completed after it (with stop tokens: when it is complete).
+    With ``engine="chart-gpu"`` it is a :class:`tokfold.chart_gpu.DeviceMatcher`.
 
     Safe between threads in this sense: a matcher that two threads use at once raises, and forks
     may be used by a thread each.
     """
 
     __slots__ = ("_core", "_is_restored", "compiled")
+
+    _is_on_device: ClassVar[bool] = False
+    """Whether the core's matcher is not what reads."""
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """A matcher, or one on the device where the grammar was compiled for one."""
+        compiled = arguments[0] if arguments else options.get("compiled")
+        if cls is Matcher and isinstance(compiled, CompiledGrammar) and compiled.device is not None:
+            from tokfold.chart_gpu import DeviceMatcher
+
+            return cast(Self, object.__new__(DeviceMatcher))
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -346,7 +359,11 @@ class Matcher:
         Raises:
             MatcherStateError: the state is of another grammar.
         """
-        self = cls(compiled, **options)
+        if compiled.device is None:
+            self = cls(compiled, **options)
+        else:  # a state does not have the text, so no chart can be made
+            self = object.__new__(Matcher)
+            Matcher.__init__(self, compiled, **options)
         if state._engine != compiled._core.fingerprint:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
         self._core.restore(state._data)

@@ -50,10 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(script: str, *arguments: object, code: int = 0) -> str:
+def run(script: str, *arguments: object, code: int = 0, **more: str) -> str:
     """What a benchmark prints."""
     pytest.importorskip("xgrammar")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
     command = [sys.executable, str(ROOT / "benches" / "python" / script), *map(str, arguments)]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == code, result.stderr
@@ -197,3 +197,14 @@ class TestOverlap:
         options = ["--tokenizer", tokenizer, "--grammar-dir", tmp_path, "--grammars", "short"]
         options += ["--device", "cpu", "--model", "timed", "--model-ms", 0, "--runs", 1]
         run("bench_overlap.py", *options, "--batches", 2, "--steps", 6)
+
+
+def test_charts_on_a_gpu_say_when_there_is_none() -> None:
+    torch = pytest.importorskip("torch", minversion="2.4")
+    pytest.importorskip("triton")
+    printed = run("bench_chart_gpu.py", "--check") if torch.cuda.is_available() else ""
+    if not printed:
+        assert "no GPU" in run("bench_chart_gpu.py")
+        printed = run("bench_chart_gpu.py", "--check", TRITON_INTERPRET="1")
+    assert "12 steps of 2 texts and a mask of" in printed
+    assert "as on the CPU" in printed

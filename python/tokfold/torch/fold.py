@@ -17,10 +17,11 @@ from tokfold.engine import CompiledGrammar
 
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
+    from tokfold.chart_gpu import TokenTree
 
 __all__ = ["Fold", "Foldable", "fold_of"]
 
-Foldable: TypeAlias = "TokenClasses | CompiledGrammar | txgr.CompiledGrammar"
+Foldable: TypeAlias = "TokenClasses | CompiledGrammar | TokenTree | txgr.CompiledGrammar"
 
 _MAX_SMALL = 1 << 15
 """Classes up to which a class fits 16 bits."""
@@ -54,7 +55,7 @@ class Fold:
 
         Args:
             classes: classes, or what was compiled with them: by :func:`tokfold.compile`, or by
-                :mod:`tokfold.xgrammar`.
+                :mod:`tokfold.xgrammar`; or a :class:`tokfold.chart_gpu.TokenTree`.
             device: where the logits will be.
             max_row_bytes: on the CPU, bytes of token rows that are remembered.
 
@@ -132,6 +133,9 @@ def _class_of(classes: object) -> tuple[npt.NDArray[np.int32], int]:
         classes = classes.classes
     if isinstance(classes, TokenClasses):
         return np.ascontiguousarray(classes.class_of), len(classes)
+    tree = sys.modules.get("tokfold.chart_gpu.tree")
+    if tree is not None and isinstance(classes, tree.TokenTree):
+        return np.ascontiguousarray(classes.class_of), classes.num_classes
     # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
     txgr = sys.modules.get("tokfold.xgrammar")
     if txgr is not None and isinstance(classes, txgr.CompiledGrammar):

@@ -1,0 +1,203 @@
+"""Charts on a GPU: a step with what may come next, many texts at once, and a tree of look-ahead.
+
+    python benches/python/bench_chart_gpu.py --results benches/results
+    TRITON_INTERPRET=1 python benches/python/bench_chart_gpu.py --check
+
+The grammar is english_tags (776 productions), a letter for each tag; the text its sentences,
+joined. Each figure is the median of many replays of a captured graph, timed by the device's own
+events:
+
+- *a step at n*: one text of n - 1 tags reads its n-th; next letters and acceptance are part of it;
+- *132 texts*: the same at n = 100 for 132 texts at once;
+- *4,096 nodes*: a mask at n = 100 whose token tree has 4,096 nodes that read a letter, level by
+  level, with planting, spreading and packing.
+
+--check compares with the chart on the CPU instead, and measures nothing: on a GPU, or on a CPU in
+Triton's interpreter. Where there is no GPU nothing is measured, and the program says so.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sys
+from collections.abc import Callable
+from itertools import cycle, islice
+from statistics import median
+from typing import Any
+
+import bench_common as common
+import numpy as np
+import tokfold
+import torch
+from bench_chart import SENTENCES, letters_for_tags
+from tokfold import Grammar, Matcher, Vocabulary
+from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, TokenMasks, TokenTree
+
+BARS = {60: 15.0, 100: 25.0, 500: 120.0, 1_000: 300.0}
+"""Microseconds of a step, by length."""
+ROWS, NODES, AT = 132, 4_096, 100
+ROWS_BAR, NODES_BAR = 1.3, 1_000.0
+REPLAYS = 200
+BYTES = Vocabulary([bytes([byte]) for byte in range(256)])
+
+
+class Ground:
+    """The grammar with a letter for each tag, its text, and a matcher of the CPU."""
+
+    def __init__(self, folder: Any, device: str) -> None:
+        text, letter = letters_for_tags(common.grammar_text(folder, "english_tags"))
+        grammar = Grammar.from_ebnf(text)
+        self.binary = BinaryGrammar.of(grammar)
+        self.tables = Tables(self.binary, device)
+        joined = [*" CC ".join(SENTENCES).split(), "CC"]
+        self.text = b"".join(islice(cycle(letter[tag] for tag in joined), max(BARS)))
+        self.compiled = tokfold.compile(grammar, BYTES, classes="never", pool=None, engine="chart")
+
+    def letters(self, length: int) -> torch.Tensor:
+        """The letters of the text's beginning, on the device."""
+        encoded = self.binary.encode(self.text[:length])
+        return torch.tensor(encoded, dtype=torch.int32).to(self.tables.device)
+
+    def read(self, rows: int, length: int, **options: int) -> Charts:
+        """Charts of so many texts that have read so much."""
+        wide = tokfold.Limits(max_matcher_bytes=1 << 36)
+        charts = Charts(self.tables, rows, length + 1, limits=wide, **options)
+        for letter in self.letters(length).tolist():
+            charts.step_(torch.full_like(charts.lengths, letter))
+        if charts.lengths.tolist() != [length] * rows:
+            sys.exit(f"error: the charts read {charts.lengths.tolist()} letters of {length}")
+        return charts
+
+    def tree(self, length: int, nodes: int) -> TokenTree:
+        """What may come after a beginning: a tree in which so many nodes read a letter."""
+        matcher = Matcher(self.compiled)
+        if not matcher.accept_bytes(self.text[:length]):
+            sys.exit("error: the text is none of the grammar")
+        queue: list[tuple[Matcher, bytes]] = [(matcher, b"")]
+        paths: list[bytes] = []
+        inner = -1  # the root reads nothing
+        for before, path in queue:
+            if inner == nodes:
+                break
+            at = before.fork()
+            at.accept_bytes(path[-1:])
+            following = at.expected_bytes
+            if not following:
+                continue
+            inner += 1
+            for byte in following:
+                queue.append((at, path + bytes([byte])))
+                paths.append(path + bytes([byte]))
+        tokens = [[tuple(self.binary.encode(path))] for path in paths]
+        return TokenTree.of_letters(self.binary, tokens)
+
+
+def microseconds(work: Callable[[], object]) -> float:
+    """The median of a captured graph, by the events of its stream."""
+    work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    times = []
+    for _ in range(REPLAYS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1e3)
+    return median(times)
+
+
+def step_time(ground: Ground, rows: int, length: int) -> float:
+    charts = ground.read(rows, length - 1)
+    letter = torch.full_like(charts.lengths, int(ground.letters(length)[-1].item()))
+    one = torch.ones_like(charts.lengths)
+
+    def work() -> None:
+        charts.step_(letter)
+        charts.rollback_(one)
+
+    return microseconds(work)
+
+
+def mask_time(ground: Ground) -> tuple[float, int, int]:
+    """Microseconds, nodes that read a letter, levels."""
+    tree = ground.tree(AT, NODES)
+    charts = ground.read(1, AT, ahead=tree.depth, nodes=NODES + 1)
+    masks = TokenMasks(charts, tree)
+    masks.fill_()
+    masks.check()
+    live = int(charts.counts[1:].sum().item())
+    return microseconds(masks.fill_), live, tree.depth
+
+
+def check(ground: Ground, length: int = 12, nodes: int = 20) -> list[str]:
+    """Steps and a mask against the chart on the CPU; what was compared."""
+    charts, matcher = ground.read(2, 0), Matcher(ground.compiled)
+    charts = Charts(ground.tables, 2, length)
+    letter_of = ground.binary.letter_of
+    for place, letter in enumerate(ground.letters(length).tolist()):
+        words = charts.next_letters()[1].cpu().numpy()
+        may = (words[letter_of >> 5] >> (letter_of & 31) & 1 != 0) & (letter_of >= 0)
+        if bytes(np.flatnonzero(may).tolist()) != matcher.expected_bytes:
+            sys.exit(f"error: after {place} letters the device and the CPU differ")
+        charts.step_(torch.full_like(charts.lengths, letter))
+        matcher.accept_bytes(ground.text[place : place + 1])
+    tree = ground.tree(length, nodes)
+    masks = TokenMasks(ground.read(1, length, ahead=tree.depth, nodes=nodes + 1), tree)
+    found = masks.fill_()[0].cpu().numpy()
+    masks.check()
+    missing = tree.num_classes - int(np.unpackbits(found.view(np.uint8)).sum())
+    if missing:
+        sys.exit(f"error: {missing} of {tree.num_classes} tokens that may come are not in the mask")
+    return [f"{length} steps of 2 texts and a mask of {tree.num_classes} tokens: as on the CPU"]
+
+
+def main() -> None:
+    parser = common.parser(__doc__ or "", writes=True)
+    parser.add_argument("--check", action="store_true", help="compare with the CPU alone")
+    options = parser.parse_args()
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if not torch.cuda.is_available() and not (options.check and interpreted):
+        bars = ", ".join(f"n = {n}: {bar:g} µs" for n, bar in BARS.items())
+        print("no GPU: torch.cuda.is_available() is False, so nothing was measured")
+        print(f"bars: {bars}; {ROWS} texts: {ROWS_BAR:g} times one; {NODES} nodes: 1 ms")
+        return
+    if interpreted and not options.check:
+        sys.exit("error: the interpreter is no GPU; unset TRITON_INTERPRET, or --check")
+    ground = Ground(options.grammar_dir, "cpu" if interpreted else "cuda")
+    if options.check:
+        print(*check(ground), sep="\n")
+        return
+    figures: list[common.Result] = []
+    by_length = {n: step_time(ground, 1, n) for n in BARS}
+    for n, found in by_length.items():
+        figures.append({"what": f"a step at n = {n}", "found": found, "bar": BARS[n], "unit": "µs"})
+    ratio = step_time(ground, ROWS, AT) / by_length[AT]
+    figures.append({"what": f"{ROWS} texts", "found": ratio, "bar": ROWS_BAR, "unit": "times one"})
+    found, live, levels = mask_time(ground)
+    what = f"{live} nodes in {levels} levels"
+    figures.append({"what": what, "found": found, "bar": NODES_BAR, "unit": "µs"})
+    rows = [
+        [f["what"], f"{f['found']:.1f}", f"{f['bar']:g}", f["unit"], _verdict(f)] for f in figures
+    ]
+    report = {
+        "machine": {**common.machine(), "gpu": torch.cuda.get_device_name()},
+        "versions": common.versions("tokfold", "torch", "triton"),
+        "date": datetime.date.today().isoformat(),
+        "figures": figures,
+    }
+    sheet = common.Sheet("Charts", ["what", ">found", ">bar", "unit", "bar met"], rows)
+    note = f"medians of {REPLAYS} replays of a graph; a step is read and taken back in each"
+    common.publish(options, "chart-gpu", report, [sheet], [note])
+
+
+def _verdict(figure: common.Result) -> str:
+    return "yes" if figure["found"] <= figure["bar"] else "no"
+
+
+if __name__ == "__main__":
+    main()

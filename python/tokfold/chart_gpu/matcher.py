@@ -1,0 +1,396 @@
+"""One text on a device, with the interface of a matcher."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tokfold import _core
+from tokfold.chart_gpu.charts import Charts
+from tokfold.chart_gpu.device import on_device
+from tokfold.chart_gpu.grammar import DeviceGrammar
+from tokfold.chart_gpu.masks import TokenMasks
+from tokfold.engine import CompiledGrammar
+from tokfold.errors import MatcherStateError, TokfoldError
+from tokfold.matcher import Matcher
+
+__all__ = ["DeviceMatcher"]
+
+FIRST_COLUMNS = 64
+"""Letters that a matcher has room for at first; twice as many whenever they do not do."""
+
+AT_ONCE = 256
+"""Letters read before the device is asked whether they were taken."""
+
+
+class _Step(NamedTuple):
+    """What was read at once: a token, or bytes."""
+
+    token: int | None
+    data: bytes
+    is_stop: bool
+
+
+class DeviceMatcher(Matcher):
+    """One text on its way, on a device.
+
+    What :class:`tokfold.Matcher` makes of a grammar that was compiled with ``engine="chart-gpu"``,
+    and its answers are those of any matcher. Each step and mask waits for the device, which is the
+    price of answers in Python; what does not wait is :class:`Charts`, for many texts at once. What
+    the device has no answer for (``explain``, ``forced_bytes``, ``state``, ``counters``, drafts,
+    class masks) a chart on the CPU answers, which reads what was read since it was last asked.
+    """
+
+    __slots__ = (
+        "_accepting",
+        "_charts",
+        "_is_cancelled",
+        "_keep",
+        "_lock",
+        "_masks",
+        "_rows",
+        "_steps",
+        "_stop_bits",
+        "_stops",
+        "_tree",
+        "_twin",
+        "_twin_steps",
+        "_when_complete",
+    )
+
+    _is_on_device: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        compiled: CompiledGrammar,
+        *,
+        stop_token_ids: Sequence[int] | None = None,
+        terminate_without_stop_token: bool = False,
+    ) -> None:
+        """Begin a text: as for :class:`tokfold.Matcher`.
+
+        Waits for classes that are being made in the background: the token tree is made of them.
+
+        Warns:
+            FallbackWarning: they could not be made; the tree is larger, and the masks the same.
+
+        Raises:
+            ValueError: the grammar was not compiled for a device.
+            VocabularyError: a stop token is outside the vocabulary.
+            LimitExceededError: ``max_matcher_bytes`` are too few for a chart.
+            DeviceError: the memory of the device is used up.
+        """
+        if compiled.device is None:
+            raise ValueError('compile the grammar with engine="chart-gpu", where there is a device')
+        stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
+        self.compiled = compiled
+        self._is_restored = False
+        self._when_complete = terminate_without_stop_token
+        self._twin = _core.Matcher(
+            compiled._core, stop_ids=stops, when_complete=terminate_without_stop_token
+        )
+        self._twin_steps: list[_Step] = []
+        self._stops = frozenset(self._twin.stop_ids())
+        compiled.wait()  # the tree is small over classes, and cannot change later
+        self._tree = compiled.device.tree(compiled.vocabulary, compiled.classes)
+        self._begin(self._charts_of(FIRST_COLUMNS))
+        self._steps: list[_Step] = []
+
+    def _begin(self, charts: Charts) -> None:
+        """What each matcher has of its own, forks too."""
+        self._charts = charts
+        self._masks: TokenMasks | None = None
+        self._rows: torch.Tensor | None = None
+        self._accepting: bool | None = None
+        self._is_cancelled = False
+        self._lock = threading.Lock()
+
+    @property
+    def _device(self) -> DeviceGrammar:
+        assert self.compiled.device is not None
+        return self.compiled.device
+
+    def _charts_of(self, columns: int) -> Charts:
+        limits = self._device.limits
+        nodes = min(int(self._tree.inner.sum()), limits.max_tree_nodes)
+        ahead = max(1, self._tree.depth)
+        tables = self._device.tables
+        return Charts(tables, 1, columns, ahead=ahead, nodes=nodes, limits=limits)
+
+    # -------------------------------------------------------------------------- answers
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+        """As :meth:`tokfold.Matcher.fill_bitmask`."""
+        with self._alone():
+            own = _row_of(bitmask, row, -(-len(self.compiled.vocabulary) // 32))
+            own[:] = self._token_row()[0].cpu().numpy()
+            allowed = int(np.unpackbits(own.view(np.uint8)).sum())
+            return allowed < len(self.compiled.vocabulary)
+
+    def fill_class_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+        """As :meth:`tokfold.Matcher.fill_class_bitmask`."""
+        with self._alone():
+            return super().fill_class_bitmask(bitmask, row)
+
+    def device_bitmask(self) -> torch.Tensor:
+        """Which tokens may come next, on the device: int32, shape ``(1, ceil(V / 32))``.
+
+        The next mask of this matcher is written over it. What
+        :func:`tokfold.torch.apply_token_bitmask_` takes.
+
+        Raises:
+            MatcherStateError: the text has ended, or another thread uses the matcher.
+            LimitExceededError: more nodes of the token tree are alive than ``max_tree_nodes``.
+        """
+        with self._alone():
+            return self._token_row()
+
+    def _token_row(self) -> torch.Tensor:
+        self._refuse_ended()
+        if self._masks is None:
+            self._masks = TokenMasks(self._charts, self._tree)
+        if self._rows is None:
+            words = -(-len(self.compiled.vocabulary) // 32)
+            device = self._device.device
+            with on_device(device, "a row of tokens"):
+                self._rows = torch.zeros((1, words), dtype=torch.int32, device=device)
+                never = {*self._stops, *self.compiled.vocabulary.stop_token_ids}
+                self._keep = ~_bits(never, words, device)
+                self._stop_bits = _bits(self._stops, words, device)
+        self._masks.fill_()
+        self._masks.check()
+        self._masks.unfold_(self._rows)
+        # Stop tokens are those of this matcher, whatever the vocabulary's.
+        may_end = self._charts.accepting().to(torch.int32).neg()
+        self._rows.bitwise_and_(self._keep).bitwise_or_(self._stop_bits & may_end)
+        return self._rows
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+        if self._accepting is None:
+            self._accepting = bool(self._charts.accepting()[0].item())
+        return self._accepting
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the text has ended: by a stop token, or by itself."""
+        if self._steps and self._steps[-1].is_stop:
+            return True
+        return self._when_complete and self.is_accepting
+
+    @property
+    def num_steps(self) -> int:
+        """Steps accepted, which is how many can be rolled back."""
+        return len(self._steps)
+
+    @property
+    def stop_token_ids(self) -> tuple[int, ...]:
+        """The stop tokens in force, ascending."""
+        return tuple(sorted(self._stops))
+
+    @property
+    def text(self) -> bytes:
+        """Everything read since the start."""
+        return b"".join(step.data for step in self._steps)
+
+    @property
+    def expected_bytes(self) -> bytes:
+        """The bytes that may come next, ascending; none after the end."""
+        if self.is_terminated:
+            return b""
+        words = self._charts.next_letters()[0].cpu().numpy()
+        letters = self._device.binary.letter_of
+        may = (words[letters >> 5] >> (letters & 31) & 1 != 0) & (letters >= 0)
+        return bytes(np.flatnonzero(may).tolist())
+
+    # ---------------------------------------------------------------------------- steps
+
+    def accept_token(self, token_id: int) -> bool:
+        """As :meth:`tokfold.Matcher.accept_token`."""
+        with self._alone():
+            return self._accept(self._id(self.compiled, token_id))
+
+    def accept_tokens(self, token_ids: Sequence[int]) -> int:
+        """As :meth:`tokfold.Matcher.accept_tokens`."""
+        ids = [self._id(self.compiled, token_id) for token_id in token_ids]
+        with self._alone():
+            before, count = len(self._steps), 0
+            try:
+                for token_id in ids:
+                    if self.is_terminated or not self._accept(token_id):
+                        break
+                    count += 1
+            except BaseException:
+                self._cut(before)
+                raise
+            return count
+
+    def accept_bytes(self, data: bytes) -> bool:
+        """As :meth:`tokfold.Matcher.accept_bytes`."""
+        with self._alone():
+            self._refuse_ended()
+            return self._read(_Step(None, bytes(data), False))
+
+    def accept_string(self, text: str) -> bool:
+        """As :meth:`tokfold.Matcher.accept_string`."""
+        return self.accept_bytes(text.encode())
+
+    def _accept(self, token_id: int) -> bool:
+        self._refuse_ended()
+        vocabulary = self.compiled.vocabulary
+        if token_id in self._stops:
+            if not self.is_accepting:
+                return False
+            self._steps.append(_Step(token_id, b"", True))
+            return True
+        data = vocabulary[token_id]
+        if not data or token_id in {*vocabulary.stop_token_ids, *vocabulary.special_token_ids}:
+            return False
+        return self._read(_Step(token_id, data, False))
+
+    def _read(self, step: _Step) -> bool:
+        letters = self._device.binary.encode(step.data)
+        if min(letters, default=0) < 0:
+            return False
+        before = len(self.text)
+        if before + len(letters) > self._charts.columns:
+            columns = self._charts.columns
+            while columns < before + len(letters):
+                columns *= 2
+            self._grow(columns)
+        on_device = torch.tensor(letters, dtype=torch.int32).to(self._device.device)
+        for begin in range(0, len(letters), AT_ONCE):
+            end = min(begin + AT_ONCE, len(letters))
+            for place in range(begin, end):
+                self._charts.step_(on_device[place : place + 1])
+            # A letter that is refused changes nothing, so one after it might be taken.
+            if int(self._charts.lengths.item()) != before + end:
+                self._charts.lengths.fill_(before)
+                return False
+        self._steps.append(step)
+        self._accepting = None
+        return True
+
+    def _grow(self, columns: int) -> None:
+        self._charts = self._charts.with_columns(columns)
+        self._masks = None
+
+    def rollback(self, count: int = 1) -> None:
+        """As :meth:`tokfold.Matcher.rollback`."""
+        if count < 0:
+            raise ValueError(f"count must be 0 or more, not {count}")
+        with self._alone():
+            if count > len(self._steps):
+                raise MatcherStateError(
+                    f"{count} steps cannot be taken back: {len(self._steps)} were accepted"
+                )
+            self._cut(len(self._steps) - count)
+
+    def reset(self) -> None:
+        """Take back all steps."""
+        with self._alone():
+            self._cut(0)
+
+    def _cut(self, steps: int) -> None:
+        del self._steps[steps:]
+        self._charts.lengths.fill_(len(self.text))
+        self._accepting = None
+
+    def fork(self) -> DeviceMatcher:
+        """A matcher at the same place that goes its own way from here; the chart is copied."""
+        with self._alone():
+            forked = object.__new__(type(self))
+            forked.compiled, forked._is_restored = self.compiled, self._is_restored
+            forked._when_complete, forked._stops = self._when_complete, self._stops
+            forked._tree = self._tree
+            forked._begin(self._charts.with_columns(self._charts.columns))
+            forked._steps = list(self._steps)
+            forked._twin, forked._twin_steps = self._twin.fork(), list(self._twin_steps)
+            return forked
+
+    __copy__ = fork
+
+    def cancel(self) -> None:
+        """Make calls from here on end with :class:`TokfoldError`, until :meth:`resume`."""
+        self._is_cancelled = True
+
+    def resume(self) -> None:
+        """Take back :meth:`cancel`."""
+        self._is_cancelled = False
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if self._is_cancelled:
+            raise TokfoldError("the matcher was cancelled: resume() it to go on")
+        if not self._lock.acquire(blocking=False):
+            raise MatcherStateError("another thread uses the matcher: fork it for each thread")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _refuse_ended(self) -> None:
+        if self.is_terminated:
+            raise MatcherStateError("the text has ended: roll back or reset the matcher to go on")
+
+    # ------------------------------------------------------------------ the CPU's answers
+
+    @property
+    def _core(self) -> _core.Matcher:  # type: ignore[override]
+        """A matcher of the core that has read the same."""
+        same = 0
+        for ours, theirs in zip(self._steps, self._twin_steps, strict=False):
+            if ours != theirs:
+                break
+            same += 1
+        self._twin.rollback(len(self._twin_steps) - same)
+        del self._twin_steps[same:]
+        for step in self._steps[same:]:
+            if step.token is None:
+                taken = self._twin.accept_bytes(step.data)
+            else:
+                taken = self._twin.accept_token(step.token)
+            if not taken:
+                raise TokfoldError(f"the chart on the CPU refuses {step.data!r}: please report it")
+            self._twin_steps.append(step)
+        return self._twin
+
+    def counters(self) -> dict[str, int]:
+        """As :meth:`tokfold.Matcher.counters`, with what the device holds in ``bytes_held``."""
+        return {**super().counters(), "bytes_held": self._charts.nbytes}
+
+    @classmethod
+    def from_state(cls, *_: Any, **__: Any) -> Matcher:
+        """A state does not have the text: :meth:`tokfold.Matcher.from_state` goes on without."""
+        raise TypeError("a device has no state to begin from: use tokfold.Matcher.from_state")
+
+    def __repr__(self) -> str:
+        return f"<DeviceMatcher after {self.num_steps} steps on {self._device.device}>"
+
+
+def _row_of(bitmask: npt.NDArray[np.int32], row: int, words: int) -> npt.NDArray[np.int32]:
+    """The row of a bitmask, checked as the core checks it."""
+    if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
+        raise TypeError("the bitmask must be a numpy array of int32")
+    if not bitmask.flags.c_contiguous or not bitmask.flags.writeable:
+        raise ValueError("the bitmask must be C-contiguous and writeable")
+    rows = bitmask[None] if bitmask.ndim == 1 else bitmask
+    if rows.ndim != 2 or rows.shape[1] != words:
+        raise ValueError(f"the bitmask must have rows of {words} words, not {bitmask.shape}")
+    if not 0 <= row < len(rows):
+        raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
+    found: npt.NDArray[np.int32] = rows[row]
+    return found
+
+
+def _bits(ids: frozenset[int] | set[int], words: int, device: torch.device) -> torch.Tensor:
+    flags = np.zeros(words * 32, dtype=np.uint8)
+    flags[list(ids)] = 1
+    return torch.from_numpy(np.packbits(flags, bitorder="little").view(np.int32).copy()).to(device)

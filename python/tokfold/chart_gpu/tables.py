@@ -1,0 +1,88 @@
+"""A binary grammar as tensors of a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tokfold.chart_gpu.binary import BinaryGrammar
+
+__all__ = ["Tables", "words_of"]
+
+
+def words_of(numbers: tuple[int, ...] | list[int], bits: int) -> npt.NDArray[np.int32]:
+    """Numbers as rows of int32 words: shape ``(len(numbers), ceil(bits / 32))``."""
+    width = -(-bits // 32)
+    data = b"".join(number.to_bytes(4 * width, "little") for number in numbers)
+    return np.frombuffer(data, dtype=np.int32).reshape(len(numbers), width)
+
+
+class Tables:
+    """A binary grammar on a device, for any number of charts. Immutable.
+
+    Attributes:
+        grammar: the grammar.
+        device: where the tensors are.
+        parents, lefts, rights: int16, shape ``(R,)``: the rules; ``lefts`` are numbers of left
+            children, places in ``left_symbols``.
+        left_symbols: int16, shape ``(L,)``.
+        leaf_starts: int32, shape ``(letters + 1,)``: where the symbols of each letter begin.
+        leaf_symbols: int16.
+        corners: int32, shape ``(rights, corner_words)``: for each right child the symbols that may
+            stand first in it, in ``symbol_words`` words, then the letters.
+        first_corners: int32, shape ``(corner_words,)``: the same for the start symbol.
+    """
+
+    def __init__(self, grammar: BinaryGrammar, device: torch.device | str | int = "cuda") -> None:
+        """Put a grammar on a device.
+
+        Raises:
+            DeviceError: the device is not there, or its memory is used up.
+        """
+        from tokfold.chart_gpu.device import on_device
+
+        self.grammar = grammar
+        self.symbol_words = -(-grammar.num_symbols // 32)
+        self.letter_words = max(1, -(-grammar.num_letters // 32))
+        self.corner_words = self.symbol_words + self.letter_words
+        rights = range(grammar.num_rights)
+        start = [grammar.start] if grammar.start >= 0 else []
+        left_numbers = np.searchsorted(grammar.lefts, grammar.rules[:, 1])
+        counts = np.bincount(grammar.leaves[:, 0], minlength=grammar.num_letters)
+
+        def put(values: object, kind: type = np.int16) -> torch.Tensor:
+            # One entry at least: what is empty is never read, but has a place.
+            array: npt.NDArray[Any] = np.ascontiguousarray(values, dtype=kind)
+            if not array.size:
+                array = np.zeros(1, dtype=kind)
+            return torch.from_numpy(array.copy()).to(device)
+
+        with on_device(device, "the tables of the grammar"):
+            self.parents = put(grammar.rules[:, 0])
+            self.lefts = put(left_numbers)
+            self.rights = put(grammar.rules[:, 2])
+            self.left_symbols = put(grammar.lefts)
+            self.leaf_starts = put(np.concatenate([[0], np.cumsum(counts)]), np.int32)
+            self.leaf_symbols = put(grammar.leaves[:, 1])
+            self.corners = put(self._corner_rows(list(rights)), np.int32)
+            first = self._corner_rows(start)
+            self.first_corners = put(first[0] if start else np.zeros(self.corner_words), np.int32)
+        self.device = self.parents.device
+
+    def _corner_rows(self, symbols: list[int]) -> npt.NDArray[np.int32]:
+        grammar = self.grammar
+        corners = words_of([grammar.corners[i] for i in symbols], 32 * self.symbol_words)
+        firsts = words_of([grammar.firsts[i] for i in symbols], 32 * self.letter_words)
+        return np.concatenate([corners, firsts], axis=1)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        tensors = [value for value in vars(self).values() if isinstance(value, torch.Tensor)]
+        return sum(tensor.nbytes for tensor in tensors)
+
+    def __repr__(self) -> str:
+        return f"<Tables of {self.grammar!r} on {self.device}>"

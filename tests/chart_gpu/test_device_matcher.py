@@ -1,0 +1,217 @@
+"""Matchers on a device beside those on the CPU: nobody can tell the two apart."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from random import Random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.4")
+pytest.importorskip("triton")
+
+import tokfold  # noqa: E402
+from chart_gpu.device_samples import DEVICE, needs_device, some_grammar  # noqa: E402
+from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
+from tokfold import Matcher  # noqa: E402
+from tokfold.chart_gpu import DeviceMatcher  # noqa: E402
+
+pytestmark = needs_device
+FACTOR = LONG_FACTOR if LONG else 1
+TOKENS = [b"a", b"b", b"c", b"ab", b"abc", b"x", b"", b"ca", b"bb", b"</s>", b"<s>", b"cab", b"a"]
+VOCABULARY = tokfold.Vocabulary(TOKENS, stop_token_ids=[9], special_token_ids=[10])
+STACKS = 'root ::= root root | "a" | "b" root "c"'
+
+
+def pair_of(grammar: tokfold.Grammar, classes="never", **options) -> list[Matcher]:
+    """A matcher on the device, and one on the CPU."""
+    return [
+        Matcher(tokfold.compile(grammar, VOCABULARY, classes=classes, engine=engine), **options)
+        for engine in ("chart-gpu", "chart")
+    ]
+
+
+def row_of(matcher: Matcher) -> tuple[list[int], bool]:
+    row = np.full((2, 1), 0x5A5A5A5A, dtype=np.int32)
+    needed = matcher.fill_bitmask(row, 1)
+    assert row[0, 0] == 0x5A5A5A5A
+    return row[1].tolist(), needed
+
+
+def answers(matcher: Matcher) -> tuple:
+    ended = matcher.is_terminated
+    return (
+        *(matcher.is_accepting, ended, matcher.num_steps, matcher.text, matcher.expected_bytes),
+        matcher.stop_token_ids,
+        None if ended else row_of(matcher),
+    )
+
+
+def outcome(call) -> object:
+    """What a call gives, or what it raises."""
+    try:
+        return call()
+    except (tokfold.TokfoldError, ValueError) as error:
+        return type(error)
+
+
+def test_anything_that_matchers_do():
+    for seed in range(14 * FACTOR):
+        random = Random(seed)
+        options = {
+            "stop_token_ids": random.choice([None, [9], [3, 9], [0], []]),
+            "terminate_without_stop_token": random.random() < 0.3,
+        }
+        pairs = [pair_of(some_grammar(random), random.choice(["never", "now"]), **options)]
+        assert isinstance(pairs[0][0], DeviceMatcher)
+        for _ in range(9):
+            pair = random.choice(pairs)
+            kind = random.random()
+            allowed = [t for t in range(13) if pair[1].fork() and _takes(pair[1], t)]
+            if kind < 0.5:
+                token = random.choice(allowed or [9]) if random.random() < 0.9 else 5
+                done = [outcome(lambda m=m, t=token: m.accept_token(t)) for m in pair]
+            elif kind < 0.6:
+                data = random.choice([b"", b"a", b"abca", bytes(random.choices(b"abc", k=4))])
+                done = [outcome(lambda m=m, d=data: m.accept_bytes(d)) for m in pair]
+            elif kind < 0.7:
+                ids = random.choices(allowed or [0], k=3)
+                done = [outcome(lambda m=m, i=ids: m.accept_tokens(i)) for m in pair]
+            elif kind < 0.85:
+                count = random.randint(0, pair[1].num_steps + (random.random() < 0.2))
+                done = [outcome(lambda m=m, c=count: m.rollback(c)) for m in pair]
+            elif kind < 0.9:
+                done = [m.reset() for m in pair]
+            else:
+                pairs.append([m.fork() for m in pair])
+                done = [0, 0]
+            assert done[0] == done[1]
+            assert answers(pair[0]) == answers(pair[1])
+            CASES["chart-gpu: states of matchers on a device"] += 1
+        for pair in pairs:
+            assert answers(pair[0]) == answers(pair[1])
+            assert pair[0].state == pair[1].state
+            if not pair[1].is_terminated:
+                assert pair[0].forced_bytes() == pair[1].forced_bytes()
+                assert pair[0].explain(3) == pair[1].explain(3)
+
+
+def _takes(matcher: Matcher, token: int) -> bool:
+    return not matcher.is_terminated and matcher.fork().accept_token(token)
+
+
+def test_a_text_that_outgrows_its_chart():
+    pair = pair_of(tokfold.Grammar.from_ebnf('root ::= "a" root | "b"'))
+    for matcher in pair:
+        assert matcher.accept_bytes(b"a" * 60)
+        assert matcher.accept_bytes(b"a" * 80)
+        assert not matcher.accept_bytes(b"a" * 20 + b"ba")
+        assert matcher.num_steps == 2
+    assert answers(pair[0]) == answers(pair[1])
+    for matcher in pair:
+        matcher.rollback(1)
+        assert matcher.accept_bytes(b"b")
+    assert answers(pair[0]) == answers(pair[1])
+
+
+def test_batches_drafts_and_states():
+    pair = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
+    rows = np.zeros((2, 2, 1), dtype=np.int32)
+    class_rows = np.zeros((2, 2, 1), dtype=np.int32)
+    for at, matcher in enumerate(pair):
+        both = [matcher, matcher.fork()]
+        assert tokfold.accept_token_batch(both, [0, 1]).tolist() == [True, True]
+        tokfold.fill_bitmask_batch(both, rows[at])
+        tokfold.fill_class_bitmask_batch(both, class_rows[at])
+        draft = np.zeros((3, 1), dtype=np.int32)
+        assert both[1].fill_bitmask_draft([0, 2], draft).tolist() == [True, True]
+        with pytest.raises(tokfold.VocabularyError):
+            tokfold.accept_token_batch(both, [0, 99])
+        tokfold.rollback_batch(both, [1, 0])
+        assert [m.num_steps for m in both] == [0, 1]
+        back = Matcher.from_state(both[1].compiled, both[1].state)
+        assert row_of(back) == row_of(both[1])
+        assert back.accept_bytes(b"ac")
+    assert (rows[0] == rows[1]).all()
+    assert (class_rows[0] == class_rows[1]).all()
+    with pytest.raises(TypeError, match="has no state to begin from"):
+        DeviceMatcher.from_state(pair[0].compiled, pair[0].state)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(pair[0])
+    assert copy.copy(pair[0]).text == pair[0].text
+
+
+def test_a_batch_that_fails_moves_nobody(monkeypatch):
+    compiled = tokfold.compile(
+        tokfold.Grammar.from_ebnf(STACKS), VOCABULARY, classes="never", engine="chart-gpu"
+    )
+    pair = [Matcher(compiled), Matcher(compiled)]
+    pair[1].cancel()
+    with pytest.raises(tokfold.TokfoldError, match="was cancelled"):
+        tokfold.accept_token_batch(pair, [0, 0])
+    assert [matcher.num_steps for matcher in pair] == [0, 0]
+    pair[1].resume()
+    assert tokfold.accept_token_batch(pair, [0, 0]).all()
+
+
+def test_classes_of_the_background_are_waited_for():
+    grammar = tokfold.Grammar.from_ebnf(STACKS)
+    compiled = tokfold.compile(grammar, VOCABULARY, engine="chart-gpu")
+    matcher = Matcher(compiled)
+    assert compiled.has_classes
+    assert matcher._tree.num_classes == len(compiled.classes)
+
+
+def test_masks_that_stay_on_the_device():
+    compiled = tokfold.compile(
+        tokfold.Grammar.from_ebnf(STACKS), VOCABULARY, classes="now", engine="chart-gpu"
+    )
+    matcher = Matcher(compiled, stop_token_ids=[8])
+    for token in (0, 3, 0):
+        row = matcher.device_bitmask()
+        assert row.device == compiled.device.device
+        assert row.cpu().numpy()[0].tolist() == row_of(matcher)[0]
+        matcher.accept_token(token)
+    assert matcher.counters()["bytes_held"] == matcher._charts.nbytes
+    assert "after 3 steps" in repr(matcher)
+    assert "on cpu" in repr(compiled.device) or DEVICE == "cuda"
+
+
+def test_misuse():
+    matcher = pair_of(tokfold.Grammar.from_ebnf(STACKS))[0]
+    with pytest.raises(TypeError, match="numpy array of int32"):
+        matcher.fill_bitmask(np.zeros(1, dtype=np.int64))
+    with pytest.raises(ValueError, match="rows of 1 words"):
+        matcher.fill_bitmask(np.zeros((1, 2), dtype=np.int32))
+    with pytest.raises(ValueError, match="1 rows, not one of index 1"):
+        matcher.fill_bitmask(np.zeros((1, 1), dtype=np.int32), 1)
+    with pytest.raises(ValueError, match="C-contiguous"):
+        matcher.fill_bitmask(np.zeros((2, 2), dtype=np.int32)[:, :1])
+    with pytest.raises(ValueError, match="count must be 0 or more"):
+        matcher.rollback(-1)
+    with pytest.raises(tokfold.VocabularyError):
+        matcher.accept_token(99)
+    on_cpu = tokfold.compile(tokfold.Grammar.from_ebnf(STACKS), VOCABULARY, classes="never")
+    with pytest.raises(ValueError, match='compile the grammar with engine="chart-gpu"'):
+        DeviceMatcher(on_cpu)
+    with matcher._alone(), pytest.raises(tokfold.MatcherStateError, match="another thread"):
+        matcher.accept_token(0)
+
+
+def test_limits():
+    grammar = tokfold.Grammar.from_ebnf(STACKS)
+    limits = tokfold.Limits(max_matcher_bytes=40_000)
+    compiled = tokfold.compile(grammar, VOCABULARY, limits, classes="never", engine="chart-gpu")
+    matcher = Matcher(compiled)
+    with pytest.raises(tokfold.LimitExceededError, match="max_matcher_bytes = 40000") as caught:
+        matcher.accept_bytes(b"a" * 1_000)
+    assert caught.value.limit == "max_matcher_bytes"
+    assert matcher.num_steps == 0
+    assert matcher.accept_bytes(b"aa")
+    few = tokfold.compile(
+        grammar, VOCABULARY, tokfold.Limits(max_tree_nodes=1), classes="never", engine="chart-gpu"
+    )
+    with pytest.raises(tokfold.LimitExceededError, match="max_tree_nodes = 1"):
+        Matcher(few).fill_bitmask(np.zeros((1, 1), dtype=np.int32))
