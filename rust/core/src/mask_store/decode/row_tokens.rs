@@ -1,7 +1,7 @@
 //! The tokens of rows, wherever they lie.
 
 use super::super::parser::StackState;
-use super::token_sets::{add, set_bit};
+use super::token_sets::set_bit;
 use super::unions::Gathering;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -68,20 +68,21 @@ impl RowTokens {
         for &(state, set) in wanted {
             match known.get(&set) {
                 None => listed.push((state, set)),
-                Some(more) => into.of(state).into_iter().for_each(|bits| add(bits, more)),
+                Some(more) => into.of(state).into_iter().for_each(|tokens| tokens.add_bits(more)),
             }
         }
         let sets: Vec<u32> = listed.iter().map(|&(_, set)| set).collect();
+        let words = into.words;
         source.with(&sets, &mut |place, tokens| {
             let (state, set) = listed[place];
-            let Some(bits) = into.of(state) else { return };
-            if tokens.len() < bits.len() * TOKENS_A_WORD {
-                tokens.iter().for_each(|&token| set_bit(bits, token as usize));
+            let Some(gathered) = into.of(state) else { return };
+            if tokens.len() < words * TOKENS_A_WORD {
+                gathered.add_tokens(tokens, words);
                 return;
             }
-            let mut made = vec![0; bits.len()];
+            let mut made = vec![0; words];
             tokens.iter().for_each(|&token| set_bit(&mut made, token as usize));
-            add(bits, &made);
+            gathered.add_bits(&made);
             known.insert(set, made.into());
         });
     }

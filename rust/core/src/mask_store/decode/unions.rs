@@ -6,7 +6,7 @@
 //! look-up for each state read.
 
 use super::super::parser::{ACCEPT, Automaton, REJECT, StackState};
-use super::token_sets::{NO_TOKENS, TokenSet, TokenSets, add};
+use super::token_sets::{Gathered, NO_TOKENS, TokenSet, TokenSets};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
@@ -35,20 +35,18 @@ pub(super) struct Unions {
 
 /// A union in the making.
 pub(super) struct Gathering {
-    allowed: Vec<u64>,
-    pending: HashMap<StackState, Vec<u64>, FxBuildHasher>,
+    pub(super) words: usize,
+    allowed: Gathered,
+    pending: HashMap<StackState, Gathered, FxBuildHasher>,
 }
 
 impl Gathering {
     /// Where the tokens of a state go; none for those that are refused.
-    pub(super) fn of(&mut self, state: StackState) -> Option<&mut [u64]> {
+    pub(super) fn of(&mut self, state: StackState) -> Option<&mut Gathered> {
         match state {
             ACCEPT => Some(&mut self.allowed),
             REJECT => None,
-            state => {
-                let words = self.allowed.len();
-                Some(self.pending.entry(state).or_insert_with(|| vec![0; words]))
-            }
+            state => Some(self.pending.entry(state).or_default()),
         }
     }
 }
@@ -66,22 +64,25 @@ impl Unions {
     }
 
     pub(super) fn gather(&self) -> Gathering {
-        Gathering { allowed: self.tokens.buffer(), pending: HashMap::default() }
+        // What is allowed is asked for by its bits.
+        let buffer = self.tokens.buffer();
+        let words = buffer.len();
+        Gathering { words, allowed: Gathered::with_bits(buffer), pending: HashMap::default() }
     }
 
     /// The union that was gathered; what is allowed already need not be decided.
     pub(super) fn finish(&mut self, gathering: Gathering) -> UnionId {
-        let Gathering { allowed, pending } = gathering;
+        let Gathering { allowed, pending, .. } = gathering;
         let mut left = Vec::with_capacity(pending.len());
-        for (state, mut bits) in pending {
-            bits.iter_mut().zip(&allowed).for_each(|(bit, &known)| *bit &= !known);
-            let set = self.tokens.intern(&bits);
+        for (state, mut tokens) in pending {
+            tokens.remove(&allowed);
+            let set = self.tokens.intern(tokens);
             if set != NO_TOKENS {
                 left.push((state, set));
             }
         }
         left.sort_unstable();
-        let allowed = self.tokens.intern(&allowed);
+        let allowed = self.tokens.intern(allowed);
         self.intern(allowed, left.into())
     }
 
@@ -152,13 +153,13 @@ impl Unions {
             return self.intern(allowed, left.into());
         }
         let mut gathering = self.gather();
-        add(&mut gathering.allowed, self.tokens.get(allowed));
+        self.tokens.add_to(allowed, &mut gathering.allowed);
         for set in accepted {
-            add(&mut gathering.allowed, self.tokens.get(set));
+            self.tokens.add_to(set, &mut gathering.allowed);
         }
         for (to, set) in left {
-            if let Some(bits) = gathering.of(to) {
-                add(bits, self.tokens.get(set));
+            if let Some(tokens) = gathering.of(to) {
+                self.tokens.add_to(set, tokens);
             }
         }
         self.finish(gathering)
@@ -176,9 +177,9 @@ impl Unions {
         if let Some(&known) = self.joined.get(&sets[..]) {
             return known;
         }
-        let mut bits = self.tokens.buffer();
-        sets.iter().for_each(|&set| add(&mut bits, self.tokens.get(set)));
-        let made = self.tokens.intern(&bits);
+        let mut all = Gathered::default();
+        sets.iter().for_each(|&set| self.tokens.add_to(set, &mut all));
+        let made = self.tokens.intern(all);
         self.joined.insert(sets.into(), made);
         made
     }
