@@ -149,7 +149,7 @@ class StoreEngine:
         scanner_of_state: list[int],
         max_starts: int,
         max_bytes: int,
-        saved: tuple[
+        rows: tuple[
             npt.NDArray[np.uint32],
             npt.NDArray[np.uint32],
             npt.NDArray[np.uint32],

@@ -14,7 +14,7 @@ from oracles.binary_chart import BinaryChart
 from tokfold.chart_gpu import BinaryGrammar, TerminalLexer
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "examples" / "treebank_grammar.py"
+SCRIPT = ROOT / "examples" / "treebank" / "read_grammar.py"
 
 TREES = """
 ( (S (NP-SBJ (DT The) (NN dog))
@@ -32,7 +32,7 @@ TREES = """
 
 @pytest.fixture(scope="module")
 def reader():
-    spec = importlib.util.spec_from_file_location("treebank_grammar", SCRIPT)
+    spec = importlib.util.spec_from_file_location("read_grammar", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look there
     spec.loader.exec_module(module)

@@ -1,7 +1,7 @@
 """A grammar of part-of-speech tags, its productions read off your own copy of a treebank.
 
-    python examples/treebank_grammar.py treebank/combined --trees 300 > tags.gbnf
-    python examples/treebank_grammar.py treebank/combined --trees 300 --sentences > tags.txt
+    python examples/treebank/read_grammar.py treebank/combined --trees 300 > tags.gbnf
+    python examples/treebank/read_grammar.py treebank/combined --trees 300 --sentences > tags.txt
 
 Reads files of bracketed trees, such as ``( (S (NP-SBJ (DT The) (NN cat)) (VP (VBD sat)) (. .)) )``.
 A text of the grammar is the tags of a sentence, each followed by a blank: ``DT NN VBD DOT ``.
