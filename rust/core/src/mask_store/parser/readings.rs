@@ -43,8 +43,8 @@ const REFUSED: Next = -1;
 
 const UNKNOWN: StackState = StackState::MAX;
 
-/// Bound on readings times states of the parser.
-const MAX_CELLS: usize = 1 << 28;
+/// Bound on readings times states of the parser; four bytes each.
+const MAX_CELLS: usize = 1 << 26;
 
 /// What waits while one terminal is read; grows as stacks are asked for.
 ///
