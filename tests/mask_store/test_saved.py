@@ -152,17 +152,19 @@ def test_threads_share_a_mapped_store_and_a_matcher(tmp_path: Path) -> None:
     built.save(tmp_path / "file")
     text = b'{"a": [1, {"b": null}, -2.5e3, "c"]}'
     for _ in range(5):
-        loaded = MaskStore.load(tmp_path / "file", built.vocabulary)
+        # All is forgotten at once: each mask reads the tokens of rows from the file again.
+        loaded = MaskStore.load(tmp_path / "file", built.vocabulary, max_kept=1)
         shared = loaded.matcher()
         failed: list[BaseException] = []
 
         def read(shared: StoreMatcher = shared, failed: list[BaseException] = failed) -> None:
             try:
-                for _ in range(20):
+                for _ in range(100):
                     mask(shared)
                     fork = shared.fork()
                     assert fork.accept_bytes(text)
                     assert fork.is_accepting
+                    mask(fork)
                     assert shared.num_steps == 0
             except BaseException as error:
                 failed.append(error)

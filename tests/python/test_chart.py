@@ -2,7 +2,8 @@
 
 The machine and the walks of the other engine tests drive charts too (see ``compiled_ways``). Here
 is what is special to them: grammars that are truly ambiguous, long texts, siblings that share
-columns, and texts that move from stacks to a chart on their way.
+columns, and texts that move from stacks to a chart on their way. One file, since the grammars and
+the walks with an oracle beside them are what all of it stands on.
 """
 
 from __future__ import annotations

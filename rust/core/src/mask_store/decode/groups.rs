@@ -3,9 +3,7 @@
 use super::super::letters::{Column, Letter, SequenceId};
 use super::super::rows::Row;
 use super::super::sets::{EMPTY, SetId};
-use super::super::walk::Store;
 use super::layout::NewlineRules;
-use super::row_tokens::TokenLists;
 use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -54,21 +52,6 @@ pub struct RowTable {
 }
 
 impl RowTable {
-    /// The rows of a store, and the tokens of each of their sets, sorted.
-    pub fn of(store: &Store) -> (Self, TokenLists) {
-        let (shared, own) = store.rows();
-        let sequences = (0..store.sequences.len() as u32)
-            .map(|sequence| {
-                let letters = store.sequences.get(sequence).into_iter();
-                letters.map(|letter| store.sequences.letters()[letter as usize]).collect()
-            })
-            .collect();
-        (
-            Self::new(sequences, &shared, &own.rows, &store.at_once()),
-            TokenLists::new(&own.token_sets),
-        )
-    }
-
     /// The rows of a saved store: letters, the letters of all sequences with offsets, and rows as
     /// [`RowTable::new`] takes them; `states`, `sets` and `token_sets` are how many there are.
     ///

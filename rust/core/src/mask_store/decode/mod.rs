@@ -17,4 +17,4 @@ pub use engine::{Engine, EngineParts, Memory, RawRow};
 pub use groups::{RowLimits, RowTable};
 pub use layout::{Indentation, Layout};
 pub use matcher::{Place, Text};
-pub use row_tokens::{TokenLists, TokenSource};
+pub use row_tokens::TokenSource;

@@ -14,38 +14,6 @@ pub trait TokenSource: Send + Sync {
     fn count(&self) -> u32;
 }
 
-/// Sets one after the other in memory.
-#[derive(Clone, Debug)]
-pub struct TokenLists {
-    tokens: Vec<u32>,
-    offsets: Vec<usize>,
-}
-
-impl TokenLists {
-    /// Sets, each sorted.
-    pub fn new(sets: &[Box<[u32]>]) -> Self {
-        let mut offsets = vec![0];
-        offsets.extend(sets.iter().scan(0, |at, set| {
-            *at += set.len();
-            Some(*at)
-        }));
-        Self { tokens: sets.concat(), offsets }
-    }
-}
-
-impl TokenSource for TokenLists {
-    fn with(&self, sets: &[u32], look: &mut dyn FnMut(usize, &[u32])) {
-        for (place, &set) in sets.iter().enumerate() {
-            let set = set as usize;
-            look(place, &self.tokens[self.offsets[set]..self.offsets[set + 1]]);
-        }
-    }
-
-    fn count(&self) -> u32 {
-        self.offsets.len() as u32 - 1
-    }
-}
-
 /// A set of at least this part of the words of its bits is kept as bits too.
 const TOKENS_A_WORD: usize = 2;
 

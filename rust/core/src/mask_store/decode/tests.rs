@@ -43,9 +43,29 @@ fn table() -> Table {
 
 const TOKENS: [&str; 7] = ["[", "]", "1", "[[", "]]", "1]", "[1]]"];
 
+struct Sets(Vec<Box<[u32]>>);
+
+impl TokenSource for Sets {
+    fn with(&self, sets: &[u32], look: &mut dyn FnMut(usize, &[u32])) {
+        sets.iter().enumerate().for_each(|(place, &set)| look(place, &self.0[set as usize]));
+    }
+
+    fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
 fn engine() -> (Engine, Vocabulary) {
     let (store, vocabulary) = store_of_words(&["[", "]", "1"], &TOKENS);
-    let (rows, tokens) = RowTable::of(&store);
+    let (shared, own) = store.rows();
+    let sequences = (0..store.sequences.len() as u32)
+        .map(|sequence| {
+            let letters = store.sequences.get(sequence).into_iter();
+            letters.map(|letter| store.letters()[letter as usize]).collect()
+        })
+        .collect();
+    let rows = RowTable::new(sequences, &shared, &own.rows, &store.at_once());
+    let tokens = Sets(own.token_sets);
     let engine = Engine::new(EngineParts {
         lexer: Arc::new(Mutex::new(store)),
         rows,
