@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tokfold import _core
+from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import DeviceError, FallbackWarning, MissingExtraError
@@ -207,8 +207,9 @@ def compile(
     if device is not None and engine != "chart-gpu":
         raise ValueError(f'device is for engine="chart-gpu", not for {engine!r}')
     limits = limits or Limits()
+    linkable = grammar._linkable
     core = _core.Engine(
-        grammar._compilable,
+        grammar._compilable if linkable is None else linkable[0],
         vocabulary._compiled,
         skip_lookahead=grammar.lookahead == "implied",
         counters=count_repetitions,
@@ -216,6 +217,7 @@ def compile(
         engine_limits=limits.engine_fields(),
         pool=None if shared is None else shared._core,
         representation="chart" if engine == "chart-gpu" else engine,
+        parts=None if linkable is None else (linkable[1], _parts.shared),
     )
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     if engine == "chart-gpu":

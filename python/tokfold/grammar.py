@@ -41,9 +41,11 @@ class Grammar:
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
     """
 
-    __slots__ = ("_core", "_expanded", "_limits", "_text", "lookahead")
+    __slots__ = ("_expanded", "_frame", "_limits", "_parts", "_text", "_whole", "lookahead")
 
-    _core: _core.Grammar
+    _whole: _core.Grammar | None
+    _frame: _core.Grammar | None
+    _parts: Mapping[str, Grammar]
     _expanded: CoreGrammar | None
     _limits: Limits | None
     _text: str | None
@@ -80,7 +82,7 @@ class Grammar:
         fields = None if limits is None else limits.as_fields()
         self = object.__new__(cls)
         try:
-            self._core = _core.Grammar(text, root, fields)
+            self._whole = _core.Grammar(text, root, fields)
         except UnicodeEncodeError as error:
             if error.object != text:
                 raise GrammarSyntaxError(
@@ -99,6 +101,8 @@ class Grammar:
             ) from error
         self._text = None
         self._expanded = None
+        self._frame = None
+        self._parts = {}
         self._limits = limits
         self.lookahead = lookahead
         return self
@@ -192,15 +196,25 @@ class Grammar:
     def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
         """The grammar of a text in which the names of ``parts`` are rules defined elsewhere.
 
-        Lookahead is implied, in the text and in the parts.
+        Lookahead is implied, in the text and in the parts. It is put together when first needed:
+        our engine makes its network of parts that are compiled by themselves.
         """
         stubs = "".join(f'{name} ::= "-"\n' for name in parts)
         self = cls.from_ebnf(f"{text}\n{stubs}", lookahead="implied")
         if parts:
-            self._core = self._core.composed(
-                [(name, part._core) for name, part in parts.items()], None
-            )
+            frame = self._core
+            frame.check_composed([(name, part._core) for name, part in parts.items()], None)
+            self._frame, self._parts, self._whole = frame, parts, None
         return self
+
+    @property
+    def _core(self) -> CoreGrammar:
+        """All of it. Two threads may both put it together: what they make is the same."""
+        if self._whole is None:
+            assert self._frame is not None
+            parts = [(name, part._core) for name, part in self._parts.items()]
+            self._whole = self._frame.composed(parts, None)
+        return self._whole
 
     @classmethod
     def _converted(cls, converter: str, source: object, **options: Any) -> Grammar:
@@ -238,7 +252,7 @@ class Grammar:
     @property
     def _macros(self) -> list[str]:
         """Names of the macros in use whose meaning XGrammar knows."""
-        return sorted({name for _, name, *_ in self._core.macros()} & MACROS_OF_BYTES)
+        return _macros_of_bytes(self._core)
 
     @property
     def _takes_tokens(self) -> bool:
@@ -258,18 +272,36 @@ class Grammar:
             UnsupportedGrammarError: XGrammar cannot read a macro.
         """
         if self._expanded is None:
-            expanded = self._core
-            if "TagDispatch" in self._macros:
-                fields = None if self._limits is None else self._limits.as_fields()
-                expanded = expanded.with_dispatches(fields)
-            foreign = [name for name in self._macros if name != "TagDispatch"]
-            if foreign:
-                require("xgrammar", "xgrammar", f"a grammar with {' and '.join(foreign)}")
-                from tokfold.xgrammar.meanings import with_meanings
-
-                expanded = with_meanings(expanded)
-            self._expanded = expanded
+            self._expanded = self._with_automata(self._core)
         return self._expanded
+
+    @property
+    def _linkable(self) -> tuple[CoreGrammar, list[tuple[str, CoreGrammar]]] | None:
+        """The frame and the parts, each for the core to compile by itself; None without parts.
+
+        Tokens that are taken whole are ranges of ids once the vocabulary is known, so a part that
+        takes some is not compiled by itself.
+
+        Raises:
+            The errors of :attr:`_compilable`.
+        """
+        if self._frame is None or any(part._takes_tokens for part in self._parts.values()):
+            return None
+        parts = [(name, part._compilable) for name, part in self._parts.items()]
+        return self._with_automata(self._frame), parts
+
+    def _with_automata(self, expanded: CoreGrammar) -> CoreGrammar:
+        macros = _macros_of_bytes(expanded)
+        if "TagDispatch" in macros:
+            fields = None if self._limits is None else self._limits.as_fields()
+            expanded = expanded.with_dispatches(fields)
+        foreign = [name for name in macros if name != "TagDispatch"]
+        if foreign:
+            require("xgrammar", "xgrammar", f"a grammar with {' and '.join(foreign)}")
+            from tokfold.xgrammar.meanings import with_meanings
+
+            expanded = with_meanings(expanded)
+        return expanded
 
     def __str__(self) -> str:
         if self._text is None:
@@ -297,6 +329,10 @@ class Grammar:
         if size > limits.max_grammar_bytes:
             limits = dataclasses.replace(limits, max_grammar_bytes=size)
         return _read_back, (text, self.root, self.lookahead, limits)
+
+
+def _macros_of_bytes(grammar: CoreGrammar) -> list[str]:
+    return sorted({name for _, name, *_ in grammar.macros()} & MACROS_OF_BYTES)
 
 
 def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:

@@ -121,7 +121,7 @@ pub(crate) fn build_arena(
         let (body, lookahead) = (ExprId(body), lookahead.map(ExprId));
         made.push(Rule { name, options, body, lookahead, position });
     }
-    Ok(Grammar { inner: builder.finish(made, RuleId(root)) })
+    Ok(Grammar::of(builder.finish(made, RuleId(root))))
 }
 
 fn unflat(

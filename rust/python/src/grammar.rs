@@ -4,10 +4,13 @@ use crate::boundary::{detached, misuse, raise};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokfold_core::error::Error;
 use tokfold_core::grammar::{CallEdge, Callee, Described, Expr};
-use tokfold_core::ids::ExprId;
+use tokfold_core::ids::{ExprId, RuleId};
 use tokfold_core::limits::Limits;
+use tokfold_core::network::{NetworkOptions, Part, PartCache};
+use tokfold_core::work::Work;
 use tokfold_core::{grammar, syntax};
 
 /// Limits from a mapping of field names; a name that is no field is a mistake of the package.
@@ -53,9 +56,95 @@ fn described((states, start, finals, bytes, calls): Automaton) -> Described {
     Described { states, start, finals, bytes, calls: calls.collect() }
 }
 
+/// The part of a grammar; `None` where it has no string.
+type MadePart = Option<Arc<Part>>;
+
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Grammar {
     pub(crate) inner: grammar::Grammar,
+    /// Its part, with the options under which it was made.
+    part: Mutex<Option<(String, MadePart)>>,
+}
+
+impl Grammar {
+    pub(crate) fn of(inner: grammar::Grammar) -> Self {
+        Self { inner, part: Mutex::default() }
+    }
+
+    /// The grammar as a part of others, made when first asked for; `None` where it has no string.
+    pub(crate) fn part(
+        &self,
+        (options, name): (&NetworkOptions, &str),
+        cache: &PartCache,
+        work: &Work<'_>,
+    ) -> Result<MadePart, Error> {
+        let part = || self.part.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, part)) = &*part()
+            && known == name
+        {
+            return Ok(part.clone());
+        }
+        // Two threads may both make it: what they make is the same.
+        let made = Part::of(&self.inner, options, cache, work)?;
+        *part() = Some((name.to_owned(), made.clone()));
+        Ok(made)
+    }
+}
+
+impl Grammar {
+    /// The parts that stand in place of rules, each with its rule.
+    pub(crate) fn placed<'p>(
+        &self,
+        py: Python<'_>,
+        parts: &'p [(String, PyRef<'_, Grammar>)],
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<(RuleId, &'p grammar::Grammar)>> {
+        let limits = self::limits(limits)?;
+        let mut found = Vec::with_capacity(parts.len());
+        let mut size = self.inner.rules().len();
+        for (name, part) in parts {
+            let rule = self.inner.rule_named(name);
+            let rule = rule.ok_or_else(|| misuse(format!("no rule is named {name:?}")))?;
+            size += part.inner.rules().len();
+            found.push((rule, &part.inner));
+        }
+        if size > limits.max_rules {
+            let message = "the parts have more rules together; use fewer, or raise the limit";
+            let value = limits.max_rules as u64;
+            let error = Error::Limit { limit: "max_rules", value, message: message.into() };
+            return Err(raise(py, &error));
+        }
+        Ok(found)
+    }
+}
+
+/// Parts of grammars by what they say.
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct Parts {
+    pub(crate) inner: PartCache,
+}
+
+#[pymethods]
+impl Parts {
+    #[new]
+    fn new(max_bytes: usize) -> Self {
+        Self { inner: PartCache::new(max_bytes) }
+    }
+
+    fn clear(&self, py: Python<'_>) {
+        py.detach(|| self.inner.clear());
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = py.detach(|| self.inner.counters());
+        let out = PyDict::new(py);
+        out.set_item("hits", counters.hits)?;
+        out.set_item("misses", counters.misses)?;
+        out.set_item("evicted", counters.evicted)?;
+        out.set_item("parts", counters.parts)?;
+        out.set_item("bytes", counters.bytes)?;
+        Ok(out)
+    }
 }
 
 #[pymethods]
@@ -70,7 +159,7 @@ impl Grammar {
     ) -> PyResult<Self> {
         let limits = self::limits(limits)?;
         let inner = detached(py, || syntax::parse(text, root, &limits))?;
-        Ok(Self { inner })
+        Ok(Self::of(inner))
     }
 
     fn text(&self, py: Python<'_>) -> String {
@@ -92,6 +181,16 @@ impl Grammar {
         found
     }
 
+    /// Checks that the grammar in which some rules are the roots of other grammars is not too large.
+    fn check_composed(
+        &self,
+        py: Python<'_>,
+        parts: Vec<(String, PyRef<'_, Grammar>)>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        self.placed(py, &parts, limits).map(|_| ())
+    }
+
     /// The grammar in which some rules are the roots of other grammars.
     fn composed(
         &self,
@@ -99,23 +198,9 @@ impl Grammar {
         parts: Vec<(String, PyRef<'_, Grammar>)>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let limits = self::limits(limits)?;
-        let mut found = Vec::with_capacity(parts.len());
-        let mut size = self.inner.rules().len();
-        for (name, part) in &parts {
-            let rule = self.inner.rule_named(name);
-            let rule = rule.ok_or_else(|| misuse(format!("no rule is named {name:?}")))?;
-            size += part.inner.rules().len();
-            found.push((rule, &part.inner));
-        }
-        if size > limits.max_rules {
-            let message = "the parts have more rules together; use fewer, or raise the limit";
-            let value = limits.max_rules as u64;
-            let error = Error::Limit { limit: "max_rules", value, message: message.into() };
-            return Err(raise(py, &error));
-        }
+        let found = self.placed(py, &parts, limits)?;
         let inner = py.detach(|| self.inner.composed(&found));
-        Ok(Self { inner })
+        Ok(Self::of(inner))
     }
 
     /// The same grammar with automata in place of each TagDispatch.
@@ -126,7 +211,7 @@ impl Grammar {
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let limits = self::limits(limits)?;
-        Ok(Self { inner: detached(py, || self.inner.with_dispatches(&limits))? })
+        Ok(Self::of(detached(py, || self.inner.with_dispatches(&limits))?))
     }
 
     /// The same grammar with automata in place of macros, by the macro's number.
@@ -141,7 +226,7 @@ impl Grammar {
         let meanings = meanings.collect();
         let inner = py.detach(|| self.inner.with_meanings(&meanings));
         let inner = inner.ok_or_else(|| misuse("the automata name what is not there"))?;
-        Ok(Self { inner })
+        Ok(Self::of(inner))
     }
 
     fn rule_names(&self) -> Vec<String> {

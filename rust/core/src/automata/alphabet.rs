@@ -47,7 +47,7 @@ impl AlphabetBuilder {
 }
 
 /// A partition of the letters into classes, numbered from 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Alphabet {
     class_of: [u8; 256],
     escape: Option<u8>,
@@ -87,6 +87,38 @@ impl Alphabet {
     /// The classes of an added range.
     pub fn classes(&self, first: u8, last: u8) -> std::ops::RangeInclusive<u8> {
         self.class(first)..=self.class(last)
+    }
+
+    /// Whether every class of another partition is a union of classes of this one.
+    pub fn refines(&self, other: &Alphabet) -> bool {
+        let mut class_there = [None; 256];
+        let is_split = |byte: u8| {
+            let there = other.class(byte);
+            *class_there[self.class(byte) as usize].get_or_insert(there) != there
+        };
+        !(0..=255).any(is_split) && (self.escape.is_some() || other.escape.is_none())
+    }
+
+    /// The coarsest partition that refines two, its classes in the order of their first bytes; `None`
+    /// where that takes more than 256 classes.
+    pub fn refined(&self, other: &Alphabet) -> Option<Alphabet> {
+        let mut classes: Vec<(u8, u8)> = Vec::new();
+        let mut class_of = [0u8; 256];
+        for (byte, slot) in (0..=255u8).zip(&mut class_of) {
+            let pair = (self.class(byte), other.class(byte));
+            let class = classes.iter().position(|&known| known == pair);
+            // At most 256 bytes, so the number of a class fits.
+            *slot = class.unwrap_or(classes.len()) as u8;
+            if class.is_none() {
+                classes.push(pair);
+            }
+        }
+        let has_escape = self.escape.is_some() || other.escape.is_some();
+        let escape = match has_escape {
+            true => Some(u8::try_from(classes.len()).ok()?),
+            false => None,
+        };
+        Some(Alphabet { class_of, escape, len: classes.len() + usize::from(has_escape) })
     }
 
     /// The partition in which the old class `c` is class `map[c]`.

@@ -17,12 +17,12 @@ use super::pool::{Bits, Entry, Key, Pool};
 use super::way::{ALONE, OWN, Question, Room, View};
 use super::{lock, read, write};
 use crate::error::Error;
-use crate::network::{Identities, Network, contains};
+use crate::network::{Network, contains};
 use crate::stacks::{LABEL, OverBudget};
 use crate::vocabulary::Trie;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 /// What masks cost so far; masks made of answers that were there count where they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,9 +134,8 @@ pub(crate) struct Walker {
     descent_bytes: AtomicUsize,
     /// Whether the trie is that of a whole vocabulary.
     is_whole: bool,
-    /// Where answers are shared with other grammars, and the digests of the states.
+    /// Where answers are shared with other grammars.
     pool: Option<Arc<Pool>>,
-    identities: OnceLock<Identities>,
     counts: Counts,
 }
 
@@ -210,7 +209,6 @@ impl Walker {
             descent_bytes: AtomicUsize::new(0),
             is_whole: false,
             pool: None,
-            identities: OnceLock::new(),
             counts: Counts::default(),
         }
     }
@@ -441,13 +439,12 @@ impl Walker {
             return None;
         }
         let network = &self.network;
-        let identities = self.identities.get_or_init(|| Identities::new(network));
         let under = match question.under {
             ALONE => [0; 32],
             OWN => [1; 32],
-            state => identities.of(network, state),
+            state => network.identity(state),
         };
-        Some(Pool::key(&[identities.of(network, question.frame), under], nodes))
+        Some(Pool::key(&[network.identity(question.frame), under], nodes))
     }
 
     /// An answer that is nowhere yet.

@@ -5,8 +5,9 @@
 //! tools has one rule for strings.
 
 use super::{
-    ByteAutomaton, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule, RuleOptions,
+    ByteAutomaton, CharSet, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule, RuleOptions,
 };
+use crate::error::Position;
 use crate::graph;
 use crate::ids::{ExprId, RuleId};
 use rustc_hash::FxHashMap;
@@ -28,11 +29,53 @@ impl Grammar {
         out.builder.finish(out.rules, self.root())
     }
 
-    /// The rules that a rule names, each once.
-    fn callees(&self, rule: &Rule) -> Vec<usize> {
+    /// Some of its rules as a grammar of their own, without lookahead. `stubs` are the rules that
+    /// they call besides, of which it says whether they have the empty string and others.
+    pub(crate) fn extracted(
+        &self,
+        root: RuleId,
+        members: &[RuleId],
+        stubs: &[(RuleId, Stub)],
+    ) -> Grammar {
+        let mut out = Composition::default();
+        let mut ids = vec![RuleId::new(0); self.rules().len()];
+        let all = members.iter().chain(stubs.iter().map(|stub| &stub.0));
+        for (place, rule) in all.enumerate() {
+            ids[rule.index()] = RuleId::new(place);
+        }
+        out.drops_lookahead = true;
+        out.add_rules(self, members, &ids, "");
+        for &(rule, stub) in stubs {
+            let Rule { name, position, .. } = self.rule(rule);
+            let body = out.add_stub(stub, *position);
+            let options = RuleOptions::default();
+            out.rules.push(Rule {
+                name: name.clone(),
+                options,
+                body,
+                lookahead: None,
+                position: *position,
+            });
+        }
+        out.builder.finish(out.rules, ids[root.index()])
+    }
+
+    /// The same with stubs in place of what some rules say.
+    pub(crate) fn with_stubs(&self, stubs: &[(RuleId, Stub)]) -> Grammar {
+        let mut out = Composition::default();
+        let ids: Vec<RuleId> = (0..self.rules().len()).map(RuleId::new).collect();
+        out.add_rules(self, &ids, &ids, "");
+        for &(rule, stub) in stubs {
+            out.rules[rule.index()].body = out.add_stub(stub, self.rule(rule).position);
+        }
+        out.builder.finish(out.rules, self.root())
+    }
+
+    /// The rules that a rule names, each once; in its lookahead too, or not.
+    pub(crate) fn callees(&self, rule: &Rule, with_lookahead: bool) -> Vec<usize> {
         let mut out = Vec::new();
         let mut work = vec![rule.body];
-        work.extend(rule.lookahead);
+        work.extend(rule.lookahead.filter(|_| with_lookahead));
         while let Some(id) = work.pop() {
             match self.expr(id) {
                 Expr::Sequence(parts) | Expr::Choice(parts) => work.extend(parts),
@@ -49,6 +92,17 @@ impl Grammar {
     }
 }
 
+/// What is said of a rule that is elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stub {
+    /// It has no string.
+    Nothing,
+    /// It has strings, the empty one not among them.
+    Plain,
+    /// It has the empty string, and may have others.
+    Nullable,
+}
+
 /// What is made so far.
 #[derive(Default)]
 struct Composition {
@@ -56,6 +110,7 @@ struct Composition {
     rules: Vec<Rule>,
     /// The rules of groups that call each other, by what they say.
     known: FxHashMap<Vec<u8>, Vec<RuleId>>,
+    drops_lookahead: bool,
 }
 
 impl Composition {
@@ -64,15 +119,20 @@ impl Composition {
         let count = part.rules().len();
         let mut ids = vec![RuleId::new(0); count];
         let mut is_member = vec![usize::MAX; count];
-        for mut group in graph::components(count, |rule| part.callees(&part.rules()[rule])) {
+        for mut group in graph::components(count, |rule| part.callees(&part.rules()[rule], true)) {
             group.sort_unstable();
             for (place, &rule) in group.iter().enumerate() {
                 is_member[rule] = place;
             }
-            let key = key_of(part, &group, |rule| match is_member[rule] {
-                usize::MAX => (0, ids[rule].0),
-                place => (1, place as u32),
-            });
+            let name = |rule: usize, out: &mut Vec<u8>| {
+                let (kind, number) = match is_member[rule] {
+                    usize::MAX => (0, ids[rule].0),
+                    place => (1, place as u32),
+                };
+                out.push(kind);
+                out.extend(number.to_le_bytes());
+            };
+            let key = key_of(part, &group, true, name);
             let known = key.as_ref().and_then(|key| self.known.get(key));
             if let Some(known) = known {
                 group.iter().zip(known).for_each(|(&rule, &id)| ids[rule] = id);
@@ -96,11 +156,27 @@ impl Composition {
         for &id in rules {
             let rule = from.rule(id);
             let body = self.add_expr(from, rule.body, ids);
-            let lookahead = rule.lookahead.map(|id| self.add_expr(from, id, ids));
+            let lookahead = rule.lookahead.filter(|_| !self.drops_lookahead);
+            let lookahead = lookahead.map(|id| self.add_expr(from, id, ids));
             let name = format!("{prefix}{}", rule.name);
             let (options, position) = (rule.options.clone(), rule.position);
             self.rules.push(Rule { name, options, body, lookahead, position });
         }
+    }
+
+    /// Adds a body that no automaton is made of: a literal without bytes counts as a string that is
+    /// not empty.
+    fn add_stub(&mut self, stub: Stub, position: Position) -> ExprId {
+        let plain = match stub {
+            Stub::Nothing => Expr::Class(CharSet::default()),
+            Stub::Plain | Stub::Nullable => Expr::Literal([].into()),
+        };
+        let plain = self.builder.add(plain, position);
+        if stub != Stub::Nullable {
+            return plain;
+        }
+        let empty = self.builder.add(Expr::Empty, position);
+        self.builder.add(Expr::Choice([plain, empty].into()), position)
     }
 
     /// Adds an expression with all that it is made of.
@@ -151,11 +227,13 @@ impl Composition {
     }
 }
 
-/// What some rules say, as bytes; `name` numbers the rules. `None` for what is best left alone.
-fn key_of(
+/// What some rules say, as bytes; `name` writes which rule is named. `None` for what is best left
+/// alone.
+pub(crate) fn key_of(
     grammar: &Grammar,
     group: &[usize],
-    name: impl Fn(usize) -> (u8, u32),
+    with_lookahead: bool,
+    name: impl Fn(usize, &mut Vec<u8>),
 ) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for &rule in group {
@@ -163,9 +241,10 @@ fn key_of(
         if rule.options != RuleOptions::default() {
             return None;
         }
-        out.push(u8::from(rule.lookahead.is_some()));
+        let lookahead = rule.lookahead.filter(|_| with_lookahead);
+        out.push(u8::from(lookahead.is_some()));
         let mut work = vec![rule.body];
-        work.extend(rule.lookahead);
+        work.extend(lookahead);
         while let Some(id) = work.pop() {
             let number = |out: &mut Vec<u8>, n: u32| out.extend(n.to_le_bytes());
             match grammar.expr(id) {
@@ -184,9 +263,8 @@ fn key_of(
                     }
                 }
                 Expr::Rule(rule) => {
-                    let (kind, id) = name(rule.index());
-                    out.extend([3, kind]);
-                    number(&mut out, id);
+                    out.push(3);
+                    name(rule.index(), &mut out);
                 }
                 Expr::Sequence(parts) => {
                     out.push(4);

@@ -14,6 +14,7 @@ mod tokens;
 
 pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Meaning};
 pub use charset::CharSet;
+pub(crate) use compose::{Stub, key_of};
 
 use crate::error::Position;
 use crate::ids::{ExprId, RuleId};

@@ -2,7 +2,7 @@
 
 use super::parts::Part;
 use super::words::{Words, next_classes};
-use crate::network::{Identities, Identity, Network};
+use crate::network::{Identity, Network};
 use crate::stacks::{NONE, OverBudget, SetId, Stepper};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -63,7 +63,6 @@ pub(super) struct Goals<'n> {
     pub(super) network: &'n Network,
     pub(super) stepper: Stepper<&'n Network>,
     pub(super) words: Words<'n>,
-    pub(super) identities: Identities,
     pub(super) known: FxHashMap<u32, (Identity, u64)>,
     pub(super) looks: FxHashMap<(u32, u32), u64>,
     goals: Vec<Goal>,
@@ -85,7 +84,6 @@ impl<'n> Goals<'n> {
             network,
             stepper,
             words: Words::new(network),
-            identities: Identities::new(network),
             known: FxHashMap::default(),
             looks: FxHashMap::default(),
             goals: Vec::new(),

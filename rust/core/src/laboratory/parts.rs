@@ -181,7 +181,7 @@ impl Goals<'_> {
         if let Some(&known) = self.known.get(&state) {
             return known;
         }
-        let made = (self.identities.of(self.network, state), self.look_of(state, 2));
+        let made = (self.network.identity(state), self.look_of(state, 2));
         self.known.insert(state, made);
         made
     }

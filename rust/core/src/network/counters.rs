@@ -82,6 +82,11 @@ impl Counters {
         Some(first)
     }
 
+    /// Each with its bounds, the number of its first state, the start of its body, its rule.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (Counter, u32, u32, u32)> + '_ {
+        self.placed.iter().map(|p| (p.counter, p.first, p.body, p.rule))
+    }
+
     /// Past the last number of a state.
     pub(crate) fn end(&self) -> u32 {
         self.end

@@ -9,11 +9,13 @@
 //! XGrammar hashes simple cycles only, with 64 bits; here any cycle has a digest, and digests are of
 //! 256 bits over the whole description, so that equal digests mean equal descriptions.
 
-use super::Network;
+use super::{Call, HOLE, Network};
+use crate::automata::alphabet::Alphabet;
 use crate::graph;
 use crate::hash::hash_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A digest of what a state does.
 pub(crate) type Identity = [u8; 32];
@@ -23,7 +25,7 @@ pub(crate) type Identity = [u8; 32];
 const MAX_REFINED: usize = 128;
 
 /// The letters of an edge, as a set: the bytes, and the one that is none.
-type Letters = [u64; 5];
+pub(super) type Letters = [u64; 5];
 
 /// A state as another names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,149 +86,235 @@ fn write_named(named: &Named, out: &mut Vec<u8>) {
     }
 }
 
-/// The digests of all states of a network.
+/// The digests of the states of some tables, each made when first asked for, with those of the states
+/// that it can reach.
+#[derive(Debug)]
 pub(crate) struct Identities {
-    listed: Vec<Identity>,
+    sets: Vec<Letters>,
+    listed: Mutex<Vec<Option<Identity>>>,
+}
+
+/// What digests are made of.
+pub(super) struct Source<'s> {
+    /// Tables whose repetitions are counted or written out, not cut.
+    pub(super) tables: &'s Network,
+    /// The digest of what a call leads to that is not in the tables, by its place.
+    pub(super) outer: &'s dyn Fn(u32) -> Identity,
+    /// For states that are described by what they were made from: their digest, and how many of them
+    /// there are, the first ones.
+    pub(super) given: Option<(Identity, u32)>,
+}
+
+/// The digests that are there, and the numbers of the states that are described together now.
+struct Naming<'s> {
+    source: &'s Source<'s>,
+    sets: &'s [Letters],
+    listed: &'s mut [Option<Identity>],
+    members: FxHashMap<u32, u64>,
 }
 
 impl Identities {
-    /// Of a network whose repetitions are counted or written out, not cut.
-    pub(crate) fn new(network: &Network) -> Self {
-        debug_assert!(!network.has_cuts());
-        let sets = class_sets(network);
-        let n = network.len();
-        let listed = |state: u32| match network.counters_call(state) {
-            Some(body) => body.start as usize,
-            None => state as usize,
-        };
-        let successors = |state: usize| {
-            let state = state as u32;
-            let edges = network.edges(state).iter().map(|e| e.1);
-            let calls = network.calls(state);
-            let calls: Vec<u32> = calls.iter().flat_map(|call| [call.start, call.to]).collect();
-            let all = edges.chain(calls).map(listed).filter(|&q| q < n);
-            let mut all: Vec<usize> = all.collect();
-            all.sort_unstable();
-            all.dedup();
-            all
-        };
-        let mut out = Self { listed: vec![[0; 32]; n] };
-        // The number of a state among those that are described together with it.
-        let mut number: Vec<Option<u64>> = vec![None; n];
-        for mut component in graph::components(n, successors) {
-            component.sort_unstable();
-            let describe = |state: usize, number: &[Option<u64>]| {
-                out.describe(network, &sets, state as u32, |q| number[q])
-            };
-            if component.len() > MAX_REFINED || !refine(&component, &mut number, describe) {
-                (0..).zip(&component).for_each(|(i, &state)| number[state] = Some(i));
-            }
-            // All with one number do the same: the first of them speaks for all.
-            let mut speakers: BTreeMap<Option<u64>, usize> = BTreeMap::new();
-            for &state in &component {
-                speakers.entry(number[state]).or_insert(state);
-            }
-            let order: FxHashMap<Option<u64>, u64> = speakers.keys().copied().zip(0..).collect();
-            component.iter().for_each(|&q| number[q] = order.get(&number[q]).copied());
-            let mut text = Vec::new();
-            for &speaker in speakers.values() {
-                out.describe(network, &sets, speaker as u32, |q| number[q]).write(&mut text);
-            }
-            let digest = blake3::hash(&text);
-            for &state in &component {
-                let mut hasher = blake3::Hasher::new();
-                hasher.update(digest.as_bytes());
-                hasher.update(&number[state].unwrap_or_default().to_le_bytes());
-                out.listed[state] = *hasher.finalize().as_bytes();
-                // From now on it is known by its digest.
-                number[state] = None;
-            }
-        }
-        out
+    /// Of tables with these byte classes, of so many states.
+    pub(super) fn new(tables: &Network) -> Self {
+        debug_assert!(!tables.has_cuts());
+        let listed = Mutex::new(vec![None; tables.len()]);
+        Self { sets: class_sets(&tables.alphabet), listed }
     }
 
     /// The digest of a state, which may count.
-    pub(crate) fn of(&self, network: &Network, state: u32) -> Identity {
-        if let Some(&identity) = self.listed.get(state as usize) {
+    pub(super) fn of(&self, source: &Source<'_>, state: u32) -> Identity {
+        let mut listed = lock(&self.listed);
+        if let Some(&Some(identity)) = listed.get(state as usize) {
+            return identity;
+        }
+        let members = FxHashMap::default();
+        let mut naming = Naming { source, sets: &self.sets, listed: &mut listed, members };
+        naming.describe_from(state);
+        if let Some(&Some(identity)) = naming.listed.get(state as usize) {
             return identity;
         }
         let mut text = Vec::new();
-        write_named(&self.name(network, state, |_| None), &mut text);
+        write_named(&naming.name(state), &mut text);
         *blake3::hash(&text).as_bytes()
     }
+}
 
-    fn name(&self, network: &Network, state: u32, member: impl Fn(usize) -> Option<u64>) -> Named {
-        if (state as usize) < self.listed.len() {
-            return match member(state as usize) {
-                Some(number) => Named::Member(number),
-                None => Named::Known(self.listed[state as usize]),
-            };
+impl Naming<'_> {
+    /// Makes the digests that are missing of a state and all that it can reach.
+    fn describe_from(&mut self, state: u32) {
+        let tables = self.source.tables;
+        let mut reached: Vec<u32> = Vec::new();
+        let mut places: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut next = Vec::new();
+        let mut successors: Vec<Vec<usize>> = Vec::new();
+        let mut meet = |state: u32, reached: &mut Vec<u32>, listed: &[Option<Identity>]| {
+            let state = listed_state(tables, state)?;
+            if listed[state as usize].is_some() {
+                return None;
+            }
+            Some(*places.entry(state).or_insert_with(|| {
+                reached.push(state);
+                reached.len() - 1
+            }))
+        };
+        meet(state, &mut reached, self.listed);
+        let mut at = 0;
+        while let Some(&state) = reached.get(at) {
+            at += 1;
+            next.clear();
+            if !self.give(state) {
+                next.extend(tables.edges(state).iter().map(|edge| edge.1));
+                next.extend(tables.calls(state).iter().flat_map(|call| [call.start, call.to]));
+                next.sort_unstable();
+                next.dedup();
+            }
+            let met = next.iter().filter_map(|&q| meet(q, &mut reached, self.listed));
+            successors.push(met.collect());
         }
-        let (body, needed, allowed, is_final) = network.counters.meaning(state);
-        match member(body as usize) {
-            Some(number) => Named::Counting(needed, allowed, is_final, None, number),
-            None => {
-                let body = Some(self.listed[body as usize]);
-                Named::Counting(needed, allowed, is_final, body, 0)
+        for component in graph::components(reached.len(), |place| successors[place].clone()) {
+            let mut component: Vec<u32> = component.into_iter().map(|at| reached[at]).collect();
+            component.sort_unstable();
+            if component.len() > 1 || self.listed[component[0] as usize].is_none() {
+                self.describe_together(&component);
             }
         }
     }
 
-    fn describe(
-        &self,
-        network: &Network,
-        sets: &[Letters],
-        state: u32,
-        member: impl Fn(usize) -> Option<u64>,
-    ) -> Described {
-        let mut edges: BTreeMap<Named, Letters> = BTreeMap::new();
-        for &(class, target) in network.edges(state) {
-            let letters = edges.entry(self.name(network, target, &member)).or_default();
-            letters.iter_mut().zip(sets[class as usize]).for_each(|(a, b)| *a |= b);
+    /// The digest of a state that is described by what it was made from; false where it is none.
+    fn give(&mut self, state: u32) -> bool {
+        let given = self.source.given.filter(|given| state < given.1);
+        if let Some((digest, _)) = given {
+            self.listed[state as usize] = Some(numbered(&digest, u64::from(state)));
         }
-        let calls = network.calls(state);
-        let name = |q| self.name(network, q, &member);
-        let mut calls: Vec<_> = calls.iter().map(|c| (name(c.start), name(c.to))).collect();
+        given.is_some()
+    }
+
+    /// Makes the digests of states that lead to each other.
+    fn describe_together(&mut self, component: &[u32]) {
+        if component.len() > MAX_REFINED || !self.refine(component) {
+            self.members = component.iter().copied().zip(0..).collect();
+        }
+        // All with one number do the same: the first of them speaks for all.
+        let mut speakers: BTreeMap<u64, u32> = BTreeMap::new();
+        for state in component {
+            speakers.entry(self.members[state]).or_insert(*state);
+        }
+        let order: FxHashMap<u64, u64> = speakers.keys().copied().zip(0..).collect();
+        self.members.values_mut().for_each(|number| *number = order[number]);
+        let mut text = Vec::new();
+        for &speaker in speakers.values() {
+            self.describe(speaker).write(&mut text);
+        }
+        let digest = *blake3::hash(&text).as_bytes();
+        // From now on they are known by their digests.
+        for (state, number) in std::mem::take(&mut self.members) {
+            self.listed[state as usize] = Some(numbered(&digest, number));
+        }
+    }
+
+    /// Numbers states by what they do, until their descriptions tell no more of them apart; false
+    /// where numbers collide. Numbers are hashes of descriptions, so that they do not depend on
+    /// where a state stands in the tables; after the last round, states with one number have one
+    /// description.
+    fn refine(&mut self, component: &[u32]) -> bool {
+        self.members = component.iter().map(|&state| (state, 0)).collect();
+        let mut groups = 1;
+        loop {
+            let described: Vec<Described> = component.iter().map(|&q| self.describe(q)).collect();
+            let hashes: Vec<u64> = described.iter().map(hash_of).collect();
+            let distinct = described.iter().collect::<FxHashSet<_>>().len();
+            if hashes.iter().collect::<FxHashSet<_>>().len() != distinct {
+                return false;
+            }
+            // Each round refines the one before, so as many groups are the same groups.
+            if distinct == groups {
+                return true;
+            }
+            groups = distinct;
+            self.members = component.iter().copied().zip(hashes).collect();
+        }
+    }
+
+    fn name(&self, state: u32) -> Named {
+        if state >= HOLE {
+            return Named::Known((self.source.outer)(state & !HOLE));
+        }
+        if let Some(&number) = self.members.get(&state) {
+            return Named::Member(number);
+        }
+        if let Some(known) = self.listed.get(state as usize) {
+            return Named::Known(known.expect("callees are described before their callers"));
+        }
+        let (body, needed, allowed, is_final) = self.source.tables.counters.meaning(state);
+        match self.name(body) {
+            Named::Member(number) => Named::Counting(needed, allowed, is_final, None, number),
+            Named::Known(body) => Named::Counting(needed, allowed, is_final, Some(body), 0),
+            // A body is a rule that does not count itself.
+            counting @ Named::Counting(..) => counting,
+        }
+    }
+
+    fn describe(&self, state: u32) -> Described {
+        let tables = self.source.tables;
+        let mut edges: BTreeMap<Named, Letters> = BTreeMap::new();
+        for &(class, target) in tables.edges(state) {
+            let letters = edges.entry(self.name(target)).or_default();
+            letters.iter_mut().zip(self.sets[class as usize]).for_each(|(a, b)| *a |= b);
+        }
+        let calls = tables.calls(state);
+        let name = |call: &Call| (self.name(call.start), self.name(call.to));
+        let mut calls: Vec<_> = calls.iter().map(name).collect();
         calls.sort_unstable();
         calls.dedup();
-        Described { is_final: network.is_final(state), edges, calls }
+        Described { is_final: tables.is_final(state), edges, calls }
     }
 }
 
-/// Numbers states by what they do, until their descriptions tell no more of them apart; false
-/// where numbers collide. Numbers are hashes of descriptions, so that they do not depend on where a
-/// state stands in the network; after the last round, states with one number have one description.
-fn refine(
-    component: &[usize],
-    number: &mut [Option<u64>],
-    describe: impl Fn(usize, &[Option<u64>]) -> Described,
-) -> bool {
-    component.iter().for_each(|&state| number[state] = Some(0));
-    let mut groups = 1;
-    loop {
-        let described: Vec<Described> = component.iter().map(|&q| describe(q, number)).collect();
-        let hashes: Vec<u64> = described.iter().map(hash_of).collect();
-        let distinct = described.iter().collect::<FxHashSet<_>>().len();
-        if hashes.iter().collect::<FxHashSet<_>>().len() != distinct {
-            return false;
-        }
-        // Each round refines the one before, so as many groups are the same groups.
-        if distinct == groups {
-            return true;
-        }
-        groups = distinct;
-        component.iter().zip(hashes).for_each(|(&state, hash)| number[state] = Some(hash));
+/// One of some states that have a digest together.
+pub(super) fn numbered(digest: &Identity, number: u64) -> Identity {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(digest);
+    hasher.update(&number.to_le_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+/// The state that stands for one in the tables, the start of its body for one that counts; `None`
+/// where it is elsewhere.
+fn listed_state(tables: &Network, state: u32) -> Option<u32> {
+    let body = if state < HOLE { tables.counters_call(state) } else { None };
+    let state = body.map_or(state, |body| body.start);
+    tables.is_listed(state).then_some(state)
+}
+
+impl Network {
+    /// The digest of a state, which may count.
+    pub(crate) fn identity(&self, state: u32) -> Identity {
+        let Some(placed) = &self.linked else {
+            let identities = self.identities.get_or_init(|| Arc::new(Identities::new(self)));
+            let source = Source { tables: self, outer: &|_| Identity::default(), given: None };
+            return identities.of(&source, state);
+        };
+        let own = placed.iter().find_map(|placed| match self.is_listed(state) {
+            true => Some((&placed.part, placed.own(state)?)),
+            false => Some((&placed.part, placed.own_counter(state)?)),
+        });
+        let (part, state) = own.expect("each state is of a part");
+        part.identity(state)
     }
 }
 
 /// For each class its letters.
-fn class_sets(network: &Network) -> Vec<Letters> {
-    let mut out = vec![[0; 5]; network.alphabet().len()];
-    if let Some(escape) = network.alphabet().escape() {
+pub(super) fn class_sets(alphabet: &Alphabet) -> Vec<Letters> {
+    let mut out = vec![[0; 5]; alphabet.len()];
+    if let Some(escape) = alphabet.escape() {
         out[escape as usize][4] = 1;
     }
     for byte in 0..=255u8 {
-        out[network.alphabet().class(byte) as usize][byte as usize >> 6] |= 1 << (byte & 63);
+        out[alphabet.class(byte) as usize][byte as usize >> 6] |= 1 << (byte & 63);
     }
     out
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

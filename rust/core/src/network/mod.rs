@@ -10,27 +10,36 @@
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
-//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify -> written ->
-//! build -> here -> identity.
+//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify -> rules ->
+//! written -> assemble -> build -> here -> identity. A network is made at once ([`Network::make`]), or
+//! linked of parts that others share (split -> part -> link).
 
 mod adjacency;
 mod analysis;
+mod assemble;
 mod build;
 mod counters;
 mod display;
 mod identity;
 mod left_recursion;
+mod link;
 mod lower;
+mod part;
+mod rules;
 mod simplify;
+mod split;
 mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
-pub(crate) use identity::{Identities, Identity};
+pub(crate) use identity::Identity;
+pub use part::Part;
+pub use split::{PartCache, PartCounters};
 
 use crate::automata::alphabet::Alphabet;
 use crate::limits::Limits;
 use counters::Counters;
 use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 /// How a network is made.
 #[derive(Clone, Debug)]
@@ -98,6 +107,9 @@ fn insert(set: &mut ClassSet, class: u8) {
     set[class as usize >> 6] |= 1 << (class & 63);
 }
 
+/// In the tables of a part, a call of another part: its place among the children.
+const HOLE: u32 = 1 << 31;
+
 /// One call of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -154,6 +166,10 @@ pub struct Network {
     /// none are.
     delegated: Vec<u8>,
     counters: Counters,
+    /// The parts of which it was linked, each with its place.
+    linked: Option<Arc<[link::Placed]>>,
+    /// What its states do, made when first asked for.
+    identities: OnceLock<Arc<identity::Identities>>,
 }
 
 /// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than

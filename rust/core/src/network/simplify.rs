@@ -69,6 +69,8 @@ pub(crate) struct Rules<'a, 'w> {
     pub(super) width: Option<Width>,
     /// Rules that count: their automata say less than they mean, so they stay as they are.
     pub(crate) keep: FxHashSet<usize>,
+    /// Rules that are elsewhere, without states here: how many bytes may come first in each.
+    pub(super) outside: FxHashMap<usize, u32>,
     /// For rules that were left-recursive the rule as it was written, which nobody calls.
     pub(super) written: FxHashMap<usize, usize>,
     is_written: FxHashSet<usize>,
@@ -98,6 +100,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             acyclic: vec![false; n],
             width: None,
             keep: FxHashSet::default(),
+            outside: FxHashMap::default(),
             written: FxHashMap::default(),
             is_written: FxHashSet::default(),
             stubborn: FxHashSet::default(),
@@ -229,9 +232,11 @@ impl<'a, 'w> Rules<'a, 'w> {
         let counts_wide = |&(letter, q): &(Letter, u32)| {
             callee(letter).is_some_and(|counter| {
                 let body = self.automata[counter].left_calls().next();
-                self.keep.contains(&counter)
-                    && !rule.is_final(q)
-                    && body.is_some_and(|body| bytes(self.automata[body].edges(0)))
+                let is_wide = |body: usize| match self.outside.get(&body) {
+                    Some(&first) => first >= width.least,
+                    None => bytes(self.automata[body].edges(0)),
+                };
+                self.keep.contains(&counter) && !rule.is_final(q) && body.is_some_and(is_wide)
             })
         };
         rule.states().any(|(p, edges)| {

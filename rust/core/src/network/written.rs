@@ -25,6 +25,7 @@ impl Order {
             return Self { read: rules.len(), rules };
         }
         let mut is_read = vec![false; rules.len()];
+        let start = *written.get(&start).unwrap_or(&start);
         is_read[start] = true;
         let mut work = vec![start];
         while let Some(rule) = work.pop() {

@@ -8,7 +8,7 @@ pub(crate) use batch::{accept_batch, fill_batch, rollback_batch};
 pub(crate) use matcher::Matcher;
 
 use crate::boundary::{Deadline, Reporter, detached, misuse, raise};
-use crate::grammar::{Grammar, limits};
+use crate::grammar::{Grammar, Parts, limits};
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
 use numpy::PyReadonlyArray1;
@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use tokfold_core::classes::TokenClasses;
 use tokfold_core::engine::{self, EngineLimits, Representation};
 use tokfold_core::error::Error;
-use tokfold_core::network::{Network, NetworkOptions, WIDE};
+use tokfold_core::ids::RuleId;
+use tokfold_core::network::{Network, NetworkOptions, Part, WIDE};
 use tokfold_core::work::Work;
 
 /// Between two looks for Ctrl-C: each waits for the interpreter.
@@ -53,7 +54,7 @@ pub(crate) struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto"))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto", parts=None))]
     // The arguments are those of the Python signature, which names them all.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -66,6 +67,7 @@ impl Engine {
         engine_limits: Option<&Bound<'_, PyDict>>,
         pool: Option<&Pool>,
         representation: &str,
+        parts: Option<(Vec<(String, PyRef<'_, Grammar>)>, PyRef<'_, Parts>)>,
     ) -> PyResult<Self> {
         let representation = match representation {
             "auto" => Representation::Automatic,
@@ -88,13 +90,28 @@ impl Engine {
         let limits = self::engine_limits(engine_limits)?;
         let mut reporter = Reporter::new(None);
         let mut deadline = Deadline::new(Some(limits.max_call_milliseconds));
+        let linked = parts.as_ref().map(|(parts, cache)| {
+            let rule = |name: &String| grammar.inner.rule_named(name);
+            let found = parts.iter().map(|(name, part)| Some((rule(name)?, &**part)));
+            let found: Option<Vec<(RuleId, &Grammar)>> = found.collect();
+            found.map(|found| (found, &cache.inner)).ok_or_else(|| misuse("a part has no rule"))
+        });
+        let linked = linked.transpose()?;
         let network = py.detach(|| {
             let mut go_on = || deadline.is_ahead() && reporter.report(0, 1);
             let tokens = &vocabulary.inner;
             let over_ids = grammar.inner.with_tokens(|| tokens.whole_ranges(), tokens.len())?;
             let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
             let work = Work::new(&options.limits, &mut go_on);
-            Network::make(grammar, &options, &work)
+            let Some((parts, cache)) = &linked else {
+                return Network::make(grammar, &options, &work);
+            };
+            let name = format!("{options:?}");
+            let made = |&(rule, part): &(RuleId, &Grammar)| {
+                Ok((rule, part.part((&options, &name), cache, &work)?))
+            };
+            let parts = parts.iter().map(made).collect::<Result<Vec<_>, Error>>()?;
+            Part::of_frame(grammar, &parts, &options, &work)?.link(&options.limits, &work)
         });
         let network = network.map_err(|error| deadline.explain(error));
         let network = Arc::new(reporter.finish(py, network)?);

@@ -1,0 +1,241 @@
+//! The tables of states of some rules.
+
+use super::counters::Counters;
+use super::rules::{RuleSet, check_edges, check_states};
+use super::written::Order;
+use super::{Call, ClassSet, HOLE, MAX_DELEGATED, Network, Width, contains, insert};
+use crate::automata::{Automaton, FIRST_CALL, callee, is_marker};
+use crate::error::{Error, Result};
+use crate::graph;
+use crate::limits::Limits;
+use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
+
+impl Network {
+    /// The tables of rules. A call of a rule that is outside has its number there in place of a
+    /// state; see [`HOLE`]. What can be read first is not told yet.
+    pub(super) fn assemble(
+        set: &RuleSet,
+        outside: &FxHashMap<usize, u32>,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let RuleSet { automata: rules, written, start, alphabet, accepts_empty, counted } = set;
+        let (start, accepts_empty) = (*start, *accepts_empty);
+        let order = Order::new(rules, start, written);
+        let mut base = vec![u32::MAX; rules.len()];
+        let (mut total, mut read) = (0, 0);
+        for (place, &number) in order.rules.iter().enumerate() {
+            base[number] = total as u32;
+            total += rules[number].len();
+            read = if place < order.read { total } else { read };
+        }
+        check_states(total, limits)?;
+        check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
+        let mut counters = Counters::after(total);
+        let map = merge_classes(rules, alphabet.len());
+        let mut out = Self {
+            alphabet: alphabet.merged(&map),
+            start: base[start],
+            accepts_empty,
+            rule_of: Vec::with_capacity(total),
+            rule_starts: Vec::new(),
+            origins: Vec::new(),
+            written: Vec::new(),
+            read: read as u32,
+            finals: Vec::with_capacity(total),
+            edge_starts: vec![0],
+            edges: Vec::new(),
+            call_starts: vec![0],
+            calls: Vec::new(),
+            first: Vec::new(),
+            cut: Vec::new(),
+            delegated: Vec::new(),
+            counters: Counters::default(),
+            linked: None,
+            identities: OnceLock::new(),
+        };
+        let present = || order.rules.iter().map(|&number| (number, &rules[number]));
+        // Where calls of each rule lead: those of a rule that counts, to its own states.
+        outside.iter().for_each(|(&number, &place)| base[number] = HOLE | place);
+        let mut starts = base.clone();
+        for (rule, (number, automaton)) in present().enumerate() {
+            if let Some((&counter, body)) = counted.get(&number).zip(automaton.left_calls().next())
+            {
+                let placed = counters.place(counter, base[body], rule as u32);
+                starts[number] = placed.ok_or_else(too_many_passes)?;
+            }
+        }
+        let mut origin: Vec<usize> = (0..rules.len()).collect();
+        written.iter().for_each(|(&rule, &form)| origin[form] = rule);
+        let mut numbers = vec![u32::MAX; rules.len()];
+        for ((number, _), rule) in present().zip(0..) {
+            numbers[number] = rule;
+        }
+        for (number, automaton) in present() {
+            let offset = base[number];
+            out.origins.push(origin[number] as u32);
+            out.written.push(numbers[*written.get(&number).unwrap_or(&number)]);
+            let rule = out.rule_starts.len() as u32;
+            // The second state of a rule that counts stands for all after it: nothing leads there.
+            let first_pass = (starts[number] != offset).then(|| starts[number] + 1);
+            out.rule_starts.push(offset);
+            for (state, edges) in automaton.states() {
+                let from = out.edges.len();
+                let mut alone = false;
+                for &(letter, q) in edges {
+                    match callee(letter) {
+                        None if is_marker(letter) => alone = true,
+                        Some(b) => {
+                            let to = first_pass.unwrap_or(q + offset);
+                            out.calls.push(Call { start: starts[b], to });
+                        }
+                        None => out.edges.push((map[letter as usize], q + offset)),
+                    }
+                }
+                out.edges[from..].sort_unstable();
+                dedup_from(&mut out.edges, from);
+                out.cut.push(alone);
+                out.rule_of.push(rule);
+                out.finals.push(automaton.is_final(state));
+                out.edge_starts.push(out.edges.len() as u32);
+                out.call_starts.push(out.calls.len() as u32);
+            }
+        }
+        out.counters = counters;
+        Ok(out)
+    }
+
+    /// Puts the calls that are delegated before the others; returns which rules are wide.
+    ///
+    /// `first` says how many bytes can come first in a rule, by where it starts; `is_wide` which
+    /// parts are wide.
+    pub(super) fn delegate(
+        &mut self,
+        width: &Width,
+        first: impl Fn(&Self, u32) -> u32,
+        is_wide: impl Fn(u32) -> bool,
+    ) -> Vec<bool> {
+        let states = 0..self.len() as u32;
+        let mut wide = vec![false; self.num_rules()];
+        // What is counted need not loop: it is the counting that does.
+        let counts = |call: &Call| {
+            let body = if call.start < HOLE { self.counters_call(call.start) } else { None };
+            body.is_some_and(|body| first(self, body.start) >= width.least)
+        };
+        for q in states {
+            let staying = self.edges(q).iter().filter(|e| e.1 == q).map(|e| u32::from(e.0));
+            let loops = !self.is_final(q) && width.is_wide(staying);
+            let counts = self.calls(q).iter().any(|call| !self.is_final(call.to) && counts(call));
+            wide[self.rule_of(q) as usize] |= loops || counts;
+        }
+        let is_shared = |call: &Call| {
+            self.is_listed(call.to)
+                && match call.start {
+                    start if start >= HOLE => is_wide(start & !HOLE),
+                    start if self.is_listed(start) => wide[self.rule_of(start) as usize],
+                    _ => counts(call),
+                }
+        };
+        let mut calls = self.calls.clone();
+        let mut delegated = Vec::with_capacity(self.len());
+        for q in 0..self.len() {
+            let own = &mut calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize];
+            own.sort_by_key(|call| !is_shared(call));
+            let shared = own.iter().filter(|call| is_shared(call)).count();
+            delegated.push(if shared <= MAX_DELEGATED { shared as u8 } else { 0 });
+        }
+        self.calls = calls;
+        self.delegated = delegated;
+        wide
+    }
+
+    /// How many bytes a state can read first, calls included.
+    pub(super) fn first_width(&self, width: &Width, state: u32) -> u32 {
+        let first = self.first(state);
+        let classes = (0..width.of.len()).filter(|&class| contains(first, class as u8));
+        classes.map(|class| width.of[class]).sum()
+    }
+
+    /// What each state can read first, calls included; callees first, which is an order since no
+    /// left call leads back.
+    pub(super) fn first_sets(&self) -> Vec<ClassSet> {
+        let mut first: Vec<ClassSet> = (0..self.len())
+            .map(|q| {
+                let mut set = [0; 4];
+                self.edges(q as u32).iter().for_each(|&(class, _)| insert(&mut set, class));
+                set
+            })
+            .collect();
+        for rule in self.callees_first() {
+            self.add_callees(&mut first, self.rule_starts[rule as usize]);
+        }
+        for q in 0..self.len() as u32 {
+            self.add_callees(&mut first, q);
+        }
+        first
+    }
+
+    /// Adds to what a state can read first what the rules can that it calls.
+    pub(super) fn add_callees(&self, first: &mut [ClassSet], q: u32) {
+        for call in self.calls(q).iter() {
+            let passed = self.counters_call(call.start);
+            let set = first[passed.map_or(call.start, |body| body.start) as usize];
+            first[q as usize].iter_mut().zip(set).for_each(|(a, b)| *a |= b);
+        }
+    }
+
+    /// The rules, each after those that it calls before it has read anything.
+    pub(super) fn callees_first(&self) -> Vec<u32> {
+        let callees = |rule: usize| {
+            let calls = self.calls(self.rule_starts[rule]);
+            let here = calls.iter().filter(|call| call.start < HOLE);
+            here.map(|call| self.rule_of(call.start) as usize).collect()
+        };
+        graph::components(self.num_rules(), callees)
+            .into_iter()
+            .flatten()
+            .map(|r| r as u32)
+            .collect()
+    }
+}
+
+pub(super) fn too_many_passes() -> Error {
+    Error::Limit {
+        limit: "max_network_states",
+        value: 1 << 31,
+        message: "the bounds of the repetitions add up to more; lower them, or drop an upper \
+                  bound that no text reaches"
+            .to_owned(),
+    }
+}
+
+fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
+    let mut keep = from;
+    for i in from..items.len() {
+        if i == from || items[i] != items[keep - 1] {
+            items.swap(keep, i);
+            keep += 1;
+        }
+    }
+    items.truncate(keep);
+}
+
+/// Maps each byte class to a number that it shares with the classes that no state tells apart.
+fn merge_classes(rules: &[Automaton], num_classes: usize) -> Vec<u8> {
+    let mut moves: Vec<Vec<(u32, u32, u32)>> = vec![Vec::new(); num_classes];
+    for (r, automaton) in rules.iter().enumerate() {
+        for (p, edges) in automaton.states() {
+            for &(letter, q) in edges.iter().filter(|e| e.0 < FIRST_CALL) {
+                moves[letter as usize].push((r as u32, p, q));
+            }
+        }
+    }
+    let mut ids: FxHashMap<&[(u32, u32, u32)], u8> = FxHashMap::default();
+    moves
+        .iter()
+        .map(|moves| {
+            let next = ids.len() as u8;
+            *ids.entry(moves.as_slice()).or_insert(next)
+        })
+        .collect()
+}

@@ -1,0 +1,169 @@
+//! Parts: rules that are made once, by what they say, and linked into any number of networks.
+//!
+//! A part has the tables of its own rules; what it calls of others are its *children*. It does not
+//! know where it will stand: its states are numbered from 0, its byte classes are those that its own
+//! rules tell apart. What depends on its rules and children alone is worked out here, once; the rest
+//! when a network is linked.
+
+use super::identity::{Identities, Identity, Letters, Source, class_sets};
+use super::link::{link, linked_states};
+use super::rules::{Outside, RuleSet};
+use super::{HOLE, Network, NetworkOptions, Width};
+use crate::error::Result;
+use crate::grammar::Grammar;
+use crate::ids::RuleId;
+use crate::limits::Limits;
+use crate::work::Work;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Rules ready to be linked.
+#[derive(Debug)]
+pub struct Part {
+    /// Equal for parts that say the same by the same rules; `None` where that was not looked at.
+    pub(super) key: Option<Identity>,
+    /// The tables of its own rules, without what can be read first.
+    pub(super) tables: Network,
+    /// What its rules call besides, by the number in their calls: see [`HOLE`].
+    pub(super) children: Vec<Arc<Part>>,
+    /// Its rules, each after those that it calls before it has read anything.
+    pub(super) callees_first: Vec<u32>,
+    /// What can be read first, and whether the rule at which it is entered is wide.
+    first: Letters,
+    is_wide: bool,
+    identities: OnceLock<Identities>,
+    /// For states that are described by what they were made from: see [`Source::given`].
+    pub(super) given: Option<(Identity, u32)>,
+    /// How deep its children are nested.
+    depth: u32,
+}
+
+impl Part {
+    /// The part of a grammar's root.
+    ///
+    /// `children` are the parts of some of its rules, whose bodies say only whether they are
+    /// nullable and productive. With `has_caller` the root is called by a rule of its own that nobody
+    /// calls, as the root of a whole network must be.
+    ///
+    /// # Errors
+    /// Those of [`Network::make`].
+    pub(super) fn make(
+        grammar: &Grammar,
+        children: &FxHashMap<RuleId, Arc<Part>>,
+        has_caller: bool,
+        options: &NetworkOptions,
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        let width = |part: &Arc<Part>| part.first_width();
+        let parts = children.iter().map(|(rule, part)| (rule.index(), width(part))).collect();
+        let outside = Outside { parts, has_caller };
+        let rules = RuleSet::make(grammar, &outside, options, work)?;
+        // In the order of the rules, so that equal grammars make equal parts.
+        let mut used: Vec<usize> =
+            rules.automata.iter().flat_map(|a| a.calls()).map(|c| c.1).collect();
+        used.retain(|rule| outside.parts.contains_key(rule));
+        used.sort_unstable();
+        used.dedup();
+        let places: FxHashMap<usize, u32> = used.iter().copied().zip(0..).collect();
+        let children = used.iter().map(|&rule| children[&RuleId::new(rule)].clone()).collect();
+        let tables = Network::assemble(&rules, &places, &options.limits)?;
+        Ok(Self::of_tables(tables, children, options))
+    }
+
+    /// The part of tables in which calls of children are holes.
+    fn of_tables(tables: Network, children: Vec<Arc<Part>>, options: &NetworkOptions) -> Self {
+        let callees_first = tables.callees_first();
+        let depth = children.iter().map(|child| child.depth + 1).max().unwrap_or(0);
+        let mut out = Self {
+            key: None,
+            tables,
+            children,
+            callees_first,
+            first: [0; 5],
+            is_wide: false,
+            identities: OnceLock::new(),
+            given: None,
+            depth,
+        };
+        let firsts = out.firsts();
+        let root = out.tables.rule_of(out.tables.start) as usize;
+        out.first = firsts[root];
+        if let Some(least) = options.share_wide {
+            let width = Width { least, of: out.tables.alphabet.widths() };
+            let children = &out.children;
+            let first = |tables: &Network, start: u32| match start {
+                start if start >= HOLE => children[(start & !HOLE) as usize].first_width(),
+                start => bytes(&firsts[tables.rule_of(start) as usize]),
+            };
+            let is_wide = |child: u32| children[child as usize].is_wide;
+            out.is_wide = out.tables.delegate(&width, first, is_wide)[root];
+        }
+        out
+    }
+
+    /// What each of its rules can read first.
+    fn firsts(&self) -> Vec<Letters> {
+        let tables = &self.tables;
+        let sets = class_sets(&tables.alphabet);
+        let mut out = vec![[0; 5]; tables.num_rules()];
+        for &rule in &self.callees_first {
+            let start = tables.rule_starts[rule as usize];
+            let mut first: Letters = [0; 5];
+            let mut add = |more: &Letters| first.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
+            tables.edges(start).iter().for_each(|edge| add(&sets[edge.0 as usize]));
+            for call in tables.calls(start).iter() {
+                let body = if call.start < HOLE { tables.counters_call(call.start) } else { None };
+                match body.map_or(call.start, |body| body.start) {
+                    start if start >= HOLE => add(&self.children[(start & !HOLE) as usize].first),
+                    start => add(&out[tables.rule_of(start) as usize]),
+                }
+            }
+            out[rule as usize] = first;
+        }
+        out
+    }
+
+    /// How many bytes can come first.
+    fn first_width(&self) -> u32 {
+        bytes(&self.first)
+    }
+
+    /// Whether the empty string is among its strings; its callers have to take care of it.
+    pub(super) fn is_nullable(&self) -> bool {
+        self.tables.accepts_empty
+    }
+
+    /// The digest of one of its states.
+    pub(super) fn identity(&self, state: u32) -> Identity {
+        let identities = self.identities.get_or_init(|| Identities::new(&self.tables));
+        let outer = |child: u32| {
+            let child = &self.children[child as usize];
+            child.identity(child.tables.start)
+        };
+        let source = Source { tables: &self.tables, outer: &outer, given: self.given };
+        identities.of(&source, state)
+    }
+
+    /// Bytes of its own tables.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.tables.bytes() + self.children.capacity() * size_of::<Arc<Part>>()
+    }
+
+    /// The network of a part that nobody calls, with all that it is made of.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Limit`] for more states or edges than there may be, and those of
+    /// [`Work::spend`].
+    pub fn link(self: &Arc<Self>, limits: &Limits, work: &Work<'_>) -> Result<Network> {
+        link(self, limits, work)
+    }
+
+    /// The number of states that it has with all that it is made of.
+    pub fn num_states(self: &Arc<Self>) -> usize {
+        linked_states(self)
+    }
+}
+
+fn bytes(letters: &Letters) -> u32 {
+    letters[..4].iter().map(|word| word.count_ones()).sum()
+}

@@ -1,0 +1,184 @@
+//! From a grammar to the automata of its rules: lowered, without left recursion, simplified.
+
+use super::counters::Counter;
+use super::{NetworkOptions, Width, analysis, left_recursion, lower, simplify};
+use crate::automata::alphabet::Alphabet;
+use crate::automata::{Automaton, call};
+use crate::error::{Error, Result};
+use crate::grammar::Grammar;
+use crate::ids::RuleId;
+use crate::limits::Limits;
+use crate::work::Work;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Units of work for each state of a finished network: what is made of it later, whatever for,
+/// begins with each of its states.
+const FRAME: usize = 56;
+
+/// What is outside of the rules that are made.
+pub(super) struct Outside {
+    /// Rules that are parts of their own, with how many bytes may come first in each: their bodies
+    /// say only whether they are nullable and productive.
+    pub(super) parts: FxHashMap<usize, u32>,
+    /// Whether the root gets a caller, which nobody calls: the root may occur in bodies.
+    pub(super) has_caller: bool,
+}
+
+impl Outside {
+    /// Nothing: the rules are all there are.
+    pub(super) fn nothing() -> Self {
+        Self { parts: FxHashMap::default(), has_caller: true }
+    }
+}
+
+/// The rules of a grammar as automata.
+pub(super) struct RuleSet {
+    pub(super) automata: Vec<Automaton>,
+    /// For rules that were left-recursive the rule as it was written, which nobody calls.
+    pub(super) written: FxHashMap<usize, usize>,
+    pub(super) start: usize,
+    pub(super) alphabet: Alphabet,
+    pub(super) accepts_empty: bool,
+    /// The rules that count.
+    pub(super) counted: FxHashMap<usize, Counter>,
+}
+
+impl RuleSet {
+    /// The rules that the root needs.
+    ///
+    /// # Errors
+    /// Those of [`super::Network::make`].
+    pub(super) fn make(
+        grammar: &Grammar,
+        outside: &Outside,
+        options: &NetworkOptions,
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        // Three passes over all expressions.
+        work.spend(3 * grammar.size())?;
+        let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
+        let facts = analysis::Analysis::new(grammar);
+        let root = grammar.root();
+        if options.prune && !facts.productive[root.index()] {
+            return Err(Error::Unsupported {
+                construct: grammar.rule(root).name.clone(),
+                message: "the language is empty: no derivation from this rule ever ends; \
+                          add an alternative that does not call the rule again"
+                    .to_owned(),
+                position: grammar.rule(root).position,
+            });
+        }
+        let alphabet = lower::alphabet(grammar, work)?;
+        let shapes = lower::shapes(grammar, work)?;
+        let lowering = lower::Lowering {
+            grammar,
+            alphabet: &alphabet,
+            analysis: &facts,
+            options,
+            shapes: &shapes,
+            markers: Default::default(),
+            counted: Default::default(),
+            work,
+        };
+        let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
+        let mut size = Size { limits: &options.limits, states: 0, edges: 0 };
+        for (i, &reachable) in reachable.iter().enumerate() {
+            let is_here = reachable && !outside.parts.contains_key(&i);
+            let is_needed = is_here && (!options.prune || facts.productive[i]);
+            let automaton =
+                if is_needed { lowering.rule(RuleId::new(i))? } else { Automaton::default() };
+            size.add(&automaton)?;
+            automata.push(automaton);
+        }
+        // The number of the caller is taken where there is none too: what counts comes after.
+        let start = if outside.has_caller { automata.len() } else { root.index() };
+        automata.push(match outside.has_caller {
+            true => Automaton::from_states(&[
+                (false, [(call(root.index()), 1)].as_slice()),
+                (true, &[]),
+            ]),
+            false => Automaton::default(),
+        });
+        let mut counted = FxHashMap::default();
+        for (automaton, counter) in lowering.counted()? {
+            counted.extend(counter.map(|counter| (automata.len(), counter)));
+            size.add(&automaton)?;
+            automata.push(automaton);
+        }
+        if left_recursion::is_in_cycle(&automata, |a| counted.contains_key(&a)) {
+            // What is before a pass would have to be counted from behind: written out instead.
+            let options = NetworkOptions { counters: false, ..options.clone() };
+            return Self::make(grammar, outside, &options, work);
+        }
+        let changed = left_recursion::eliminate(&mut automata, &options.limits, work)?;
+        let mut written = FxHashMap::default();
+        for (rule, automaton) in changed.into_iter().filter(|_| options.charts) {
+            written.insert(rule, automata.len());
+            automata.push(automaton);
+        }
+        if options.prune {
+            automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
+        }
+        let mut rules =
+            simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
+        rules.keep = counted.keys().copied().collect::<FxHashSet<_>>();
+        rules.outside.clone_from(&outside.parts);
+        rules.take_written(written);
+        rules.width = options.share_wide.map(|least| Width { least, of: alphabet.widths() });
+        if options.simplify {
+            rules.simplify()?;
+        }
+        let (states, edges) = rules.size();
+        work.spend(edges + FRAME * states)?;
+        Ok(Self {
+            automata: rules.automata,
+            written: rules.written,
+            start,
+            accepts_empty: facts.nullable[root.index()],
+            alphabet,
+            counted,
+        })
+    }
+}
+
+/// States and edges of all rules so far.
+struct Size<'l> {
+    limits: &'l Limits,
+    states: usize,
+    edges: usize,
+}
+
+impl Size<'_> {
+    fn add(&mut self, automaton: &Automaton) -> Result<()> {
+        self.states += automaton.len();
+        self.edges += automaton.num_edges();
+        check_states(self.states, self.limits)?;
+        check_edges(self.edges, self.limits)
+    }
+}
+
+pub(super) fn check_states(states: usize, limits: &Limits) -> Result<()> {
+    if states <= limits.max_network_states {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        limit: "max_network_states",
+        value: limits.max_network_states as u64,
+        message: format!(
+            "the network has {states} states or more; simplify the grammar or raise the limit"
+        ),
+    })
+}
+
+pub(super) fn check_edges(edges: usize, limits: &Limits) -> Result<()> {
+    if edges <= limits.max_network_edges {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        limit: "max_network_edges",
+        value: limits.max_network_edges as u64,
+        message: format!(
+            "the network has {edges} edges or more; simplify the grammar or raise the limit"
+        ),
+    })
+}

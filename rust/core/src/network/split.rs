@@ -1,0 +1,330 @@
+//! Which rules of a grammar are parts of their own.
+//!
+//! A rule with all that it calls is a part where others would call it anyway, since simplifying does
+//! not inline it: rules of a cycle of calls, and rules with a wide terminal (the inside of strings,
+//! free text). That is told by what the rules say, and by nothing else; so the network of a grammar
+//! does not depend on what was compiled before. Parts are kept by the digest of what they say.
+
+use super::identity::{Identity, numbered};
+use super::part::Part;
+use super::{NetworkOptions, WIDE, analysis};
+use crate::error::Result;
+use crate::grammar::{Expr, Grammar, Stub, key_of};
+use crate::graph;
+use crate::ids::RuleId;
+use crate::work::Work;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Parts are nested no deeper than this.
+const MAX_DEPTH: u32 = 32;
+
+/// What a cache of parts did and holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartCounters {
+    /// Parts that were there.
+    pub hits: u64,
+    /// Parts that were made.
+    pub misses: u64,
+    /// Parts that went to make room.
+    pub evicted: u64,
+    /// Parts held.
+    pub parts: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+}
+
+/// Parts by what they say, the ones used last; safe between threads.
+#[derive(Debug)]
+pub struct PartCache {
+    inner: Mutex<Inner>,
+    max_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    parts: FxHashMap<Identity, (Arc<Part>, u64)>,
+    /// By when they were used last.
+    used: BTreeMap<u64, Identity>,
+    clock: u64,
+    counters: PartCounters,
+}
+
+impl PartCache {
+    /// An empty cache, which holds about so many bytes.
+    pub fn new(max_bytes: usize) -> Self {
+        Self { inner: Mutex::default(), max_bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing that panics stands between two changes that belong together.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it holds and did.
+    pub fn counters(&self) -> PartCounters {
+        self.lock().counters
+    }
+
+    /// Forgets all parts.
+    pub fn clear(&self) {
+        let mut inner = self.lock();
+        let counters = PartCounters { parts: 0, bytes: 0, ..inner.counters };
+        *inner = Inner { counters, clock: inner.clock, ..Inner::default() };
+    }
+
+    fn get(&self, key: &Identity) -> Option<Arc<Part>> {
+        let mut inner = self.lock();
+        let Inner { parts, used, clock, counters } = &mut *inner;
+        let Some((part, time)) = parts.get_mut(key) else {
+            counters.misses += 1;
+            return None;
+        };
+        counters.hits += 1;
+        *clock += 1;
+        used.remove(time);
+        used.insert(*clock, *key);
+        *time = *clock;
+        Some(part.clone())
+    }
+
+    fn put(&self, key: Identity, part: Arc<Part>) {
+        let mut inner = self.lock();
+        let Inner { parts, used, clock, counters } = &mut *inner;
+        if parts.contains_key(&key) || part.bytes() > self.max_bytes {
+            return;
+        }
+        *clock += 1;
+        used.insert(*clock, key);
+        counters.bytes += part.bytes() as u64;
+        parts.insert(key, (part, *clock));
+        while counters.bytes > self.max_bytes as u64
+            && let Some((_, oldest)) = used.pop_first()
+        {
+            if let Some((part, _)) = parts.remove(&oldest) {
+                counters.bytes -= part.bytes() as u64;
+                counters.evicted += 1;
+            }
+        }
+        counters.parts = parts.len() as u64;
+    }
+}
+
+impl Part {
+    /// The part of a grammar's root, made of parts that are in a cache or put there.
+    ///
+    /// The grammar's lookahead is ignored; `None` where it has no string at all, and what cannot be
+    /// completed is pruned. The network is that of [`Network::make`], but for the numbers of states
+    /// and for calls that are not inlined.
+    ///
+    /// # Errors
+    /// Those of [`Network::make`].
+    ///
+    /// [`Network::make`]: super::Network::make
+    pub fn of(
+        grammar: &Grammar,
+        options: &NetworkOptions,
+        cache: &PartCache,
+        work: &Work<'_>,
+    ) -> Result<Option<Arc<Self>>> {
+        work.spend(3 * grammar.size())?;
+        let is_needed = analysis::reachable(grammar, options.skip_lookahead)?;
+        let productive = analysis::Analysis::new(grammar).productive;
+        if options.prune && !productive[grammar.root().index()] {
+            return Ok(None);
+        }
+        let groups = Groups::new(grammar, &is_needed, &productive, options);
+        groups.part(grammar, options, cache, work).map(Some)
+    }
+
+    /// The part of a frame, a grammar in which some rules are parts, or `None` where they have no
+    /// string: of a whole network.
+    ///
+    /// # Errors
+    /// Those of [`Network::make`](super::Network::make).
+    pub fn of_frame(
+        frame: &Grammar,
+        parts: &[(RuleId, Option<Arc<Part>>)],
+        options: &NetworkOptions,
+        work: &Work<'_>,
+    ) -> Result<Arc<Self>> {
+        let stub = |part: &Option<Arc<Part>>| part.as_ref().map_or(Stub::Nothing, |p| p.stub());
+        let stubs: Vec<(RuleId, Stub)> =
+            parts.iter().map(|(rule, part)| (*rule, stub(part))).collect();
+        let frame = frame.with_stubs(&stubs);
+        let children = parts.iter().filter_map(|(rule, part)| Some((*rule, part.clone()?)));
+        Ok(Arc::new(Self::make(&frame, &children.collect(), true, options, work)?))
+    }
+
+    fn stub(&self) -> Stub {
+        if self.is_nullable() { Stub::Nullable } else { Stub::Plain }
+    }
+}
+
+/// The rules of a grammar, with those that are parts of their own.
+struct Groups {
+    /// Each group of rules that call each other, callees first.
+    groups: Vec<Vec<usize>>,
+    /// For each rule its group.
+    of: Vec<usize>,
+    callees: Vec<Vec<usize>>,
+    /// For each rule the digest of what it says, with all that it calls.
+    keys: Vec<Option<Identity>>,
+    /// Whether the rules of a group are parts.
+    is_part: Vec<bool>,
+}
+
+impl Groups {
+    fn new(
+        grammar: &Grammar,
+        is_needed: &[bool],
+        productive: &[bool],
+        options: &NetworkOptions,
+    ) -> Self {
+        let count = grammar.rules().len();
+        let callees_of = |rule: usize| match is_needed[rule] {
+            true => grammar.callees(&grammar.rules()[rule], false),
+            false => Vec::new(),
+        };
+        let callees: Vec<Vec<usize>> = (0..count).map(callees_of).collect();
+        let mut groups = graph::components(count, |rule| callees[rule].clone());
+        groups.retain(|group| is_needed[group[0]]);
+        let mut out = Self {
+            of: vec![usize::MAX; count],
+            keys: vec![None; count],
+            is_part: Vec::with_capacity(groups.len()),
+            groups: Vec::new(),
+            callees,
+        };
+        let salt = blake3::hash(format!("{options:?}").as_bytes());
+        // How deep parts are nested in what a group calls.
+        let mut depths: Vec<u32> = Vec::with_capacity(groups.len());
+        for (number, group) in groups.iter().enumerate() {
+            group.iter().for_each(|&rule| out.of[rule] = number);
+            let calls = group.iter().flat_map(|&rule| &out.callees[rule]);
+            let below = calls.map(|&rule| out.of[rule]).filter(|&callee| callee != number);
+            let depth = below.map(|callee| depths[callee] + u32::from(out.is_part[callee])).max();
+            let depth = depth.unwrap_or(0);
+            let key = out.key(grammar, group, salt.as_bytes());
+            let is_apart = group.len() > 1 || group.iter().any(|&rule| is_wide(grammar, rule));
+            let is_sound = group.iter().all(|&rule| productive[rule] || !options.prune);
+            out.is_part.push(key.is_some() && is_apart && is_sound && depth < MAX_DEPTH);
+            depths.push(depth);
+            for (place, &rule) in (0u64..).zip(group) {
+                out.keys[rule] = key.map(|key| numbered(&key, place));
+            }
+        }
+        out.groups = groups;
+        out
+    }
+
+    /// The digest of what a group says, whose callees have theirs.
+    fn key(&self, grammar: &Grammar, group: &[usize], salt: &[u8]) -> Option<Identity> {
+        let calls = || group.iter().flat_map(|&rule| &self.callees[rule]);
+        if calls().any(|&callee| self.keys[callee].is_none() && !group.contains(&callee)) {
+            return None;
+        }
+        let name = |rule: usize, out: &mut Vec<u8>| match self.keys[rule] {
+            Some(key) => {
+                out.push(0);
+                out.extend(key);
+            }
+            None => {
+                let place = group.binary_search(&rule).unwrap_or_default();
+                out.push(1);
+                out.extend((place as u32).to_le_bytes());
+            }
+        };
+        let text = key_of(grammar, group, false, name)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(salt);
+        hasher.update(&text);
+        Some(*hasher.finalize().as_bytes())
+    }
+
+    /// The rules of the part that is entered at a rule, and the rules at which it enters others.
+    fn members(&self, entry: usize) -> (Vec<usize>, Vec<usize>) {
+        let (mut members, mut children) = (vec![entry], Vec::new());
+        let mut seen: FxHashSet<usize> = [entry].into_iter().collect();
+        let mut at = 0;
+        while let Some(&rule) = members.get(at) {
+            at += 1;
+            for &callee in self.callees[rule].iter().filter(|&&callee| seen.insert(callee)) {
+                let group = self.of[callee];
+                let is_child = self.is_part[group] && group != self.of[entry];
+                if is_child { &mut children } else { &mut members }.push(callee);
+            }
+        }
+        members.sort_unstable();
+        children.sort_unstable();
+        (members, children)
+    }
+
+    /// The part of the root.
+    fn part(
+        &self,
+        grammar: &Grammar,
+        options: &NetworkOptions,
+        cache: &PartCache,
+        work: &Work<'_>,
+    ) -> Result<Arc<Part>> {
+        let root = grammar.root().index();
+        let mut there: FxHashMap<usize, Arc<Part>> = FxHashMap::default();
+        let mut missing: BTreeMap<(usize, usize), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+        let mut wanted = vec![root];
+        while let Some(entry) = wanted.pop() {
+            let place = (self.of[entry], entry);
+            if there.contains_key(&entry) || missing.contains_key(&place) {
+                continue;
+            }
+            match self.keys[entry].and_then(|key| cache.get(&key)) {
+                Some(part) => {
+                    there.insert(entry, part);
+                }
+                None => {
+                    let (members, children) = self.members(entry);
+                    wanted.extend(&children);
+                    missing.insert(place, (members, children));
+                }
+            }
+        }
+        // Callees come first.
+        for ((_, entry), (members, children)) in missing {
+            let rules =
+                |rules: &[usize]| rules.iter().copied().map(RuleId::new).collect::<Vec<_>>();
+            let stubs: Vec<(RuleId, Stub)> =
+                children.iter().map(|child| (RuleId::new(*child), there[child].stub())).collect();
+            let rules = grammar.extracted(RuleId::new(entry), &rules(&members), &stubs);
+            let places = (members.len()..).map(RuleId::new);
+            let parts = places.zip(children.iter().map(|child| there[child].clone())).collect();
+            let mut part = Part::make(&rules, &parts, false, options, work)?;
+            part.key = self.keys[entry];
+            let part = Arc::new(part);
+            if let Some(key) = part.key {
+                cache.put(key, part.clone());
+            }
+            there.insert(entry, part);
+        }
+        Ok(there[&root].clone())
+    }
+}
+
+/// Whether a rule has a terminal of many characters.
+fn is_wide(grammar: &Grammar, rule: usize) -> bool {
+    let mut work = vec![grammar.rules()[rule].body];
+    while let Some(id) = work.pop() {
+        match grammar.expr(id) {
+            Expr::Sequence(parts) | Expr::Choice(parts) => work.extend(parts),
+            Expr::Repeat { body, .. } => work.push(*body),
+            Expr::Class(set) => {
+                let size = set.ranges().iter().map(|(first, last)| last - first + 1).sum::<u32>();
+                if size >= WIDE {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
