@@ -46,6 +46,9 @@ fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
     Ok(limits)
 }
 
+/// Parts by the names of the rules for which they stand, and where parts are kept.
+type NamedParts<'p> = (Vec<(String, PyRef<'p, Grammar>)>, PyRef<'p, Parts>);
+
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Engine {
     inner: Arc<engine::Engine>,
@@ -67,7 +70,7 @@ impl Engine {
         engine_limits: Option<&Bound<'_, PyDict>>,
         pool: Option<&Pool>,
         representation: &str,
-        parts: Option<(Vec<(String, PyRef<'_, Grammar>)>, PyRef<'_, Parts>)>,
+        parts: Option<NamedParts<'_>>,
     ) -> PyResult<Self> {
         let representation = match representation {
             "auto" => Representation::Automatic,
