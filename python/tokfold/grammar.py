@@ -6,7 +6,7 @@ import codecs
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from tokfold import _core
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._extras import require, xgrammar_reason
-from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
+from tokfold.errors import GrammarSyntaxError, StructuralTagError, UnsupportedGrammarError
 from tokfold.limits import Limits
 
 if TYPE_CHECKING:
+    from tokfold.structural_tags.formats import Format
     from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammar"]
@@ -41,11 +42,23 @@ class Grammar:
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
     """
 
-    __slots__ = ("_expanded", "_frame", "_limits", "_parts", "_text", "_whole", "lookahead")
+    __slots__ = (
+        "_expanded",
+        "_frame",
+        "_limits",
+        "_takes_none",
+        "_parts",
+        "_tag",
+        "_text",
+        "_whole",
+        "lookahead",
+    )
 
     _whole: _core.Grammar | None
     _frame: _core.Grammar | None
     _parts: Mapping[str, Grammar]
+    _takes_none: bool | None
+    _tag: tuple[Format, Vocabulary | None] | None
     _expanded: CoreGrammar | None
     _limits: Limits | None
     _text: str | None
@@ -103,6 +116,8 @@ class Grammar:
         self._expanded = None
         self._frame = None
         self._parts = {}
+        self._takes_none = None
+        self._tag = None
         self._limits = limits
         self.lookahead = lookahead
         return self
@@ -191,6 +206,40 @@ class Grammar:
         from tokfold.structural_tags import assemble
 
         return assemble(tag, vocabulary)
+
+    def with_tags(
+        self, added: Iterable[object] = (), removed: Iterable[str | int] = ()
+    ) -> Grammar:
+        """The grammar with other tools: tags added to its free text, or removed.
+
+        Only what is new is converted and compiled; the rest is linked. A text under way goes on
+        with the new grammar by :meth:`tokfold.Matcher.moved_to`.
+
+        Args:
+            added: for ``triggered_tags`` and ``token_triggered_tags``, tags (``{"begin": ...,
+                "content": ..., "end": ...}``); for ``dispatch`` and ``token_dispatch``, pairs of a
+                pattern or token and a format. They come after those that are there.
+            removed: the texts, or ids of tokens, with which tags begin. A trigger goes with its last
+                tag.
+
+        Returns:
+            What :meth:`from_structural_tag` gives for the changed structural tag; this grammar
+            stays as it is.
+
+        Raises:
+            StructuralTagError: the grammar is of no structural tag with one such format; a tag is
+                wrong, or to be removed and not there.
+            UnsupportedGrammarError, MissingExtraError: as :meth:`from_structural_tag`.
+        """
+        from tokfold.structural_tags.assembly import of_format
+        from tokfold.structural_tags.changing import changed
+
+        if self._tag is None:
+            raise StructuralTagError(
+                "tags are added to a grammar made by Grammar.from_structural_tag", "", ""
+            )
+        format, vocabulary = self._tag
+        return of_format(changed(format, added, removed, vocabulary), vocabulary)
 
     @classmethod
     def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
@@ -285,10 +334,19 @@ class Grammar:
         Raises:
             The errors of :attr:`_compilable`.
         """
-        if self._frame is None or any(part._takes_tokens for part in self._parts.values()):
+        if self._frame is None:
+            return None
+        if not all(part._is_text for part in self._parts.values()):
             return None
         parts = [(name, part._compilable) for name, part in self._parts.items()]
         return self._with_automata(self._frame), parts
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether no tokens are named by their ids."""
+        if self._takes_none is None:
+            self._takes_none = not self._takes_tokens
+        return self._takes_none
 
     def _with_automata(self, expanded: CoreGrammar) -> CoreGrammar:
         macros = _macros_of_bytes(expanded)

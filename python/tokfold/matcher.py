@@ -370,6 +370,31 @@ class Matcher:
         self._is_restored = True
         return self
 
+    def moved_to(self, compiled: CompiledGrammar, **options: Any) -> Matcher:
+        """A matcher that goes on from here under a grammar with other tools.
+
+        For a text that stands at a dispatch point: in free text, where no tag has begun. The free
+        text begins anew there, so what was written before is no beginning of a new tag. This matcher
+        stays as it is.
+
+        Args:
+            compiled: for the same vocabulary, the same structural tag but for the tags that its free
+                text calls: see :meth:`tokfold.Grammar.with_tags`.
+            options: those of the constructor.
+
+        Returns:
+            A matcher that stands there; nothing before can be rolled back.
+
+        Raises:
+            MatcherStateError: the text stands in a tag or in the beginning of one, or the grammars
+                differ in more than these tags.
+        """
+        state = self._core.state_for(compiled._core)
+        other = Matcher(compiled, **options)
+        other._core.restore(state)
+        other._is_restored = True
+        return other
+
     def cancel(self) -> None:
         """Make the call that another thread is in end with :class:`TokfoldError`.
 

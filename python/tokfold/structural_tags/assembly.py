@@ -39,7 +39,7 @@ from tokfold.structural_tags.reading import read
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "of_format"]
 
 _T = TypeVar("_T")
 
@@ -63,11 +63,19 @@ def assemble(
         GrammarSyntaxError: the text of a ``grammar`` format is not in the language.
         MissingExtraError: it holds a schema or a pattern, and XGrammar is not installed.
     """
-    format = read(tag, vocabulary)
+    return of_format(read(tag, vocabulary), vocabulary, cache)
+
+
+def of_format(
+    format: Format, vocabulary: Vocabulary | None, cache: LeafCache | None = None
+) -> Grammar:
+    """The grammar of a format that was read; see :func:`assemble`."""
     _check_ends(format)
     frame = _Frame(default_cache if cache is None else cache)
     text = frame.text(format)
-    return Grammar._composed(text, frame.parts)
+    grammar = Grammar._composed(text, frame.parts)
+    grammar._tag = format, vocabulary
+    return grammar
 
 
 # ------------------------------------------------------------- endless content

@@ -2,11 +2,12 @@
 
 use super::family::{Family, Read, Stand, beneath_first};
 use super::matcher::SOFT_BYTES;
-use super::{Matcher, lock};
+use super::{Engine, Matcher, lock};
 use crate::error::{Error, Result};
-use crate::network::BOTTOM;
+use crate::network::{BOTTOM, Moves};
 use crate::stacks::{Entry, NONE, SetId};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// While a text is read again.
 const LETTERS_BETWEEN_CHECKS: usize = 64;
@@ -71,6 +72,51 @@ impl Matcher {
             Stand::Stacks(set) => Ok((stacks, set)),
             Stand::Chart(_) => Err(unreadable()), // stacks stay stacks
         }
+    }
+
+    /// The state of this text in another engine, whose grammar is the same but for the tags that free
+    /// text calls; the free text begins anew there.
+    ///
+    /// # Errors
+    /// [`Error::State`] where the text stands in a tag, or in the beginning of one, or the grammars
+    /// differ in more; those of [`Self::state`].
+    pub fn state_for(&self, other: &Engine) -> Result<Vec<u32>> {
+        let (from, to) = (&self.engine().network, other.network());
+        let refused = |why: &str| Error::State(why.into());
+        if !Arc::ptr_eq(&self.engine().vocabulary, other.vocabulary()) {
+            return Err(refused("the other grammar was compiled for another vocabulary"));
+        }
+        let state = self.state()?;
+        if Arc::ptr_eq(from, to) {
+            return Ok(state);
+        }
+        let moves = Moves::between(from, to);
+        let moves = moves.ok_or_else(|| refused("only texts of structural tags can be moved"))?;
+        let inside = "this is no dispatch point: the text stands in a tag or in the beginning of one, \
+                      or the grammars differ in more than the tags that free text calls";
+        let (&stop, mut rest) = state.split_first().ok_or_else(|| refused(inside))?;
+        let mut out = vec![stop];
+        while let Some((&count, after)) = rest.split_first() {
+            let (listed, after) = after.split_at(2 * count as usize);
+            rest = after;
+            let mut entries: Vec<(u32, u32)> = Vec::with_capacity(count as usize);
+            for pair in listed.chunks_exact(2) {
+                let top = match pair[0] {
+                    BOTTOM => BOTTOM,
+                    top => moves.of(from, top).ok_or_else(|| refused(inside))?,
+                };
+                entries.push((top, pair[1]));
+            }
+            // Two states that are told apart here may be one there.
+            entries.sort_unstable();
+            entries.dedup();
+            if entries.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                return Err(refused(inside));
+            }
+            out.push(entries.len() as u32);
+            out.extend(entries.into_iter().flat_map(|(top, beneath)| [top, beneath]));
+        }
+        Ok(out)
     }
 
     /// Goes to a saved state, which becomes the first step: nothing before it can be rolled back.

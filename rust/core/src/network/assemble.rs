@@ -19,7 +19,7 @@ impl Network {
         outside: &FxHashMap<usize, u32>,
         limits: &Limits,
     ) -> Result<Self> {
-        let RuleSet { automata: rules, written, start, alphabet, accepts_empty, counted } = set;
+        let RuleSet { automata: rules, written, start, alphabet, accepts_empty, counted, .. } = set;
         let (start, accepts_empty) = (*start, *accepts_empty);
         let order = Order::new(rules, start, written);
         let mut base = vec![u32::MAX; rules.len()];

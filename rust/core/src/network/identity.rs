@@ -15,6 +15,7 @@ use crate::graph;
 use crate::hash::hash_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A digest of what a state does.
@@ -100,9 +101,8 @@ pub(super) struct Source<'s> {
     pub(super) tables: &'s Network,
     /// The digest of what a call leads to that is not in the tables, by its place.
     pub(super) outer: &'s dyn Fn(u32) -> Identity,
-    /// For states that are described by what they were made from: their digest, and how many of them
-    /// there are, the first ones.
-    pub(super) given: Option<(Identity, u32)>,
+    /// The states of a large rule, which are not described one by one, and the digest of all tables.
+    pub(super) large: Option<(Range<u32>, &'s dyn Fn() -> Identity)>,
 }
 
 /// The digests that are there, and the numbers of the states that are described together now.
@@ -180,13 +180,13 @@ impl Naming<'_> {
         }
     }
 
-    /// The digest of a state that is described by what it was made from; false where it is none.
+    /// The digest of a state of a large rule; false where it is none.
     fn give(&mut self, state: u32) -> bool {
-        let given = self.source.given.filter(|given| state < given.1);
-        if let Some((digest, _)) = given {
-            self.listed[state as usize] = Some(numbered(&digest, u64::from(state)));
+        let large = self.source.large.as_ref().filter(|large| large.0.contains(&state));
+        if let Some((_, digest)) = large {
+            self.listed[state as usize] = Some(numbered(&digest(), u64::from(state)));
         }
-        given.is_some()
+        large.is_some()
     }
 
     /// Makes the digests of states that lead to each other.
@@ -291,7 +291,7 @@ impl Network {
     pub(crate) fn identity(&self, state: u32) -> Identity {
         let Some(placed) = &self.linked else {
             let identities = self.identities.get_or_init(|| Arc::new(Identities::new(self)));
-            let source = Source { tables: self, outer: &|_| Identity::default(), given: None };
+            let source = Source { tables: self, outer: &|_| Identity::default(), large: None };
             return identities.of(&source, state);
         };
         let own = placed.iter().find_map(|placed| match self.is_listed(state) {

@@ -384,3 +384,64 @@ fn start_of(placed: &[Placed], place: usize, start: u32) -> u32 {
     let child = &placed[this.children[(start & !HOLE) as usize] as usize];
     child.moved(child.part.tables.start)
 }
+
+/// Where states of one network are in another that was linked of the same parts but for those in
+/// which free text is read.
+pub(crate) struct Moves<'n> {
+    from: &'n [Placed],
+    to: &'n [Placed],
+    /// For each part its place in the other network, and whether it is the same there.
+    places: Vec<Option<(usize, bool)>>,
+}
+
+impl<'n> Moves<'n> {
+    /// Between two networks; `None` where they have nothing to do with each other.
+    pub(crate) fn between(from: &'n Network, to: &'n Network) -> Option<Self> {
+        let (from, to) = (from.linked.as_deref()?, to.linked.as_deref()?);
+        let mut out = Self { from, to, places: vec![None; from.len()] };
+        let by_key = to.iter().enumerate().filter_map(|(place, one)| Some((one.part.key?, place)));
+        let by_key: FxHashMap<[u8; 32], usize> = by_key.collect();
+        for (place, one) in from.iter().enumerate() {
+            out.places[place] = one.part.key.and_then(|key| Some((*by_key.get(&key)?, true)));
+        }
+        // Parts that were made for one network alone are paired from the top down.
+        let mut pairs = vec![(from.len() - 1, to.len() - 1)];
+        while let Some((old, new)) = pairs.pop() {
+            let (old_one, new_one) = (&from[old], &to[new]);
+            let is_same = old_one.part.says_the_same(&new_one.part);
+            out.places[old] = Some((new, is_same));
+            if is_same {
+                let children = old_one.children.iter().zip(&new_one.children);
+                let own = children.filter(|(child, _)| from[**child as usize].part.key.is_none());
+                pairs.extend(own.map(|(old, new)| (*old as usize, *new as usize)));
+            }
+        }
+        Some(out)
+    }
+
+    /// The state that goes on in the other network as this one does here, where it is in a part that
+    /// both have, or where the free text of a part that changed begins anew.
+    pub(crate) fn of(&self, from: &Network, state: u32) -> Option<u32> {
+        let own = |one: &Placed| match from.is_listed(state) {
+            true => one.own(state),
+            false => one.own_counter(state),
+        };
+        let (old, local) = self.from.iter().enumerate().find_map(|(at, p)| Some((at, own(p)?)))?;
+        let (new, is_same) = self.places[old]?;
+        let new = &self.to[new];
+        if is_same {
+            return Some(new.moved(local));
+        }
+        let (here, there) = (&self.from[old].part.tables, &new.part.tables);
+        let begins_anew = |tables: &Network, state: u32| {
+            let same_edges = tables.edges(state) == tables.edges(tables.start);
+            same_edges && *tables.calls(state) == *tables.calls(tables.start)
+        };
+        if !here.is_listed(local) || !begins_anew(here, local) {
+            return None;
+        }
+        let is_twin =
+            |&twin: &u32| begins_anew(there, twin) && there.is_final(twin) == here.is_final(local);
+        (0..there.len() as u32).find(is_twin).map(|twin| new.moved(twin))
+    }
+}

@@ -137,6 +137,8 @@ pub(crate) struct Lowering<'a, 'w> {
     /// bounds and the position.
     pub(crate) markers: RefCell<FxHashMap<CutPosition, u32>>,
     pub(crate) counted: RefCell<Counted>,
+    /// Rules that were written down as they stand: see [`super::direct`].
+    pub(crate) as_they_stand: RefCell<FxHashSet<usize>>,
     pub(crate) work: &'a Work<'w>,
 }
 
@@ -149,7 +151,15 @@ impl Lowering<'_, '_> {
     /// # Errors
     /// [`Error::Limit`] when the automaton grows past the limits.
     pub(crate) fn rule(&self, rule: RuleId) -> Result<Automaton> {
-        self.body(self.grammar.rule(rule).body, rule)
+        let body = self.grammar.rule(rule).body;
+        if let Some(mut automaton) = self.direct(body)? {
+            self.as_they_stand.borrow_mut().insert(rule.index());
+            if self.options.prune {
+                automaton.trim();
+            }
+            return Ok(automaton);
+        }
+        self.body(body, rule)
     }
 
     fn body(&self, body: ExprId, rule: RuleId) -> Result<Automaton> {

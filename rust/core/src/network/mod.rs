@@ -19,6 +19,7 @@ mod analysis;
 mod assemble;
 mod build;
 mod counters;
+mod direct;
 mod display;
 mod identity;
 mod left_recursion;
@@ -32,6 +33,7 @@ mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use identity::Identity;
+pub(crate) use link::Moves;
 pub use part::Part;
 pub use split::{PartCache, PartCounters};
 

@@ -15,6 +15,7 @@ use crate::ids::RuleId;
 use crate::limits::Limits;
 use crate::work::Work;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Rules ready to be linked.
@@ -32,8 +33,10 @@ pub struct Part {
     first: Letters,
     is_wide: bool,
     identities: OnceLock<Identities>,
-    /// For states that are described by what they were made from: see [`Source::given`].
-    pub(super) given: Option<(Identity, u32)>,
+    /// The states of a large rule, which are not described one by one, and the digest of all tables
+    /// with what they call: see [`Source::large`].
+    as_they_stand: Range<u32>,
+    whole: OnceLock<Identity>,
     /// How deep its children are nested.
     depth: u32,
 }
@@ -67,7 +70,14 @@ impl Part {
         let places: FxHashMap<usize, u32> = used.iter().copied().zip(0..).collect();
         let children = used.iter().map(|&rule| children[&RuleId::new(rule)].clone()).collect();
         let tables = Network::assemble(&rules, &places, &options.limits)?;
-        Ok(Self::of_tables(tables, children, options))
+        let mut out = Self::of_tables(tables, children, options);
+        if rules.is_as_it_stands {
+            let tables = &out.tables;
+            let rule = tables.rule_of(tables.start) as usize;
+            let end = tables.rule_starts.get(rule + 1).map_or(tables.len() as u32, |&end| end);
+            out.as_they_stand = tables.rule_starts[rule]..end;
+        }
+        Ok(out)
     }
 
     /// The part of tables in which calls of children are holes.
@@ -82,7 +92,8 @@ impl Part {
             first: [0; 5],
             is_wide: false,
             identities: OnceLock::new(),
-            given: None,
+            as_they_stand: 0..0,
+            whole: OnceLock::new(),
             depth,
         };
         let firsts = out.firsts();
@@ -140,8 +151,53 @@ impl Part {
             let child = &self.children[child as usize];
             child.identity(child.tables.start)
         };
-        let source = Source { tables: &self.tables, outer: &outer, given: self.given };
+        let whole = || *self.whole.get_or_init(|| self.digest(&outer));
+        let large = (self.as_they_stand.clone(), &whole as &dyn Fn() -> Identity);
+        let source = Source { tables: &self.tables, outer: &outer, large: Some(large) };
         identities.of(&source, state)
+    }
+
+    /// The digest of the tables as they stand, with what they call: a state's number and this say all
+    /// that it does.
+    fn digest(&self, outer: &dyn Fn(u32) -> Identity) -> Identity {
+        let tables = &self.tables;
+        let mut text: Vec<u8> = (0..=255).map(|byte| tables.alphabet.class(byte)).collect();
+        let escape = tables.alphabet.escape();
+        text.extend([u8::from(escape.is_some()), escape.unwrap_or_default()]);
+        let mut number = |number: u32| text.extend(number.to_le_bytes());
+        number(tables.len() as u32);
+        tables.edge_starts.iter().chain(&tables.call_starts).for_each(|&start| number(start));
+        for &(class, to) in &tables.edges {
+            number(u32::from(class));
+            number(to);
+        }
+        for call in &tables.calls {
+            number(call.start);
+            number(call.to);
+        }
+        tables.finals.iter().for_each(|&is_final| number(u32::from(is_final)));
+        for (min, max, body) in tables.counters.key() {
+            [min, u32::from(max.is_some()), max.unwrap_or(0), body]
+                .into_iter()
+                .for_each(&mut number);
+        }
+        (0..self.children.len() as u32).for_each(|child| text.extend(outer(child)));
+        *blake3::hash(&text).as_bytes()
+    }
+
+    /// Whether its own tables are those of another; its children may differ.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        let (a, b) = (&self.tables, &other.tables);
+        let tables = |t: &Network| (t.start, t.accepts_empty, t.alphabet.clone(), t.counters.key());
+        tables(a) == tables(b)
+            && a.finals == b.finals
+            && (&a.edge_starts, &a.edges) == (&b.edge_starts, &b.edges)
+            && (&a.call_starts, &a.calls) == (&b.call_starts, &b.calls)
+    }
+
+    /// How deep its children are nested.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
     }
 
     /// Bytes of its own tables.

@@ -41,6 +41,8 @@ pub(super) struct RuleSet {
     pub(super) accepts_empty: bool,
     /// The rules that count.
     pub(super) counted: FxHashMap<usize, Counter>,
+    /// Whether the start is a large rule written down as it stands.
+    pub(super) is_as_it_stands: bool,
 }
 
 impl RuleSet {
@@ -78,6 +80,7 @@ impl RuleSet {
             shapes: &shapes,
             markers: Default::default(),
             counted: Default::default(),
+            as_they_stand: Default::default(),
             work,
         };
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
@@ -123,6 +126,7 @@ impl RuleSet {
             simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
         rules.keep = counted.keys().copied().collect::<FxHashSet<_>>();
         rules.outside.clone_from(&outside.parts);
+        rules.as_they_stand = lowering.as_they_stand.take();
         rules.take_written(written);
         rules.width = options.share_wide.map(|least| Width { least, of: alphabet.widths() });
         if options.simplify {
@@ -131,6 +135,7 @@ impl RuleSet {
         let (states, edges) = rules.size();
         work.spend(edges + FRAME * states)?;
         Ok(Self {
+            is_as_it_stands: rules.as_they_stand.contains(&start),
             automata: rules.automata,
             written: rules.written,
             start,

@@ -69,6 +69,8 @@ pub(crate) struct Rules<'a, 'w> {
     pub(super) width: Option<Width>,
     /// Rules that count: their automata say less than they mean, so they stay as they are.
     pub(crate) keep: FxHashSet<usize>,
+    /// Large rules that nothing is inlined into: they would be made anew, and are what they are.
+    pub(super) as_they_stand: FxHashSet<usize>,
     /// Rules that are elsewhere, without states here: how many bytes may come first in each.
     pub(super) outside: FxHashMap<usize, u32>,
     /// For rules that were left-recursive the rule as it was written, which nobody calls.
@@ -100,6 +102,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             acyclic: vec![false; n],
             width: None,
             keep: FxHashSet::default(),
+            as_they_stand: FxHashSet::default(),
             outside: FxHashMap::default(),
             written: FxHashMap::default(),
             is_written: FxHashSet::default(),
@@ -200,7 +203,7 @@ impl<'a, 'w> Rules<'a, 'w> {
 
     fn component(&mut self, component: &[usize]) -> Result<()> {
         for &a in component {
-            if self.keep.contains(&a) {
+            if self.keep.contains(&a) || self.as_they_stand.contains(&a) {
                 continue;
             }
             self.inline_into(a, |rules, b| rules.acyclic[b] && rules.is_cheap(b))?;
@@ -304,7 +307,7 @@ impl<'a, 'w> Rules<'a, 'w> {
                 }
             }
             gone.extend(&chosen);
-            let keep = self.keep.clone();
+            let keep: FxHashSet<usize> = self.keep.union(&self.as_they_stand).copied().collect();
             for &a in component.iter().filter(|a| !chosen.contains(a) && !keep.contains(a)) {
                 if self.automata[a].calls().any(|call| chosen.contains(&call.1)) {
                     self.inline_into(a, |_, callee| chosen.contains(&callee))?;

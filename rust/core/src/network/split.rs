@@ -1,8 +1,8 @@
 //! Which rules of a grammar are parts of their own.
 //!
 //! A rule with all that it calls is a part where others would call it anyway, since simplifying does
-//! not inline it: rules of a cycle of calls, and rules with a wide terminal (the inside of strings,
-//! free text). That is told by what the rules say, and by nothing else; so the network of a grammar
+//! not inline it: rules of a cycle of calls, and rules with a wide terminal or an automaton (the inside
+//! of strings, free text). That is told by what the rules say, and by nothing else; so the network of a grammar
 //! does not depend on what was compiled before. Parts are kept by the digest of what they say.
 
 use super::identity::{Identity, numbered};
@@ -134,8 +134,9 @@ impl Part {
         if options.prune && !productive[grammar.root().index()] {
             return Ok(None);
         }
-        let groups = Groups::new(grammar, &is_needed, &productive, options);
-        groups.part(grammar, options, cache, work).map(Some)
+        let there = FxHashMap::default();
+        let groups = Groups::new(grammar, &is_needed, &productive, options, &there);
+        groups.part(grammar, there, Some(cache), options, work).map(Some)
     }
 
     /// The part of a frame, a grammar in which some rules are parts, or `None` where they have no
@@ -153,8 +154,13 @@ impl Part {
         let stubs: Vec<(RuleId, Stub)> =
             parts.iter().map(|(rule, part)| (*rule, stub(part))).collect();
         let frame = frame.with_stubs(&stubs);
-        let children = parts.iter().filter_map(|(rule, part)| Some((*rule, part.clone()?)));
-        Ok(Arc::new(Self::make(&frame, &children.collect(), true, options, work)?))
+        work.spend(3 * frame.size())?;
+        let is_needed = analysis::reachable(&frame, options.skip_lookahead)?;
+        let productive = analysis::Analysis::new(&frame).productive;
+        let there = parts.iter().filter_map(|(rule, part)| Some((rule.index(), part.clone()?)));
+        let there = there.collect();
+        let groups = Groups::new(&frame, &is_needed, &productive, options, &there);
+        groups.part(&frame, there, None, options, work)
     }
 
     fn stub(&self) -> Stub {
@@ -181,9 +187,10 @@ impl Groups {
         is_needed: &[bool],
         productive: &[bool],
         options: &NetworkOptions,
+        there: &FxHashMap<usize, Arc<Part>>,
     ) -> Self {
         let count = grammar.rules().len();
-        let callees_of = |rule: usize| match is_needed[rule] {
+        let callees_of = |rule: usize| match is_needed[rule] && !there.contains_key(&rule) {
             true => grammar.callees(&grammar.rules()[rule], false),
             false => Vec::new(),
         };
@@ -206,10 +213,16 @@ impl Groups {
             let below = calls.map(|&rule| out.of[rule]).filter(|&callee| callee != number);
             let depth = below.map(|callee| depths[callee] + u32::from(out.is_part[callee])).max();
             let depth = depth.unwrap_or(0);
+            if let Some(part) = there.get(&group[0]) {
+                out.is_part.push(true);
+                depths.push(part.depth());
+                out.keys[group[0]] = part.key;
+                continue;
+            }
             let key = out.key(grammar, group, salt.as_bytes());
             let is_apart = group.len() > 1 || group.iter().any(|&rule| is_wide(grammar, rule));
             let is_sound = group.iter().all(|&rule| productive[rule] || !options.prune);
-            out.is_part.push(key.is_some() && is_apart && is_sound && depth < MAX_DEPTH);
+            out.is_part.push(is_apart && is_sound && depth < MAX_DEPTH);
             depths.push(depth);
             for (place, &rule) in (0u64..).zip(group) {
                 out.keys[rule] = key.map(|key| numbered(&key, place));
@@ -261,16 +274,17 @@ impl Groups {
         (members, children)
     }
 
-    /// The part of the root.
+    /// The part of the root, some of whose parts are there. Without a cache it is that of a whole
+    /// network.
     fn part(
         &self,
         grammar: &Grammar,
+        mut there: FxHashMap<usize, Arc<Part>>,
+        cache: Option<&PartCache>,
         options: &NetworkOptions,
-        cache: &PartCache,
         work: &Work<'_>,
     ) -> Result<Arc<Part>> {
         let root = grammar.root().index();
-        let mut there: FxHashMap<usize, Arc<Part>> = FxHashMap::default();
         let mut missing: BTreeMap<(usize, usize), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
         let mut wanted = vec![root];
         while let Some(entry) = wanted.pop() {
@@ -278,7 +292,7 @@ impl Groups {
             if there.contains_key(&entry) || missing.contains_key(&place) {
                 continue;
             }
-            match self.keys[entry].and_then(|key| cache.get(&key)) {
+            match self.keys[entry].zip(cache).and_then(|(key, cache)| cache.get(&key)) {
                 Some(part) => {
                     there.insert(entry, part);
                 }
@@ -298,10 +312,11 @@ impl Groups {
             let rules = grammar.extracted(RuleId::new(entry), &rules(&members), &stubs);
             let places = (members.len()..).map(RuleId::new);
             let parts = places.zip(children.iter().map(|child| there[child].clone())).collect();
-            let mut part = Part::make(&rules, &parts, false, options, work)?;
-            part.key = self.keys[entry];
+            let is_whole = cache.is_none() && entry == root;
+            let mut part = Part::make(&rules, &parts, is_whole, options, work)?;
+            part.key = self.keys[entry].filter(|_| !is_whole);
             let part = Arc::new(part);
-            if let Some(key) = part.key {
+            if let Some((key, cache)) = part.key.zip(cache) {
                 cache.put(key, part.clone());
             }
             there.insert(entry, part);
@@ -310,7 +325,7 @@ impl Groups {
     }
 }
 
-/// Whether a rule has a terminal of many characters.
+/// Whether a rule has a terminal of many characters, or an automaton.
 fn is_wide(grammar: &Grammar, rule: usize) -> bool {
     let mut work = vec![grammar.rules()[rule].body];
     while let Some(id) = work.pop() {
@@ -323,6 +338,8 @@ fn is_wide(grammar: &Grammar, rule: usize) -> bool {
                     return true;
                 }
             }
+            // Free text, as a rule.
+            Expr::Automaton(_) => return true,
             _ => {}
         }
     }

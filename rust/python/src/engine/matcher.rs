@@ -210,6 +210,15 @@ impl Matcher {
         Ok(PyBytes::new(py, &state))
     }
 
+    /// The state in another engine, whose free text calls other tags.
+    fn state_for<'py>(&self, py: Python<'py>, other: &Engine) -> PyResult<Bound<'py, PyBytes>> {
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let state = detached(py, || matcher.state_for(&other.inner))?;
+        let state: Vec<u8> = state.into_iter().flat_map(u32::to_le_bytes).collect();
+        Ok(PyBytes::new(py, &state))
+    }
+
     fn restore(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
