@@ -309,7 +309,7 @@ class Matcher:
 def fill_batch(
     matchers: list[Matcher],
     bitmask: npt.NDArray[np.int32],
-    rows: list[int],
+    rows: list[int] | None,
     threads: int,
     classes: bool,
 ) -> npt.NDArray[np.bool_]: ...

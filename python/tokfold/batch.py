@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,8 @@ __all__ = [
     "fill_class_bitmask_batch",
     "rollback_batch",
 ]
+
+_CORE = operator.attrgetter("_core")
 
 MATCHERS_PER_THREAD = 16
 """A warm mask takes a microsecond or two, as long as it takes to hand work to a thread."""
@@ -77,18 +81,19 @@ def _filled(
     threads: int | None,
     classes: bool,
 ) -> npt.NDArray[np.bool_]:
-    places = list(range(len(matchers)) if rows is None else rows)
-    if len(places) != len(matchers):
-        raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
-    if rows is not None:
+    places = None if rows is None else list(rows)
+    if places is not None:
+        if len(places) != len(matchers):
+            raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
         for place in places:
             if not 0 <= place < 1 << 63:
                 raise ValueError(f"the bitmask has no row {place}")
-    if any(matcher._is_on_device for matcher in matchers):
+    if _any_on_device(matchers):
         fills = [m.fill_class_bitmask if classes else m.fill_bitmask for m in matchers]
-        return np.array([f(bitmask, row) for f, row in zip(fills, places, strict=True)], dtype=bool)
-    cores = [matcher._core for matcher in matchers]
-    return _core.fill_batch(cores, bitmask, places, _threads(threads, len(matchers)), classes)
+        pairs = enumerate(fills) if places is None else zip(places, fills, strict=True)
+        return np.array([fill(bitmask, row) for row, fill in pairs], dtype=bool)
+    count = _threads(threads, len(matchers))
+    return _core.fill_batch(list(map(_CORE, matchers)), bitmask, places, count, classes)
 
 
 def accept_token_batch(
@@ -110,12 +115,15 @@ def accept_token_batch(
     """
     if len(token_ids) != len(matchers):
         raise ValueError(f"{len(matchers)} matchers, but {len(token_ids)} tokens")
-    pairs = zip(matchers, token_ids, strict=True)
-    ids = [matcher._id(matcher.compiled, token_id) for matcher, token_id in pairs]
-    if any(matcher._is_on_device for matcher in matchers):
-        return _accepted_one_by_one(matchers, ids)
-    cores = [matcher._core for matcher in matchers]
-    return _core.accept_batch(cores, ids, _threads(threads, len(matchers)))
+    ids = list(map(operator.index, token_ids))
+    count = _threads(threads, len(matchers))
+    if not _any_on_device(matchers):
+        try:
+            return _core.accept_batch(list(map(_CORE, matchers)), ids, count)
+        except OverflowError:  # an id that is none, which is named below
+            pass
+    ids = [m._id(m.compiled, token_id) for m, token_id in zip(matchers, ids, strict=True)]
+    return _accepted_one_by_one(matchers, ids)
 
 
 def rollback_batch(
@@ -140,11 +148,11 @@ def rollback_batch(
             raise MatcherStateError(
                 f"{count} steps cannot be taken back: {matcher.num_steps} were accepted"
             )
-    if any(matcher._is_on_device for matcher in matchers):
+    if _any_on_device(matchers):
         for matcher, count in zip(matchers, counts, strict=True):
             matcher.rollback(count)
         return
-    cores = [matcher._core for matcher in matchers]
+    cores = list(map(_CORE, matchers))
     _core.rollback_batch(cores, list(counts), _threads(threads, len(matchers)))
 
 
@@ -160,6 +168,12 @@ def _accepted_one_by_one(matchers: Sequence[Matcher], ids: list[int]) -> npt.NDA
                 matcher.rollback(1)
         raise
     return np.array(taken, dtype=np.bool_)
+
+
+def _any_on_device(matchers: Sequence[Matcher]) -> bool:
+    """Whether the core's matcher is not what reads, for one of them; asked once for each kind."""
+    kinds = cast("set[type[Matcher]]", set(map(type, matchers)))
+    return any(kind._is_on_device for kind in kinds)
 
 
 def _threads(threads: int | None, count: int) -> int:

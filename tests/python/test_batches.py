@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -60,6 +61,51 @@ def test_batches_do_what_each_does(compiled, threads):
         assert [m.text for m in matchers] == [m.text for m in single]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_rows_in_any_order_and_calls_that_are_refused(compiled, threads):
+    """Helpers that were woken for a call that is refused do the next as if nothing were."""
+    draw = random.Random(threads)
+    matchers = [walked(compiled, seed, seed % 5) for seed in range(40)]
+    one = tokfold.allocate_bitmask(50, len(TOKENS))
+    said = [matcher.fill_bitmask(one, row) for row, matcher in enumerate(matchers)]
+    for _ in range(20):
+        places = draw.sample(range(50), 40)
+        rows = np.full((50, 1), 0x5A5A5A5A, dtype=np.int32)
+        assert tokfold.fill_bitmask_batch(matchers, rows, places, threads).tolist() == said
+        assert np.array_equal(rows[places], one[:40])
+        others = [place for place in range(50) if place not in places]
+        assert (rows[others] == 0x5A5A5A5A).all()
+        with pytest.raises(ValueError, match="39 rows, not one of index 39"):
+            tokfold.fill_bitmask_batch(matchers, rows[:39], threads=threads)
+        with pytest.raises(ValueError, match="asked for twice"):
+            tokfold.fill_bitmask_batch(matchers, rows, [*places[1:], places[1]], threads)
+        with pytest.raises(tokfold.MatcherStateError, match="in use"):
+            tokfold.fill_bitmask_batch([*matchers[1:], matchers[1]], rows, threads=threads)
+        assert tokfold.fill_bitmask_batch(matchers, rows, threads=threads).tolist() == said
+        assert np.array_equal(rows[:40], one[:40])
+
+
+@pytest.mark.timeout(120)
+def test_batches_of_many_threads_at_once(compiled):
+    """All share the helpers; no call waits for another's rows, and each gets its own."""
+    one = tokfold.allocate_bitmask(40, len(TOKENS))
+    for row in range(40):
+        walked(compiled, row, row % 5).fill_bitmask(one, row)
+
+    def fill(_: int) -> bool:
+        matchers = [walked(compiled, seed, seed % 5) for seed in range(40)]
+        rows = tokfold.allocate_bitmask(40, len(TOKENS))
+        for _ in range(100):
+            rows[:] = 0
+            tokfold.fill_bitmask_batch(matchers, rows, threads=3)
+            if not np.array_equal(rows, one):
+                return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(fill, range(6)))
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_batch_that_raises_moves_nobody(compiled, threads):
     matchers = [walked(compiled, seed, 3) for seed in range(40)]
@@ -75,8 +121,9 @@ def test_a_batch_that_raises_moves_nobody(compiled, threads):
     assert [(m.state, m.num_steps) for m in matchers] == before
     with pytest.raises(tokfold.MatcherStateError, match="in use"):
         tokfold.accept_token_batch([matchers[0], matchers[0]], [0, 0], threads)
-    with pytest.raises(tokfold.VocabularyError, match="outside"):
-        tokfold.accept_token_batch(matchers[:1], [len(TOKENS)], threads)
+    for token in (len(TOKENS), -1, 1 << 40):
+        with pytest.raises(tokfold.VocabularyError, match="outside"):
+            tokfold.accept_token_batch(matchers[:3], [0, token, 0], threads)
     for call in (
         lambda: tokfold.accept_token_batch(matchers, [0], threads),
         lambda: tokfold.rollback_batch(matchers, [0], threads),

@@ -141,6 +141,14 @@ proptest! {
                 other => prop_assert!(false, "{:?}", other),
             }
             prop_assert_eq!(&row, &again, "with and without classes, {}", text);
+            let zeros = (0..size).any(|t| row[t >> 5] >> (t & 31) & 1 == 0);
+            for matcher in [&matcher, &second] {
+                let mut now = vec![7; words(size)];
+                if let Some(forbids) = matcher.fill_now(&mut now).expect("a mask was made") {
+                    prop_assert_eq!(&row, &now, "what is there, {}", text);
+                    prop_assert_eq!(forbids, zeros);
+                }
+            }
             // Refused or not, a mask that is made says the same whatever others left in the pool.
             if third.fill(&mut again).is_ok() {
                 prop_assert_eq!(&row, &again, "with and without a pool, {}", text);
@@ -228,6 +236,49 @@ fn masks_are_exact_at_both_bounds() {
     assert_eq!(matcher.accept_bytes(b"a").expect("no limit"), Accept::Refused);
     assert_eq!(matcher.accept_bytes(b"c").expect("no limit"), Accept::Taken);
     assert!(matcher.is_accepting());
+}
+
+#[test]
+fn a_mask_is_made_now_only_of_what_is_there_and_little() {
+    let vocabulary = vocabulary();
+    let fresh = |text: &str| {
+        let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+        let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
+        let made = Matcher::new(engine(network, &vocabulary), StopRule::default());
+        made.expect("stop tokens")
+    };
+    let (mut row, mut now) = (vec![0; words(vocabulary.len())], vec![7; words(vocabulary.len())]);
+    let mut matcher = fresh(r#"root ::= "a" root "b" | "c""#);
+    assert_eq!(matcher.fill_now(&mut now), Ok(None), "there is no trie yet");
+    assert_eq!(matcher.fill(&mut row), Ok(true));
+    assert_eq!(matcher.engine().counters().masks, 1);
+    assert_eq!(matcher.fill_now(&mut now), Ok(Some(true)));
+    assert_eq!(now, row);
+    assert_eq!(matcher.engine().counters().masks, 2, "it counts like any other");
+    matcher.engine().forget();
+    assert_eq!(matcher.fill_now(&mut now), Ok(None), "it is forgotten");
+    assert_eq!(matcher.engine().counters().masks, 2);
+    matcher.fill(&mut row).expect("a mask");
+    matcher.cancel_switch().store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(matcher.fill_now(&mut now), Err(Error::Cancelled));
+    matcher.cancel_switch().store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(matcher.accept_bytes(b"c").expect("no limit"), Accept::Taken);
+    let stop = 1;
+    assert_eq!(matcher.accept_token(stop).expect("no limit"), Accept::Taken);
+    assert!(matches!(matcher.fill_now(&mut now), Err(Error::State(_))));
+    // Many frames at once: whoever calls does not hold up others so long.
+    let rules: Vec<String> = (0..40)
+        .map(|i| format!("r{i} ::= \"x\" r{i} \"{}\" | \"y\"", ["a", "b"][i % 2].repeat(i)))
+        .collect();
+    let names: Vec<String> = (0..40).map(|i| format!("r{i}")).collect();
+    let mut many = fresh(&format!("root ::= {}\n{}", names.join(" | "), rules.join("\n")));
+    assert_eq!(many.accept_bytes(b"xx").expect("no limit"), Accept::Taken);
+    let before = many.engine().counters().visits;
+    many.fill(&mut row).expect("a mask");
+    assert!(many.engine().counters().visits - before > 16, "few frames: another test is needed");
+    assert_eq!(many.fill_now(&mut now), Ok(None));
+    assert_eq!(many.fill(&mut now), Ok(true));
+    assert_eq!(now, row);
 }
 
 #[test]

@@ -1,83 +1,180 @@
 //! Threads for batches, made once for each number of them and kept.
+//!
+//! To wake a thread takes longer than to fill many rows. So helpers are woken while the caller makes
+//! the work ready, one wakes the next, and who has worked stays awake a while: accepting tokens and
+//! filling rows follow each other.
 
 use crate::boundary::misuse;
 use pyo3::prelude::*;
-use rayon::ThreadPool;
+use rayon::{Scope, ThreadPool};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The pools of a process. A child process has none of its parent's threads.
-struct Pools {
+/// The helpers of a process. A child process has none of its parent's threads.
+struct All {
     process: u32,
-    by_size: HashMap<usize, Arc<ThreadPool>>,
+    by_size: HashMap<usize, Arc<Helpers>>,
 }
 
-static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+static ALL: Mutex<Option<All>> = Mutex::new(None);
 
 /// How long the caller waits awake for the last parts.
 const SPIN: Duration = Duration::from_micros(50);
+/// How long a helper that was woken waits awake for the first.
+const AWAKE: Duration = Duration::from_micros(200);
+/// How long a helper that has worked waits awake for the next call.
+const LINGER: Duration = Duration::from_micros(100);
 /// Threads at most, whatever is asked for.
 const MAX_THREADS: usize = 256;
 
-/// What `act` makes of some items, so many at once, in so many threads, the caller's among them: it
-/// need not wait until another wakes up.
-pub(crate) fn map<T: Send, R: Send>(
-    threads: usize,
-    items: &mut [T],
-    at_once: usize,
-    act: impl Fn(&mut [T]) -> Vec<R> + Sync,
-) -> PyResult<Vec<R>> {
-    let parts = items.len().div_ceil(at_once);
-    let helpers = threads.min(MAX_THREADS).min(parts).saturating_sub(1);
-    if helpers == 0 {
-        return Ok(act(items));
-    }
-    let pool = pool(helpers)?;
-    let left = Mutex::new(items.chunks_mut(at_once).enumerate());
-    let done = Mutex::new(Vec::with_capacity(parts));
-    let busy = AtomicUsize::new(parts);
-    let work = || {
-        loop {
-            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((index, part)) = next else { return };
-            let made = act(part);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, made));
-            busy.fetch_sub(1, Ordering::Release);
-        }
-    };
-    pool.in_place_scope(|scope| {
-        (0..helpers).for_each(|_| scope.spawn(|_| work()));
-        work();
-        // The others are about to end: to fall asleep now and be woken takes longer.
-        let began = Instant::now();
-        while busy.load(Ordering::Acquire) > 0 && began.elapsed() < SPIN {
-            std::hint::spin_loop();
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_unstable_by_key(|part| part.0);
-    Ok(done.into_iter().flat_map(|part| part.1).collect())
+/// Threads, and how often they were called.
+struct Helpers {
+    threads: ThreadPool,
+    count: usize,
+    calls: AtomicUsize,
 }
 
-fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
-    let mut guard = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+impl Helpers {
+    /// Wakes a helper, which wakes two others: to wake all would hold up the caller.
+    fn wake(self: &Arc<Self>, index: usize, is_ready: &Arc<AtomicBool>) {
+        let (helpers, is_ready) = (self.clone(), is_ready.clone());
+        self.threads.spawn(move || {
+            for next in after(index, helpers.count) {
+                helpers.wake(next, &is_ready);
+            }
+            wait(AWAKE, || is_ready.load(Ordering::Acquire));
+        });
+    }
+
+    /// Keeps a helper that has worked awake until there is another call.
+    fn linger(self: &Arc<Self>, call: usize) {
+        let helpers = self.clone();
+        self.threads.spawn(move || wait(LINGER, || helpers.calls.load(Ordering::Acquire) != call));
+    }
+}
+
+/// The helpers that one of so many wakes.
+fn after(index: usize, count: usize) -> impl Iterator<Item = usize> {
+    (2 * index + 1..2 * index + 3).filter(move |&next| next < count)
+}
+
+/// Waits awake, and lets others go first that want the processor.
+fn wait(longest: Duration, is_over: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_over() && began.elapsed() < longest {
+        std::thread::yield_now();
+    }
+}
+
+/// Threads that wake up while the caller makes ready what they will do.
+pub(crate) struct Crew {
+    helpers: Option<Arc<Helpers>>,
+    /// The number of the call.
+    call: usize,
+    /// Whether there is work, or none will come.
+    is_ready: Arc<AtomicBool>,
+}
+
+impl Crew {
+    /// Wakes as many threads, the caller's among them, as so many parts of work can do with.
+    pub(crate) fn rouse(threads: usize, parts: usize) -> PyResult<Self> {
+        let count = threads.min(MAX_THREADS).min(parts).saturating_sub(1);
+        let is_ready = Arc::new(AtomicBool::new(false));
+        if count == 0 {
+            return Ok(Self { helpers: None, call: 0, is_ready });
+        }
+        let helpers = helpers(count)?;
+        let call = helpers.calls.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+        helpers.wake(0, &is_ready);
+        Ok(Self { helpers: Some(helpers), call, is_ready })
+    }
+
+    /// What `act` makes of some items, so many at once, part by part; the caller works too, and need
+    /// not wait until another wakes up. Alone it takes all as one part.
+    pub(crate) fn map<T: Send, R: Send>(
+        self,
+        items: &mut [T],
+        at_once: usize,
+        act: impl Fn(&mut [T]) -> R + Sync,
+    ) -> Vec<R> {
+        let Some(helpers) = &self.helpers else {
+            return vec![act(items)];
+        };
+        let parts = items.len().div_ceil(at_once);
+        // The caller begins at the front and its helpers at the back: in the next call each writes
+        // where it did in this one, which its own cache may still hold.
+        let left = Mutex::new(items.chunks_mut(at_once).enumerate());
+        let done = Mutex::new(Vec::with_capacity(parts));
+        let busy = AtomicUsize::new(parts);
+        let work = |is_caller: bool| {
+            let mut has_worked = false;
+            loop {
+                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+                let next = if is_caller { left.next() } else { left.next_back() };
+                drop(left);
+                let Some((index, part)) = next else { return has_worked };
+                has_worked = true;
+                let made = act(part);
+                done.lock().unwrap_or_else(PoisonError::into_inner).push((index, made));
+                busy.fetch_sub(1, Ordering::Release);
+            }
+        };
+        let help = || {
+            // Who came too late shares a processor with others.
+            if work(false) {
+                helpers.linger(self.call);
+            }
+        };
+        helpers.threads.in_place_scope(|scope| {
+            scope.spawn(|scope| join(scope, 0, helpers.count, &help));
+            self.is_ready.store(true, Ordering::Release);
+            work(true);
+            // The others are about to end: to fall asleep now and be woken takes longer.
+            let began = Instant::now();
+            while busy.load(Ordering::Acquire) > 0 && began.elapsed() < SPIN {
+                std::hint::spin_loop();
+            }
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|part| part.0);
+        done.into_iter().map(|part| part.1).collect()
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        // Where the call was refused there is no work.
+        self.is_ready.store(true, Ordering::Release);
+    }
+}
+
+/// A helper at work, after it has told those that it woke.
+fn join<'s>(scope: &Scope<'s>, index: usize, count: usize, help: &'s (impl Fn() + Sync)) {
+    for next in after(index, count) {
+        scope.spawn(move |scope| join(scope, next, count, help));
+    }
+    help();
+}
+
+fn helpers(count: usize) -> PyResult<Arc<Helpers>> {
+    let mut guard = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
-    if guard.as_ref().is_some_and(|pools| pools.process != process) {
+    if guard.as_ref().is_some_and(|all| all.process != process) {
         // Dropping a pool waits for its threads, of which there are none here.
         std::mem::forget(guard.take());
     }
-    let pools = guard.get_or_insert_with(|| Pools { process, by_size: HashMap::new() });
-    if let Some(pool) = pools.by_size.get(&threads) {
-        return Ok(pool.clone());
+    let all = guard.get_or_insert_with(|| All { process, by_size: HashMap::new() });
+    if let Some(made) = all.by_size.get(&count) {
+        return Ok(made.clone());
     }
-    let made = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+    let threads = rayon::ThreadPoolBuilder::new()
+        .num_threads(count)
         .thread_name(|index| format!("tokfold-batch-{index}"))
         .build()
-        .map_err(|error| misuse(format!("no {threads} threads can be made: {error}")))?;
-    let made = Arc::new(made);
-    pools.by_size.insert(threads, made.clone());
+        .map_err(|error| misuse(format!("no {count} threads can be made: {error}")))?;
+    let made = Arc::new(Helpers { threads, count, calls: AtomicUsize::new(0) });
+    all.by_size.insert(count, made.clone());
     Ok(made)
 }

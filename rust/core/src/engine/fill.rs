@@ -1,13 +1,10 @@
 //! Masks of a matcher: of its state, of many matchers, of a draft's nodes; over tokens or classes.
 
 use super::family::{Family, Stand};
+use super::gap::first_gap;
 use super::{Engine, Matcher, Reading, lock};
 use crate::error::{Error, Result};
 use crate::mask::words;
-use std::sync::atomic::Ordering;
-
-/// Words of a row that are looked at together.
-const BLOCK: usize = 64;
 
 /// What is there of the engine that was asked last.
 type Known<'m> = Option<(&'m Engine, Reading<'m>)>;
@@ -26,9 +23,36 @@ impl Matcher {
     }
 
     /// [`Self::fill`] for many matchers, which hand on what they read.
-    pub fn fill_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
+    ///
+    /// # Errors
+    /// That of the first matcher that has one.
+    pub fn fill_many(work: &mut [(&Matcher, &mut [i32])]) -> Result<Vec<bool>> {
         let mut known = None;
         work.iter_mut().map(|(matcher, row)| matcher.fill_reading(&mut known, row)).collect()
+    }
+
+    /// [`Self::fill`] where that takes next to no time and nobody is to be waited for; else `None`,
+    /// and the row means nothing. For callers that others wait for.
+    ///
+    /// # Errors
+    /// As for [`Self::fill`].
+    ///
+    /// # Panics
+    /// As [`Self::fill`].
+    pub fn fill_now(&self, row: &mut [i32]) -> Result<Option<bool>> {
+        assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
+        let Ok(mut family) = self.family.try_lock() else { return Ok(None) };
+        self.refuse_unready(&family)?;
+        let stand = family.step(self.at).stand;
+        let Stand::Stacks(_) = stand else { return Ok(None) };
+        let Some(mut reading) = self.engine.reading_now() else { return Ok(None) };
+        let is_there = reading.mask(family.view(stand), row);
+        Ok(is_there.then(|| self.finish_row(&family, stand, row)))
+    }
+
+    fn refuse_unready(&self, family: &Family) -> Result<()> {
+        self.refuse_ended(family)?;
+        self.refuse_cancelled()
     }
 
     fn fill_reading<'m>(&'m self, known: &mut Known<'m>, row: &mut [i32]) -> Result<bool> {
@@ -42,10 +66,7 @@ impl Matcher {
                 lock(&self.family)
             }
         };
-        self.refuse_ended(&family)?;
-        if self.cancelled.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled);
-        }
+        self.refuse_unready(&family)?;
         let stand = family.step(self.at).stand;
         let (_, reading) = match known.take() {
             Some((engine, reading)) if std::ptr::eq(engine, &*self.engine) => {
@@ -79,7 +100,10 @@ impl Matcher {
     }
 
     /// [`Self::fill_classes`] for many matchers.
-    pub fn fill_classes_many(work: &mut [(&Matcher, &mut [i32])]) -> Vec<Result<bool>> {
+    ///
+    /// # Errors
+    /// That of the first matcher that has one.
+    pub fn fill_classes_many(work: &mut [(&Matcher, &mut [i32])]) -> Result<Vec<bool>> {
         work.iter_mut().map(|(matcher, row)| matcher.fill_classes(row)).collect()
     }
 
@@ -110,7 +134,7 @@ impl Matcher {
                 row[*class as usize >> 5] |= 1 << (class & 31);
             }
         }
-        Ok(folded.has_dead || forbids_any(row, folded.count))
+        Ok(folded.has_dead || first_gap(row, folded.count).is_some())
     }
 
     /// Sets the bits of stop tokens; says whether the row forbids any token.
@@ -125,7 +149,7 @@ impl Matcher {
                 row[id as usize >> 5] &= !bit;
             }
         }
-        forbids_any(row, size)
+        self.engine.gap.is_in(row, size)
     }
 
     /// Writes the rows of all nodes of a tree of draft tokens: the first for the state as it is, then
@@ -210,12 +234,33 @@ impl Matcher {
     }
 }
 
-/// Whether any of so many bits is 0.
-fn forbids_any(row: &[i32], count: usize) -> bool {
-    let full = count / 32;
-    let rest = (1u32 << (count % 32)) - 1;
-    // In blocks that a processor takes at once: in free text the whole row is looked at.
-    let mut blocks = row[..full].chunks(BLOCK);
-    blocks.any(|block| block.iter().fold(-1, |all, word| all & word) != -1)
-        || row.get(full).is_some_and(|&word| word as u32 & rest != rest)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Accept, StopRule};
+    use crate::limits::Limits;
+    use crate::network::{Network, NetworkOptions};
+    use crate::syntax::parse;
+    use crate::vocabulary::Vocabulary;
+    use std::sync::Arc;
+
+    #[test]
+    fn rows_of_a_text_are_looked_through_once() {
+        let grammar = parse("root ::= [a-y]*", "root", &Limits::default()).expect("grammar text");
+        let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
+        // All letters, many times; the last is forbidden.
+        let blob: Vec<u8> = (0..9_999).map(|i| b'a' + (i % 25) as u8).chain([b'z']).collect();
+        let offsets = (0..=10_000).collect();
+        let vocabulary = Vocabulary::new(blob, offsets, &[], &[]).expect("sound");
+        let (network, vocabulary) = (Arc::new(network), Arc::new(vocabulary));
+        let engine = Engine::new(network, vocabulary, Arc::default(), None, Default::default());
+        let engine = Arc::new(engine);
+        let mut matcher = Matcher::new(engine.clone(), StopRule::default()).expect("stop tokens");
+        let mut row = vec![0; words(10_000)];
+        for _ in 0..20 {
+            assert_eq!(matcher.fill(&mut row), Ok(true));
+            assert_eq!(matcher.accept_bytes(b"some"), Ok(Accept::Taken));
+        }
+        assert_eq!(engine.gap.searches(), 1);
+    }
 }

@@ -169,8 +169,7 @@ impl Matcher {
     /// [`Error::Vocabulary`] for an id that is none; [`Error::State`] after the end;
     /// [`Error::Limit`], [`Error::Cancelled`]. Nothing has changed then.
     pub fn accept_token(&mut self, id: u32) -> Result<Accept> {
-        let engine = self.engine.clone();
-        let size = engine.vocabulary.len();
+        let size = self.engine.vocabulary.len();
         if id as usize >= size {
             return Err(Error::Vocabulary(format!(
                 "token {id} is outside the vocabulary of {size} tokens"
@@ -240,14 +239,19 @@ impl Matcher {
         Ok(Accept::Taken)
     }
 
+    pub(super) fn refuse_cancelled(&self) -> Result<()> {
+        match self.cancelled.load(Ordering::Relaxed) {
+            true => Err(Error::Cancelled),
+            false => Ok(()),
+        }
+    }
+
     /// Says when a call that begins now is to end.
     pub(super) fn clock(&self) -> impl Fn() -> Result<()> + '_ {
         let limit = self.engine.limits.max_call_milliseconds;
         let end = Instant::now().checked_add(Duration::from_millis(limit));
         move || {
-            if self.cancelled.load(Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
+            self.refuse_cancelled()?;
             if end.is_some_and(|end| Instant::now() > end) {
                 return Err(Error::Limit {
                     limit: "max_call_milliseconds",
@@ -528,7 +532,10 @@ impl<C: Fn() -> Result<()>> Reader<'_, C> {
     fn next(&mut self, family: &mut Family, stand: Stand, class: u8) -> Result<Option<Stand>> {
         let engine = &self.matcher.engine;
         if self.read & (CHUNK - 1) == 0 {
-            (self.check)()?;
+            match self.read {
+                0 => self.matcher.refuse_cancelled()?, // no time has passed
+                _ => (self.check)()?,
+            }
             family.allow(engine.limits.max_accept_work);
             if self.read > 0 && family.bytes() > engine.limits.max_matcher_bytes {
                 return Err(crowded(engine));

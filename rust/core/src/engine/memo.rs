@@ -3,6 +3,8 @@
 use super::pending::{PendingId, PendingSets};
 use super::pool::{Bits, Entry};
 use super::way::Question;
+use crate::hash::hash_of;
+use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -28,7 +30,10 @@ pub(super) struct Answer {
 pub(super) struct Memo {
     answers: FxHashMap<(Question, PendingId), Answer>,
     listed: Vec<u32>,
+    /// All different: what many frames accept is read again while it is near.
     rows: Vec<Arc<[i32]>>,
+    /// Their hashes and numbers.
+    row_table: HashTable<(u64, u32)>,
     /// Words of a row.
     words: usize,
     pub(super) pending: PendingSets,
@@ -42,6 +47,7 @@ impl Memo {
             answers: FxHashMap::default(),
             listed: Vec::new(),
             rows: Vec::new(),
+            row_table: HashTable::new(),
             words,
             pending: PendingSets::new(ids),
             age,
@@ -53,6 +59,7 @@ impl Memo {
         self.answers.capacity() * 25
             + self.listed.capacity() * 4
             + self.rows.len() * (self.words * 4 + 16)
+            + self.row_table.capacity() * 17
             + self.pending.bytes()
     }
 
@@ -81,10 +88,7 @@ impl Memo {
                 self.listed.extend_from_slice(numbers);
                 Accepted::Listed(from, self.listed.len() as u32)
             }
-            Bits::Row(row) => {
-                self.rows.push(row.clone());
-                Accepted::Row(self.rows.len() as u32 - 1)
-            }
+            Bits::Row(row) => Accepted::Row(self.intern(row)),
         };
         let answer = Answer { accepted, pending: self.pending.intern(&entry.popped) };
         if self.bytes() > room {
@@ -92,6 +96,20 @@ impl Memo {
         }
         self.answers.insert((question, pending), answer);
         Some(answer)
+    }
+
+    /// The number of a row.
+    fn intern(&mut self, row: &Arc<[i32]>) -> u32 {
+        let Self { rows, row_table, .. } = self;
+        let hash = hash_of(&**row);
+        let is_same = |&(of, number): &(u64, u32)| of == hash && rows[number as usize] == *row;
+        if let Some(&(_, known)) = row_table.find(hash, is_same) {
+            return known;
+        }
+        let number = rows.len() as u32;
+        rows.push(row.clone());
+        row_table.insert_unique(hash, (hash, number), |known| known.0);
+        number
     }
 
     /// Adds the bits of an answer.
@@ -125,5 +143,30 @@ pub(super) fn clear_bits(row: &mut [i32], numbers: &[u32]) {
 pub(super) fn set_bits(row: &mut [i32], numbers: &[u32]) {
     for &number in numbers {
         row[number as usize >> 5] |= 1 << (number & 31);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pending::AT_ROOT;
+    use super::super::way::ALONE;
+    use super::*;
+
+    #[test]
+    fn equal_rows_are_held_once() {
+        let mut memo = Memo::new(1_000, None, 0);
+        let row = |bits: i32| Bits::Row(vec![bits; 1_000].into());
+        for frame in 0..20 {
+            let entry = Entry { accepted: row((frame % 2) as i32), popped: Arc::default() };
+            let question = Question { frame, under: ALONE };
+            memo.insert(question, AT_ROOT, &entry, usize::MAX).expect("there is room");
+        }
+        assert_eq!(memo.rows.len(), 2);
+        for frame in 0..20 {
+            let mut bits = vec![7; 1_000];
+            let question = Question { frame, under: ALONE };
+            memo.write(memo.get(question, AT_ROOT).expect("remembered"), &mut bits);
+            assert_eq!(bits, [(frame % 2) as i32; 1_000]);
+        }
     }
 }

@@ -13,12 +13,14 @@ mod chart_way;
 mod descent;
 mod family;
 mod fill;
+mod gap;
 mod hot;
 mod limits;
 mod matcher;
 mod memo;
 mod pending;
 mod pool;
+mod reading;
 mod state;
 mod walker;
 mod way;
@@ -68,6 +70,7 @@ pub struct Engine {
     spelled: Box<[[u64; 4]; 256]>,
     representation: Representation,
     tables: OnceLock<Arc<Tables<Arc<Network>>>>,
+    gap: gap::Gap,
 }
 
 /// The tries of a vocabulary, made by the first engine that needs them.
@@ -129,6 +132,7 @@ impl Engine {
             spelled,
             representation: Representation::default(),
             tables: OnceLock::new(),
+            gap: gap::Gap::default(),
         }
     }
 
@@ -380,6 +384,20 @@ impl Engine {
         }
     }
 
+    /// The same where it is there now, and nobody is changing it.
+    fn reading_now(&self) -> Option<Reading<'_>> {
+        Some(match self.folded.get() {
+            None => {
+                Reading { answers: self.plain.get()?.reading_now()?, rows: None, bits: Vec::new() }
+            }
+            Some(folded) => Reading {
+                answers: folded.walker.reading_now()?,
+                rows: Some(folded.unfolder.try_read().ok()?),
+                bits: vec![0; folded.words],
+            },
+        })
+    }
+
     fn stopped(&self, stop: Stop) -> Error {
         match stop {
             Stop::Told(error) => error,
@@ -402,7 +420,7 @@ impl Engine {
 /// What is there for masks: answers and rows, which many threads read at once. While one holds it
 /// none is added; whoever holds it must not ask [`Engine::mask`].
 struct Reading<'e> {
-    answers: walker::Reading<'e>,
+    answers: reading::Reading<'e>,
     rows: Option<RwLockReadGuard<'e, Unfolder>>,
     bits: Vec<i32>,
 }

@@ -80,7 +80,7 @@ pub(crate) struct Allowance {
 
 /// The same, counted by many threads.
 #[derive(Default)]
-struct Counts {
+pub(super) struct Counts {
     masks: AtomicU64,
     visits: AtomicU64,
     hits: AtomicU64,
@@ -90,7 +90,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&self, counters: &WalkCounters) {
+    pub(super) fn add(&self, counters: &WalkCounters) {
         let add = |to: &AtomicU64, count| match count {
             0 => {}
             count => {
@@ -124,11 +124,11 @@ const MAX_AGAIN: usize = 8;
 
 /// The answers over one trie.
 pub(crate) struct Walker {
-    network: Arc<Network>,
-    trie: Arc<Trie>,
+    pub(super) network: Arc<Network>,
+    pub(super) trie: Arc<Trie>,
     /// Words of a row.
     words: usize,
-    memo: RwLock<Memo>,
+    pub(super) memo: RwLock<Memo>,
     idle: Mutex<Vec<Descent>>,
     /// Bytes of all descents, as they were when last put away.
     descent_bytes: AtomicUsize,
@@ -136,55 +136,7 @@ pub(crate) struct Walker {
     is_whole: bool,
     /// Where answers are shared with other grammars.
     pool: Option<Arc<Pool>>,
-    counts: Counts,
-}
-
-/// Answers that are there. What masks cost is counted when it goes, so that threads do not meet at
-/// the counters for each mask.
-pub(crate) struct Reading<'a> {
-    walker: &'a Walker,
-    memo: RwLockReadGuard<'a, Memo>,
-    counted: WalkCounters,
-    room: Room,
-}
-
-impl Reading<'_> {
-    /// As [`Walker::mask`] where every answer is there, over whatever the bits were before, with what
-    /// it cost; else `None`, and the bits are to be thrown away.
-    pub(crate) fn mask(&mut self, view: View<'_>, bits: &mut [i32]) -> Option<WalkCounters> {
-        let Self { walker, memo, room, .. } = self;
-        let mut counters = WalkCounters { masks: 1, ..WalkCounters::default() };
-        let mut is_blank = false;
-        let (network, trie) = (&walker.network, &walker.trie);
-        let walked: Result<(), ()> = view.walk(network, trie, room, |question, pending| {
-            counters.visits += 1;
-            let answer = memo.get(walker.like(question), pending).ok_or(())?;
-            counters.hits += 1;
-            // A row that comes first is written over what was there: most masks are one row.
-            match std::mem::replace(&mut is_blank, true) {
-                true => memo.add(answer, bits),
-                false => memo.write(answer, bits),
-            }
-            Ok(answer.pending)
-        });
-        if !is_blank {
-            bits.fill(0);
-        }
-        walked.ok().map(|()| counters)
-    }
-
-    /// Takes note of a mask that was used.
-    pub(crate) fn count(&mut self, mask: &WalkCounters) {
-        self.counted.masks += mask.masks;
-        self.counted.visits += mask.visits;
-        self.counted.hits += mask.hits;
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.walker.counts.add(&self.counted);
-    }
+    pub(super) counts: Counts,
 }
 
 /// One mask under way.
@@ -319,18 +271,8 @@ impl Walker {
         })
     }
 
-    /// The answers that are there, for one mask or many: meanwhile none is added.
-    pub(crate) fn reading(&self) -> Reading<'_> {
-        Reading {
-            walker: self,
-            memo: read(&self.memo),
-            counted: WalkCounters::default(),
-            room: Room::default(),
-        }
-    }
-
     /// A question with the same answers, the same for many states that count.
-    fn like(&self, question: Question) -> Question {
+    pub(super) fn like(&self, question: Question) -> Question {
         let longest = self.trie.longest();
         let like = |state| if state < LABEL { self.network.like(state, longest) } else { state };
         Question { frame: like(question.frame), under: like(question.under) }

@@ -76,6 +76,8 @@ struct Way<'a> {
     sets: &'a StackSets,
     /// The class of the letter before an id, where tokens are asked about by their ids.
     escape: Option<u8>,
+    /// Where the way begins: most go no further, so that nothing is to be queued.
+    first: SetId,
     room: &'a mut Room,
 }
 
@@ -89,12 +91,11 @@ impl<'a> Way<'a> {
     ) -> Self {
         room.queue.clear();
         room.seen.clear();
-        room.queue.push((Place::Set(set), AT_ROOT));
         let escape = trie.ids().and(network.alphabet().escape());
         if escape.is_some() {
             room.queue.push((Place::Set(set), AT_IDS));
         }
-        Self { network, sets, escape, room }
+        Self { network, sets, escape, first: set, room }
     }
 
     /// What stands beneath a frame that has been popped.
@@ -112,7 +113,8 @@ impl<'a> Way<'a> {
         mut self,
         mut answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
-        while let Some((place, pending)) = self.room.queue.pop() {
+        let mut next = Some((Place::Set(self.first), AT_ROOT));
+        while let Some((place, pending)) = next.take().or_else(|| self.room.queue.pop()) {
             match place {
                 Place::Frame(state, beneath) => {
                     self.visit((state, beneath), pending, &mut answer)?;

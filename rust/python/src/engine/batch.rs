@@ -3,30 +3,35 @@
 use super::matcher::Matcher;
 use super::rows::{mask_words, no_row, with_rows};
 use crate::boundary::{misuse, raise};
-use crate::threads;
+use crate::threads::Crew;
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
+use std::sync::MutexGuard;
 use tokfold_core::engine::{self, Accept};
 use tokfold_core::error::Error;
 
 /// Matchers of a batch that one thread takes at once.
 const AT_ONCE: usize = 8;
 
-/// Fills rows for many matchers; for each, whether it forbids any token.
+/// Fills rows for many matchers, in their order where none are named; for each, whether it forbids
+/// any token.
 #[pyfunction]
 pub(crate) fn fill_batch<'py>(
     py: Python<'py>,
-    matchers: Vec<PyRef<'py, Matcher>>,
+    matchers: &Bound<'py, PyList>,
     bitmask: &Bound<'py, PyAny>,
-    rows: Vec<usize>,
+    rows: Option<Vec<usize>>,
     threads: usize,
     classes: bool,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let crew = Crew::rouse(threads, matchers.len().div_ceil(AT_ONCE))?;
+    let matchers = listed(matchers)?;
     let Some(first) = matchers.first() else { return Ok(PyArray1::from_vec(py, Vec::new())) };
-    let words = mask_words(py, &*first.own(py)?, classes)?;
+    let words = mask_words(py, &*first.get().own(py)?, classes)?;
     let mut guards = Vec::with_capacity(matchers.len());
     for matcher in &matchers {
-        let guard = matcher.own(py)?;
+        let guard = matcher.get().own(py)?;
         if mask_words(py, &guard, classes)? != words {
             return Err(misuse(match classes {
                 false => "the matchers are for vocabularies of different sizes",
@@ -36,43 +41,85 @@ pub(crate) fn fill_batch<'py>(
         guards.push(guard);
     }
     with_rows(bitmask, words, |all| {
-        let count = all.len() / words;
-        let mut places: Vec<Option<&mut [i32]>> = all.chunks_exact_mut(words).map(Some).collect();
-        let mut work = Vec::with_capacity(rows.len());
-        for (guard, &row) in guards.iter().zip(&rows) {
-            match places.get_mut(row).map(Option::take) {
-                Some(Some(place)) => work.push((&**guard, place)),
-                Some(None) => return Err(misuse(format!("row {row} is asked for twice"))),
-                None => return Err(no_row(count, row)),
-            }
-        }
+        let mut work = match rows {
+            None => in_order(&guards, all, words)?,
+            Some(rows) => in_rows(&guards, &rows, all, words)?,
+        };
         let fill = match classes {
             false => engine::Matcher::fill_many,
             true => engine::Matcher::fill_classes_many,
         };
-        let results = py.detach(|| threads::map(threads, &mut work, AT_ONCE, fill))?;
-        let said = results.into_iter().map(|said| said.map_err(|error| raise(py, &error)));
-        Ok(PyArray1::from_vec(py, said.collect::<PyResult<_>>()?))
+        let parts = py.detach(|| crew.map(&mut work, AT_ONCE, fill));
+        let mut said = Vec::with_capacity(guards.len());
+        for part in parts {
+            said.extend(part.map_err(|error| raise(py, &error))?);
+        }
+        Ok(PyArray1::from_vec(py, said))
     })
+}
+
+fn listed<'py>(matchers: &Bound<'py, PyList>) -> PyResult<Vec<Bound<'py, Matcher>>> {
+    let mut out = Vec::with_capacity(matchers.len());
+    for matcher in matchers {
+        out.push(matcher.cast_into::<Matcher>()?);
+    }
+    Ok(out)
+}
+
+/// Matchers and the rows that they fill.
+type Work<'a> = Vec<(&'a engine::Matcher, &'a mut [i32])>;
+
+/// A matcher for each row, as long as there are any.
+fn in_order<'a>(
+    guards: &'a [MutexGuard<'_, engine::Matcher>],
+    all: &'a mut [i32],
+    words: usize,
+) -> PyResult<Work<'a>> {
+    let count = all.len() / words;
+    if count < guards.len() {
+        return Err(no_row(count, count));
+    }
+    Ok(guards.iter().map(|guard| &**guard).zip(all.chunks_exact_mut(words)).collect())
+}
+
+/// Matchers and the rows that are named.
+fn in_rows<'a>(
+    guards: &'a [MutexGuard<'_, engine::Matcher>],
+    rows: &[usize],
+    all: &'a mut [i32],
+    words: usize,
+) -> PyResult<Work<'a>> {
+    let count = all.len() / words;
+    let mut places: Vec<Option<&mut [i32]>> = all.chunks_exact_mut(words).map(Some).collect();
+    let mut work = Vec::with_capacity(rows.len());
+    for (guard, &row) in guards.iter().zip(rows) {
+        match places.get_mut(row).map(Option::take) {
+            Some(Some(place)) => work.push((&**guard, place)),
+            Some(None) => return Err(misuse(format!("row {row} is asked for twice"))),
+            None => return Err(no_row(count, row)),
+        }
+    }
+    Ok(work)
 }
 
 /// What each of many matchers does, in threads, with the interpreter free.
 fn each<T: Send>(
     py: Python<'_>,
-    matchers: &[PyRef<'_, Matcher>],
-    threads: usize,
+    crew: Crew,
+    matchers: &[Bound<'_, Matcher>],
     act: impl Fn(usize, &mut engine::Matcher) -> Result<T, Error> + Sync,
 ) -> PyResult<Vec<Result<T, Error>>> {
     let mut guards = Vec::with_capacity(matchers.len());
     for matcher in matchers {
-        guards.push(matcher.own(py)?);
+        guards.push(matcher.get().own(py)?);
     }
     let matchers = guards.iter_mut().map(|guard| &mut **guard);
     let mut all: Vec<(usize, &mut engine::Matcher)> = matchers.enumerate().collect();
     let act = |part: &mut [(usize, &mut engine::Matcher)]| {
         part.iter_mut().map(|(index, matcher)| act(*index, matcher)).collect()
     };
-    py.detach(|| threads::map(threads, &mut all, AT_ONCE, act))
+    let parts: Vec<Vec<_>> = py.detach(|| crew.map(&mut all, AT_ONCE, act));
+    Ok(parts.into_iter().flatten().collect())
 }
 
 /// Accepts a token in each of many matchers; for each, whether it was taken. Where one raises, no
@@ -80,18 +127,20 @@ fn each<T: Send>(
 #[pyfunction]
 pub(crate) fn accept_batch<'py>(
     py: Python<'py>,
-    matchers: Vec<PyRef<'py, Matcher>>,
+    matchers: &Bound<'py, PyList>,
     tokens: Vec<u32>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let crew = Crew::rouse(threads, matchers.len().div_ceil(AT_ONCE))?;
+    let matchers = listed(matchers)?;
     if tokens.len() != matchers.len() {
         return Err(misuse("as many tokens as matchers are needed"));
     }
-    let accepted =
-        each(py, &matchers, threads, |index, matcher| matcher.accept_token(tokens[index]))?;
+    let accepted = each(py, crew, &matchers, |index, matcher| matcher.accept_token(tokens[index]))?;
     if let Some(error) = accepted.iter().find_map(|accept| accept.as_ref().err()) {
         let error = raise(py, error);
-        each(py, &matchers, 1, |index, matcher| match accepted[index] {
+        let alone = Crew::rouse(1, 1)?;
+        each(py, alone, &matchers, |index, matcher| match accepted[index] {
             Ok(Accept::Taken) => matcher.rollback(1),
             _ => Ok(()),
         })?;
@@ -105,15 +154,17 @@ pub(crate) fn accept_batch<'py>(
 #[pyfunction]
 pub(crate) fn rollback_batch(
     py: Python<'_>,
-    matchers: Vec<PyRef<'_, Matcher>>,
+    matchers: &Bound<'_, PyList>,
     counts: Vec<usize>,
     threads: usize,
 ) -> PyResult<()> {
+    let crew = Crew::rouse(threads, matchers.len().div_ceil(AT_ONCE))?;
+    let matchers = listed(matchers)?;
     if counts.len() != matchers.len() {
         return Err(misuse("as many counts as matchers are needed"));
     }
     for (matcher, &count) in matchers.iter().zip(&counts) {
-        let steps = matcher.own(py)?.steps();
+        let steps = matcher.get().own(py)?.steps();
         if count > steps {
             return Err(raise(
                 py,
@@ -121,6 +172,6 @@ pub(crate) fn rollback_batch(
             ));
         }
     }
-    let done = each(py, &matchers, threads, |index, matcher| matcher.rollback(counts[index]))?;
+    let done = each(py, crew, &matchers, |index, matcher| matcher.rollback(counts[index]))?;
     done.into_iter().try_for_each(|done| done.map_err(|error| raise(py, &error)))
 }

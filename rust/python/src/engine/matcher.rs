@@ -58,10 +58,14 @@ impl Matcher {
             let count = rows.len() / words;
             let place = rows.chunks_exact_mut(words).nth(row);
             let place = place.ok_or_else(|| no_row(count, row))?;
-            let filled = py.detach(|| match classes {
-                false => matcher.fill(place),
-                true => matcher.fill_classes(place),
-            });
+            // What is there takes no longer than to hand over the interpreter and take it back.
+            let now = if classes { Ok(None) } else { matcher.fill_now(place) };
+            let filled = match now {
+                Ok(None) if classes => py.detach(|| matcher.fill_classes(place)),
+                Ok(None) => py.detach(|| matcher.fill(place)),
+                Ok(Some(filled)) => Ok(filled),
+                Err(error) => Err(error),
+            };
             filled.map_err(|error| raise(py, &error))
         })
     }
