@@ -265,12 +265,10 @@ class DeviceMatcher(Matcher):
             while columns < before + len(letters):
                 columns *= 2
             self._grow(columns)
-        on_device = torch.tensor(letters, dtype=torch.int32).to(self._device.device)
+        on_device = torch.tensor([letters], dtype=torch.int32).to(self._device.device)
         for begin in range(0, len(letters), AT_ONCE):
             end = min(begin + AT_ONCE, len(letters))
-            for place in range(begin, end):
-                self._charts.step_(on_device[place : place + 1])
-            # A letter that is refused changes nothing, so one after it might be taken.
+            self._charts.read_(on_device[:, begin:end].contiguous())
             if int(self._charts.lengths.item()) != before + end:
                 self._charts.lengths.fill_(before)
                 return False
