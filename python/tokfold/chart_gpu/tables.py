@@ -8,16 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold.chart_gpu.binary import BinaryGrammar
+from tokfold.chart_gpu.binary import BinaryGrammar, words_of
 
-__all__ = ["Tables", "words_of"]
-
-
-def words_of(numbers: tuple[int, ...] | list[int], bits: int) -> npt.NDArray[np.int32]:
-    """Numbers as rows of int32 words: shape ``(len(numbers), ceil(bits / 32))``."""
-    width = -(-bits // 32)
-    data = b"".join(number.to_bytes(4 * width, "little") for number in numbers)
-    return np.frombuffer(data, dtype=np.int32).reshape(len(numbers), width)
+__all__ = ["Tables"]
 
 
 class Tables:
