@@ -263,21 +263,26 @@ class Charts:
         self.complete[to].copy_(self.complete[source])
         self.lengths[to].copy_(self.lengths[source])
 
-    def with_columns(self, columns: int) -> Charts:
+    def with_columns(
+        self, columns: int, *, ahead: int | None = None, nodes: int | None = None
+    ) -> Charts:
         """The same texts in charts of their own, with room for another number of letters.
 
         Args:
             columns: letters of a text at most, and no fewer than any text has.
+            ahead: letters of a token at most; as before if it is not given.
+            nodes: live nodes of a token tree at most; as before if it is not given.
 
         Raises:
             LimitExceededError, DeviceError: as for a new one.
         """
-        nodes = self.nodes - self.rows if self.ahead else 0
+        if nodes is None:
+            nodes = self.nodes - self.rows if self.ahead else 0
         other = Charts(
             self.tables,
             self.rows,
             columns,
-            ahead=self.ahead,
+            ahead=self.ahead if ahead is None else ahead,
             nodes=nodes,
             kernel=self._kernel,
             limits=self._limits,

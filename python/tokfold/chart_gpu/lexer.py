@@ -148,7 +148,18 @@ class TerminalLexer:
 
     def completing(self, state: int) -> list[int]:
         """The letters that may be completed after a state: all of them between two terminals."""
-        return bits_of(self._trie.below[state])
+        return bits_of(self.below(state))
+
+    def below(self, state: int) -> int:
+        """As :meth:`completing`, as bits."""
+        return self._trie.below[state]
+
+    def steps(self, state: int) -> dict[int, int]:
+        """The bytes that may stand next in some terminal, and the inner states after them.
+
+        Where a terminal ends, too: what :meth:`below` says of such a state is that terminal.
+        """
+        return self._trie.steps[state]
 
     def tree(
         self, state: int, vocabulary: Vocabulary, classes: TokenClasses | None = None
