@@ -78,6 +78,7 @@ class SanitizedModule(CpuModule):
     """
 
     charts: Charts
+    multiprocessors = 1
 
     def __init__(self, sanitizer: str, folder: Path, max_shared: int = 227 << 10) -> None:
         self.max_shared = max_shared

@@ -249,3 +249,109 @@ def test_a_source_that_is_refused(monkeypatch):
     with pytest.raises(tokfold.DeviceError, match=r"NVRTC refuses __init__.py.*error") as caught:
         cuda.compiled_for(9, 0)
     assert caught.value.reason == "compiler"
+
+
+class FakeDriver:
+    """The driver, as far as its calls can be seen from outside.
+
+    Attributes:
+        calls: names and arguments, in order.
+        failing: the call that fails, and its error.
+    """
+
+    def __init__(self, failing: tuple[str, int] = ("", 0)) -> None:
+        self.calls: list[tuple[str, tuple]] = []
+        self.failing = failing
+        self.contexts = 0
+
+    def cuGetErrorString(self, result, text):  # noqa: N802
+        text._obj.value = f"error number {result}".encode()
+        return 0
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append((name, arguments))
+            if name == self.failing[0]:
+                return self.failing[1]
+            self.contexts += (name == "cuCtxPushCurrent_v2") - (name == "cuCtxPopCurrent_v2")
+            if name == "cuDeviceGetAttribute":
+                arguments[0]._obj.value = {16: 132, 97: NEAR}[arguments[1]]
+            elif name == "cuModuleGetFunction":
+                arguments[0]._obj.value = 1_000 + len(self.calls)
+            elif name == "cuDevicePrimaryCtxRetain":
+                arguments[0]._obj.value = 5
+            return 0
+
+        return call
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    def load(*failing) -> tuple[FakeDriver, cuda.Module]:
+        driver = FakeDriver(*failing)
+        monkeypatch.setattr(cuda.ctypes, "CDLL", lambda _name: driver)
+        stream = type("Stream", (), {"cuda_stream": 77})
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda _index: stream)
+        try:
+            return driver, cuda.Module(1, b"image")
+        finally:
+            assert driver.contexts == 0
+
+    return load
+
+
+def test_a_launch(loaded):
+    driver, module = loaded()
+    assert (module.multiprocessors, module.max_shared) == (132, NEAR)
+    sizes = [call[1][2] for call in driver.calls if call[0] == "cuFuncSetAttribute"]
+    assert sizes == [NEAR] * len(cuda.KERNELS)
+    del driver.calls[:]
+    arguments = [launches._Chart(rows=3, pitch=7), ctypes.c_void_p(99), ctypes.c_int(4)]
+    module.launch("read_rows_far", 2, 64, 1_024, arguments)
+    names = [name for name, _ in driver.calls]
+    assert names == ["cuCtxPushCurrent_v2", "cuLaunchKernel", "cuCtxPopCurrent_v2"]
+    function, *sizes, stream, places, extra = driver.calls[1][1]
+    assert (sizes, stream.value, extra) == ([2, 1, 1, 64, 1, 1, 1_024], 77, None)
+    assert function.value == module._functions["read_rows_far"].value
+    assert ctypes.cast(places[0], ctypes.POINTER(launches._Chart))[0].pitch == 7
+    assert ctypes.cast(places[1], ctypes.POINTER(ctypes.c_void_p))[0] == 99
+    assert ctypes.cast(places[2], ctypes.POINTER(ctypes.c_int))[0] == 4
+    driver.failing = ("cuLaunchKernel", 700)
+    with pytest.raises(tokfold.DeviceError, match="refuses cuLaunchKernel: error number 700"):
+        module.launch("read_rows_far", 2, 64, 1_024, arguments)
+    assert driver.contexts == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "result", "reason"),
+    [
+        ("cuInit", 100, "missing"),
+        ("cuDevicePrimaryCtxRetain", 2, "memory"),
+        ("cuModuleLoadData", 209, "compiler"),
+        ("cuModuleLoadData", 2, "memory"),
+        ("cuFuncSetAttribute", 1, "compiler"),
+    ],
+)
+def test_a_driver_that_refuses(loaded, call, result, reason):
+    with pytest.raises(tokfold.DeviceError, match=f"cuda:1 refuses {call}") as caught:
+        loaded((call, result))
+    assert caught.value.reason == reason
+
+
+def test_kernels_are_compiled_once_for_a_device(monkeypatch):
+    tried = []
+
+    def refused(*capability):
+        tried.append(capability)
+        raise tokfold.DeviceError("no", reasons.pop())
+
+    monkeypatch.setattr(cuda, "_modules", {})
+    monkeypatch.setattr(cuda, "compiled_for", refused)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _index: (9, 0))
+    monkeypatch.setattr(torch.version, "hip", None, raising=False)
+    reasons = ["compiler", "memory"]  # memory there may be later
+    for expected in ("memory", "compiler", "compiler"):
+        with pytest.raises(tokfold.DeviceError) as caught:
+            cuda.module_of(torch.device("cuda:1"))
+        assert caught.value.reason == expected
+    assert tried == [(9, 0)] * 2

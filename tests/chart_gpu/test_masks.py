@@ -162,8 +162,7 @@ def test_masks_by_kernels_in_cuda(monkeypatch, max_shared):
     module = on_cpu(monkeypatch, max_shared=max_shared)
     monkeypatch.setattr(device_samples, "kernel", "cuda")
     monkeypatch.setattr(launches, "PROGRAMS", 5)
-    for part, with_classes in enumerate([False, True]):
-        test_masks_are_those_of_the_engine(part, with_classes)
+    test_masks_are_those_of_the_engine(0, max_shared > 0)
     test_look_ahead_over_the_end_of_a_word()
     test_what_ends_inside_a_token_is_seen_by_its_children()
     test_tokens_that_are_read_on_the_device(True)
@@ -178,7 +177,7 @@ def test_masks_by_kernels_in_cuda(monkeypatch, max_shared):
 def test_masks_by_threads_that_run_at_once(monkeypatch, tmp_path, sanitizer):
     module = SanitizedModule(sanitizer, tmp_path)
     on_cpu(monkeypatch, module)
-    grammar, vocabulary = tokfold.Grammar.from_ebnf(TANGLED), vocabulary_of(Random(8))
+    grammar, vocabulary = tokfold.Grammar.from_ebnf(TANGLED), vocabulary_of(Random(8), 18)
     binary = BinaryGrammar.of(grammar)
     tree = TokenTree.of(binary, vocabulary)
     size = {"ahead": tree.depth, "nodes": 2 * len(tree), "kernel": "cuda"}

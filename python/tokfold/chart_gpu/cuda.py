@@ -43,6 +43,8 @@ def module_of(device: torch.device) -> Module:
             try:
                 found = Module(index, compiled_for(*torch.cuda.get_device_capability(index)))
             except DeviceError as error:
+                if error.reason == "memory":
+                    raise  # there may be some next time
                 found = error
             _modules[index] = found
     if isinstance(found, DeviceError):
@@ -142,6 +144,7 @@ def _libraries() -> Iterator[str]:
 # --------------------------------------------------------------------------------- running
 
 _OUT_OF_MEMORY = 2
+_OF_KERNELS = ("cuModuleLoadData", "cuModuleGetFunction", "cuFuncSetAttribute")
 _MULTIPROCESSORS, _MOST_SHARED = 16, 97  # of a device
 _DYNAMIC_SHARED = 8  # of a kernel
 
@@ -231,5 +234,6 @@ class Module:
             text = ctypes.c_char_p()
             self._driver.cuGetErrorString(result, ctypes.byref(text))
             said = text.value.decode() if text.value else f"error {result}"
-            reason = "memory" if result == _OUT_OF_MEMORY else "compiler"
+            reason = "compiler" if name in _OF_KERNELS else "missing"
+            reason = "memory" if result == _OUT_OF_MEMORY else reason
             raise DeviceError(f"the driver of cuda:{self._index} refuses {name}: {said}", reason)
