@@ -55,6 +55,7 @@ def charts_of(binary: BinaryGrammar, rows: int, columns: int, **options) -> Char
 def littered(charts: Charts) -> Charts:
     """The charts, with all bits set that mean nothing yet."""
     charts.ended.fill_(-1)
+    charts.ending.fill_(-1)
     own = charts.row_predictions
     first = own[:, :, 0] & 1
     charts.predicted.fill_(-1)

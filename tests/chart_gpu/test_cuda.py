@@ -147,6 +147,24 @@ def test_threads_that_run_at_once(monkeypatch, tmp_path, sanitizer, max_shared):
 
 
 @needs_compiler
+def test_branches_and_more_columns(monkeypatch):
+    on_cpu(monkeypatch)
+    for seed in range(12 * FACTOR):
+        random = Random(seed)
+        binary = BinaryGrammar.of(some_grammar(random))
+        found = Charts(Tables(binary, "cpu"), 2, 6, kernel="cuda")
+        oracles = [BinaryChart(binary) for _ in range(2)]
+        read_all(found, oracles, [some_text(random, oracle, 6) for oracle in oracles])
+        found.copy_(0, 1)
+        oracles[0] = oracles[1]
+        read_all(found, oracles, [some_text(random, oracle, 2) for oracle in oracles])
+        found = found.with_columns(70, ahead=3, nodes=5)
+        assert (found.kernel, found.columns, found.ahead, found.nodes) == ("cuda", 70, 3, 7)
+        read_all(found, oracles, [some_text(random, oracle, 4) for oracle in oracles])
+        same_charts(found, oracles)
+
+
+@needs_compiler
 def test_more_rows_than_blocks(monkeypatch):
     module = on_cpu(monkeypatch)
     binary = binary_of('root ::= root root | "a" | "b" root "c"')

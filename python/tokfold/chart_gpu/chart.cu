@@ -30,6 +30,7 @@ struct Chart {
     // The texts.
     int *ended;
     int *predicted;
+    int *ending;                // of each row and left child the places where any string of it ends
     int *following;
     signed char *complete;
     int *lengths;
@@ -54,6 +55,7 @@ struct Chart {
 template <typename Item> struct Memory {
     Word *begins;               // of each symbol the places where a string of it begins
     Word *predicted;
+    Word *ending;               // of each left child the places where it ends; or may, of a node's own
     Word *fresh;                // of each right the places where no one has looked yet
     Word *wanted;               // rights, as bits
     Word *alive;                // left children that end with the letter, as bits
@@ -70,7 +72,8 @@ __device__ __forceinline__ Memory<Item> memory_of(const Chart &chart, Word *word
     Memory<Item> own;
     own.begins = words;
     own.predicted = own.begins + chart.num_symbols * chart.pitch;
-    own.fresh = own.predicted + chart.num_symbols * chart.pitch;
+    own.ending = own.predicted + chart.num_symbols * chart.pitch;
+    own.fresh = own.ending + chart.num_lefts * chart.pitch;
     own.wanted = own.fresh + chart.num_rights * chart.pitch;
     own.alive = own.wanted + (chart.num_rights + 31) / 32;
     own.found = own.alive + (chart.num_lefts + 31) / 32;
@@ -110,7 +113,7 @@ __device__ __forceinline__ void each_word(int rows, int words, Visit visit)
 struct Text {
     const int *columns;         // its columns: that of place 0
     Index slot;                 // of the column to come
-    Index predicted;            // of its words in `predicted`
+    Index predicted, ending;    // of its words there
     Index tail, own_tail;       // of a node: of its parent's words there, and of its own
     int base;                   // places from here on are in a node's path and tail
 };
@@ -147,9 +150,12 @@ __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own
     const int last = own.starts[right + 1];
     for (int pair = own.starts[right] + (lane >> shift); pair < last; pair += 32 >> shift) {
         const int left = own.pairs[pair] & 0xffff;
+        const Word some = places & own.ending[left * chart.pitch + at];
+        if (!some)
+            continue;
         for (int word = lane & (many - 1); word < words; word += many) {
             // Words past a column's place are not written: place 32 * at has none here.
-            Word rest = word < at ? places : places & ~1u, ends = 0;
+            Word rest = word < at ? some : some & ~1u, ends = 0;
             while (rest) {
                 // Four at a time, so that four loads are under way; the last one over and over.
                 const int *columns[4];
@@ -198,6 +204,12 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
         own.begins[to] = 0;
         if (symbol < chart.num_rights)
             own.fresh[to] = 0;
+    });
+    each_word(chart.num_lefts, words, [&](int left, int word) {
+        Word places = ~0u;
+        if (!TREE || word < from)
+            places = chart.ending[text.ending + (Index)left * chart.width + word];
+        own.ending[left * pitch + word] = places;
     });
     for (int at = thread; at < own.found + chart.corner_words - own.wanted; at += threads)
         own.wanted[at] = 0;
@@ -274,11 +286,11 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
             (int)own.found[chart.symbol_words + word];
     const int end = n + 1;
     const Word end_bit = 1u << (end & 31);
-    // The word that has the end. Places past it may be left of a longer text.
-    auto with_end = [&](int symbol) {
-        const Word old = own.predicted[symbol * pitch + here];  // none below, where a word begins
-        const bool may = own.found[symbol >> 5] >> (symbol & 31) & 1;
-        return (int)((old & (end_bit - 1)) | (may ? end_bit : 0));
+    // The word that has the end. Places past it may be left of a longer text, and where the end
+    // begins a word none below it are there.
+    auto with_end = [&](Word old, const Word *flags, int number) {
+        const bool is_set = flags[number >> 5] >> (number & 31) & 1;
+        return (int)((old & (end_bit - 1)) | (is_set ? end_bit : 0));
     };
     if (TREE) {
         each_word(chart.num_symbols, chart.tail, [&](int symbol, int at) {
@@ -287,13 +299,16 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
             if (word < end >> 5)
                 value = (int)own.predicted[symbol * pitch + word];
             else if (word == end >> 5)
-                value = with_end(symbol);
+                value = with_end(own.predicted[symbol * pitch + here], own.found, symbol);
             chart.predicted[text.own_tail + (Index)symbol * chart.tail + at] = value;
         });
     } else {
         for (int symbol = thread; symbol < chart.num_symbols; symbol += threads)
             chart.predicted[text.predicted + (Index)symbol * chart.width + (end >> 5)] =
-                with_end(symbol);
+                with_end(own.predicted[symbol * pitch + here], own.found, symbol);
+        for (int left = thread; left < chart.num_lefts; left += threads)
+            chart.ending[text.ending + (Index)left * chart.width + (end >> 5)] =
+                with_end(own.ending[left * pitch + here], own.alive, left);
         if (thread == 0)
             chart.complete[text.slot] = (signed char)(own.begins[chart.start * pitch] & 1);
     }
@@ -311,6 +326,7 @@ __device__ __forceinline__ void read_rows(const Chart &chart, const Memory<Item>
         const Index first_slot = (Index)row * (chart.columns + 1);
         text.columns = chart.ended + first_slot * chart.column_words;
         text.predicted = (Index)row * chart.num_symbols * chart.width;
+        text.ending = (Index)row * chart.column_words;
         text.tail = text.own_tail = text.base = 0;
         int n = chart.lengths[row], verdict = 0;
         for (int at = 0; at < many; ++at) {
@@ -355,6 +371,7 @@ __device__ __forceinline__ void read_level(const Chart &chart, const Memory<Item
         text.columns = chart.ended + (Index)row * (chart.columns + 1) * chart.column_words;
         text.slot = first_node_of(chart) + node;
         text.predicted = (Index)row * chart.num_symbols * chart.width;
+        text.ending = (Index)row * chart.column_words;
         text.tail = first_tail + (Index)parent * chart.num_symbols * chart.tail;
         text.own_tail = first_tail + (Index)node * chart.num_symbols * chart.tail;
         text.base = chart.lengths[row];

@@ -94,6 +94,7 @@ class Charts:
         sizes = {
             "ended": slots * lefts * self.width,
             "predicted": symbols * (rows * self.width + self.nodes * self.tail),
+            "ending": rows * lefts * self.width if self.kernel == "cuda" else 1,
             "following": slots * tables.letter_words,
             "scratch": self._launches.scratch,
             "paths": max(1, self.nodes * ahead),
@@ -108,6 +109,7 @@ class Charts:
         with on_device(tables.device, f"{rows} charts of {columns} letters, {nodes} nodes"):
             self.ended = zeros(sizes["ended"]).view(slots, lefts, self.width)
             self.predicted = zeros(sizes["predicted"])
+            self.ending = zeros(sizes["ending"])
             self.following = zeros(sizes["following"]).view(slots, tables.letter_words)
             self.complete = zeros(rows * (columns + 1), torch.int8).view(rows, columns + 1)
             self.lengths = zeros(rows)
@@ -150,6 +152,14 @@ class Charts:
         """
         own = self.ended[: self.rows * (self.columns + 1)]
         return own.view(self.rows, self.columns + 1, *own.shape[1:])
+
+    @property
+    def _row_endings(self) -> torch.Tensor:
+        """Where any string of a left child ends, for kernels in CUDA: ``(rows, lefts, width)``."""
+        rows = self.rows if self.kernel == "cuda" else 0
+        return self.ending[: rows * self.ended.shape[1] * self.width].view(
+            rows, self.ended.shape[1], self.width
+        )
 
     @property
     def _row_following(self) -> torch.Tensor:
@@ -259,6 +269,8 @@ class Charts:
                 raise IndexError(f"there are {self.rows} rows, and none of index {row}")
         self.row_columns[to].copy_(self.row_columns[source])
         self.row_predictions[to].copy_(self.row_predictions[source])
+        if self.kernel == "cuda":
+            self._row_endings[to].copy_(self._row_endings[source])
         self._row_following[to].copy_(self._row_following[source])
         self.complete[to].copy_(self.complete[source])
         self.lengths[to].copy_(self.lengths[source])
@@ -290,6 +302,7 @@ class Charts:
         places, words = min(columns, self.columns) + 1, min(self.width, other.width)
         other.row_columns[:, :places, :, :words] = self.row_columns[:, :places, :, :words]
         other.row_predictions[:, :, :words] = self.row_predictions[:, :, :words]
+        other._row_endings[:, :, :words] = self._row_endings[:, :, :words]
         other._row_following[:, :places] = self._row_following[:, :places]
         other.complete[:, :places] = self.complete[:, :places]
         other.lengths.copy_(self.lengths)

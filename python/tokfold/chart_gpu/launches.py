@@ -205,7 +205,7 @@ class TritonLaunches:
 
 _OF_TABLES = ("pairs", "leaf_starts", "leaf_symbols", "left_symbols", "corners")
 _OF_CHARTS = (
-    *("ended", "predicted", "following", "complete", "lengths", "status", "counts"),
+    *("ended", "predicted", "ending", "following", "complete", "lengths", "status", "counts"),
     *("node_rows", "node_letters", "node_parents", "paths", "scratch"),
 )
 _NUMBERS = (
@@ -249,8 +249,9 @@ class CudaLaunches:
         symbols, rights = grammar.num_symbols, grammar.num_rights
         self._module = module
         self._pitch = width | 1
-        own = (2 * symbols + rights) * self._pitch + (rights + 31) // 32
-        own += (len(grammar.lefts) + 31) // 32 + tables.corner_words + ahead + 3
+        lefts = len(grammar.lefts)
+        own = (2 * symbols + lefts + rights) * self._pitch + (rights + 31) // 32
+        own += (lefts + 31) // 32 + tables.corner_words + ahead + 3
         table, items = tables.pairs.numel(), 2 * rights * width
         if max(own + items, 32 * width) >= 1 << 31:
             raise LimitExceededError(
