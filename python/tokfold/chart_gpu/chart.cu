@@ -9,7 +9,7 @@
 //
 // All that threads tell each other lies in the memory of the block (shared memory, or where that is
 // too small the device's), behind barriers; in a round by atomics alone. What Charts and Tables hold,
-// and how it lies there, they say. launch.py mirrors `Chart`, and tests compile this file for the CPU.
+// and how it lies there, they say. launches.py mirrors `Chart`, and tests compile this file for the CPU.
 
 typedef unsigned int Word;      // 32 places, symbols or letters
 typedef long long Index;        // into what is as large as the device's memory
