@@ -1,16 +1,20 @@
 """Charts on a GPU: a step with what may come next, many texts at once, and a tree of look-ahead.
 
     python benches/python/bench_chart_gpu.py --results benches/results
+    python benches/python/bench_chart_gpu.py --kernel cuda --threads 256
     TRITON_INTERPRET=1 python benches/python/bench_chart_gpu.py --check
 
 The grammar is english_tags (776 productions), a letter for each tag; the text its sentences,
 joined. Each figure is the median of many replays of a captured graph, timed by the device's own
-events:
+events, for the kernels in CUDA and for Triton's:
 
 - *a step at n*: one text of n - 1 tags reads its n-th; next letters and acceptance are part of it;
 - *132 texts*: the same at n = 100 for 132 texts at once;
+- *a text of n*: n tags are read from the first on, in one launch by CUDA; for each tag;
 - *4,096 nodes*: a mask at n = 100 whose token tree has 4,096 nodes that read a letter, level by
   level, with planting, spreading and packing.
+
+--threads is how many threads a block in CUDA has: the numbers in launches.py are reckoned.
 
 --check compares with the chart on the CPU instead, and measures nothing: on a GPU, or on a CPU in
 Triton's interpreter. Where there is no GPU nothing is measured, and the program says so.
@@ -32,20 +36,23 @@ import tokfold
 import torch
 from bench_chart import SENTENCES, letters_for_tags
 from tokfold import Grammar, Matcher, Vocabulary
-from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, TokenMasks, TokenTree
+from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, TokenMasks, TokenTree, launches
+from tokfold.chart_gpu.launches import KernelName
 
 BARS = {60: 15.0, 100: 25.0, 500: 120.0, 1_000: 300.0}
 """Microseconds of a step, by length."""
 ROWS, NODES, AT = 132, 4_096, 100
 ROWS_BAR, NODES_BAR = 1.3, 1_000.0
 REPLAYS = 200
+KERNELS: tuple[KernelName, ...] = ("cuda", "triton")
 BYTES = Vocabulary([bytes([byte]) for byte in range(256)])
 
 
 class Ground:
     """The grammar with a letter for each tag, its text, and a matcher of the CPU."""
 
-    def __init__(self, folder: Any, device: str) -> None:
+    def __init__(self, folder: Any, device: str, kernel: KernelName) -> None:
+        self.kernel = kernel
         text, letter = letters_for_tags(common.grammar_text(folder, "english_tags"))
         grammar = Grammar.from_ebnf(text)
         self.binary = BinaryGrammar.of(grammar)
@@ -62,9 +69,8 @@ class Ground:
     def read(self, rows: int, length: int, **options: int) -> Charts:
         """Charts of so many texts that have read so much."""
         wide = tokfold.Limits(max_matcher_bytes=1 << 36)
-        charts = Charts(self.tables, rows, length + 1, limits=wide, **options)
-        for letter in self.letters(length).tolist():
-            charts.step_(torch.full_like(charts.lengths, letter))
+        charts = Charts(self.tables, rows, length + 1, kernel=self.kernel, limits=wide, **options)
+        charts.read_(self.letters(length).repeat(rows, 1))
         if charts.lengths.tolist() != [length] * rows:
             sys.exit(f"error: the charts read {charts.lengths.tolist()} letters of {length}")
         return charts
@@ -93,8 +99,9 @@ class Ground:
         return TokenTree.of_letters(self.binary, tokens)
 
 
-def microseconds(work: Callable[[], object]) -> float:
-    """The median of a captured graph, by the events of its stream."""
+def microseconds(work: Callable[[], object], before: Callable[[], object] = list) -> float:
+    """The median of a captured graph, by the events of its stream; ``before`` is not timed."""
+    before()
     work()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -103,6 +110,8 @@ def microseconds(work: Callable[[], object]) -> float:
     times = []
     for _ in range(REPLAYS):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        before()
+        torch.cuda._sleep(50_000)  # until all is queued: the device is timed, not the CPU
         begin.record()
         graph.replay()
         end.record()
@@ -114,13 +123,13 @@ def microseconds(work: Callable[[], object]) -> float:
 def step_time(ground: Ground, rows: int, length: int) -> float:
     charts = ground.read(rows, length - 1)
     letter = torch.full_like(charts.lengths, int(ground.letters(length)[-1].item()))
-    one = torch.ones_like(charts.lengths)
+    return microseconds(lambda: charts.step_(letter), lambda: charts.lengths.fill_(length - 1))
 
-    def work() -> None:
-        charts.step_(letter)
-        charts.rollback_(one)
 
-    return microseconds(work)
+def text_time(ground: Ground, length: int) -> float:
+    """Microseconds for each letter of a text that is read as one."""
+    charts, letters = ground.read(1, length), ground.letters(length)[None]
+    return microseconds(lambda: charts.read_(letters), charts.reset_) / length
 
 
 def mask_time(ground: Ground) -> tuple[float, int, int]:
@@ -137,7 +146,7 @@ def mask_time(ground: Ground) -> tuple[float, int, int]:
 def check(ground: Ground, length: int = 12, nodes: int = 20) -> list[str]:
     """Steps and a mask against the chart on the CPU; what was compared."""
     charts, matcher = ground.read(2, 0), Matcher(ground.compiled)
-    charts = Charts(ground.tables, 2, length)
+    charts = Charts(ground.tables, 2, length, kernel=ground.kernel)
     letter_of = ground.binary.letter_of
     for place, letter in enumerate(ground.letters(length).tolist()):
         words = charts.next_letters()[1].cpu().numpy()
@@ -153,12 +162,31 @@ def check(ground: Ground, length: int = 12, nodes: int = 20) -> list[str]:
     missing = tree.num_classes - int(np.unpackbits(found.view(np.uint8)).sum())
     if missing:
         sys.exit(f"error: {missing} of {tree.num_classes} tokens that may come are not in the mask")
-    return [f"{length} steps of 2 texts and a mask of {tree.num_classes} tokens: as on the CPU"]
+    done = f"{length} steps of 2 texts and a mask of {tree.num_classes} tokens: as on the CPU"
+    return [f"{charts.kernel}: {done}"]
+
+
+def measured(ground: Ground) -> list[common.Result]:
+    """All figures of a kernel."""
+    by_length = {n: step_time(ground, 1, n) for n in BARS}
+    found = [(f"a step at n = {n}", by_length[n], BARS[n], "µs") for n in BARS]
+    ratio = step_time(ground, ROWS, AT) / by_length[AT]
+    found.append((f"{ROWS} texts", ratio, ROWS_BAR, "times one"))
+    # No bar of its own: a letter is no slower than a step.
+    found += [
+        (f"a text of {n}, each letter", text_time(ground, n), BARS[n], "µs") for n in (AT, 500)
+    ]
+    taken, live, levels = mask_time(ground)
+    found.append((f"{live} nodes in {levels} levels", taken, NODES_BAR, "µs"))
+    names = ("what", "found", "bar", "unit")
+    return [{"kernel": ground.kernel, **dict(zip(names, f, strict=True))} for f in found]
 
 
 def main() -> None:
     parser = common.parser(__doc__ or "", writes=True)
     parser.add_argument("--check", action="store_true", help="compare with the CPU alone")
+    parser.add_argument("--kernel", choices=KERNELS, help="one alone")
+    parser.add_argument("--threads", type=int, help="threads of a block in CUDA, of rows and nodes")
     options = parser.parse_args()
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     if not torch.cuda.is_available() and not (options.check and interpreted):
@@ -168,21 +196,21 @@ def main() -> None:
         return
     if interpreted and not options.check:
         sys.exit("error: the interpreter is no GPU; unset TRITON_INTERPRET, or --check")
-    ground = Ground(options.grammar_dir, "cpu" if interpreted else "cuda")
-    if options.check:
-        print(*check(ground), sep="\n")
-        return
+    if options.threads:
+        launches.ROW_THREADS = launches.NODE_THREADS = options.threads
+    device, kernels = ("cpu", KERNELS[1:]) if interpreted else ("cuda", KERNELS)
     figures: list[common.Result] = []
-    by_length = {n: step_time(ground, 1, n) for n in BARS}
-    for n, found in by_length.items():
-        figures.append({"what": f"a step at n = {n}", "found": found, "bar": BARS[n], "unit": "µs"})
-    ratio = step_time(ground, ROWS, AT) / by_length[AT]
-    figures.append({"what": f"{ROWS} texts", "found": ratio, "bar": ROWS_BAR, "unit": "times one"})
-    found, live, levels = mask_time(ground)
-    what = f"{live} nodes in {levels} levels"
-    figures.append({"what": what, "found": found, "bar": NODES_BAR, "unit": "µs"})
+    for kernel in [options.kernel] if options.kernel else kernels:
+        ground = Ground(options.grammar_dir, device, kernel)
+        if options.check:
+            print(*check(ground), sep="\n")
+        else:
+            figures += measured(ground)
+    if options.check:
+        return
     rows = [
-        [f["what"], f"{f['found']:.1f}", f"{f['bar']:g}", f["unit"], _verdict(f)] for f in figures
+        [f["kernel"], f["what"], f"{f['found']:.1f}", f"{f['bar']:g}", f["unit"], _verdict(f)]
+        for f in figures
     ]
     report = {
         "machine": {**common.machine(), "gpu": torch.cuda.get_device_name()},
@@ -190,8 +218,8 @@ def main() -> None:
         "date": datetime.date.today().isoformat(),
         "figures": figures,
     }
-    sheet = common.Sheet("Charts", ["what", ">found", ">bar", "unit", "bar met"], rows)
-    note = f"medians of {REPLAYS} replays of a graph; a step is read and taken back in each"
+    sheet = common.Sheet("Charts", ["kernel", "what", ">found", ">bar", "unit", "bar met"], rows)
+    note = f"medians of {REPLAYS} replays of a graph, by the device's events"
     common.publish(options, "chart-gpu", report, [sheet], [note])
 
 

@@ -156,6 +156,7 @@ def compile(
     count_repetitions: bool = True,
     engine: Representation = "auto",
     device: torch.device | str | int | None = None,
+    alphabet: Literal["bytes", "terminals"] = "bytes",
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -181,6 +182,9 @@ def compile(
             ``"chart-gpu"``: as a chart on a device; see :mod:`tokfold.chart_gpu`.
         device: with ``engine="chart-gpu"``, the device, which must be there then. By default the
             GPU; where there is none, a warning says why and the charts are on the CPU.
+        alphabet: with ``engine="chart-gpu"``, what a chart on the device has a column for: a byte,
+            or a terminal of the grammar, which is shorter and wants terminals none of which begins
+            like another. The masks are the same.
 
     Warns:
         FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
@@ -190,7 +194,8 @@ def compile(
         DeviceError: the device that was named cannot be used, or its memory is used up.
         MissingExtraError: a device was named, and torch or Triton is not installed.
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
-            string at all; or it takes tokens whole, and ``engine`` is ``"chart"``.
+            string at all; or it takes tokens whole, and ``engine`` is ``"chart"``; or terminals
+            begin alike, and ``alphabet`` is ``"terminals"``.
         LimitExceededError: a bound of ``limits`` was reached.
     """
     if not isinstance(grammar, Grammar):
@@ -206,6 +211,10 @@ def compile(
         raise ValueError(f'engine must be "auto", "stack", "chart" or "chart-gpu", not {engine!r}')
     if device is not None and engine != "chart-gpu":
         raise ValueError(f'device is for engine="chart-gpu", not for {engine!r}')
+    if alphabet not in ("bytes", "terminals"):
+        raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
+    if alphabet != "bytes" and engine != "chart-gpu":
+        raise ValueError(f'alphabet is for engine="chart-gpu", not for {engine!r}')
     limits = limits or Limits()
     linkable = grammar._linkable
     core = _core.Engine(
@@ -221,7 +230,7 @@ def compile(
     )
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     if engine == "chart-gpu":
-        compiled.device = _on_device(grammar, limits, device)
+        compiled.device = _on_device(grammar, limits, device, alphabet)
     if isinstance(classes, TokenClasses):
         compiled.take_classes(classes)
     elif classes == "now":
@@ -234,13 +243,16 @@ def compile(
 
 
 def _on_device(
-    grammar: Grammar, limits: Limits, device: torch.device | str | int | None
+    grammar: Grammar,
+    limits: Limits,
+    device: torch.device | str | int | None,
+    alphabet: Literal["bytes", "terminals"],
 ) -> DeviceGrammar | None:
     """The grammar on a device; None, and a warning, where there is none and none was named."""
     from tokfold import chart_gpu
 
     try:
-        return chart_gpu.DeviceGrammar(grammar, limits, device)
+        return chart_gpu.DeviceGrammar(grammar, limits, device, alphabet)
     except (DeviceError, MissingExtraError) as error:
         if device is not None or (isinstance(error, DeviceError) and error.reason != "missing"):
             raise

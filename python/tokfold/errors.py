@@ -126,7 +126,7 @@ class DeviceError(TokfoldError, RuntimeError):
 
     Attributes:
         reason: ``"missing"``: there is none, or what drives it is not installed; ``"memory"``:
-            its memory is used up.
+            its memory is used up; ``"compiler"``: kernels cannot be compiled for it.
     """
 
     def __init__(self, message: str, reason: str) -> None:

@@ -12,12 +12,16 @@ import torch
 from oracles.binary_chart import BinaryChart
 from oracles.model import to_ebnf
 from strategies.binary import any_grammar
-from tokfold.chart_gpu import BinaryGrammar, Charts, Tables
+from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, idle
+from tokfold.chart_gpu.launches import KernelName
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 """Triton asks when it is imported, once for a process: see test_interpreter.py."""
 
 DEVICE = "cpu" if INTERPRETED else "cuda"
+
+KERNELS: list[KernelName] = ["triton"] if INTERPRETED else ["cuda", "triton"]
+"""What reads letters there; the kernels in CUDA on a CPU are in test_cuda.py."""
 
 needs_device = pytest.mark.skipif(
     not INTERPRETED and not torch.cuda.is_available(),
@@ -40,8 +44,25 @@ def some_grammar(random: Random) -> tokfold.Grammar:
         return grammar
 
 
+kernel: KernelName = "auto"
+"""What reads the letters of :func:`charts_of`."""
+
+
 def charts_of(binary: BinaryGrammar, rows: int, columns: int, **options) -> Charts:
-    return Charts(Tables(binary, DEVICE), rows, columns, **options)
+    return Charts(Tables(binary, DEVICE), rows, columns, **{"kernel": kernel, **options})
+
+
+def littered(charts: Charts) -> Charts:
+    """The charts, with all bits set that mean nothing yet."""
+    charts.ended.fill_(-1)
+    charts.ending.fill_(-1)
+    own = charts.row_predictions
+    first = own[:, :, 0] & 1
+    charts.predicted.fill_(-1)
+    own[:, :, 0] = first | -2
+    charts._row_following[:, 1:] = -1
+    charts.complete[:, 1:] = 1
+    return charts
 
 
 def letters_on_device(letters) -> torch.Tensor:
@@ -73,3 +94,34 @@ def same_charts(charts: Charts, oracles: list[BinaryChart]) -> None:
             for number, left in enumerate(binary.lefts):
                 expected = np.flatnonzero(oracle.ended[place][left]).tolist()
                 assert bits(columns[row, place, number], place) == expected
+
+
+def read_all(found: Charts, oracles: list[BinaryChart], texts: list[list[int]]) -> None:
+    """The same letters for both at once, and what became of them."""
+    expected = []
+    for row, text in enumerate(texts):
+        status = 3 if text[0] == idle else 0
+        for letter in text:
+            if letter == idle:
+                break
+            if letter not in oracles[row].next_letters():
+                status = 1
+            elif oracles[row].length == found.columns:
+                status = 2
+            if status:
+                break
+            oracles[row] = oracles[row].step(letter)
+        expected.append(status)
+    found.read_(torch.tensor(texts, dtype=torch.int32, device=found.tables.device))
+    assert found.status.tolist() == expected
+
+
+def some_text(random: Random, oracle: BinaryChart, many: int) -> list[int]:
+    """Letters, of which most may come."""
+    text: list[int] = []
+    for _ in range(many):
+        choices = [*oracle.next_letters() * 8, idle, -1, oracle.grammar.num_letters]
+        text.append(random.choice(choices))
+        if text[-1] in oracle.next_letters():
+            oracle = oracle.step(text[-1])
+    return text

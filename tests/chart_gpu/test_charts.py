@@ -11,24 +11,34 @@ torch = pytest.importorskip("torch", minversion="2.4")
 pytest.importorskip("triton")
 
 import tokfold  # noqa: E402
+from chart_gpu import device_samples  # noqa: E402
 from chart_gpu.device_samples import (  # noqa: E402
     DEVICE,
     INTERPRETED,
+    KERNELS,
     binary_of,
     charts_of,
     letters_on_device,
+    littered,
     needs_device,
+    read_all,
     same_charts,
     some_grammar,
+    some_text,
 )
 from oracles.binary_chart import BinaryChart  # noqa: E402
 from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
-from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, charts, idle  # noqa: E402
+from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, idle, launches  # noqa: E402
 
 pytestmark = needs_device
 FACTOR = LONG_FACTOR if LONG else 1
 SENTENCE = "DT JJ NN IN DT NN VBZ DT NN IN NNP DOT"
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True, params=KERNELS)
+def _kernel(request, monkeypatch):
+    monkeypatch.setattr(device_samples, "kernel", request.param)
 
 
 def step_all(found: Charts, oracles: list[BinaryChart], letters: list[int]) -> None:
@@ -108,8 +118,8 @@ def test_an_english_sentence():
 @pytest.mark.parametrize("programs", [1, 2])
 def test_few_programs_and_small_blocks(monkeypatch, programs):
     """Each loop of the kernel goes round more than once."""
-    monkeypatch.setattr(charts, "PROGRAMS", programs)
-    monkeypatch.setattr(charts, "BLOCK", 4)
+    monkeypatch.setattr(launches, "PROGRAMS", programs)
+    monkeypatch.setattr(launches, "BLOCK", 4)
     random = Random(programs)
     binary = BinaryGrammar.of(
         tokfold.Grammar.from_ebnf(
@@ -142,6 +152,22 @@ def test_what_becomes_of_letters():
     found.reset_()
     assert found.lengths.tolist() == found.status.tolist() == [0, 0, 0]
     same_charts(found, [BinaryChart(binary)] * 3)
+
+
+def test_letters_that_are_read_at_once():
+    for seed in range(3 * FACTOR):
+        random = Random(seed)
+        binary = BinaryGrammar.of(some_grammar(random))
+        found, oracles = littered(charts_of(binary, 3, 7)), [BinaryChart(binary) for _ in range(3)]
+        for many in (3, 1, 4):
+            read_all(found, oracles, [some_text(random, oracle, many) for oracle in oracles])
+            same_charts(found, oracles)
+    found.read_(letters_on_device([[]] * 3))
+    for bad in ([[0]], [0, 0, 0]):
+        with pytest.raises(ValueError, match=r"int32 of the shape \(3, letters\)"):
+            found.read_(letters_on_device(bad))
+    with pytest.raises(ValueError, match="must be contiguous"):
+        found.read_(letters_on_device([[0, 0]] * 3)[:, ::2])
 
 
 def test_a_grammar_of_the_empty_string_alone():

@@ -14,9 +14,10 @@ pytest.importorskip("triton")
 
 import tokfold  # noqa: E402
 from chart_gpu.device_samples import DEVICE, needs_device, some_grammar  # noqa: E402
+from chart_gpu.test_lexer import random_text, vocabulary_of  # noqa: E402
 from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
 from tokfold import Matcher  # noqa: E402
-from tokfold.chart_gpu import DeviceMatcher  # noqa: E402
+from tokfold.chart_gpu import DeviceMatcher, text  # noqa: E402
 
 pytestmark = needs_device
 FACTOR = LONG_FACTOR if LONG else 1
@@ -57,13 +58,17 @@ def outcome(call) -> object:
         return type(error)
 
 
+def any_options(random: Random) -> dict:
+    return {
+        "stop_token_ids": random.choice([None, [9], [3, 9], [0], []]),
+        "terminate_without_stop_token": random.random() < 0.3,
+    }
+
+
 def test_anything_that_matchers_do():
     for seed in range(14 * FACTOR):
         random = Random(seed)
-        options = {
-            "stop_token_ids": random.choice([None, [9], [3, 9], [0], []]),
-            "terminate_without_stop_token": random.random() < 0.3,
-        }
+        options = any_options(random)
         pairs = [pair_of(some_grammar(random), random.choice(["never", "now"]), **options)]
         assert isinstance(pairs[0][0], DeviceMatcher)
         for _ in range(9):
@@ -96,6 +101,68 @@ def test_anything_that_matchers_do():
             if not pair[1].is_terminated:
                 assert pair[0].forced_bytes() == pair[1].forced_bytes()
                 assert pair[0].explain(3) == pair[1].explain(3)
+
+
+def test_terminals_through_the_same_door():
+    """What is read by terminals, and cut anywhere by tokens, answers as bytes do."""
+    letters = read = 0
+    for seed in range(5 * FACTOR):
+        random = Random(seed)
+        vocabulary = vocabulary_of(random)
+        grammar = tokfold.Grammar.from_ebnf(random_text(random))
+        classes = random.choice(["never", "now"])
+        options = any_options(random)
+        pair = [
+            Matcher(tokfold.compile(grammar, vocabulary, classes=classes, **engine), **options)
+            for engine in ({"engine": "chart-gpu", "alphabet": "terminals"}, {"engine": "stack"})
+        ]
+        for _ in range(7):
+            allowed = [t for t in range(len(vocabulary)) if _takes(pair[1], t)]
+            kind = random.random()
+            if kind < 0.6 and allowed:
+                token = random.choice(allowed)
+                done = [outcome(lambda m=m, t=token: m.accept_token(t)) for m in pair]
+            elif kind < 0.7:
+                data = random.choice(["DT ", "NN", "N", "VB V", "xé", "ö"]).encode()
+                done = [outcome(lambda m=m, d=data: m.accept_bytes(d)) for m in pair]
+            elif kind < 0.9:
+                count = random.randint(0, pair[1].num_steps)
+                done = [outcome(lambda m=m, c=count: m.rollback(c)) for m in pair]
+            else:
+                pair, done = [m.fork() for m in pair], [0, 0]
+            assert done[0] == done[1]
+            found, expected = [], []
+            for matcher, to in zip(pair, (found, expected), strict=True):
+                to += [matcher.is_accepting, matcher.is_terminated, matcher.text]
+                to.append(matcher.expected_bytes)
+                if not matcher.is_terminated:
+                    row = tokfold.allocate_bitmask(1, len(vocabulary))
+                    to += [matcher.fill_bitmask(row), row.tolist()]
+            assert found == expected
+            CASES["chart-gpu: states of matchers over terminals"] += 1
+        assert type(pair[0]) is DeviceMatcher
+        letters, read = letters + pair[0]._text.length, read + len(pair[0].text)
+    assert 0 < 2 * letters < read
+
+
+def test_more_lexer_states_than_trees_are_kept(monkeypatch):
+    monkeypatch.setattr(text, "MOST_MASKS", 2)
+    grammar = tokfold.Grammar.from_ebnf('root ::= "begin" ("," " "? "xyz")* "end"')
+    vocabulary = tokfold.Vocabulary([b"b", b"beg", b"in", b",", b" x", b", xyz,", b"xyzend", b"nd"])
+    matcher = Matcher(
+        tokfold.compile(
+            grammar, vocabulary, classes="never", engine="chart-gpu", alphabet="terminals"
+        )
+    )
+    other = Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+    for data in (b"b", b"eg", b"i", b"n", b", x", b"yz", b",", b"xyze", b"nd"):
+        for one in (matcher, other):
+            assert one.accept_bytes(data)
+        rows = [tokfold.allocate_bitmask(1, len(vocabulary)) for _ in range(2)]
+        matcher.fill_bitmask(rows[0])
+        other.fill_bitmask(rows[1])
+        assert (rows[0] == rows[1]).all()
+        assert len(matcher._text._masks) <= 2
 
 
 def _takes(matcher: Matcher, token: int) -> bool:
@@ -161,7 +228,7 @@ def test_classes_of_the_background_are_waited_for():
     compiled = tokfold.compile(grammar, VOCABULARY, engine="chart-gpu")
     matcher = Matcher(compiled)
     assert compiled.has_classes
-    assert matcher._tree.num_classes == len(compiled.classes)
+    assert matcher._text.tree.num_classes == len(compiled.classes)
 
 
 def test_masks_that_stay_on_the_device():
@@ -174,7 +241,7 @@ def test_masks_that_stay_on_the_device():
         assert row.device == compiled.device.device
         assert row.cpu().numpy()[0].tolist() == row_of(matcher)[0]
         matcher.accept_token(token)
-    assert matcher.counters()["bytes_held"] == matcher._charts.nbytes
+    assert matcher.counters()["bytes_held"] == matcher._text.charts.nbytes
     assert "after 3 steps" in repr(matcher)
     assert "on cpu" in repr(compiled.device) or DEVICE == "cuda"
 
@@ -198,6 +265,13 @@ def test_misuse():
         DeviceMatcher(on_cpu)
     with matcher._alone(), pytest.raises(tokfold.MatcherStateError, match="another thread"):
         matcher.accept_token(0)
+
+
+def test_terminals_that_begin_alike():
+    grammar = tokfold.Grammar.from_ebnf('root ::= "a" | "ab"')
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="begins like") as caught:
+        tokfold.compile(grammar, VOCABULARY, engine="chart-gpu", alphabet="terminals")
+    assert caught.value.construct == "terminals"
 
 
 def test_limits():

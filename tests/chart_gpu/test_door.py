@@ -93,6 +93,10 @@ def test_nothing_but_numpy_is_imported():
 def test_misuse():
     with pytest.raises(ValueError, match="device is for engine=\"chart-gpu\", not for 'auto'"):
         tokfold.compile(GRAMMAR, VOCABULARY, device="cuda")
+    with pytest.raises(ValueError, match="alphabet is for engine=\"chart-gpu\", not for 'stack'"):
+        tokfold.compile(GRAMMAR, VOCABULARY, engine="stack", alphabet="terminals")
+    with pytest.raises(ValueError, match='alphabet must be "bytes" or "terminals", not \'words\''):
+        compiled(alphabet="words")
     with pytest.raises(ValueError, match='"chart" or "chart-gpu", not \'gpu\''):
         tokfold.compile(GRAMMAR, VOCABULARY, engine="gpu")
     with pytest.raises(AttributeError, match="no attribute 'Chart'"):

@@ -43,6 +43,9 @@ def vocabulary_of(random: Random) -> tokfold.Vocabulary:
     return tokfold.Vocabulary([*sorted(tokens), b"</s>", b""], stop_token_ids=[len(tokens)])
 
 
+VOCABULARY = tokfold.Vocabulary([b"x"])
+
+
 def masked(tree: TokenTree, chart: BinaryChart) -> list[int]:
     """The tokens that a tree lets come, by the slow chart."""
     charts: dict[int, BinaryChart | None] = {0: chart}
@@ -61,13 +64,14 @@ def masked(tree: TokenTree, chart: BinaryChart) -> list[int]:
     return [token for token, number in enumerate(tree.class_of) if number >= 0 and classes[number]]
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_masks_are_those_over_bytes(part):
+@pytest.mark.parametrize("with_classes", [False, True])
+def test_masks_are_those_over_bytes(with_classes):
     done = 0
-    for seed in range(part, 40 * FACTOR, 2):
+    for seed in range(with_classes, 40 * FACTOR, 2):
         random = Random(seed)
         grammar, vocabulary = tokfold.Grammar.from_ebnf(random_text(random)), vocabulary_of(random)
         matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+        classes = tokfold.compile_classes(grammar, vocabulary) if with_classes else None
         binary = BinaryGrammar.of(grammar, "terminals")
         lexer = TerminalLexer(binary)
         chart, state = BinaryChart(binary), 0
@@ -76,7 +80,7 @@ def test_masks_are_those_over_bytes(part):
             matcher.fill_bitmask(bitmask)
             flags = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[: len(vocabulary)]
             expected = np.flatnonzero(flags).tolist()
-            assert masked(lexer.tree(state, vocabulary), chart) == expected
+            assert masked(lexer.tree(state, vocabulary, classes), chart) == expected
             done += 1
             texts = [token for token in expected if token not in vocabulary.stop_token_ids]
             if not texts:
@@ -106,6 +110,35 @@ def test_reading():
     assert lexer.read(state, b"N") is None
     assert lexer.completing(0) == [dt, nn, accent]
     assert "states for" in repr(lexer)
+
+
+def test_all_tokens_at_once():
+    """What :meth:`TerminalLexer.read` says of one, the trees are made of."""
+    random = Random(5)
+    lexer, texts = lexer_of(random_text(random)), list(vocabulary_of(random).token_bytes)
+    for state in range(lexer.num_states):
+        expected = []
+        for owner, data in enumerate(texts):
+            found = lexer.read(state, data) if data else None
+            if found is not None:
+                letters, after = found
+                ends = [[]] if after == 0 else [[end] for end in lexer.completing(after)]
+                expected += [(owner, letters + end) for end in ends]
+        ways = lexer._ways(state, texts)
+        ends = np.cumsum(ways.lengths).tolist()
+        cut = [
+            ways.letters[end - n : end].tolist() for n, end in zip(ways.lengths, ends, strict=True)
+        ]
+        assert list(zip(ways.owners.tolist(), cut, strict=True)) == expected
+    empty = lexer_of('root ::= ""')
+    assert empty.tree(0, vocabulary_of(random)).class_of.max() == 0  # the stop token
+
+
+def test_classes_of_another_vocabulary():
+    lexer = lexer_of('root ::= "x"')
+    classes = tokfold.compile_classes(tokfold.Grammar.from_ebnf('root ::= "x"'), VOCABULARY)
+    with pytest.raises(ValueError, match="made for another vocabulary"):
+        lexer.tree(0, tokfold.Vocabulary([b"x", b"y"]), classes)
 
 
 @pytest.mark.parametrize(

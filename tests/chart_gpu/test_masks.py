@@ -11,6 +11,8 @@ torch = pytest.importorskip("torch", minversion="2.4")
 pytest.importorskip("triton")
 
 import tokfold  # noqa: E402
+from chart_gpu import device_samples  # noqa: E402
+from chart_gpu.cuda_samples import SanitizedModule, needs_compiler, on_cpu  # noqa: E402
 from chart_gpu.device_samples import (  # noqa: E402
     DEVICE,
     INTERPRETED,
@@ -18,12 +20,13 @@ from chart_gpu.device_samples import (  # noqa: E402
     bits,
     charts_of,
     letters_on_device,
+    littered,
     needs_device,
     some_grammar,
 )
 from oracles.binary_chart import BinaryChart  # noqa: E402
 from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
-from tokfold.chart_gpu import BinaryGrammar, TokenMasks, TokenTree, charts, idle  # noqa: E402
+from tokfold.chart_gpu import BinaryGrammar, TokenMasks, TokenTree, idle, launches  # noqa: E402
 from tokfold.torch import Fold, apply_class_bitmask_  # noqa: E402
 
 pytestmark = needs_device
@@ -48,6 +51,12 @@ def vocabulary_of(random: Random, size: int = 40) -> tokfold.Vocabulary:
     while len(tokens) < size:
         tokens.append(bytes(random.choice(b"abc") for _ in range(random.randint(1, 6))))
     return tokfold.Vocabulary(tokens, stop_token_ids=[10], special_token_ids=[11])
+
+
+TANGLED = (
+    'root ::= x root | root y | y z | "a"\nx ::= y y | "b" | z "c"\ny ::= root z x | "c" | z\n'
+    'z ::= x x x | "a" | "ab" z?'
+)
 
 
 def token_masks(masks: TokenMasks) -> np.ndarray:
@@ -79,6 +88,7 @@ def test_masks_are_those_of_the_engine(part, with_classes):
         tree = TokenTree.of(binary, vocabulary, compiled.classes)
         rows = random.randint(1, 3)
         found = charts_of(binary, rows, 40, ahead=max(1, tree.depth), nodes=len(tree) * rows)
+        littered(found)
         masks = TokenMasks(found, tree)
         matchers = [tokfold.Matcher(compiled) for _ in range(rows)]
         for _ in range(3):
@@ -100,8 +110,8 @@ def test_masks_are_those_of_the_engine(part, with_classes):
 def test_few_programs_and_small_blocks(monkeypatch):
     from tokfold.chart_gpu import masks as module
 
-    monkeypatch.setattr(charts, "PROGRAMS", 2)
-    monkeypatch.setattr(charts, "BLOCK", 16)
+    monkeypatch.setattr(launches, "PROGRAMS", 2)
+    monkeypatch.setattr(launches, "BLOCK", 16)
     monkeypatch.setattr(module, "NODES", 4)
     monkeypatch.setattr(module, "WORDS", 1)
     test_masks_are_those_of_the_engine(1, False)
@@ -116,7 +126,8 @@ def test_look_ahead_over_the_end_of_a_word():
     compiled = tokfold.compile(grammar, vocabulary, classes="never", engine="chart")
     binary, matcher = BinaryGrammar.of(grammar), tokfold.Matcher(compiled)
     tree = TokenTree.of(binary, vocabulary)
-    masks = TokenMasks(charts_of(binary, 1, 40, ahead=tree.depth, nodes=len(tree)), tree)
+    found = littered(charts_of(binary, 1, 40, ahead=tree.depth, nodes=len(tree)))
+    masks = TokenMasks(found, tree)
     for text in (b"b" * 28, b"aa"):
         assert matcher.accept_bytes(text)
         read_all(masks, [binary.encode(text)])
@@ -142,6 +153,43 @@ def test_what_ends_inside_a_token_is_seen_by_its_children():
         expected = tokfold.allocate_bitmask(1, len(vocabulary))
         matcher.fill_bitmask(expected)
         assert np.array_equal(token_masks(masks), np.repeat(expected, 2, axis=0))
+
+
+@needs_compiler
+@pytest.mark.skipif(not INTERPRETED, reason="the kernels in CUDA on a CPU")
+@pytest.mark.parametrize("max_shared", [227 << 10, 0])
+def test_masks_by_kernels_in_cuda(monkeypatch, max_shared):
+    module = on_cpu(monkeypatch, max_shared=max_shared)
+    monkeypatch.setattr(device_samples, "kernel", "cuda")
+    monkeypatch.setattr(launches, "PROGRAMS", 5)
+    test_masks_are_those_of_the_engine(0, max_shared > 0)
+    test_look_ahead_over_the_end_of_a_word()
+    test_what_ends_inside_a_token_is_seen_by_its_children()
+    test_tokens_that_are_read_on_the_device(True)
+    test_tokens_without_room_are_taken_back()
+    kind = "near" if max_shared else "far"
+    assert {kernel for kernel, _ in module.launched} == {f"read_rows_{kind}", f"read_level_{kind}"}
+
+
+@needs_compiler
+@pytest.mark.skipif(not INTERPRETED, reason="the kernels in CUDA on a CPU")
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_masks_by_threads_that_run_at_once(monkeypatch, tmp_path, sanitizer):
+    module = SanitizedModule(sanitizer, tmp_path)
+    on_cpu(monkeypatch, module)
+    grammar, vocabulary = tokfold.Grammar.from_ebnf(TANGLED), vocabulary_of(Random(8), 18)
+    binary = BinaryGrammar.of(grammar)
+    tree = TokenTree.of(binary, vocabulary)
+    size = {"ahead": tree.depth, "nodes": 2 * len(tree), "kernel": "cuda"}
+    module.charts = found = charts_of(binary, 2, 40, **size)
+    masks = TokenMasks(found, tree)
+    matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+    assert matcher.accept_bytes(b"abbab")
+    found.read_(torch.tensor([binary.encode(b"abbab")] * 2, dtype=torch.int32))
+    expected = tokfold.allocate_bitmask(1, len(vocabulary))
+    matcher.fill_bitmask(expected)
+    assert np.array_equal(token_masks(masks), np.repeat(expected, 2, axis=0))
+    assert {kernel for kernel, _ in module.launched} == {"read_rows_near", "read_level_near"}
 
 
 def test_masks_meet_the_gather_on_the_device():

@@ -11,7 +11,7 @@ from oracles.binary_chart import BinaryChart
 from oracles.model import to_ebnf
 from strategies.binary import any_grammar
 from tokfold.chart_gpu import BinaryGrammar, TokenTree
-from tokfold.chart_gpu.tree import _neighbours
+from tokfold.chart_gpu.sequences import neighbours
 
 
 def path_of(tree: TokenTree, node: int) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ def test_letters_side_by_side():
             binary = BinaryGrammar.of(grammar)
         except tokfold.UnsupportedGrammarError:
             continue
-        after = _neighbours(binary)
+        after = neighbours(binary)
         frontier = [(BinaryChart(binary), -1)]
         for _ in range(60):
             chart, last = frontier[random.randrange(len(frontier))]

@@ -88,7 +88,14 @@ class TestFile:
 
     @pytest.mark.parametrize(
         "name",
-        ["py.typed", "_core.pyi", "cli/data/cpp.gbnf", "cli/data/cpp.txt", "xgrammar/__init__.py"],
+        [
+            "py.typed",
+            "_core.pyi",
+            "cli/data/cpp.gbnf",
+            "cli/data/cpp.txt",
+            "xgrammar/__init__.py",
+            "chart_gpu/chart.cu",
+        ],
     )
     def test_it_holds_the_data_of_the_package(self, names: list[str], name: str) -> None:
         assert f"tokfold/{name}" in names

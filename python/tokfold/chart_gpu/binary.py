@@ -21,7 +21,7 @@ from tokfold.errors import LimitExceededError
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 
-__all__ = ["BinaryGrammar", "bits_of"]
+__all__ = ["BinaryGrammar", "bits_of", "words_of"]
 
 MAX_SYMBOLS = 32_767
 """Symbols are numbers of 16 bits on the device."""
@@ -118,6 +118,13 @@ def bits_of(number: int) -> list[int]:
         places.append(low.bit_length() - 1)
         number ^= low
     return places
+
+
+def words_of(numbers: tuple[int, ...] | list[int], bits: int) -> npt.NDArray[np.int32]:
+    """Numbers as rows of int32 words: shape ``(len(numbers), ceil(bits / 32))``."""
+    width = -(-bits // 32)
+    data = b"".join(number.to_bytes(4 * width, "little") for number in numbers)
+    return np.frombuffer(data, dtype=np.int32).reshape(len(numbers), width)
 
 
 def _numbered(draft: Draft) -> BinaryGrammar:

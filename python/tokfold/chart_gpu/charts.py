@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from tokfold.chart_gpu.device import on_device
+from tokfold.chart_gpu.launches import KernelName, launches_for
 from tokfold.chart_gpu.tables import Tables
 from tokfold.errors import LimitExceededError
 from tokfold.limits import Limits
 
 __all__ = ["Charts", "idle"]
-
-PROGRAMS = 1_056
-"""Programs of a launch at most: eight for each of 132 multiprocessors. Each has its own memory."""
-
-BLOCK = 1_024
-"""Rules, or words of rules, that a program looks at at once. Reckoned, not tuned: threads wait for
-the cache, and several loads of one thread wait together."""
-
-WARPS = 8
 
 idle = -2
 """In place of a letter: the row reads none."""
@@ -55,6 +45,7 @@ class Charts:
         *,
         ahead: int = 0,
         nodes: int = 0,
+        kernel: KernelName = "auto",
         limits: Limits | None = None,
     ) -> None:
         """Charts of empty texts.
@@ -65,11 +56,17 @@ class Charts:
             columns: letters of a text at most.
             ahead: letters of a token at most, for a token tree.
             nodes: live nodes of a token tree at most, beside a root for each row.
+            kernel: what reads letters: kernels in CUDA, compiled at run time, or Triton's; the bits
+                are the same. ``"auto"``: CUDA, where it can be compiled.
             limits: ``max_matcher_bytes`` bounds the memory.
+
+        Warns:
+            FallbackWarning: ``"auto"``, on a GPU for which CUDA cannot be compiled.
 
         Raises:
             LimitExceededError: they take more memory than the limit allows.
-            DeviceError: they take more memory than the device has left.
+            DeviceError: they take more memory than the device has left; or ``"cuda"``, and there
+                is no compiler for it (``reason`` ``"compiler"``).
         """
         if rows < 1 or columns < 1 or ahead < 0 or nodes < 0:
             raise ValueError(
@@ -84,24 +81,27 @@ class Charts:
         self.width = (columns + ahead) // 32 + 1
         self.tail = ahead // 32 + 2 if ahead else 0
         slots = rows * (columns + 1) + self.nodes
-        self._list_words = max(1, len(grammar.rules), grammar.num_rights)
-        self._scratch_words = (
-            (symbols + 1) * self.width + self._list_words + grammar.num_rights + tables.corner_words
-        )
         limits = limits or Limits()
-        # What programs have of their own is at most an eighth of the memory.
-        room = max(1, limits.max_matcher_bytes // (32 * self._scratch_words))
-        self._programs = min(PROGRAMS, max(rows, self.nodes), room)
+        self._launches = launches_for(
+            tables,
+            kernel,
+            rows=rows,
+            nodes=self.nodes,
+            width=self.width,
+            ahead=ahead,
+            limits=limits,
+        )
         sizes = {
             "ended": slots * lefts * self.width,
             "predicted": symbols * (rows * self.width + self.nodes * self.tail),
+            "ending": rows * lefts * self.width if self.kernel == "cuda" else 1,
             "following": slots * tables.letter_words,
-            "scratch": self._programs * self._scratch_words,
+            "scratch": self._launches.scratch,
             "paths": max(1, self.nodes * ahead),
             "lists": 3 * max(1, self.nodes),
         }
         self._bound(4 * sum(sizes.values()), limits)
-        self._limits = limits
+        self._limits, self._kernel = limits, kernel
 
         def zeros(size: int, kind: torch.dtype = torch.int32) -> torch.Tensor:
             return torch.zeros(size, dtype=kind, device=tables.device)
@@ -109,6 +109,7 @@ class Charts:
         with on_device(tables.device, f"{rows} charts of {columns} letters, {nodes} nodes"):
             self.ended = zeros(sizes["ended"]).view(slots, lefts, self.width)
             self.predicted = zeros(sizes["predicted"])
+            self.ending = zeros(sizes["ending"])
             self.following = zeros(sizes["following"]).view(slots, tables.letter_words)
             self.complete = zeros(rows * (columns + 1), torch.int8).view(rows, columns + 1)
             self.lengths = zeros(rows)
@@ -121,6 +122,11 @@ class Charts:
             self.scratch = zeros(sizes["scratch"])
         self._row_numbers = torch.arange(rows, device=tables.device)
         self._begin()
+
+    @property
+    def kernel(self) -> str:
+        """What reads letters: ``"cuda"`` or ``"triton"``."""
+        return self._launches.name
 
     @property
     def nbytes(self) -> int:
@@ -146,6 +152,14 @@ class Charts:
         """
         own = self.ended[: self.rows * (self.columns + 1)]
         return own.view(self.rows, self.columns + 1, *own.shape[1:])
+
+    @property
+    def _row_endings(self) -> torch.Tensor:
+        """Where any string of a left child ends, for kernels in CUDA: ``(rows, lefts, width)``."""
+        rows = self.rows if self.kernel == "cuda" else 0
+        return self.ending[: rows * self.ended.shape[1] * self.width].view(
+            rows, self.ended.shape[1], self.width
+        )
 
     @property
     def _row_following(self) -> torch.Tensor:
@@ -200,61 +214,36 @@ class Charts:
                 f"letters must be int32 of the shape ({self.rows},), not {letters.dtype} of "
                 f"{tuple(letters.shape)}"
             )
+        self._on_device(letters)
+        self._launches.read_rows(self, letters[:, None])
+
+    def read_(self, letters: torch.Tensor) -> None:
+        """Read letters in each row, one after the other, as far as they are taken.
+
+        The first that is not taken ends its row, and ``status`` says why; so does the first
+        :data:`idle` one, which is 3 only where it is the row's first. With kernels in CUDA all is
+        one launch, however long the texts.
+
+        Args:
+            letters: int32, shape ``(rows, letters)``, contiguous, on the device; see :meth:`step_`.
+
+        Raises:
+            ValueError: another shape, dtype or device.
+        """
+        if letters.ndim != 2 or letters.shape[0] != self.rows or letters.dtype != torch.int32:
+            raise ValueError(
+                f"letters must be int32 of the shape ({self.rows}, letters), not {letters.dtype} "
+                f"of {tuple(letters.shape)}"
+            )
+        self._on_device(letters)
+        if letters.shape[1]:
+            self._launches.read_rows(self, letters)
+
+    def _on_device(self, letters: torch.Tensor) -> None:
         if letters.device != self.tables.device or not letters.is_contiguous():
             raise ValueError(
                 f"letters must be contiguous and on {self.tables.device}, not on {letters.device}"
             )
-        self._advance(letters, 0, min(self._programs, self.rows))
-
-    def _advance(self, letters: torch.Tensor, level: int, programs: int) -> None:
-        """A step of the rows (level 0), or of the live nodes of a level of the token tree."""
-        from tokfold.chart_gpu import kernels
-
-        tables, grammar = self.tables, self.tables.grammar
-        kernel: Any = kernels.advance
-        kernel[(programs,)](
-            tables.parents,
-            tables.lefts,
-            tables.rights,
-            len(grammar.rules),
-            tables.left_symbols,
-            len(grammar.lefts),
-            tables.leaf_starts,
-            tables.leaf_symbols,
-            tables.corners,
-            tables.corner_words,
-            tables.symbol_words,
-            grammar.num_rights,
-            grammar.num_symbols,
-            max(0, grammar.start),
-            grammar.num_letters,
-            self.ended,
-            self.predicted,
-            self.following,
-            self.complete,
-            self.lengths,
-            self.status,
-            letters,
-            self.columns,
-            self.width,
-            self.rows,
-            level,
-            self.counts,
-            self.nodes,
-            self.node_rows,
-            self.node_letters,
-            self.node_parents,
-            self.paths,
-            max(1, self.ahead),
-            max(1, self.tail),
-            self.scratch,
-            self._scratch_words,
-            self._list_words,
-            TREE=level > 0,
-            LEVELS=len(self.counts),
-            BLOCK=BLOCK,
-            num_warps=WARPS,
-        )
 
     def rollback_(self, counts: torch.Tensor) -> None:
         """Take back the last letters of each row: costs the same for any number.
@@ -280,26 +269,40 @@ class Charts:
                 raise IndexError(f"there are {self.rows} rows, and none of index {row}")
         self.row_columns[to].copy_(self.row_columns[source])
         self.row_predictions[to].copy_(self.row_predictions[source])
+        if self.kernel == "cuda":
+            self._row_endings[to].copy_(self._row_endings[source])
         self._row_following[to].copy_(self._row_following[source])
         self.complete[to].copy_(self.complete[source])
         self.lengths[to].copy_(self.lengths[source])
 
-    def with_columns(self, columns: int) -> Charts:
+    def with_columns(
+        self, columns: int, *, ahead: int | None = None, nodes: int | None = None
+    ) -> Charts:
         """The same texts in charts of their own, with room for another number of letters.
 
         Args:
             columns: letters of a text at most, and no fewer than any text has.
+            ahead: letters of a token at most; as before if it is not given.
+            nodes: live nodes of a token tree at most; as before if it is not given.
 
         Raises:
             LimitExceededError, DeviceError: as for a new one.
         """
-        nodes = self.nodes - self.rows if self.ahead else 0
+        if nodes is None:
+            nodes = self.nodes - self.rows if self.ahead else 0
         other = Charts(
-            self.tables, self.rows, columns, ahead=self.ahead, nodes=nodes, limits=self._limits
+            self.tables,
+            self.rows,
+            columns,
+            ahead=self.ahead if ahead is None else ahead,
+            nodes=nodes,
+            kernel=self._kernel,
+            limits=self._limits,
         )
         places, words = min(columns, self.columns) + 1, min(self.width, other.width)
         other.row_columns[:, :places, :, :words] = self.row_columns[:, :places, :, :words]
         other.row_predictions[:, :, :words] = self.row_predictions[:, :, :words]
+        other._row_endings[:, :, :words] = self._row_endings[:, :, :words]
         other._row_following[:, :places] = self._row_following[:, :places]
         other.complete[:, :places] = self.complete[:, :places]
         other.lengths.copy_(self.lengths)

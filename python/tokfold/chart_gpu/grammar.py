@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-
 import torch
 
 from tokfold.chart_gpu.binary import BinaryGrammar
 from tokfold.chart_gpu.device import chosen_device
+from tokfold.chart_gpu.reading import ByteReading, Reading, ReadingName, TerminalReading
 from tokfold.chart_gpu.tables import Tables
-from tokfold.chart_gpu.tree import TokenTree
-from tokfold.classes import TokenClasses
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
-from tokfold.vocabulary import Vocabulary
 
 __all__ = ["DeviceGrammar"]
 
@@ -22,7 +18,8 @@ class DeviceGrammar:
     """What all texts of a compiled grammar share on a device.
 
     Attributes:
-        binary: the grammar in binary form, over bytes.
+        binary: the grammar in binary form.
+        reading: how bytes become its letters.
         tables: the same on the device.
         limits: the bounds in force.
     """
@@ -32,6 +29,7 @@ class DeviceGrammar:
         grammar: Grammar,
         limits: Limits | None = None,
         device: torch.device | str | int | None = None,
+        alphabet: ReadingName = "bytes",
     ) -> None:
         """Put a grammar on a device.
 
@@ -39,33 +37,25 @@ class DeviceGrammar:
             grammar: the grammar.
             limits: bounds on its binary form, and on the memory of matchers.
             device: the device; by default the GPU, or the CPU in Triton's interpreter.
+            alphabet: whether letters are bytes, or terminals none of which begins like another.
 
         Raises:
             DeviceError: there is no such device, or none at all.
             MissingExtraError: Triton is not installed.
-            UnsupportedGrammarError, LimitExceededError: as :meth:`BinaryGrammar.of`.
+            UnsupportedGrammarError, LimitExceededError: as :meth:`BinaryGrammar.of`, and
+                :class:`TerminalLexer` over terminals.
         """
         chosen = chosen_device(device)
         self.limits = limits or Limits()
-        self.binary = BinaryGrammar.of(grammar, "bytes", self.limits)
+        self.binary = BinaryGrammar.of(grammar, alphabet, self.limits)
+        reading = ByteReading if alphabet == "bytes" else TerminalReading
+        self.reading: Reading = reading(self.binary)
         self.tables = Tables(self.binary, chosen)
-        self._lock = threading.Lock()
-        self._trees: dict[tuple[int, int], tuple[Vocabulary, TokenClasses | None, TokenTree]] = {}
 
     @property
     def device(self) -> torch.device:
         """Where it is."""
         return self.tables.device
-
-    def tree(self, vocabulary: Vocabulary, classes: TokenClasses | None) -> TokenTree:
-        """The token tree of the vocabulary, or of its classes; made once."""
-        with self._lock:
-            key = (id(vocabulary), id(classes))  # both are kept, so the numbers stay theirs
-            known = self._trees.get(key)
-            if known is None:
-                made = TokenTree.of(self.binary, vocabulary, classes)
-                known = self._trees[key] = (vocabulary, classes, made)
-            return known[2]
 
     def __repr__(self) -> str:
         return f"<DeviceGrammar of {self.binary!r} on {self.device}>"

@@ -15,11 +15,17 @@ incremental Valiant recognizer, section 6.2, where a lexer's automata stand in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from tokfold.chart_gpu.binary import BinaryGrammar, bits_of
 from tokfold.chart_gpu.letters import utf8_sequences
-from tokfold.chart_gpu.tree import TokenTree
+from tokfold.chart_gpu.sequences import Sequences
+from tokfold.chart_gpu.tree import TokenTree, check_classes
+from tokfold.classes import TokenClasses
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.vocabulary import Vocabulary
 
@@ -27,6 +33,9 @@ __all__ = ["TerminalLexer"]
 
 BETWEEN = 0
 """The state between two terminals."""
+
+_NOWHERE = -1
+"""Where a text is that no terminal goes on like."""
 
 _MOST_STATES = 1 << 16
 
@@ -108,7 +117,12 @@ class TerminalLexer:
             for first, last in word:
                 for string in utf8_sequences(first, last):
                     self._trie.add(letter, string, f"a class with {chr(first)!r}")
-        self._trees: dict[tuple[int, str], TokenTree] = {}
+        steps = self._trie.steps
+        keys = [(s << 8 | byte, to) for s, after in enumerate(steps) for byte, to in after.items()]
+        edges = np.array([(-1, -1), *sorted(keys)], dtype=np.int64)  # the first is no edge
+        self._keys, self._targets = edges[:, 0].copy(), edges[:, 1].copy()
+        self._ended = np.array(self._trie.ended, dtype=np.int64)
+        self._trees: dict[tuple[int, str, int], tuple[TokenClasses | None, TokenTree]] = {}
 
     @property
     def num_states(self) -> int:
@@ -134,34 +148,107 @@ class TerminalLexer:
 
     def completing(self, state: int) -> list[int]:
         """The letters that may be completed after a state: all of them between two terminals."""
-        return bits_of(self._trie.below[state])
+        return bits_of(self.below(state))
 
-    def tree(self, state: int, vocabulary: Vocabulary) -> TokenTree:
+    def below(self, state: int) -> int:
+        """As :meth:`completing`, as bits."""
+        return self._trie.below[state]
+
+    def steps(self, state: int) -> dict[int, int]:
+        """The bytes that may stand next in some terminal, and the inner states after them.
+
+        Where a terminal ends, too: what :meth:`below` says of such a state is that terminal.
+        """
+        return self._trie.steps[state]
+
+    def tree(
+        self, state: int, vocabulary: Vocabulary, classes: TokenClasses | None = None
+    ) -> TokenTree:
         """The token tree where the text stands in a state; made once for each.
 
         A token that ends inside a terminal may come if any terminal may that goes on like that.
         Stop tokens may come between two terminals alone.
-        """
-        key = (state, vocabulary.fingerprint)
-        if key not in self._trees:
-            stops = vocabulary.stop_token_ids
-            untold = {*stops, *vocabulary.special_token_ids}
-            tokens = [
-                [] if index in untold or not data else self._ways(state, data)
-                for index, data in enumerate(vocabulary.token_bytes)
-            ]
-            may_stop = stops if state == BETWEEN else ()
-            self._trees[key] = TokenTree.of_letters(self.grammar, tokens, may_stop)
-        return self._trees[key]
 
-    def _ways(self, state: int, data: bytes) -> list[list[int]]:
-        found = self.read(state, data)
-        if found is None:
-            return []
-        letters, after = found
-        if after == BETWEEN:
-            return [letters]
-        return [[*letters, letter] for letter in self.completing(after)]
+        Args:
+            state: the state.
+            vocabulary: the vocabulary.
+            classes: token classes of the grammar and the vocabulary: what the representative of a
+                class brings, all its tokens do.
+
+        Raises:
+            ValueError: the classes are of another vocabulary.
+        """
+        key = (state, vocabulary.fingerprint, id(classes))  # kept, so the number stays theirs
+        if key not in self._trees:
+            made = self._tree(state, vocabulary, classes)
+            self._trees[key] = (classes, made)
+        return self._trees[key][1]
+
+    def _tree(self, state: int, vocabulary: Vocabulary, classes: TokenClasses | None) -> TokenTree:
+        stops = vocabulary.stop_token_ids
+        if classes is None:
+            texts = list(vocabulary.token_bytes)
+            for index in (*stops, *vocabulary.special_token_ids):
+                texts[index] = b""
+        else:
+            check_classes(classes, vocabulary)
+            stops = tuple(range(len(classes) - classes.num_stop_classes, len(classes)))
+            ids = classes.representative_ids[: len(classes) - len(stops)].tolist()
+            texts = [vocabulary[index] for index in ids] + [b""] * len(stops)
+        ways = self._ways(state, texts)
+        may_stop = stops if state == BETWEEN else ()
+        tree = TokenTree.of_sequences(self.grammar, ways, len(texts), may_stop)
+        if classes is None:
+            return tree
+        of_class = np.append(tree.class_of, np.int32(-1))
+        return replace(tree, class_of=of_class[classes.class_of])
+
+    def _ways(self, state: int, texts: Sequence[bytes]) -> Sequences:
+        """What each text may be after a state: :meth:`read`, for all of them together."""
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        data = np.frombuffer(b"".join(texts), dtype=np.uint8)
+        starts = np.cumsum(lengths) - lengths
+        states = np.where(lengths > 0, state, _NOWHERE)
+        under_way = np.flatnonzero(lengths)
+        who, letters = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for depth in range(int(lengths.max(initial=0))):
+            under_way = under_way[lengths[under_way] > depth]
+            keys = states[under_way] << 8 | data[starts[under_way] + depth]
+            place = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
+            goes_on = self._keys[place] == keys
+            states[under_way[~goes_on]] = _NOWHERE
+            under_way, after = under_way[goes_on], self._targets[place[goes_on]]
+            ended = self._ended[after]
+            states[under_way] = np.where(ended >= 0, BETWEEN, after)
+            who.append(under_way[ended >= 0])
+            letters.append(ended[ended >= 0])
+        order = np.argsort(np.concatenate(who), kind="stable")
+        counts = np.bincount(np.concatenate(who), minlength=len(texts))
+        return self._completed(states, counts, np.concatenate(letters)[order])
+
+    def _completed(
+        self,
+        states: npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int64],
+        letters: npt.NDArray[np.int64],
+    ) -> Sequences:
+        """Letters by text, and behind them any that may be completed where the text ends."""
+        known: dict[int, list[int]] = {_NOWHERE: [], BETWEEN: [-1]}
+        which = np.unique(states)
+        ends = [known[end] if end in known else self.completing(end) for end in which.tolist()]
+        many = np.array([len(end) for end in ends], dtype=np.int64)
+        flat = np.array([letter for end in ends for letter in end], dtype=np.int64)
+        of = np.searchsorted(which, states)
+        owners = np.repeat(np.arange(len(states)), many[of])
+        rank = np.arange(len(owners)) - np.repeat(np.cumsum(many[of]) - many[of], many[of])
+        final = flat[(np.cumsum(many) - many)[of[owners]] + rank]
+        lengths = counts[owners] + (final >= 0)
+        at = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        sequence = np.repeat(np.arange(len(owners)), lengths)
+        is_final = at == counts[owners[sequence]]
+        place = (np.cumsum(counts) - counts)[owners[sequence]] + at
+        padded = np.append(letters, 0)  # where a final letter stands behind all others
+        return Sequences(np.where(is_final, final[sequence], padded[place]), lengths, owners)
 
     def __repr__(self) -> str:
         return f"<TerminalLexer of {self.num_states} states for {self.grammar!r}>"

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold.chart_gpu.charts import BLOCK, Charts, idle
+from tokfold.chart_gpu.charts import Charts, idle
 from tokfold.chart_gpu.device import on_device
+from tokfold.chart_gpu.launches import BLOCK
 from tokfold.chart_gpu.tree import TokenTree
 from tokfold.errors import LimitExceededError
 
@@ -130,7 +131,7 @@ class TokenMasks:
             )
             live = min(rows * self._inner_of_level[level], charts.nodes)
             if live:
-                charts._advance(charts.node_letters, level, min(charts._programs, live))
+                charts._launches.read_level(charts, level, live)
         pack: Any = kernels.pack
         pack[(rows, -(-tree.num_words // WORDS))](
             self._viable,
@@ -221,11 +222,10 @@ class TokenMasks:
         is_stop = (number < self.tree.num_classes) & ~is_text
         verdict = (is_stop & ~charts.accepting()).to(torch.int32)
         before = charts.lengths.clone()
-        for letters in self._paths:
-            charts.step_(letters.index_select(0, number))
-            became = torch.where(charts.status == 3, 0, charts.status)
-            verdict = torch.where(verdict == 0, became, verdict)
-        # After a letter that was refused others may have been taken where they do not belong.
+        charts.read_(self._paths.index_select(0, number))
+        became = torch.where(charts.status == 3, 0, charts.status)
+        verdict = torch.where(verdict == 0, became, verdict)
+        # Letters before one that was refused were taken.
         charts.lengths.copy_(torch.where(verdict == 0, charts.lengths, before))
         charts.status.copy_(torch.where(is_idle, 3, verdict))
         return (verdict == 0) & ~is_idle
@@ -251,9 +251,9 @@ class TokenMasks:
 
 
 def _paths_of(tree: TokenTree) -> npt.NDArray[np.int32]:
-    """The letters of each class, by depth; idle past its end, and for stop tokens.
+    """The letters of each class; idle past their end, and for stop tokens.
 
-    Two more columns: a letter that may never come, and none at all.
+    Two more rows: a letter that may never come, and none at all.
     """
     paths = np.full((max(1, tree.depth), tree.num_classes + 2), idle, dtype=np.int32)
     nodes = tree.ends[0].copy()
@@ -263,4 +263,4 @@ def _paths_of(tree: TokenTree) -> npt.NDArray[np.int32]:
         here = np.flatnonzero((nodes >= tree.levels[level]) & (nodes < tree.levels[level + 1]))
         paths[level - 1, here] = tree.letters[nodes[here]]
         nodes[here] = tree.parents[nodes[here]]
-    return paths
+    return np.ascontiguousarray(paths.T)

@@ -12,29 +12,22 @@ import numpy.typing as npt
 import torch
 
 from tokfold import _core
-from tokfold.chart_gpu.charts import Charts
-from tokfold.chart_gpu.device import on_device
-from tokfold.chart_gpu.grammar import DeviceGrammar
-from tokfold.chart_gpu.masks import TokenMasks
+from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import MatcherStateError, TokfoldError
 from tokfold.matcher import Matcher
 
 __all__ = ["DeviceMatcher"]
 
-FIRST_COLUMNS = 64
-"""Letters that a matcher has room for at first; twice as many whenever they do not do."""
-
-AT_ONCE = 256
-"""Letters read before the device is asked whether they were taken."""
-
 
 class _Step(NamedTuple):
-    """What was read at once: a token, or bytes."""
+    """What was read at once, a token or bytes, and where the text stood then."""
 
     token: int | None
     data: bytes
     is_stop: bool
+    length: int
+    state: int
 
 
 class DeviceMatcher(Matcher):
@@ -48,17 +41,11 @@ class DeviceMatcher(Matcher):
     """
 
     __slots__ = (
-        "_accepting",
-        "_charts",
         "_is_cancelled",
-        "_keep",
         "_lock",
-        "_masks",
-        "_rows",
         "_steps",
-        "_stop_bits",
         "_stops",
-        "_tree",
+        "_text",
         "_twin",
         "_twin_steps",
         "_when_complete",
@@ -98,30 +85,15 @@ class DeviceMatcher(Matcher):
         self._twin_steps: list[_Step] = []
         self._stops = frozenset(self._twin.stop_ids())
         compiled.wait()  # the tree is small over classes, and cannot change later
-        self._tree = compiled.device.tree(compiled.vocabulary, compiled.classes)
-        self._begin(self._charts_of(FIRST_COLUMNS))
+        text = DeviceText(compiled.device, compiled.vocabulary, compiled.classes, self._stops)
+        self._begin(text)
         self._steps: list[_Step] = []
 
-    def _begin(self, charts: Charts) -> None:
+    def _begin(self, text: DeviceText) -> None:
         """What each matcher has of its own, forks too."""
-        self._charts = charts
-        self._masks: TokenMasks | None = None
-        self._rows: torch.Tensor | None = None
-        self._accepting: bool | None = None
+        self._text = text
         self._is_cancelled = False
         self._lock = threading.Lock()
-
-    @property
-    def _device(self) -> DeviceGrammar:
-        assert self.compiled.device is not None
-        return self.compiled.device
-
-    def _charts_of(self, columns: int) -> Charts:
-        limits = self._device.limits
-        nodes = min(int(self._tree.inner.sum()), limits.max_tree_nodes)
-        ahead = max(1, self._tree.depth)
-        tables = self._device.tables
-        return Charts(tables, 1, columns, ahead=ahead, nodes=nodes, limits=limits)
 
     # -------------------------------------------------------------------------- answers
 
@@ -129,7 +101,8 @@ class DeviceMatcher(Matcher):
         """As :meth:`tokfold.Matcher.fill_bitmask`."""
         with self._alone():
             own = _row_of(bitmask, row, -(-len(self.compiled.vocabulary) // 32))
-            own[:] = self._token_row()[0].cpu().numpy()
+            self._refuse_ended()
+            own[:] = self._text.token_row()[0].cpu().numpy()
             allowed = int(np.unpackbits(own.view(np.uint8)).sum())
             return allowed < len(self.compiled.vocabulary)
 
@@ -149,34 +122,13 @@ class DeviceMatcher(Matcher):
             LimitExceededError: more nodes of the token tree are alive than ``max_tree_nodes``.
         """
         with self._alone():
-            return self._token_row()
-
-    def _token_row(self) -> torch.Tensor:
-        self._refuse_ended()
-        if self._masks is None:
-            self._masks = TokenMasks(self._charts, self._tree)
-        if self._rows is None:
-            words = -(-len(self.compiled.vocabulary) // 32)
-            device = self._device.device
-            with on_device(device, "a row of tokens"):
-                self._rows = torch.zeros((1, words), dtype=torch.int32, device=device)
-                never = {*self._stops, *self.compiled.vocabulary.stop_token_ids}
-                self._keep = ~_bits(never, words, device)
-                self._stop_bits = _bits(self._stops, words, device)
-        self._masks.fill_()
-        self._masks.check()
-        self._masks.unfold_(self._rows)
-        # Stop tokens are those of this matcher, whatever the vocabulary's.
-        may_end = self._charts.accepting().to(torch.int32).neg()
-        self._rows.bitwise_and_(self._keep).bitwise_or_(self._stop_bits & may_end)
-        return self._rows
+            self._refuse_ended()
+            return self._text.token_row()
 
     @property
     def is_accepting(self) -> bool:
         """Whether the text may end here."""
-        if self._accepting is None:
-            self._accepting = bool(self._charts.accepting()[0].item())
-        return self._accepting
+        return self._text.is_accepting
 
     @property
     def is_terminated(self) -> bool:
@@ -203,12 +155,7 @@ class DeviceMatcher(Matcher):
     @property
     def expected_bytes(self) -> bytes:
         """The bytes that may come next, ascending; none after the end."""
-        if self.is_terminated:
-            return b""
-        words = self._charts.next_letters()[0].cpu().numpy()
-        letters = self._device.binary.letter_of
-        may = (words[letters >> 5] >> (letters & 31) & 1 != 0) & (letters >= 0)
-        return bytes(np.flatnonzero(may).tolist())
+        return b"" if self.is_terminated else self._text.expected_bytes
 
     # ---------------------------------------------------------------------------- steps
 
@@ -236,7 +183,7 @@ class DeviceMatcher(Matcher):
         """As :meth:`tokfold.Matcher.accept_bytes`."""
         with self._alone():
             self._refuse_ended()
-            return self._read(_Step(None, bytes(data), False))
+            return self._read(None, bytes(data))
 
     def accept_string(self, text: str) -> bool:
         """As :meth:`tokfold.Matcher.accept_string`."""
@@ -248,39 +195,18 @@ class DeviceMatcher(Matcher):
         if token_id in self._stops:
             if not self.is_accepting:
                 return False
-            self._steps.append(_Step(token_id, b"", True))
+            self._steps.append(_Step(token_id, b"", True, self._text.length, self._text.state))
             return True
         data = vocabulary[token_id]
         if not data or token_id in {*vocabulary.stop_token_ids, *vocabulary.special_token_ids}:
             return False
-        return self._read(_Step(token_id, data, False))
+        return self._read(token_id, data)
 
-    def _read(self, step: _Step) -> bool:
-        letters = self._device.binary.encode(step.data)
-        if min(letters, default=0) < 0:
+    def _read(self, token: int | None, data: bytes) -> bool:
+        if not self._text.read(data):
             return False
-        before = len(self.text)
-        if before + len(letters) > self._charts.columns:
-            columns = self._charts.columns
-            while columns < before + len(letters):
-                columns *= 2
-            self._grow(columns)
-        on_device = torch.tensor(letters, dtype=torch.int32).to(self._device.device)
-        for begin in range(0, len(letters), AT_ONCE):
-            end = min(begin + AT_ONCE, len(letters))
-            for place in range(begin, end):
-                self._charts.step_(on_device[place : place + 1])
-            # A letter that is refused changes nothing, so one after it might be taken.
-            if int(self._charts.lengths.item()) != before + end:
-                self._charts.lengths.fill_(before)
-                return False
-        self._steps.append(step)
-        self._accepting = None
+        self._steps.append(_Step(token, data, False, self._text.length, self._text.state))
         return True
-
-    def _grow(self, columns: int) -> None:
-        self._charts = self._charts.with_columns(columns)
-        self._masks = None
 
     def rollback(self, count: int = 1) -> None:
         """As :meth:`tokfold.Matcher.rollback`."""
@@ -300,8 +226,8 @@ class DeviceMatcher(Matcher):
 
     def _cut(self, steps: int) -> None:
         del self._steps[steps:]
-        self._charts.lengths.fill_(len(self.text))
-        self._accepting = None
+        last = self._steps[-1] if self._steps else _Step(None, b"", False, 0, 0)
+        self._text.cut(last.length, last.state)
 
     def fork(self) -> DeviceMatcher:
         """A matcher at the same place that goes its own way from here; the chart is copied."""
@@ -309,8 +235,7 @@ class DeviceMatcher(Matcher):
             forked = object.__new__(type(self))
             forked.compiled, forked._is_restored = self.compiled, self._is_restored
             forked._when_complete, forked._stops = self._when_complete, self._stops
-            forked._tree = self._tree
-            forked._begin(self._charts.with_columns(self._charts.columns))
+            forked._begin(self._text.fork())
             forked._steps = list(self._steps)
             forked._twin, forked._twin_steps = self._twin.fork(), list(self._twin_steps)
             return forked
@@ -364,7 +289,7 @@ class DeviceMatcher(Matcher):
 
     def counters(self) -> dict[str, int]:
         """As :meth:`tokfold.Matcher.counters`, with what the device holds in ``bytes_held``."""
-        return {**super().counters(), "bytes_held": self._charts.nbytes}
+        return {**super().counters(), "bytes_held": self._text.charts.nbytes}
 
     @classmethod
     def from_state(cls, *_: Any, **__: Any) -> Matcher:
@@ -372,7 +297,7 @@ class DeviceMatcher(Matcher):
         raise TypeError("a device has no state to begin from: use tokfold.Matcher.from_state")
 
     def __repr__(self) -> str:
-        return f"<DeviceMatcher after {self.num_steps} steps on {self._device.device}>"
+        return f"<DeviceMatcher after {self.num_steps} steps on {self._text.charts.tables.device}>"
 
 
 def _row_of(bitmask: npt.NDArray[np.int32], row: int, words: int) -> npt.NDArray[np.int32]:
@@ -388,9 +313,3 @@ def _row_of(bitmask: npt.NDArray[np.int32], row: int, words: int) -> npt.NDArray
         raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
     found: npt.NDArray[np.int32] = rows[row]
     return found
-
-
-def _bits(ids: frozenset[int] | set[int], words: int, device: torch.device) -> torch.Tensor:
-    flags = np.zeros(words * 32, dtype=np.uint8)
-    flags[list(ids)] = 1
-    return torch.from_numpy(np.packbits(flags, bitorder="little").view(np.int32).copy()).to(device)

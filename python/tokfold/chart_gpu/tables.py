@@ -8,16 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold.chart_gpu.binary import BinaryGrammar
+from tokfold.chart_gpu.binary import BinaryGrammar, words_of
 
-__all__ = ["Tables", "words_of"]
-
-
-def words_of(numbers: tuple[int, ...] | list[int], bits: int) -> npt.NDArray[np.int32]:
-    """Numbers as rows of int32 words: shape ``(len(numbers), ceil(bits / 32))``."""
-    width = -(-bits // 32)
-    data = b"".join(number.to_bytes(4 * width, "little") for number in numbers)
-    return np.frombuffer(data, dtype=np.int32).reshape(len(numbers), width)
+__all__ = ["Tables"]
 
 
 class Tables:
@@ -28,6 +21,10 @@ class Tables:
         device: where the tensors are.
         parents, lefts, rights: int16, shape ``(R,)``: the rules; ``lefts`` are numbers of left
             children, places in ``left_symbols``.
+        pairs: int32: the rules as pairs (left child, right child) with their parents, one array
+            after the other: where the pairs of each right child begin, where the parents of each
+            pair begin, the pairs (``left | right << 16``), the parents.
+        num_pairs: how many pairs.
         left_symbols: int16, shape ``(L,)``.
         leaf_starts: int32, shape ``(letters + 1,)``: where the symbols of each letter begin.
         leaf_symbols: int16.
@@ -51,6 +48,7 @@ class Tables:
         rights = range(grammar.num_rights)
         start = [grammar.start] if grammar.start >= 0 else []
         left_numbers = np.searchsorted(grammar.lefts, grammar.rules[:, 1])
+        pairs, self.num_pairs = _pairs_of(grammar, left_numbers)
         counts = np.bincount(grammar.leaves[:, 0], minlength=grammar.num_letters)
 
         def put(values: object, kind: type = np.int16) -> torch.Tensor:
@@ -64,6 +62,7 @@ class Tables:
             self.parents = put(grammar.rules[:, 0])
             self.lefts = put(left_numbers)
             self.rights = put(grammar.rules[:, 2])
+            self.pairs = put(pairs, np.int32)
             self.left_symbols = put(grammar.lefts)
             self.leaf_starts = put(np.concatenate([[0], np.cumsum(counts)]), np.int32)
             self.leaf_symbols = put(grammar.leaves[:, 1])
@@ -86,3 +85,15 @@ class Tables:
 
     def __repr__(self) -> str:
         return f"<Tables of {self.grammar!r} on {self.device}>"
+
+
+def _pairs_of(grammar: BinaryGrammar, lefts: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
+    """The rules as pairs with their parents, and how many pairs. Rules are in that order."""
+    parents, rights = grammar.rules[:, 0], grammar.rules[:, 2]
+    both = lefts.astype(np.int32) | rights << 16
+    is_first = np.ones(len(both), dtype=bool)
+    is_first[1:] = both[1:] != both[:-1]
+    heads = np.flatnonzero(is_first)
+    counts = np.bincount(rights[heads], minlength=grammar.num_rights)
+    parts = ([0], np.cumsum(counts), heads, [len(both)], both[heads], parents)
+    return np.concatenate(parts).astype(np.int32), len(heads)

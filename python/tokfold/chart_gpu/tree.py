@@ -16,19 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tokfold.chart_gpu.binary import BinaryGrammar, bits_of
+from tokfold.chart_gpu.binary import BinaryGrammar
+from tokfold.chart_gpu.sequences import Sequences, Trie, number_sets
 from tokfold.classes import TokenClasses
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["TokenTree"]
+__all__ = ["TokenTree", "check_classes"]
 
-_Letters: TypeAlias = tuple[int, ...]
 _Array: TypeAlias = npt.NDArray[np.int32]
 
 
@@ -80,20 +79,19 @@ class TokenTree:
                 "TokenTree.of_letters"
             )
         if classes is not None:
-            if classes.vocabulary_fingerprint != vocabulary.fingerprint:
-                raise ValueError("the classes were made for another vocabulary")
+            check_classes(classes, vocabulary)
             count = len(classes) - classes.num_stop_classes
             ids = classes.representative_ids[:count].tolist()
-            ways = [[_letters(grammar, vocabulary[index])] for index in ids]
+            ways = Sequences.of_bytes(grammar, [vocabulary[index] for index in ids])
+            ways = ways.possible(grammar)
             class_of = np.ascontiguousarray(classes.class_of)
-            return cls._built(grammar, class_of, ways, classes.num_stop_classes)
+            trie = Trie.of(ways)
+            return cls._put(class_of, trie, ways.owners, trie.ends, count, classes.num_stop_classes)
         stops = vocabulary.stop_token_ids
-        untold = {*stops, *vocabulary.special_token_ids}
-        texts = (
-            [] if index in untold or not data else [_letters(grammar, data)]
-            for index, data in enumerate(vocabulary.token_bytes)
-        )
-        return cls._folded(grammar, list(texts), stops)
+        texts = list(vocabulary.token_bytes)
+        for index in (*stops, *vocabulary.special_token_ids):
+            texts[index] = b""
+        return cls.of_sequences(grammar, Sequences.of_bytes(grammar, texts), len(texts), stops)
 
     @classmethod
     def of_letters(
@@ -113,80 +111,75 @@ class TokenTree:
         Raises:
             ValueError: a sequence is empty, or has what is no letter.
         """
-        for index, ways in enumerate(tokens):
-            for way in ways:
-                if not way or not all(-1 <= letter < grammar.num_letters for letter in way):
-                    raise ValueError(
-                        f"token {index}: a sequence is 1 letter or more, each from 0 to "
-                        f"{grammar.num_letters - 1} (-1 is in no string), not {list(way)}"
-                    )
-        texts = [[tuple(way) for way in ways] for ways in tokens]
-        for stop in stop_token_ids:
-            texts[stop] = []
-        return cls._folded(grammar, texts, sorted(stop_token_ids))
+        counts = [len(ways) for ways in tokens]
+        owners = np.repeat(np.arange(len(tokens)), counts)
+        every = Sequences.of((way for ways in tokens for way in ways), owners)
+        of = np.repeat(np.arange(len(owners)), every.lengths)
+        is_bad = every.lengths == 0
+        is_bad[of[(every.letters < -1) | (every.letters >= grammar.num_letters)]] = True
+        if is_bad.any():
+            first = int(np.argmax(is_bad))
+            way = every.letters[of == first].tolist()
+            raise ValueError(
+                f"token {owners[first]}: a sequence is 1 letter or more, each from 0 to "
+                f"{grammar.num_letters - 1} (-1 is in no string), not {way}"
+            )
+        stops = sorted(stop_token_ids)
+        texts = every.chosen(~np.isin(owners, stops))
+        return cls.of_sequences(grammar, texts, len(tokens), stops)
 
     @classmethod
-    def _folded(
-        cls, grammar: BinaryGrammar, texts: list[list[_Letters]], stops: Sequence[int]
+    def of_sequences(
+        cls, grammar: BinaryGrammar, sequences: Sequences, count: int, stops: Sequence[int]
     ) -> TokenTree:
-        may_follow = _neighbours(grammar)
+        """The tree of sequences that tokens own; tokens of equal sequences are one class.
+
+        Args:
+            grammar: the grammar.
+            sequences: what each token may be; any number for each.
+            count: how many tokens.
+            stops: tokens that end the text; they own nothing.
+        """
+        ways = sequences.possible(grammar)
+        trie = Trie.of(ways)
         # Bytes that no rule tells apart are one letter by now: equal sequences, equal tokens.
-        known: dict[frozenset[_Letters], int] = {}
-        class_of = np.full(len(texts), -1, dtype=np.int32)
-        for index, ways in enumerate(texts):
-            possible = frozenset(way for way in ways if _may_be(way, may_follow))
-            if possible:
-                class_of[index] = known.setdefault(possible, len(known))
-        for number, stop in enumerate(stops):
-            class_of[stop] = len(known) + number
-        return cls._built(grammar, class_of, [sorted(ways) for ways in known], len(stops))
+        pairs = np.unique(ways.owners * len(trie.parents) + trie.ends)
+        owners, ends = np.divmod(pairs, len(trie.parents))
+        class_of = number_sets(owners, ends, count)
+        num_classes = int(class_of.max(initial=-1)) + 1
+        # The first of each class stands for it.
+        _, firsts = np.unique(class_of, return_index=True)
+        keep = np.isin(owners, firsts)
+        classes, ends = class_of[owners[keep]], ends[keep]
+        order = np.argsort(classes, kind="stable")
+        class_of[list(stops)] = num_classes + np.arange(len(stops))
+        return cls._put(class_of, trie, classes[order], ends[order], num_classes, len(stops))
 
     @classmethod
-    def _built(
+    def _put(
         cls,
-        grammar: BinaryGrammar,
-        class_of: _Array,
-        ways: list[list[_Letters]],
+        class_of: npt.NDArray[Any],
+        trie: Trie,
+        classes: npt.NDArray[np.int64],
+        nodes: npt.NDArray[np.int64],
+        count: int,
         num_stops: int,
     ) -> TokenTree:
-        may_follow = _neighbours(grammar)
-        levels, parents, letters = [0, 1], [0], [0]
-        ends = np.full((max(map(len, ways), default=1), len(ways) + num_stops), -2, dtype=np.int32)
-        ends[0, len(ways) :] = -1
-        # Where each way has come to, as long as it is under way.
-        under_way = [
-            (index, number, way, 0)
-            for index, every in enumerate(ways)
-            for number, way in enumerate(every)
-            if way and _may_be(way, may_follow)
-        ]
-        depth = 0
-        while under_way:
-            nodes: dict[tuple[int, int], int] = {}
-            further = []
-            for index, number, way, parent in under_way:
-                key = (parent, way[depth])
-                node = nodes.get(key)
-                if node is None:
-                    node = nodes[key] = len(parents)
-                    parents.append(parent)
-                    letters.append(way[depth])
-                if depth + 1 == len(way):
-                    ends[number, index] = node
-                else:
-                    further.append((index, number, way, node))
-            levels.append(len(parents))
-            under_way = further
-            depth += 1
-        inner = np.zeros(len(parents), dtype=bool)
-        inner[parents[1:]] = True
+        """A tree of ``count`` classes, ascending with the nodes where they end, and of stops."""
+        sizes = np.bincount(classes, minlength=count)
+        rank = np.arange(len(classes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        ends = np.full((max(1, sizes.max(initial=1)), count + num_stops), -2, dtype=np.int32)
+        ends[rank, classes] = nodes
+        ends[0, count:] = -1
+        inner = np.zeros(len(trie.parents), dtype=bool)
+        inner[trie.parents[1:]] = True
         return cls(
-            class_of=class_of,
-            num_classes=len(ways) + num_stops,
+            class_of=class_of.astype(np.int32),
+            num_classes=count + num_stops,
             num_stop_classes=num_stops,
-            levels=np.array(levels, dtype=np.int32),
-            parents=np.array(parents, dtype=np.int32),
-            letters=np.array(letters, dtype=np.int32),
+            levels=trie.levels.astype(np.int32),
+            parents=trie.parents.astype(np.int32),
+            letters=trie.letters.astype(np.int32),
             inner=inner,
             ends=ends,
         )
@@ -212,34 +205,7 @@ class TokenTree:
         )
 
 
-def _letters(grammar: BinaryGrammar, data: bytes) -> _Letters:
-    return tuple(grammar.letter_of[np.frombuffer(data, dtype=np.uint8)].tolist())
-
-
-def _neighbours(grammar: BinaryGrammar) -> list[int]:
-    """For each letter those that follow it in some string, as bits."""
-    lasts = [0] * grammar.num_symbols
-    for letter, symbol in grammar.leaves.tolist():
-        lasts[symbol] |= 1 << letter
-    users: list[list[int]] = [[] for _ in range(grammar.num_symbols)]
-    for symbol, _, right in grammar.rules.tolist():
-        users[right].append(symbol)
-    work = list(range(grammar.num_symbols))
-    while work:
-        symbol = work.pop()
-        for user in users[symbol]:
-            if lasts[symbol] & ~lasts[user]:
-                lasts[user] |= lasts[symbol]
-                work.append(user)
-    after = [0] * grammar.num_letters
-    pairs = {(lasts[left], grammar.firsts[right]) for _, left, right in grammar.rules.tolist()}
-    for last, first in pairs:
-        for letter in bits_of(last):
-            after[letter] |= first
-    return after
-
-
-def _may_be(way: _Letters, may_follow: list[int]) -> bool:
-    return way[0] >= 0 and all(
-        second >= 0 and may_follow[first] >> second & 1 for first, second in pairwise(way)
-    )
+def check_classes(classes: TokenClasses, vocabulary: Vocabulary) -> None:
+    """Refuse classes of another vocabulary."""
+    if classes.vocabulary_fingerprint != vocabulary.fingerprint:
+        raise ValueError("the classes were made for another vocabulary")
