@@ -10,17 +10,17 @@
 //! - `alike`: byte classes that an automaton does not tell apart
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
 //! - `marks`: sets of numbers that are emptied at once
-//! - `suffixes`: the same for automata without cycles
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
+//! - `levels`: the same for those whose states are told apart by their ways to the end
 
 mod alike;
 pub mod alphabet;
 pub mod automaton;
 pub mod ids;
+mod levels;
 pub(crate) mod marks;
 pub mod minimize;
 pub mod nfa;
-mod suffixes;
 pub mod utf8;
 
 pub use automaton::Automaton;

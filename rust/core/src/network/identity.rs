@@ -41,7 +41,8 @@ enum Named {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Described {
     is_final: bool,
-    edges: BTreeMap<Named, Letters>,
+    /// Sorted, each target once.
+    edges: Vec<(Named, Letters)>,
     calls: Vec<(Named, Named)>,
 }
 
@@ -84,68 +85,132 @@ fn write_named(named: &Named, out: &mut Vec<u8>) {
     }
 }
 
-/// The digests of all states of a network.
+/// The digests of the states of a network, made for those that are asked for and what they lead to.
 pub(crate) struct Identities {
     listed: Vec<Identity>,
+    is_known: Vec<bool>,
+    /// For each byte class its letters.
+    sets: Vec<Letters>,
+    /// The number of a state among those that are described together with it.
+    number: Vec<Option<u64>>,
+    /// Where a state stands among those that are to be described, or [`NOWHERE`].
+    place: Vec<u32>,
 }
+
+const NOWHERE: u32 = u32::MAX;
 
 impl Identities {
     /// Of a network whose repetitions are counted or written out, not cut.
     pub(crate) fn new(network: &Network) -> Self {
+        let mut out = Self::unknown(network);
+        out.make((0..network.len() as u32).collect(), network);
+        out
+    }
+
+    /// The same, none of them known yet.
+    pub(crate) fn unknown(network: &Network) -> Self {
         debug_assert!(!network.has_cuts());
-        let sets = class_sets(network);
         let n = network.len();
-        let listed = |state: u32| match network.counters_call(state) {
-            Some(body) => body.start as usize,
-            None => state as usize,
-        };
-        let successors = |state: usize| {
-            let state = state as u32;
-            let edges = network.edges(state).iter().map(|e| e.1);
-            let calls = network.calls(state);
-            let calls: Vec<u32> = calls.iter().flat_map(|call| [call.start, call.to]).collect();
-            let all = edges.chain(calls).map(listed).filter(|&q| q < n);
-            let mut all: Vec<usize> = all.collect();
+        Self {
+            listed: vec![[0; 32]; n],
+            is_known: vec![false; n],
+            sets: class_sets(network),
+            number: vec![None; n],
+            place: vec![NOWHERE; n],
+        }
+    }
+
+    /// The digest of a state, which may count; `None` where more than `most` states that it leads
+    /// to are not known, which then are not known either.
+    pub(crate) fn find(&mut self, network: &Network, state: u32, most: usize) -> Option<Identity> {
+        let begun = in_tables(network, state);
+        if !self.is_known[begun as usize] {
+            let missing = self.missing(network, begun, most)?;
+            self.make(missing, network);
+        }
+        Some(self.of(network, state))
+    }
+
+    /// The states that are not known among those that a state leads to, if they are few enough.
+    fn missing(&mut self, network: &Network, state: u32, most: usize) -> Option<Vec<u32>> {
+        let mut found = vec![state];
+        self.place[state as usize] = 0;
+        let mut next = 0;
+        while next < found.len() && found.len() <= most {
+            each_successor(network, found[next], |q| {
+                if !self.is_known[q as usize] && self.place[q as usize] == NOWHERE {
+                    self.place[q as usize] = 0;
+                    found.push(q);
+                }
+            });
+            next += 1;
+        }
+        found.iter().for_each(|&q| self.place[q as usize] = NOWHERE);
+        (found.len() <= most).then_some(found)
+    }
+
+    /// Describes states that lead to none but each other and those that are known.
+    fn make(&mut self, mut states: Vec<u32>, network: &Network) {
+        states.sort_unstable();
+        (0..).zip(&states).for_each(|(i, &state)| self.place[state as usize] = i);
+        let successors = |i: usize| {
+            let mut all = Vec::new();
+            each_successor(network, states[i], |q| all.push(self.place[q as usize]));
             all.sort_unstable();
             all.dedup();
-            all
+            all.into_iter().filter(|&q| q != NOWHERE).map(|q| q as usize).collect()
         };
-        let mut out = Self { listed: vec![[0; 32]; n] };
-        // The number of a state among those that are described together with it.
-        let mut number: Vec<Option<u64>> = vec![None; n];
-        for mut component in graph::components(n, successors) {
+        let components = graph::components(states.len(), successors);
+        let mut text = Vec::new();
+        for component in components {
+            let mut component: Vec<usize> = component.iter().map(|&i| states[i] as usize).collect();
             component.sort_unstable();
+            self.describe_together(network, &component, &mut text);
+        }
+        for &state in &states {
+            self.place[state as usize] = NOWHERE;
+            self.is_known[state as usize] = true;
+        }
+    }
+
+    /// Describes states that lead to each other; all others that they lead to are.
+    fn describe_together(&mut self, network: &Network, component: &[usize], text: &mut Vec<u8>) {
+        text.clear();
+        if let &[state] = component {
+            self.number[state] = Some(0);
+            self.describe(network, state as u32, |q| self.number[q]).write(text);
+        } else {
+            let mut number = std::mem::take(&mut self.number);
             let describe = |state: usize, number: &[Option<u64>]| {
-                out.describe(network, &sets, state as u32, |q| number[q])
+                self.describe(network, state as u32, |q| number[q])
             };
-            if component.len() > MAX_REFINED || !refine(&component, &mut number, describe) {
-                (0..).zip(&component).for_each(|(i, &state)| number[state] = Some(i));
+            if component.len() > MAX_REFINED || !refine(component, &mut number, describe) {
+                (0..).zip(component).for_each(|(i, &state)| number[state] = Some(i));
             }
             // All with one number do the same: the first of them speaks for all.
             let mut speakers: BTreeMap<Option<u64>, usize> = BTreeMap::new();
-            for &state in &component {
+            for &state in component {
                 speakers.entry(number[state]).or_insert(state);
             }
             let order: FxHashMap<Option<u64>, u64> = speakers.keys().copied().zip(0..).collect();
             component.iter().for_each(|&q| number[q] = order.get(&number[q]).copied());
-            let mut text = Vec::new();
             for &speaker in speakers.values() {
-                out.describe(network, &sets, speaker as u32, |q| number[q]).write(&mut text);
+                self.describe(network, speaker as u32, |q| number[q]).write(text);
             }
-            let digest = blake3::hash(&text);
-            for &state in &component {
-                let mut hasher = blake3::Hasher::new();
-                hasher.update(digest.as_bytes());
-                hasher.update(&number[state].unwrap_or_default().to_le_bytes());
-                out.listed[state] = *hasher.finalize().as_bytes();
-                // From now on it is known by its digest.
-                number[state] = None;
-            }
+            self.number = number;
         }
-        out
+        let digest = blake3::hash(text);
+        for &state in component {
+            // From now on it is known by its digest.
+            let number = self.number[state].take().unwrap_or_default();
+            let mut of_state = [0; 40];
+            of_state[..32].copy_from_slice(digest.as_bytes());
+            of_state[32..].copy_from_slice(&number.to_le_bytes());
+            self.listed[state] = *blake3::hash(&of_state).as_bytes();
+        }
     }
 
-    /// The digest of a state, which may count.
+    /// The digest of a state, which may count; it is known, or what it repeats is.
     pub(crate) fn of(&self, network: &Network, state: u32) -> Identity {
         if let Some(&identity) = self.listed.get(state as usize) {
             return identity;
@@ -175,21 +240,48 @@ impl Identities {
     fn describe(
         &self,
         network: &Network,
-        sets: &[Letters],
         state: u32,
         member: impl Fn(usize) -> Option<u64>,
     ) -> Described {
-        let mut edges: BTreeMap<Named, Letters> = BTreeMap::new();
+        let mut targets: Vec<(u32, Letters)> = Vec::new();
         for &(class, target) in network.edges(state) {
-            let letters = edges.entry(self.name(network, target, &member)).or_default();
-            letters.iter_mut().zip(sets[class as usize]).for_each(|(a, b)| *a |= b);
+            let place = targets.iter().rposition(|entry| entry.0 == target);
+            let place = place.unwrap_or_else(|| {
+                targets.push((target, Letters::default()));
+                targets.len() - 1
+            });
+            let letters = targets[place].1.iter_mut();
+            letters.zip(self.sets[class as usize]).for_each(|(a, b)| *a |= b);
         }
-        let calls = network.calls(state);
         let name = |q| self.name(network, q, &member);
+        let mut edges: Vec<(Named, Letters)> =
+            targets.into_iter().map(|(target, letters)| (name(target), letters)).collect();
+        edges.sort_unstable();
+        edges.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1.iter_mut().zip(next.1).for_each(|(a, b)| *a |= b);
+            }
+            is_same
+        });
+        let calls = network.calls(state);
         let mut calls: Vec<_> = calls.iter().map(|c| (name(c.start), name(c.to))).collect();
         calls.sort_unstable();
         calls.dedup();
         Described { is_final: network.is_final(state), edges, calls }
+    }
+}
+
+/// A state of the tables that says what a state does: of one that counts, what it repeats.
+fn in_tables(network: &Network, state: u32) -> u32 {
+    if network.is_listed(state) { state } else { network.counters.meaning(state).0 }
+}
+
+/// The states of the tables that one leads to; some more than once.
+fn each_successor(network: &Network, state: u32, mut found: impl FnMut(u32)) {
+    network.edges(state).iter().for_each(|edge| found(edge.1));
+    for call in network.calls(state).iter() {
+        [call.start, call.to].into_iter().for_each(|q| found(in_tables(network, q)));
     }
 }
 
@@ -229,4 +321,44 @@ fn class_sets(network: &Network) -> Vec<Letters> {
         out[network.alphabet().class(byte) as usize][byte as usize >> 6] |= 1 << (byte & 63);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::network::NetworkOptions;
+    use crate::syntax;
+
+    const GRAMMAR: &str = r#"
+        root ::= "{" pair ("," pair)* "}" | list | "<" [a-z]{20,40} ">"
+        pair ::= text ":" value
+        value ::= text | list | root | "-"? [0-9]+
+        list ::= "[" (value ("," value)*)? "]" | "(" value ")"
+        text ::= "'" [^']* "'"
+    "#;
+
+    #[test]
+    fn digests_do_not_depend_on_what_is_asked_first() {
+        let grammar = syntax::parse(GRAMMAR, "root", &Limits::default()).expect("it is a grammar");
+        let options =
+            NetworkOptions { counters: true, simplify: false, ..NetworkOptions::default() };
+        let network = Network::new(&grammar, &options).expect("within bounds");
+        let all = Identities::new(&network);
+        let states: Vec<u32> = (0..).take_while(|&state| network.is_state(state)).collect();
+        assert!(states.len() > network.len());
+        for step in [1, 3, 7, 11] {
+            let mut some = Identities::unknown(&network);
+            for &state in states.iter().cycle().step_by(step).take(states.len()) {
+                let most = state as usize % 5;
+                let few = some.find(&network, state, most);
+                let found = some.find(&network, state, usize::MAX);
+                assert_eq!(found, Some(all.of(&network, state)));
+                assert!(few.is_none() || few == found);
+            }
+        }
+        let mut none = Identities::unknown(&network);
+        assert_eq!(none.find(&network, network.start(), 10), None);
+        assert!(none.is_known.iter().all(|&is_known| !is_known));
+    }
 }
