@@ -7,6 +7,7 @@
 //! - [`ids`]: sets of token ids likewise
 //! - [`alphabet`]: byte classes
 //! - [`nfa`]: automata with epsilon edges, determinization, epsilon removal
+//! - `moves`: the edges of a set of states by letter
 //! - `alike`: byte classes that an automaton does not tell apart
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
 //! - `marks`: sets of numbers that are emptied at once
@@ -20,6 +21,7 @@ pub mod ids;
 mod levels;
 pub(crate) mod marks;
 pub mod minimize;
+mod moves;
 pub mod nfa;
 pub mod utf8;
 

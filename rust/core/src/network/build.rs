@@ -1,6 +1,7 @@
 //! From a grammar to the table of states.
 
 use super::counters::{Counter, Counters};
+use super::shapes::Shapes;
 use super::written::Order;
 use super::{
     Call, ClassSet, MAX_DELEGATED, Network, NetworkOptions, Width, analysis, contains, insert,
@@ -53,7 +54,11 @@ impl Network {
             });
         }
         let alphabet = lower::alphabet(grammar, work)?;
-        let shapes = lower::shapes(grammar, work)?;
+        let is_needed = |(rule, &reachable): (usize, &bool)| {
+            reachable && (!options.prune || facts.productive[rule])
+        };
+        let needed: Vec<bool> = reachable.iter().enumerate().map(is_needed).collect();
+        let shapes = Shapes::new(grammar, &needed, options.simplify, work)?;
         let lowering = lower::Lowering {
             grammar,
             alphabet: &alphabet,
@@ -66,10 +71,10 @@ impl Network {
         };
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
         let (mut states, mut edges) = (0, 0);
-        for (i, &reachable) in reachable.iter().enumerate() {
-            let needed = reachable && (!options.prune || facts.productive[i]);
+        for (rule, &needed) in (0..).map(RuleId::new).zip(&needed) {
+            let is_first = shapes.first(rule) == rule;
             let automaton =
-                if needed { lowering.rule(RuleId::new(i))? } else { Automaton::default() };
+                if needed && is_first { lowering.rule(rule)? } else { Automaton::default() };
             states += automaton.len();
             edges += automaton.num_edges();
             check_states(states, &options.limits)?;
@@ -80,7 +85,7 @@ impl Network {
         // A start rule of our own: the root may occur in bodies.
         let start = automata.len();
         automata.push(Automaton::from_states(&[
-            (false, [(call(root.index()), 1)].as_slice()),
+            (false, [(call(shapes.first(root).index()), 1)].as_slice()),
             (true, &[]),
         ]));
         let mut counted = FxHashMap::default();

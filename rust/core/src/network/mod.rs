@@ -10,7 +10,7 @@
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
-//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify -> written ->
+//! Dependencies inside: [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify -> written ->
 //! build -> here -> identity.
 
 mod adjacency;
@@ -21,6 +21,7 @@ mod display;
 mod identity;
 mod left_recursion;
 mod lower;
+mod shapes;
 mod simplify;
 mod written;
 
