@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 const CLASSES: usize = FIRST_CALL as usize;
 /// With fewer edges than this, looking for classes takes longer than they save.
 const WORTHWHILE: usize = 64;
+/// The same where fewer edges than one in so many lead where the one before leads.
+const WORTH_SPREADING: usize = 4;
 
 /// For each byte class the first one that has the same edges; calls stand for themselves.
 pub(super) struct Alike {
@@ -19,7 +21,14 @@ pub(super) struct Alike {
 impl Alike {
     /// Of edges, in the order of the states they leave or in any other.
     pub(super) fn of(edges: &[(u32, (Letter, u32))]) -> Self {
-        if edges.len() < WORTHWHILE {
+        // Classes that are alike mostly stand beside each other.
+        let is_beside = |pair: &&[(u32, (Letter, u32))]| {
+            let [(p, (a, q)), (r, (b, s))] = **pair else { return false };
+            p == r && q == s && a < FIRST_CALL && b < FIRST_CALL
+        };
+        let few = edges.len() < WORTHWHILE
+            || edges.windows(2).filter(is_beside).count() < edges.len() / WORTH_SPREADING;
+        if few {
             let own = std::array::from_fn(|class| class as u8);
             return Self { first_of: own, next: own, any: false };
         }
@@ -94,6 +103,7 @@ impl Alike {
             edges[calls..].iter().for_each(|&(letter, q)| out.push_edge(letter, q));
             out.close_state(automaton.is_final(p));
         }
+        out.know_of(&automaton);
         out
     }
 }
@@ -190,6 +200,32 @@ mod tests {
             prop_assert_eq!(words_of(&out), words(&epsilon, &edges, finals));
             let read = |edges: &[(u32, u32)]| edges.iter().all(|e| LETTERS.contains(&e.0));
             prop_assert!(out.states().all(|(_, edges)| read(edges) && edges.is_sorted_by(|a, b| a < b)));
+
+            // What is known of the automaton is so: the same of one of which nothing is known.
+            prop_assume!(out.is_deterministic());
+            let states: Vec<_> =
+                out.states().map(|(q, edges)| (out.is_final(q), edges.to_vec())).collect();
+            let again = |automaton: &Automaton| {
+                let mut nfa = Nfa::default();
+                nfa.embed(automaton, true);
+                nfa.reduce(1_000, &work).expect("within bounds")
+            };
+            let (mut known, mut unknown) = (out.clone(), Automaton::from_states(&states));
+            known.trim();
+            unknown.trim();
+            prop_assert_eq!(&known, &unknown);
+            if known.is_minimal() {
+                prop_assert_eq!(&again(&known), &known);
+            }
+            for calls in [[FIRST_CALL + 9, FIRST_CALL], [FIRST_CALL; 2]] {
+                let mut named = known.clone();
+                named.relabel(|letter| calls[usize::from(letter > FIRST_CALL)]);
+                if named.is_minimal() {
+                    let reduced = again(&named);
+                    named.renumber();
+                    prop_assert_eq!(named, reduced);
+                }
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Automata without epsilon edges.
 
-use super::{Letter, callee, is_marker};
+use super::{FIRST_CALL, Letter, callee, is_marker};
+use std::hash::{Hash, Hasher};
 
 /// The language of one rule without the empty string. State 0 is the start; it is not final.
 ///
@@ -9,13 +10,40 @@ use super::{Letter, callee, is_marker};
 ///
 /// Invariant: every state can be reached from the start; the edges of a state are sorted and
 /// distinct.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Automaton {
     edges: Vec<(Letter, u32)>,
     /// Where the edges of each state end.
     ends: Vec<u32>,
     finals: Vec<bool>,
     deterministic: bool,
+    /// Known to be minimal; what is minimal need not be known to be.
+    minimal: bool,
+    /// Likewise that every state leads to a final one without a marker.
+    alive: bool,
+}
+
+impl PartialEq for Automaton {
+    /// What is known of an automaton is no part of it.
+    fn eq(&self, other: &Self) -> bool {
+        self.deterministic == other.deterministic
+            && self.finals == other.finals
+            && self.ends == other.ends
+            && self.edges == other.edges
+    }
+}
+
+impl Eq for Automaton {}
+
+impl Hash for Automaton {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for &(letter, target) in &self.edges {
+            state.write_u64(u64::from(letter) << 32 | u64::from(target));
+        }
+        for (&end, &is_final) in self.ends.iter().zip(&self.finals) {
+            state.write_u64(u64::from(end) << 1 | u64::from(is_final));
+        }
+    }
 }
 
 impl Automaton {
@@ -26,6 +54,8 @@ impl Automaton {
             ends: Vec::with_capacity(states),
             finals: Vec::with_capacity(states),
             deterministic: true,
+            minimal: false,
+            alive: false,
         }
     }
 
@@ -78,6 +108,24 @@ impl Automaton {
         self.deterministic
     }
 
+    /// Whether the automaton is known to be deterministic and minimal: reducing it would only
+    /// number its states.
+    pub(crate) fn is_minimal(&self) -> bool {
+        self.minimal
+    }
+
+    /// Takes note that the automaton, which is deterministic, is minimal, and whether every state
+    /// leads to a final one without a marker.
+    pub(super) fn set_minimal(&mut self, alive: bool) {
+        self.minimal = self.deterministic;
+        self.alive = alive;
+    }
+
+    /// Takes note that what is known of another automaton holds of this one.
+    pub(super) fn know_of(&mut self, other: &Self) {
+        (self.minimal, self.alive) = (other.minimal, other.alive);
+    }
+
     /// The edges of a state.
     #[inline]
     pub fn edges(&self, state: u32) -> &[(Letter, u32)] {
@@ -114,6 +162,11 @@ impl Automaton {
         })
     }
 
+    /// The callee and the state to return to, for every call.
+    pub fn sites(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.edges.iter().filter_map(|&(letter, q)| callee(letter).map(|b| (b, q)))
+    }
+
     /// Calls from the start state: callees.
     pub fn left_calls(&self) -> impl Iterator<Item = usize> + '_ {
         let start = if self.is_empty() { &[] } else { self.edges(0) };
@@ -125,11 +178,18 @@ impl Automaton {
         self.is_final(state) && self.edges(state).is_empty()
     }
 
-    /// Gives edges other letters.
+    /// Gives calls other letters. Where different letters stay different, a minimal automaton stays
+    /// minimal.
     pub fn relabel(&mut self, letter_of: impl Fn(Letter) -> Letter) {
-        for edge in &mut self.edges {
-            edge.0 = letter_of(edge.0);
+        let mut letters: Vec<(Letter, Letter)> = Vec::new();
+        for edge in self.edges.iter_mut().filter(|edge| edge.0 >= FIRST_CALL) {
+            let new = letter_of(edge.0);
+            letters.push((new, edge.0));
+            edge.0 = new;
         }
+        letters.sort_unstable();
+        letters.dedup();
+        self.minimal &= letters.is_sorted_by(|a, b| a.0 < b.0);
         self.tidy();
     }
 
@@ -160,7 +220,11 @@ impl Automaton {
     /// Drops the states from which no final state can be reached, whatever the calls do.
     /// The start stays, without edges where nothing is left.
     pub fn trim(&mut self) {
+        if self.alive {
+            return;
+        }
         let alive = self.alive();
+        self.alive = true;
         if alive.iter().all(|&a| a) {
             return;
         }
@@ -177,6 +241,9 @@ impl Automaton {
             *end = write as u32;
         }
         self.edges.truncate(write);
+        // States may be equal now that differed in what led nowhere. The start may be dead.
+        self.minimal = false;
+        self.alive = alive[0];
         self.renumber();
     }
 
@@ -228,6 +295,10 @@ impl Automaton {
                 }
             }
         }
+        let is_numbered = order.len() == self.len() && order.is_sorted();
+        if is_numbered && self.states().all(|(_, edges)| edges.is_sorted()) {
+            return;
+        }
         let mut out = Self::with_capacity(order.len(), self.edges.len());
         for &p in &order {
             let from = out.edges.len();
@@ -236,6 +307,7 @@ impl Automaton {
             out.close_state(self.is_final(p));
         }
         out.deterministic = self.deterministic;
+        out.know_of(self);
         *self = out;
     }
 }

@@ -1,4 +1,5 @@
-//! Minimization of deterministic automata whose transitions are partial.
+//! Minimization of deterministic automata whose transitions are partial: by hashes (`levels`) where
+//! those tell the states apart, which is nearly everywhere, else by refinement.
 //!
 //! Valmari and Lehtinen's refinement of two partitions, of states ("blocks") and of transitions
 //! ("cords"), in O(m log m) for m transitions whatever the size of the alphabet: calls make it
@@ -6,7 +7,7 @@
 //! that differs in which prefixes it takes; states that reach no final state are kept apart from
 //! missing edges, which is what unpruned grammars need.
 
-use super::{Automaton, FIRST_CALL, suffixes};
+use super::{Automaton, FIRST_CALL, levels};
 use crate::error::Result;
 use crate::work::Work;
 use rustc_hash::FxHashMap;
@@ -21,14 +22,21 @@ const IN_CACHE: usize = 1 << 16;
 /// Those of [`Work::spend`].
 pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
     debug_assert!(automaton.is_deterministic());
-    let num_states = automaton.len();
-    let weight = if automaton.num_edges() > IN_CACHE { 2 } else { 1 };
-    // Sorting, and the tables below.
-    work.spend(2 * weight * automaton.size())?;
-    if let Some((class_of, count)) = suffixes::classes(&automaton) {
-        return Ok(merged(automaton, &class_of, count));
+    // Hashes, or sorting and the tables below.
+    work.spend(2 * weight(&automaton) * automaton.size())?;
+    let (classes, is_alive) = levels::classes(&automaton);
+    if let Some(classes) = classes {
+        return Ok(merged(automaton, &classes.of, classes.count, is_alive));
     }
-    let transitions = by_letter(&automaton);
+    let blocks = refined(&automaton, work)?;
+    Ok(merged(automaton, &blocks.set_of, blocks.len(), is_alive))
+}
+
+/// The classes of equivalent states.
+fn refined(automaton: &Automaton, work: &Work<'_>) -> Result<Partition> {
+    let num_states = automaton.len();
+    let weight = weight(automaton);
+    let transitions = by_letter(automaton);
 
     let mut blocks = Partition::new(num_states);
     automaton.final_states().for_each(|q| blocks.mark(q));
@@ -58,13 +66,18 @@ pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
             next_block += 1;
         }
     }
-    let count = blocks.len();
-    Ok(merged(automaton, &blocks.set_of, count))
+    Ok(blocks)
+}
+
+/// Units of work for what looks at each state and transition.
+fn weight(automaton: &Automaton) -> usize {
+    if automaton.num_edges() > IN_CACHE { 2 } else { 1 }
 }
 
 /// One state for each class; that of the start first.
-fn merged(automaton: Automaton, class_of: &[u32], count: usize) -> Automaton {
+fn merged(mut automaton: Automaton, class_of: &[u32], count: usize, is_alive: bool) -> Automaton {
     if count == automaton.len() {
+        automaton.set_minimal(is_alive);
         return automaton;
     }
     let mut new_of = vec![NONE; count];
@@ -83,6 +96,7 @@ fn merged(automaton: Automaton, class_of: &[u32], count: usize) -> Automaton {
         }
         out.close_state(automaton.is_final(q));
     }
+    out.set_minimal(is_alive);
     out
 }
 
@@ -305,6 +319,8 @@ mod tests {
             let mut go_on = || true;
             let work = Work::new(&Limits::default(), &mut go_on);
             let b = minimize(a.clone(), &work).expect("within bounds");
+            let blocks = refined(&a, &work).expect("within bounds");
+            prop_assert_eq!(blocks.len(), b.len());
             let distinct: std::collections::BTreeSet<_> = classes.iter().collect();
             prop_assert_eq!(b.len(), distinct.len());
             let again = moore(&b);

@@ -7,20 +7,22 @@
 //! - [`ids`]: sets of token ids likewise
 //! - [`alphabet`]: byte classes
 //! - [`nfa`]: automata with epsilon edges, determinization, epsilon removal
+//! - `moves`: the edges of a set of states by letter
 //! - `alike`: byte classes that an automaton does not tell apart
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
 //! - `marks`: sets of numbers that are emptied at once
-//! - `suffixes`: the same for automata without cycles
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
+//! - `levels`: the same for those whose states are told apart by their ways to the end
 
 mod alike;
 pub mod alphabet;
 pub mod automaton;
 pub mod ids;
+mod levels;
 pub(crate) mod marks;
 pub mod minimize;
+mod moves;
 pub mod nfa;
-mod suffixes;
 pub mod utf8;
 
 pub use automaton::Automaton;

@@ -2,11 +2,12 @@
 
 use super::alike::Alike;
 use super::marks::Marks;
-use super::{Automaton, FIRST_CALL, Letter, minimize};
+use super::moves::Moves;
+use super::{Automaton, Letter, minimize};
 use crate::error::Result;
 use crate::work::Work;
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
 /// Units of work that the subset construction may take for each state and edge of an automaton,
@@ -15,6 +16,9 @@ const SUBSET_WORK: u64 = 16;
 const SUBSET_WORK_BESIDES: u64 = 4 << 20;
 /// Edges that are passed over in the time of making one.
 const GLANCE: usize = 4;
+
+/// With more edges than this letters may be alike, which is worth finding out.
+const AS_IT_STANDS: usize = 1_000;
 
 /// Units of work for a set that is met for the first time, besides its members.
 const NEW_SET: usize = 3;
@@ -64,6 +68,11 @@ impl Nfa {
         self.edges.push((from, (letter, to)));
     }
 
+    /// Makes room for edges.
+    pub fn reserve(&mut self, edges: usize) {
+        self.edges.reserve(edges);
+    }
+
     /// Adds the states of an automaton, without their edges, and returns the number of its start
     /// here. Its final states stay final only where `keep_finals`.
     pub fn embed_states(&mut self, automaton: &Automaton, keep_finals: bool) -> u32 {
@@ -79,6 +88,7 @@ impl Nfa {
     /// only where `keep_finals`.
     pub fn embed(&mut self, automaton: &Automaton, keep_finals: bool) -> u32 {
         let base = self.embed_states(automaton, keep_finals);
+        self.edges.reserve(automaton.num_edges());
         for (p, edges) in automaton.states() {
             self.edges.extend(edges.iter().map(|&(letter, q)| (base + p, (letter, base + q))));
         }
@@ -94,6 +104,11 @@ impl Nfa {
     pub fn reduce(&self, max_states: usize, work: &Work<'_>) -> Result<Automaton> {
         let size = self.len() + self.num_edges();
         work.spend(size)?;
+        if let Some(automaton) = self.as_it_stands() {
+            let mut automaton = minimize::minimize(automaton, work)?;
+            automaton.renumber();
+            return Ok(automaton);
+        }
         let alike = Alike::of(&self.edges);
         let edges = Rows::new(self.len(), self.edges.iter().filter(|e| alike.is_first(e.1.0)));
         let closures = Closures::new(self, &edges, work)?;
@@ -112,6 +127,26 @@ impl Nfa {
         };
         automaton.renumber();
         Ok(automaton)
+    }
+
+    /// The same states and edges, where they are a deterministic automaton already, of few enough
+    /// edges: most rules as they are written.
+    fn as_it_stands(&self) -> Option<Automaton> {
+        if !self.epsilon.is_empty() || self.edges.len() > AS_IT_STANDS || self.finals[0] {
+            return None;
+        }
+        // Nothing leads to the start, and the edges of each state are in order.
+        let edges = Rows::new(self.len(), self.edges.iter());
+        let in_order = |q: u32| edges.of(q).is_sorted_by(|a, b| a.0 < b.0);
+        if edges.items.iter().any(|edge| edge.1 == 0) || !(0..self.len() as u32).all(in_order) {
+            return None;
+        }
+        let mut out = Automaton::with_capacity(self.len(), edges.items.len());
+        for (q, &is_final) in (0..).zip(&self.finals) {
+            edges.of(q).iter().for_each(|&(letter, target)| out.push_edge(letter, target));
+            out.close_state(is_final);
+        }
+        Some(out)
     }
 }
 
@@ -162,52 +197,43 @@ impl Subsets<'_> {
     /// be non-final while an equal set of states met later is final.
     fn determinize(&self, max_states: usize, work: &Work<'_>) -> Result<Option<Automaton>> {
         let mut out = Automaton::with_capacity(self.finals.len(), self.edges.items.len());
-        let mut sets = Sets::default();
-        sets.push(self.closures.of(0), 0);
-        // The set that is the closure of one state, where it was met.
-        let mut single = vec![NOWHERE; self.finals.len()];
+        let mut met = Met::new(self.closures, self.finals.len());
         let mut moves = Moves::default();
-        let mut marks = Marks::new(self.finals.len());
-        let mut target: Vec<u32> = Vec::new();
         let mut next = 0;
-        while next < sets.len() {
-            let set = sets.of(next);
-            let letters = moves.of(set.iter().map(|&q| self.edges.of(q)));
-            let mut visited = 1 + set.len() + letters;
-            for index in 0..letters {
-                let (letter, targets) = moves.get(index);
-                let only = if let [q] = *targets { Some(q as usize) } else { None };
-                let known = only.map_or(NOWHERE, |q| single[q]);
-                if known != NOWHERE {
-                    out.push_edge(letter, known);
-                    continue;
+        while next < met.sets.len() {
+            let sole = if let [p] = *met.sets.of(next) { Some(p) } else { None };
+            let before = met.sets.len();
+            // Most sets are one state whose edges are in order.
+            let in_order = sole.map(|p| self.edges.of(p));
+            let in_order = in_order.filter(|edges| edges.is_sorted_by(|a, b| a.0 < b.0));
+            let mut visited = 1;
+            if let Some(edges) = in_order {
+                visited += 1 + edges.len();
+                for &(letter, q) in edges {
+                    let (id, units) = met.single(q);
+                    visited += units;
+                    out.push_edge(letter, id);
                 }
-                target.clear();
-                if let [q] = *targets {
-                    target.extend_from_slice(self.closures.of(q));
-                } else {
-                    marks.clear();
-                    for &q in targets {
-                        let closure = self.closures.of(q);
-                        target.extend(closure.iter().filter(|&&p| marks.mark(p)));
-                        visited += closure.len() / GLANCE;
-                    }
-                    target.sort_unstable();
+            } else {
+                let set = met.sets.of(next);
+                let letters = moves.of(set.iter().map(|&q| self.edges.of(q)));
+                visited += set.len() + letters;
+                for index in 0..letters {
+                    let (letter, targets) = moves.get(index);
+                    let (id, units) = match *targets {
+                        [q] => met.single(q),
+                        _ => met.union(targets),
+                    };
+                    visited += units;
+                    out.push_edge(letter, id);
                 }
-                visited += target.len();
-                let before = sets.len();
-                let id = sets.add(&target);
-                if sets.len() > max_states {
-                    return Ok(None);
-                }
-                visited += NEW_SET * (sets.len() - before);
-                if let Some(q) = only {
-                    single[q] = id;
-                }
-                out.push_edge(letter, id);
             }
-            let is_final = next > 0 && sets.of(next).iter().any(|&q| self.finals[q as usize]);
-            out.close_state(is_final);
+            if met.sets.len() > max_states {
+                return Ok(None);
+            }
+            visited += NEW_SET * (met.sets.len() - before);
+            let mut members = met.sets.of(next).iter();
+            out.close_state(next > 0 && members.any(|&q| self.finals[q as usize]));
             next += 1;
             work.spend(visited)?;
         }
@@ -247,8 +273,81 @@ impl Subsets<'_> {
 
 const NOWHERE: u32 = u32::MAX;
 
-/// Distinct sets of states, but for the first, which equals no other.
-#[derive(Default)]
+/// The sets that were met, and which of them edges lead to.
+struct Met<'a> {
+    closures: &'a Closures,
+    sets: Sets,
+    /// The set of one state alone, where it was met.
+    alone: Vec<u32>,
+    /// The closure of a state, where it was met and has several members.
+    closure: Vec<u32>,
+    marks: Marks,
+    target: Vec<u32>,
+}
+
+impl<'a> Met<'a> {
+    /// The closure of the start alone.
+    fn new(closures: &'a Closures, states: usize) -> Self {
+        let mut sets = Sets {
+            members: Vec::with_capacity(states),
+            ends: Vec::with_capacity(states),
+            hashes: Vec::with_capacity(states),
+            table: HashTable::new(),
+        };
+        sets.push(closures.of(0), 0);
+        Self {
+            closures,
+            sets,
+            alone: vec![NOWHERE; states],
+            closure: vec![NOWHERE; states],
+            marks: Marks::new(states),
+            target: Vec::new(),
+        }
+    }
+
+    /// The set that edges of one letter to one state lead to, and the units of work.
+    #[inline]
+    fn single(&mut self, q: u32) -> (u32, usize) {
+        let closure = self.closures.of(q);
+        let known = match *closure {
+            [p] => &mut self.alone[p as usize],
+            _ => &mut self.closure[q as usize],
+        };
+        if *known != NOWHERE {
+            return (*known, 0);
+        }
+        *known = match closure.len() {
+            1 => self.sets.push(closure, 0),
+            _ => self.sets.add(closure),
+        };
+        (*known, closure.len())
+    }
+
+    /// The same for edges to several states.
+    fn union(&mut self, targets: &[u32]) -> (u32, usize) {
+        self.marks.clear();
+        self.target.clear();
+        let mut visited = 0;
+        for &q in targets {
+            let closure = self.closures.of(q);
+            self.target.extend(closure.iter().filter(|&&p| self.marks.mark(p)));
+            visited += closure.len() / GLANCE;
+        }
+        visited += self.target.len();
+        if let [p] = *self.target {
+            let known = &mut self.alone[p as usize];
+            if *known == NOWHERE {
+                *known = self.sets.push(&self.target, 0);
+            }
+            return (*known, visited);
+        }
+        self.target.sort_unstable();
+        (self.sets.add(&self.target), visited)
+    }
+}
+
+/// Sets of states. Those of one state are told apart by whoever adds them, and the first equals no
+/// other; the others are distinct.
 struct Sets {
     members: Vec<u32>,
     ends: Vec<u32>,
@@ -266,10 +365,11 @@ impl Sets {
         &self.members[from..self.ends[id] as usize]
     }
 
-    fn push(&mut self, set: &[u32], hash: u64) {
+    fn push(&mut self, set: &[u32], hash: u64) -> u32 {
         self.members.extend_from_slice(set);
         self.ends.push(self.members.len() as u32);
         self.hashes.push(hash);
+        self.ends.len() as u32 - 1
     }
 
     /// The number of a set.
@@ -281,104 +381,9 @@ impl Sets {
         if let Some(&id) = self.table.find(hash, same) {
             return id;
         }
-        let id = self.len() as u32;
-        self.push(set, hash);
+        let id = self.push(set, hash);
         self.table.insert_unique(hash, id, |&id| self.hashes[id as usize]);
         id
-    }
-}
-
-/// The edges of a set of states by letter. Sorting them as pairs took a third of the time of a
-/// whole network, so each letter has a bucket, and only the letters are sorted.
-#[derive(Default)]
-struct Moves {
-    /// For each letter its bucket, if `stamp` is that of this set.
-    bucket_of: FxHashMap<Letter, (u32, u32)>,
-    small: Vec<(u32, u32)>,
-    stamp: u32,
-    buckets: Vec<Vec<u32>>,
-    letters: Vec<(Letter, u32)>,
-    /// Few edges are sorted after all: most sets are one state with one or two.
-    few: Vec<(Letter, u32)>,
-    /// Of few edges, the targets by letter, and where those of each letter end.
-    targets: Vec<u32>,
-    ends: Vec<u32>,
-}
-
-/// So many edges are few.
-const FEW: usize = 12;
-
-impl Moves {
-    /// Collects the edges; returns the number of letters.
-    fn of<'a>(&mut self, edges: impl Iterator<Item = &'a [(Letter, u32)]> + Clone) -> usize {
-        self.letters.clear();
-        self.few.clear();
-        self.few.extend(edges.clone().flatten().take(FEW + 1));
-        if self.few.len() <= FEW {
-            return self.of_few();
-        }
-        self.ends.clear();
-        self.stamp += 1;
-        self.small.resize(FIRST_CALL as usize, (0, 0));
-        // Byte classes come in order out of a set of bits; only calls are sorted.
-        let mut met = [0u64; FIRST_CALL as usize / 64];
-        let mut used = 0;
-        for &(letter, q) in edges.flatten() {
-            let slot = match self.small.get_mut(letter as usize) {
-                Some(slot) => slot,
-                None => self.bucket_of.entry(letter).or_default(),
-            };
-            if slot.0 != self.stamp {
-                *slot = (self.stamp, used as u32);
-                match met.get_mut(letter as usize / 64) {
-                    Some(word) => *word |= 1 << (letter % 64),
-                    None => self.letters.push((letter, used as u32)),
-                }
-                match self.buckets.get_mut(used) {
-                    Some(bucket) => bucket.clear(),
-                    None => self.buckets.push(Vec::new()),
-                }
-                used += 1;
-            }
-            self.buckets[slot.1 as usize].push(q);
-        }
-        self.letters.sort_unstable();
-        let calls = self.letters.len();
-        for (word, mut bits) in met.into_iter().enumerate() {
-            while bits != 0 {
-                let letter = 64 * word as u32 + bits.trailing_zeros();
-                self.letters.push((letter, self.small[letter as usize].1));
-                bits &= bits - 1;
-            }
-        }
-        self.letters.rotate_left(calls);
-        used
-    }
-
-    fn of_few(&mut self) -> usize {
-        self.few.sort_unstable();
-        self.targets.clear();
-        self.ends.clear();
-        for &(letter, q) in &self.few {
-            if self.letters.last().is_none_or(|last| last.0 != letter) {
-                self.letters.push((letter, self.targets.len() as u32));
-                self.ends.push(0);
-            }
-            self.targets.push(q);
-            if let Some(end) = self.ends.last_mut() {
-                *end = self.targets.len() as u32;
-            }
-        }
-        self.letters.len()
-    }
-
-    /// The letter at a position, in order of letters, and the targets of its edges.
-    fn get(&self, index: usize) -> (Letter, &[u32]) {
-        let (letter, place) = self.letters[index];
-        match self.ends.get(index) {
-            Some(&end) => (letter, &self.targets[place as usize..end as usize]),
-            None => (letter, &self.buckets[place as usize]),
-        }
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) type Likeness = (Question, Vec<Range<u32>>);
 
 /// The class of the letter that leads to a node.
 #[inline]
-fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
+pub(super) fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
     match alphabet.escape() {
         Some(class) if trie.is_escape(node) => class,
         _ => alphabet.class(trie.byte(node)),

@@ -11,6 +11,7 @@
 
 mod chart_way;
 mod descent;
+mod digests;
 mod family;
 mod fill;
 mod gap;

@@ -11,9 +11,10 @@
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
 use super::descent::{Bounds, Descent, Found};
+use super::digests::Digests;
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
-use super::pool::{Bits, Entry, Key, Pool};
+use super::pool::{Bits, Entry, Pool};
 use super::way::{ALONE, OWN, Question, Room, View};
 use super::{lock, read, write};
 use crate::error::Error;
@@ -136,6 +137,7 @@ pub(crate) struct Walker {
     is_whole: bool,
     /// Where answers are shared with other grammars.
     pool: Option<Arc<Pool>>,
+    digests: Mutex<Digests>,
     pub(super) counts: Counts,
 }
 
@@ -161,6 +163,7 @@ impl Walker {
             descent_bytes: AtomicUsize::new(0),
             is_whole: false,
             pool: None,
+            digests: Mutex::default(),
             counts: Counts::default(),
         }
     }
@@ -347,7 +350,10 @@ impl Walker {
             memo.pending.get(pending).to_vec()
         };
         walk.counters.misses += 1;
-        let key = self.key(question, &nodes);
+        let key = self.pool.as_ref().and_then(|pool| {
+            let mut digests = lock(&self.digests);
+            digests.key(&self.network, &self.trie, pool, question, &nodes)
+        });
         let shared = key.as_ref().zip(self.pool.as_ref()).and_then(|(key, pool)| pool.get(key));
         let entry = match shared {
             Some(entry) => {
@@ -371,22 +377,6 @@ impl Walker {
         // One walk of the whole trie is the least unit.
         let room = walk.bounds.max_bytes.saturating_sub(others);
         memo.insert(question, pending, &entry, room).ok_or(Stop::Memory)
-    }
-
-    /// Under what an answer is shared: none that is made as fast as it is found.
-    fn key(&self, question: Question, nodes: &[u32]) -> Option<Key> {
-        let least = self.pool.as_ref()?.least_nodes;
-        let below: u32 = nodes.iter().map(|&node| self.trie.end(node) - node).sum();
-        if below < least {
-            return None;
-        }
-        let network = &self.network;
-        let under = match question.under {
-            ALONE => [0; 32],
-            OWN => [1; 32],
-            state => network.identity(state),
-        };
-        Some(Pool::key(&[network.identity(question.frame), under], nodes))
     }
 
     /// An answer that is nowhere yet.

@@ -45,7 +45,7 @@ impl Lowering<'_, '_> {
     /// The letter of a part that is read by one edge: a rule without the empty string.
     fn letter(&self, part: ExprId) -> Option<Letter> {
         let Expr::Rule(rule) = self.grammar.expr(part) else { return None };
-        let rule = rule.index();
+        let rule = self.shapes.first(*rule).index();
         let is_plain = self.analysis.productive[rule] && !self.analysis.nullable[rule];
         is_plain.then(|| call(rule))
     }
@@ -98,7 +98,7 @@ impl Lowering<'_, '_> {
                 continue;
             };
             let letter = self.letter(first)?;
-            let key: Vec<u32> = behind.iter().map(|piece| self.shapes[piece.index()]).collect();
+            let key: Vec<u32> = behind.iter().map(|piece| self.shapes.of(*piece)).collect();
             let to = match rests.get(&key) {
                 Some(&known) => known,
                 None => {

@@ -44,7 +44,7 @@ enum Named {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Described {
     is_final: bool,
-    edges: BTreeMap<Named, Letters>,
+    edges: Vec<(Named, Letters)>,
     calls: Vec<(Named, Named)>,
 }
 
@@ -103,6 +103,8 @@ pub(super) struct Source<'s> {
     pub(super) outer: &'s dyn Fn(u32) -> Identity,
     /// The states of a large rule, which are not described one by one, and the digest of all tables.
     pub(super) large: Option<(Range<u32>, &'s dyn Fn() -> Identity)>,
+    /// How many states stand for the digest of all tables, where it is not there.
+    pub(super) large_cost: usize,
 }
 
 /// The digests that are there, and the numbers of the states that are described together now.
@@ -121,27 +123,34 @@ impl Identities {
         Self { sets: class_sets(&tables.alphabet), listed }
     }
 
-    /// The digest of a state, which may count.
-    pub(super) fn of(&self, source: &Source<'_>, state: u32) -> Identity {
+    /// The digest of a state, which may count; `None` where more than `most` states that it leads to
+    /// have none yet, which then get none either.
+    pub(super) fn find(&self, source: &Source<'_>, state: u32, most: usize) -> Option<Identity> {
         let mut listed = lock(&self.listed);
         if let Some(&Some(identity)) = listed.get(state as usize) {
-            return identity;
+            return Some(identity);
         }
         let members = FxHashMap::default();
         let mut naming = Naming { source, sets: &self.sets, listed: &mut listed, members };
-        naming.describe_from(state);
+        naming.describe_from(state, most)?;
         if let Some(&Some(identity)) = naming.listed.get(state as usize) {
-            return identity;
+            return Some(identity);
         }
         let mut text = Vec::new();
         write_named(&naming.name(state), &mut text);
-        *blake3::hash(&text).as_bytes()
+        Some(*blake3::hash(&text).as_bytes())
+    }
+}
+
+impl Source<'_> {
+    fn is_large(&self, state: u32) -> bool {
+        self.large.as_ref().is_some_and(|large| large.0.contains(&state))
     }
 }
 
 impl Naming<'_> {
-    /// Makes the digests that are missing of a state and all that it can reach.
-    fn describe_from(&mut self, state: u32) {
+    /// Makes the digests that are missing of a state and all that it can reach, if they are few enough.
+    fn describe_from(&mut self, state: u32, most: usize) -> Option<()> {
         let tables = self.source.tables;
         let mut reached: Vec<u32> = Vec::new();
         let mut places: FxHashMap<u32, usize> = FxHashMap::default();
@@ -158,11 +167,13 @@ impl Naming<'_> {
             }))
         };
         meet(state, &mut reached, self.listed);
-        let mut at = 0;
+        let (mut at, mut large) = (0, 0);
         while let Some(&state) = reached.get(at) {
             at += 1;
             next.clear();
-            if !self.give(state) {
+            if self.source.is_large(state) {
+                large = self.source.large_cost;
+            } else {
                 next.extend(tables.edges(state).iter().map(|edge| edge.1));
                 next.extend(tables.calls(state).iter().flat_map(|call| [call.start, call.to]));
                 next.sort_unstable();
@@ -170,7 +181,11 @@ impl Naming<'_> {
             }
             let met = next.iter().filter_map(|&q| meet(q, &mut reached, self.listed));
             successors.push(met.collect());
+            if reached.len() + large > most {
+                return None;
+            }
         }
+        reached.iter().for_each(|&state| self.give(state));
         for component in graph::components(reached.len(), |place| successors[place].clone()) {
             let mut component: Vec<u32> = component.into_iter().map(|at| reached[at]).collect();
             component.sort_unstable();
@@ -178,15 +193,16 @@ impl Naming<'_> {
                 self.describe_together(&component);
             }
         }
+        Some(())
     }
 
-    /// The digest of a state of a large rule; false where it is none.
-    fn give(&mut self, state: u32) -> bool {
-        let large = self.source.large.as_ref().filter(|large| large.0.contains(&state));
-        if let Some((_, digest)) = large {
+    /// The digest of a state, where it is one of a large rule.
+    fn give(&mut self, state: u32) {
+        if let Some((states, digest)) = &self.source.large
+            && states.contains(&state)
+        {
             self.listed[state as usize] = Some(numbered(&digest(), u64::from(state)));
         }
-        large.is_some()
     }
 
     /// Makes the digests of states that lead to each other.
@@ -256,11 +272,26 @@ impl Naming<'_> {
 
     fn describe(&self, state: u32) -> Described {
         let tables = self.source.tables;
-        let mut edges: BTreeMap<Named, Letters> = BTreeMap::new();
+        let mut targets: Vec<(u32, Letters)> = Vec::new();
         for &(class, target) in tables.edges(state) {
-            let letters = edges.entry(self.name(target)).or_default();
-            letters.iter_mut().zip(self.sets[class as usize]).for_each(|(a, b)| *a |= b);
+            let place = targets.iter().rposition(|entry| entry.0 == target);
+            let place = place.unwrap_or_else(|| {
+                targets.push((target, Letters::default()));
+                targets.len() - 1
+            });
+            let letters = targets[place].1.iter_mut();
+            letters.zip(self.sets[class as usize]).for_each(|(a, b)| *a |= b);
         }
+        let mut edges: Vec<(Named, Letters)> =
+            targets.into_iter().map(|(target, letters)| (self.name(target), letters)).collect();
+        edges.sort_unstable();
+        edges.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1.iter_mut().zip(next.1).for_each(|(a, b)| *a |= b);
+            }
+            is_same
+        });
         let calls = tables.calls(state);
         let name = |call: &Call| (self.name(call.start), self.name(call.to));
         let mut calls: Vec<_> = calls.iter().map(name).collect();
@@ -289,17 +320,23 @@ fn listed_state(tables: &Network, state: u32) -> Option<u32> {
 impl Network {
     /// The digest of a state, which may count.
     pub(crate) fn identity(&self, state: u32) -> Identity {
+        self.find_identity(state, usize::MAX).expect("however many states it takes")
+    }
+
+    /// The same; `None` where more than `most` states would have to be described.
+    pub(crate) fn find_identity(&self, state: u32, most: usize) -> Option<Identity> {
         let Some(placed) = &self.linked else {
             let identities = self.identities.get_or_init(|| Arc::new(Identities::new(self)));
-            let source = Source { tables: self, outer: &|_| Identity::default(), large: None };
-            return identities.of(&source, state);
+            let outer = &|_| Identity::default();
+            let source = Source { tables: self, outer, large: None, large_cost: 0 };
+            return identities.find(&source, state, most);
         };
         let own = placed.iter().find_map(|placed| match self.is_listed(state) {
             true => Some((&placed.part, placed.own(state)?)),
             false => Some((&placed.part, placed.own_counter(state)?)),
         });
         let (part, state) = own.expect("each state is of a part");
-        part.identity(state)
+        part.find_identity(state, most)
     }
 }
 
@@ -317,4 +354,45 @@ pub(super) fn class_sets(alphabet: &Alphabet) -> Vec<Letters> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::network::NetworkOptions;
+    use crate::syntax;
+
+    const GRAMMAR: &str = r#"
+        root ::= "{" pair ("," pair)* "}" | list | "<" [a-z]{20,40} ">"
+        pair ::= text ":" value
+        value ::= text | list | root | "-"? [0-9]+
+        list ::= "[" (value ("," value)*)? "]" | "(" value ")"
+        text ::= "'" [^']* "'"
+    "#;
+
+    #[test]
+    fn digests_do_not_depend_on_what_is_asked_first() {
+        let grammar = syntax::parse(GRAMMAR, "root", &Limits::default()).expect("it is a grammar");
+        let options =
+            NetworkOptions { counters: true, simplify: false, ..NetworkOptions::default() };
+        let network = Network::new(&grammar, &options).expect("within bounds");
+        let states: Vec<u32> = (0..).take_while(|&state| network.is_state(state)).collect();
+        assert!(states.len() > network.len());
+        let all: Vec<Identity> = states.iter().map(|&state| network.identity(state)).collect();
+        for step in [1, 3, 7, 11] {
+            let some = Network::new(&grammar, &options).expect("within bounds");
+            for &state in states.iter().cycle().step_by(step).take(states.len()) {
+                let most = state as usize % 5;
+                let few = some.find_identity(state, most);
+                let found = some.find_identity(state, usize::MAX);
+                assert_eq!(found, Some(all[state as usize]));
+                assert!(few.is_none() || few == found);
+            }
+        }
+        let none = Network::new(&grammar, &options).expect("within bounds");
+        assert_eq!(none.find_identity(none.start(), 10), None);
+        let known = none.identities.get().map(|identities| lock(&identities.listed).clone());
+        assert!(known.expect("it was asked").iter().all(Option::is_none));
+    }
 }

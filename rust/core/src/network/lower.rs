@@ -3,6 +3,7 @@
 use super::NetworkOptions;
 use super::analysis::Analysis;
 use super::counters::Counter;
+use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
 use crate::error::{Error, Position, Result};
@@ -55,49 +56,6 @@ pub(crate) fn alphabet(grammar: &Grammar, work: &Work<'_>) -> Result<Alphabet> {
     })
 }
 
-/// For each expression a number that structurally equal expressions share.
-pub(crate) fn shapes(grammar: &Grammar, work: &Work<'_>) -> Result<Vec<u32>> {
-    let mut ids: FxHashMap<(u8, Vec<u32>), u32> = FxHashMap::default();
-    let mut out: Vec<u32> = Vec::with_capacity(grammar.exprs().len());
-    for (i, expr) in grammar.exprs().iter().enumerate() {
-        let of = |child: &ExprId| out[child.index()];
-        let key = match expr {
-            Expr::Empty => (0, Vec::new()),
-            Expr::Literal(bytes) => (1, bytes.iter().map(|&b| u32::from(b)).collect()),
-            Expr::Class(set) => (2, set.ranges().iter().flat_map(|&(a, b)| [a, b]).collect()),
-            Expr::Rule(rule) => (3, vec![rule.0]),
-            Expr::Sequence(parts) => (4, parts.iter().map(of).collect()),
-            Expr::Choice(parts) => (5, parts.iter().map(of).collect()),
-            Expr::Repeat { body, min, max } => {
-                (6, vec![of(body), *min, u32::from(max.is_some()), max.unwrap_or(0)])
-            }
-            // Refused before it is lowered; equal to itself only.
-            Expr::Macro(_) => (7, vec![i as u32]),
-            Expr::Automaton(automaton) => (8, shape_of(automaton, of)),
-            Expr::Tokens(ids) => (9, ids.iter().flat_map(|&(a, b)| [a, b]).collect()),
-        };
-        work.spend(1 + key.1.len() / 4)?;
-        let next = ids.len() as u32;
-        out.push(*ids.entry(key).or_insert(next));
-    }
-    Ok(out)
-}
-
-/// Equal for automata that are equal but for the ids of equal parts.
-fn shape_of(automaton: &ByteAutomaton, of: impl Fn(&ExprId) -> u32) -> Vec<u32> {
-    let mut key = Vec::with_capacity(2 + automaton.finals.len() + 4 * automaton.size());
-    key.extend([automaton.start, automaton.finals.len() as u32]);
-    key.extend(automaton.finals.iter().map(|&is_final| u32::from(is_final)));
-    key.push(automaton.bytes.len() as u32);
-    for &(from, first, last, to) in &automaton.bytes {
-        key.extend([from, u32::from(first) << 8 | u32::from(last), to]);
-    }
-    for (from, part, to) in &automaton.parts {
-        key.extend([*from, of(part), *to]);
-    }
-    key
-}
-
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
 type CutPosition = (u32, u32, Option<u32>, u32);
 
@@ -131,8 +89,7 @@ pub(crate) struct Lowering<'a, 'w> {
     pub(crate) alphabet: &'a Alphabet,
     pub(crate) analysis: &'a Analysis,
     pub(crate) options: &'a NetworkOptions,
-    /// For each expression a number that equal expressions share.
-    pub(crate) shapes: &'a [u32],
+    pub(crate) shapes: &'a Shapes,
     /// The marker of each position of each repetition that was cut: by the body's shape, the
     /// bounds and the position.
     pub(crate) markers: RefCell<FxHashMap<CutPosition, u32>>,
@@ -225,7 +182,7 @@ impl Lowering<'_, '_> {
             }
             Expr::Rule(rule) => {
                 if !self.options.prune || self.analysis.productive[rule.index()] {
-                    nfa.edge(from, call(rule.index()), to);
+                    nfa.edge(from, call(self.shapes.first(*rule).index()), to);
                 }
                 if self.analysis.nullable[rule.index()] {
                     nfa.skip(from, to);
@@ -241,7 +198,7 @@ impl Lowering<'_, '_> {
             }
             Expr::Choice(parts) if parts.len() > MANY => {
                 let mut seen = FxHashSet::default();
-                let fresh = parts.iter().filter(|part| seen.insert(self.shapes[part.index()]));
+                let fresh = parts.iter().filter(|part| seen.insert(self.shapes.of(**part)));
                 work.extend(fresh.map(|&part| (part, from, to)));
             }
             Expr::Choice(parts) => work.extend(parts.iter().map(|&part| (part, from, to))),
@@ -324,7 +281,7 @@ impl Lowering<'_, '_> {
             nfa.skip(at, state);
             let mut markers = self.markers.borrow_mut();
             let next = FIRST_MARKER + markers.len() as u32;
-            let key = (self.shapes[body.index()], min, max, position);
+            let key = (self.shapes.of(body), min, max, position);
             nfa.edge(state, *markers.entry(key).or_insert(next), sink);
             state
         };
@@ -385,11 +342,11 @@ impl Lowering<'_, '_> {
             return;
         }
         let mut counted = self.counted.borrow_mut();
-        let shape = self.shapes[body.index()];
+        let shape = self.shapes.of(body);
         let first = self.grammar.rules().len() + 1;
         let Counted { rules, bodies, counters } = &mut *counted;
         let body = match self.grammar.expr(body) {
-            Expr::Rule(rule) => rule.index(),
+            Expr::Rule(rule) => self.shapes.first(*rule).index(),
             _ => *bodies.entry(shape).or_insert_with(|| {
                 rules.push(CountedRule::Body(body));
                 first + rules.len() - 1

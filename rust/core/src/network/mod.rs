@@ -10,7 +10,7 @@
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
-//! Dependencies inside: [`analysis`](self) -> lower -> left_recursion -> simplify -> rules ->
+//! Dependencies inside: [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify -> rules ->
 //! written -> assemble -> build -> here -> identity. A network is made at once ([`Network::make`]), or
 //! linked of parts that others share (split -> part -> link).
 
@@ -27,6 +27,7 @@ mod link;
 mod lower;
 mod part;
 mod rules;
+mod shapes;
 mod simplify;
 mod split;
 mod written;

@@ -144,17 +144,20 @@ impl Part {
         self.tables.accepts_empty
     }
 
-    /// The digest of one of its states.
-    pub(super) fn identity(&self, state: u32) -> Identity {
+    /// The digest of one of its states; `None` where more than `most` of its own would have to be
+    /// described. What it calls was, mostly: others share it.
+    pub(super) fn find_identity(&self, state: u32, most: usize) -> Option<Identity> {
         let identities = self.identities.get_or_init(|| Identities::new(&self.tables));
         let outer = |child: u32| {
             let child = &self.children[child as usize];
-            child.identity(child.tables.start)
+            let found = child.find_identity(child.tables.start, usize::MAX);
+            found.expect("however many states it takes")
         };
         let whole = || *self.whole.get_or_init(|| self.digest(&outer));
         let large = (self.as_they_stand.clone(), &whole as &dyn Fn() -> Identity);
-        let source = Source { tables: &self.tables, outer: &outer, large: Some(large) };
-        identities.of(&source, state)
+        let large_cost = if self.whole.get().is_some() { 0 } else { self.tables.len() };
+        let source = Source { tables: &self.tables, outer: &outer, large: Some(large), large_cost };
+        identities.find(&source, state, most)
     }
 
     /// The digest of the tables as they stand, with what they call: a state's number and this say all

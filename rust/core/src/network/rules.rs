@@ -1,6 +1,7 @@
 //! From a grammar to the automata of its rules: lowered, without left recursion, simplified.
 
 use super::counters::Counter;
+use super::shapes::Shapes;
 use super::{NetworkOptions, Width, analysis, left_recursion, lower, simplify};
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, call};
@@ -71,7 +72,12 @@ impl RuleSet {
             });
         }
         let alphabet = lower::alphabet(grammar, work)?;
-        let shapes = lower::shapes(grammar, work)?;
+        let is_needed = |(rule, &reachable): (usize, &bool)| {
+            let is_here = reachable && !outside.parts.contains_key(&rule);
+            is_here && (!options.prune || facts.productive[rule])
+        };
+        let needed: Vec<bool> = reachable.iter().enumerate().map(is_needed).collect();
+        let shapes = Shapes::new(grammar, &needed, options.simplify, work)?;
         let lowering = lower::Lowering {
             grammar,
             alphabet: &alphabet,
@@ -85,19 +91,19 @@ impl RuleSet {
         };
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
         let mut size = Size { limits: &options.limits, states: 0, edges: 0 };
-        for (i, &reachable) in reachable.iter().enumerate() {
-            let is_here = reachable && !outside.parts.contains_key(&i);
-            let is_needed = is_here && (!options.prune || facts.productive[i]);
+        for (rule, &needed) in (0..).map(RuleId::new).zip(&needed) {
+            let is_first = shapes.first(rule) == rule;
             let automaton =
-                if is_needed { lowering.rule(RuleId::new(i))? } else { Automaton::default() };
+                if needed && is_first { lowering.rule(rule)? } else { Automaton::default() };
             size.add(&automaton)?;
             automata.push(automaton);
         }
         // The number of the caller is taken where there is none too: what counts comes after.
-        let start = if outside.has_caller { automata.len() } else { root.index() };
+        let root_rule = shapes.first(root).index();
+        let start = if outside.has_caller { automata.len() } else { root_rule };
         automata.push(match outside.has_caller {
             true => Automaton::from_states(&[
-                (false, [(call(root.index()), 1)].as_slice()),
+                (false, [(call(root_rule), 1)].as_slice()),
                 (true, &[]),
             ]),
             false => Automaton::default(),

@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::graph;
 use crate::hash::hash_of;
 use crate::work::Work;
+use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -79,6 +80,12 @@ pub(crate) struct Rules<'a, 'w> {
     /// Inlinings that ended in a nondeterministic automaton: a hash of what they were made of, and
     /// the callees.
     stubborn: FxHashSet<(u64, Vec<usize>)>,
+    /// The hash of each rule, where it is known.
+    hashes: Vec<Option<u64>>,
+    /// Whether a rule is wide, where that is known.
+    wide: RefCell<Vec<Option<bool>>>,
+    /// Rules that are counted: others may be wide for their sake.
+    bodies: FxHashSet<usize>,
 }
 
 impl<'a, 'w> Rules<'a, 'w> {
@@ -107,6 +114,9 @@ impl<'a, 'w> Rules<'a, 'w> {
             written: FxHashMap::default(),
             is_written: FxHashSet::default(),
             stubborn: FxHashSet::default(),
+            hashes: vec![None; n],
+            wide: RefCell::new(vec![None; n]),
+            bodies: FxHashSet::default(),
         }
     }
 
@@ -129,6 +139,7 @@ impl<'a, 'w> Rules<'a, 'w> {
 
     /// Every step leaves rules that say the same, so an error between two does no harm.
     fn rounds(&mut self) -> Result<()> {
+        self.forget_widths();
         for _ in 0..4 {
             let before = (self.count(), self.size());
             self.merge_equal()?;
@@ -159,7 +170,7 @@ impl<'a, 'w> Rules<'a, 'w> {
         // A rule may have millions of calls of a few rules: each counts once before they are sorted.
         let mut met = self.met.borrow_mut();
         met.clear();
-        let calls = self.automata[rule].calls().map(|(_, b, _)| b);
+        let calls = self.automata[rule].sites().map(|(b, _)| b);
         let mut out: Vec<usize> = calls.filter(|&b| met.mark(b as u32)).collect();
         out.sort_unstable();
         out
@@ -179,17 +190,20 @@ impl<'a, 'w> Rules<'a, 'w> {
     }
 
     fn replace(&mut self, rule: usize, automaton: Automaton) {
-        if self.is_written.contains(&rule) {
-            self.automata[rule] = automaton;
-            return;
-        }
-        for (b, _) in sites(&self.automata[rule]) {
-            self.uses[b] -= 1;
-        }
-        for (b, _) in sites(&automaton) {
-            self.uses[b] += 1;
+        if !self.is_written.contains(&rule) {
+            for (b, _) in sites(&self.automata[rule]) {
+                self.uses[b] -= 1;
+            }
+            for (b, _) in sites(&automaton) {
+                self.uses[b] += 1;
+            }
         }
         self.automata[rule] = automaton;
+        self.hashes[rule] = None;
+        match self.bodies.contains(&rule) {
+            true => self.wide.get_mut().fill(None),
+            false => self.wide.get_mut()[rule] = None,
+        }
     }
 
     /// Reduces an automaton with epsilon edges; `None` where it stays nondeterministic.
@@ -227,24 +241,32 @@ impl<'a, 'w> Rules<'a, 'w> {
     /// share its masks. (Where it is final, what follows the rule may follow anywhere.)
     fn is_wide(&self, b: usize) -> bool {
         let Some(width) = &self.width else { return false };
+        let known = self.wide.borrow()[b];
+        known.unwrap_or_else(|| {
+            let is_wide = self.looks_wide(b, width);
+            self.wide.borrow_mut()[b] = Some(is_wide);
+            is_wide
+        })
+    }
+
+    fn looks_wide(&self, b: usize, width: &Width) -> bool {
         let rule = &self.automata[b];
-        let bytes = |edges: &[(Letter, u32)]| {
-            let bytes = edges.iter().map(|edge| edge.0).filter(|&letter| letter < FIRST_CALL);
-            width.is_wide(bytes)
+        let bytes = |edges: &[(Letter, u32)], to: Option<u32>| {
+            let edges = edges.iter().filter(|edge| edge.0 < FIRST_CALL);
+            width.is_wide(edges.filter(|edge| to.is_none_or(|to| edge.1 == to)).map(|edge| edge.0))
         };
         let counts_wide = |&(letter, q): &(Letter, u32)| {
             callee(letter).is_some_and(|counter| {
                 let body = self.automata[counter].left_calls().next();
                 let is_wide = |body: usize| match self.outside.get(&body) {
                     Some(&first) => first >= width.least,
-                    None => bytes(self.automata[body].edges(0)),
+                    None => bytes(self.automata[body].edges(0), None),
                 };
                 self.keep.contains(&counter) && !rule.is_final(q) && body.is_some_and(is_wide)
             })
         };
         rule.states().any(|(p, edges)| {
-            let stays = edges.iter().copied().filter(|e| e.1 == p).collect::<Vec<_>>();
-            !rule.is_final(p) && bytes(&stays) || edges.iter().any(counts_wide)
+            !rule.is_final(p) && bytes(edges, Some(p)) || edges.iter().any(counts_wide)
         })
     }
 
@@ -309,7 +331,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             gone.extend(&chosen);
             let keep: FxHashSet<usize> = self.keep.union(&self.as_they_stand).copied().collect();
             for &a in component.iter().filter(|a| !chosen.contains(a) && !keep.contains(a)) {
-                if self.automata[a].calls().any(|call| chosen.contains(&call.1)) {
+                if self.automata[a].sites().any(|site| chosen.contains(&site.0)) {
                     self.inline_into(a, |_, callee| chosen.contains(&callee))?;
                     self.tails(a)?;
                 }
@@ -320,21 +342,18 @@ impl<'a, 'w> Rules<'a, 'w> {
     /// Replaces the calls in `rule` of the callees that `select` takes by copies of them.
     fn inline_into(&mut self, rule: usize, select: impl Fn(&Self, usize) -> bool) -> Result<()> {
         self.work.spend(glance(&self.automata[rule]))?;
-        let chosen: FxHashSet<usize> = self
-            .callees(rule)
-            .into_iter()
-            .filter(|&b| b != rule && !self.automata[b].is_empty() && select(self, b))
-            .collect();
+        let mut chosen = self.callees(rule);
+        chosen.retain(|&b| b != rule && !self.automata[b].is_empty() && select(self, b));
         if chosen.is_empty() {
             return Ok(());
         }
         // What could not be made deterministic cannot the next time either.
-        let mut key: Vec<&Automaton> = vec![&self.automata[rule]];
-        let mut inlined: Vec<usize> = chosen.iter().copied().collect();
-        inlined.sort_unstable();
-        key.extend(inlined.iter().map(|&b| &self.automata[b]));
-        let key = (hash_of(&key), inlined);
-        if self.stubborn.contains(&key) {
+        let key = |rules: &Self, chosen: &[usize]| {
+            let made_of = [rule].into_iter().chain(chosen.iter().copied());
+            let made_of: Vec<&Automaton> = made_of.map(|b| &rules.automata[b]).collect();
+            (hash_of(&made_of), chosen.to_vec())
+        };
+        if !self.stubborn.is_empty() && self.stubborn.contains(&key(self, &chosen)) {
             return Ok(());
         }
         let medium = chosen.iter().filter(|&&b| self.automata[b].len() > MEDIUM).count();
@@ -342,11 +361,12 @@ impl<'a, 'w> Rules<'a, 'w> {
         let caller = &self.automata[rule];
         let mut nfa = Nfa::default();
         nfa.embed_states(caller, true);
+        nfa.reserve(caller.num_edges());
         // Calls of one rule that return to one state share a copy.
         let mut copies: FxHashMap<(usize, u32), u32> = FxHashMap::default();
         for (p, edges) in caller.states() {
             for &(letter, q) in edges {
-                match callee(letter).filter(|b| chosen.contains(b)) {
+                match callee(letter).filter(|b| chosen.binary_search(b).is_ok()) {
                     None => nfa.edge(p, letter, q),
                     Some(b) => {
                         let base = *copies.entry((b, q)).or_insert_with(|| {
@@ -363,7 +383,7 @@ impl<'a, 'w> Rules<'a, 'w> {
         match self.reduce(&nfa)? {
             Some(automaton) => self.replace(rule, automaton),
             None => {
-                self.stubborn.insert(key);
+                self.stubborn.insert(key(self, &chosen));
             }
         }
         Ok(())
@@ -447,7 +467,7 @@ impl<'a, 'w> Rules<'a, 'w> {
     fn merge_equal(&mut self) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             self.work.spend(self.automata.iter().map(|a| 1 + a.size() / GLANCE).sum())?;
-            let mut seen: FxHashMap<&Automaton, usize> = FxHashMap::default();
+            let mut seen: HashTable<usize> = HashTable::with_capacity(self.automata.len());
             let mut same: Vec<usize> = (0..self.automata.len()).collect();
             let mut any = false;
             for (i, automaton) in self.automata.iter().enumerate() {
@@ -456,9 +476,16 @@ impl<'a, 'w> Rules<'a, 'w> {
                 if automaton.is_empty() || alone || self.keep.contains(&i) {
                     continue;
                 }
-                let first = *seen.entry(automaton).or_insert(i);
-                any |= first != i;
-                same[i] = first;
+                let hash = *self.hashes[i].get_or_insert_with(|| hash_of(automaton));
+                let is_same = |&other: &usize| {
+                    self.hashes[other] == Some(hash) && self.automata[other] == *automaton
+                };
+                match seen.find(hash, is_same) {
+                    Some(&first) => (same[i], any) = (first, true),
+                    None => {
+                        seen.insert_unique(hash, i, |&i| self.hashes[i].unwrap_or_default());
+                    }
+                }
             }
             if !any {
                 return Ok(());
@@ -470,7 +497,9 @@ impl<'a, 'w> Rules<'a, 'w> {
             for i in 0..self.automata.len() {
                 if same[i] != i {
                     self.automata[i] = Automaton::default();
-                } else if self.automata[i].calls().any(|(_, b, _)| same[b] != b) {
+                    self.hashes[i] = None;
+                } else if self.automata[i].sites().any(|(b, _)| same[b] != b) {
+                    self.hashes[i] = None;
                     self.automata[i].relabel(|l| callee(l).map_or(l, |b| call(same[b])));
                     if !self.keep.contains(&i) {
                         changed.push(i);
@@ -478,12 +507,25 @@ impl<'a, 'w> Rules<'a, 'w> {
                 }
             }
             for i in changed {
+                if self.automata[i].is_minimal() {
+                    self.work.spend(self.automata[i].size())?;
+                    self.automata[i].renumber();
+                    continue;
+                }
                 let mut nfa = Nfa::default();
                 nfa.embed(&self.automata[i], true);
                 self.automata[i] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
             }
+            self.forget_widths();
         }
         Ok(())
+    }
+
+    /// What is known of widths is forgotten, and what is counted is looked for again.
+    fn forget_widths(&mut self) {
+        self.wide.get_mut().fill(None);
+        let bodies = self.keep.iter().flat_map(|&counter| self.automata[counter].left_calls());
+        self.bodies = bodies.collect();
     }
 
     /// Merges what two equal rules were written as. What was written is one by one only where the
@@ -532,12 +574,12 @@ impl<'a, 'w> Rules<'a, 'w> {
 
 /// What it costs to pass over an automaton and to sort its calls.
 fn glance(automaton: &Automaton) -> usize {
-    1 + automaton.size() / GLANCE + CALL * automaton.calls().count()
+    1 + automaton.size() / GLANCE + CALL * automaton.sites().count()
 }
 
 /// The distinct pairs of a callee and the state it returns to.
 fn sites(automaton: &Automaton) -> Vec<(usize, u32)> {
-    let mut out: Vec<(usize, u32)> = automaton.calls().map(|(_, b, q)| (b, q)).collect();
+    let mut out: Vec<(usize, u32)> = automaton.sites().collect();
     out.sort_unstable();
     out.dedup();
     out

@@ -1,0 +1,75 @@
+//! Under what answers are shared, as far as they are worth it.
+
+use super::descent::class_at;
+use super::pool::{Key, Pool};
+use super::way::{ALONE, OWN, Question};
+use crate::network::{Network, contains};
+use crate::vocabulary::Trie;
+
+/// Trie nodes that are entered in the time of describing one state.
+const NODES_OF_STATE: u64 = 32;
+
+/// Digests of states, made when answers are worth them.
+#[derive(Default)]
+pub(super) struct Digests {
+    /// Trie nodes of questions whose digests would have cost more than their answers.
+    denied: u64,
+    /// What that was when digests for all of it were last found to cost too much.
+    tried: u64,
+}
+
+impl Digests {
+    /// Under what an answer is shared; `None` for one that is made as fast as it is found.
+    ///
+    /// A state is described with all that it leads to, which from the start is the whole network,
+    /// while little of the trie may be below the first bytes. So answers that take less time than
+    /// their digests go without, until together they took as long.
+    pub(super) fn key(
+        &mut self,
+        network: &Network,
+        trie: &Trie,
+        pool: &Pool,
+        question: Question,
+        nodes: &[u32],
+    ) -> Option<Key> {
+        let below = below(network, trie, question.frame, nodes);
+        if below < u64::from(pool.least_nodes) {
+            return None;
+        }
+        let all = below + self.denied;
+        // Each look for how much is missing takes time too: now and then for all that was denied.
+        let is_time = all >= 2 * self.tried;
+        let most = (if is_time { all } else { below } / NODES_OF_STATE) as usize;
+        let under = match question.under {
+            ALONE => Some([0; 32]),
+            OWN => Some([1; 32]),
+            state => network.find_identity(state, most),
+        };
+        let frame = network.find_identity(question.frame, most);
+        if let Some((frame, under)) = frame.zip(under) {
+            return Some(Pool::key(&[frame, under], nodes));
+        }
+        self.denied = all;
+        if is_time {
+            self.tried = all;
+        }
+        None
+    }
+}
+
+/// Trie nodes below some, past the bytes that a frame can read first.
+fn below(network: &Network, trie: &Trie, frame: u32, nodes: &[u32]) -> u64 {
+    let (alphabet, first) = (network.alphabet(), network.first(frame));
+    let mut below = 0;
+    for &node in nodes {
+        let mut child = node + 1;
+        while child < trie.end(node) {
+            let end = trie.end(child);
+            if contains(first, class_at(alphabet, trie, child)) {
+                below += u64::from(end - child);
+            }
+            child = end;
+        }
+    }
+    below
+}

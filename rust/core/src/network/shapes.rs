@@ -1,0 +1,192 @@
+//! What is written alike in a grammar: expressions, and rules that hold the same, before any
+//! automaton is made. Converters write one rule for each place where a thing may stand, the same
+//! rules again and again.
+
+use crate::error::Result;
+use crate::grammar::{ByteAutomaton, Expr, Grammar};
+use crate::graph;
+use crate::hash::hash_of;
+use crate::ids::{ExprId, RuleId};
+use crate::work::Work;
+use hashbrown::HashTable;
+use rustc_hash::FxHashMap;
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// Which expressions and rules say the same in the same words.
+pub(crate) struct Shapes {
+    of: Vec<u32>,
+    first: Vec<RuleId>,
+}
+
+impl Shapes {
+    /// Of the rules that are needed, which are looked at after those that they call: where the
+    /// callees say the same, so do callers that are written alike. Rules that call each other are
+    /// themselves, to each other. Without `merge` each rule is itself alone.
+    ///
+    /// # Errors
+    /// Those of [`Work::spend`].
+    pub(crate) fn new(
+        grammar: &Grammar,
+        needed: &[bool],
+        merge: bool,
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        let rules = grammar.rules().len();
+        let held = |rule: usize| match needed[rule] {
+            true => held(grammar, RuleId::new(rule)),
+            false => Vec::new(),
+        };
+        let held: Vec<Vec<ExprId>> = (0..rules).map(held).collect();
+        let callees = |rule: usize| {
+            let callee = |&id: &ExprId| match grammar.expr(id) {
+                Expr::Rule(callee) => Some(callee.index()),
+                _ => None,
+            };
+            let mut callees: Vec<usize> = held[rule].iter().filter_map(callee).collect();
+            callees.sort_unstable();
+            callees.dedup();
+            callees
+        };
+        let mut of = vec![UNKNOWN; grammar.exprs().len()];
+        // The first rule that was met with the same body, and at last the one of the least number.
+        let mut same: Vec<u32> = (0..rules as u32).collect();
+        let mut keys = Keys::default();
+        let mut met: FxHashMap<u32, u32> = FxHashMap::default();
+        for component in graph::components(rules, callees) {
+            for &id in component.iter().flat_map(|&rule| &held[rule]) {
+                keys.begin(grammar.expr(id), id, |child| of[child.index()], &same);
+                work.spend(2 + keys.key.len() / 4)?;
+                of[id.index()] = keys.number();
+            }
+            for &rule in component.iter().filter(|&&rule| merge && needed[rule]) {
+                let body = grammar.rule(RuleId::new(rule)).body;
+                same[rule] = *met.entry(of[body.index()]).or_insert(rule as u32);
+            }
+        }
+        let mut first = vec![UNKNOWN; rules];
+        let first = same.iter().zip(0..).map(|(&met, rule)| {
+            let first = &mut first[met as usize];
+            *first = rule.min(*first);
+            RuleId::new(*first as usize)
+        });
+        Ok(Self { of, first: first.collect() })
+    }
+
+    /// A number that expressions share that say the same.
+    pub(crate) fn of(&self, expr: ExprId) -> u32 {
+        self.of[expr.index()]
+    }
+
+    /// The first rule that says the same.
+    pub(crate) fn first(&self, rule: RuleId) -> RuleId {
+        self.first[rule.index()]
+    }
+}
+
+/// The expressions that a rule is made of, children before parents.
+fn held(grammar: &Grammar, rule: RuleId) -> Vec<ExprId> {
+    let mut out = vec![grammar.rule(rule).body];
+    let mut next = 0;
+    while let Some(&id) = out.get(next) {
+        next += 1;
+        match grammar.expr(id) {
+            Expr::Sequence(children) | Expr::Choice(children) => out.extend(children),
+            Expr::Repeat { body, .. } => out.push(*body),
+            // Edges with one part stand together.
+            Expr::Automaton(automaton) => {
+                let parts = automaton.parts.chunk_by(|a, b| a.1 == b.1);
+                out.extend(parts.map(|edges| edges[0].1));
+            }
+            _ => {}
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Numbers of distinct keys.
+#[derive(Default)]
+struct Keys {
+    words: Vec<u32>,
+    ends: Vec<u32>,
+    table: HashTable<u32>,
+    key: Vec<u32>,
+}
+
+impl Keys {
+    /// Writes the key of an expression, whose children have their shapes.
+    fn begin(&mut self, expr: &Expr, id: ExprId, of: impl Fn(ExprId) -> u32, same: &[u32]) {
+        let key = &mut self.key;
+        key.clear();
+        match expr {
+            Expr::Empty => key.push(0),
+            Expr::Literal(bytes) => {
+                key.push(1);
+                key.extend(bytes.iter().map(|&b| u32::from(b)));
+            }
+            Expr::Class(set) => {
+                key.push(2);
+                key.extend(set.ranges().iter().flat_map(|&(a, b)| [a, b]));
+            }
+            Expr::Rule(rule) => key.extend([3, same[rule.index()]]),
+            Expr::Sequence(parts) => {
+                key.push(4);
+                key.extend(parts.iter().map(|&part| of(part)));
+            }
+            Expr::Choice(parts) => {
+                key.push(5);
+                key.extend(parts.iter().map(|&part| of(part)));
+            }
+            Expr::Repeat { body, min, max } => {
+                key.extend([6, of(*body), *min, u32::from(max.is_some()), max.unwrap_or(0)]);
+            }
+            // Refused before it is lowered; equal to itself only.
+            Expr::Macro(_) => key.extend([7, id.0]),
+            Expr::Automaton(automaton) => write_automaton(automaton, of, key),
+            Expr::Tokens(ids) => {
+                key.push(9);
+                key.extend(ids.iter().flat_map(|&(a, b)| [a, b]));
+            }
+        }
+    }
+
+    fn of(&self, number: u32) -> &[u32] {
+        let number = number as usize;
+        let from = if number == 0 { 0 } else { self.ends[number - 1] as usize };
+        &self.words[from..self.ends[number] as usize]
+    }
+
+    /// The number of the key that was written.
+    fn number(&mut self) -> u32 {
+        let hash = hash_of(&self.key);
+        if let Some(&known) = self.table.find(hash, |&known| self.of(known) == self.key) {
+            return known;
+        }
+        let number = self.ends.len() as u32;
+        self.words.extend_from_slice(&self.key);
+        self.ends.push(self.words.len() as u32);
+        let Self { words, ends, table, .. } = self;
+        table.insert_unique(hash, number, |&known| {
+            let known = known as usize;
+            let from = if known == 0 { 0 } else { ends[known - 1] as usize };
+            hash_of(&words[from..ends[known] as usize])
+        });
+        number
+    }
+}
+
+/// Equal for automata that are equal but for the ids of equal parts.
+fn write_automaton(automaton: &ByteAutomaton, of: impl Fn(ExprId) -> u32, key: &mut Vec<u32>) {
+    key.reserve(4 + automaton.finals.len() + 4 * automaton.size());
+    key.extend([8, automaton.start, automaton.finals.len() as u32]);
+    key.extend(automaton.finals.iter().map(|&is_final| u32::from(is_final)));
+    key.push(automaton.bytes.len() as u32);
+    for &(from, first, last, to) in &automaton.bytes {
+        key.extend([from, u32::from(first) << 8 | u32::from(last), to]);
+    }
+    for &(from, part, to) in &automaton.parts {
+        key.extend([from, of(part), to]);
+    }
+}
