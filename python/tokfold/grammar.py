@@ -207,9 +207,7 @@ class Grammar:
 
         return assemble(tag, vocabulary)
 
-    def with_tags(
-        self, added: Iterable[object] = (), removed: Iterable[str | int] = ()
-    ) -> Grammar:
+    def with_tags(self, added: Iterable[object] = (), removed: Iterable[str | int] = ()) -> Grammar:
         """The grammar with other tools: tags added to its free text, or removed.
 
         Only what is new is converted and compiled; the rest is linked. A text under way goes on
@@ -250,10 +248,10 @@ class Grammar:
         """
         stubs = "".join(f'{name} ::= "-"\n' for name in parts)
         self = cls.from_ebnf(f"{text}\n{stubs}", lookahead="implied")
+        self._frame, self._parts = self._core, parts
         if parts:
-            frame = self._core
-            frame.check_composed([(name, part._core) for name, part in parts.items()], None)
-            self._frame, self._parts, self._whole = frame, parts, None
+            self._frame.check_composed([(name, part._core) for name, part in parts.items()], None)
+            self._whole = None
         return self
 
     @property

@@ -102,10 +102,9 @@ impl RuleSet {
         let root_rule = shapes.first(root).index();
         let start = if outside.has_caller { automata.len() } else { root_rule };
         automata.push(match outside.has_caller {
-            true => Automaton::from_states(&[
-                (false, [(call(root_rule), 1)].as_slice()),
-                (true, &[]),
-            ]),
+            true => {
+                Automaton::from_states(&[(false, [(call(root_rule), 1)].as_slice()), (true, &[])])
+            }
             false => Automaton::default(),
         });
         let mut counted = FxHashMap::default();

@@ -1,0 +1,256 @@
+"""Tools that come and go: the changed grammar is that of the changed tag, and texts go on with it."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import tokfold
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies.profiles import CASES, examples
+from tokfold import Grammar, MatcherStateError, StructuralTagError, Vocabulary
+
+TEXTS = [bytes([byte]) for byte in range(32, 127)] + [
+    b"<f=",
+    b"</f>",
+    b"one>",
+    b"two",
+    b'{"a"',
+    b"11",
+]
+VOCABULARY = Vocabulary([*TEXTS, b"</s>", b"<|call|>"], stop_token_ids=[len(TEXTS)])
+CALL = len(TEXTS) + 1
+
+
+def content(kind: int) -> dict[str, Any]:
+    return [
+        {"type": "grammar", "grammar": 'root ::= "{" [0-9]{1,20} "}"'},
+        {"type": "const_string", "value": "x"},
+        {"type": "grammar", "grammar": 'root ::= s | "(" root ")"\ns ::= "\'" [^\']* "\'"'},
+        {"type": "any_text"},
+    ][kind]
+
+
+def tag(name: str, kind: int = 0) -> dict[str, Any]:
+    return {"type": "tag", "begin": f"<f={name}>", "content": content(kind), "end": "</f>"}
+
+
+def rule(name: str, kind: int = 0) -> list[Any]:
+    end = {"type": "const_string", "value": "</f>"}
+    return [f"<f={name}>", {"type": "sequence", "elements": [content(kind), end]}]
+
+
+def triggered(tags: list[Any], **more: Any) -> dict[str, Any]:
+    return {"type": "triggered_tags", "triggers": ["<f="], "tags": tags, **more}
+
+
+def dispatch(rules: list[Any]) -> dict[str, Any]:
+    return {"type": "dispatch", "rules": rules}
+
+
+def thinking(format: dict[str, Any]) -> dict[str, Any]:
+    think = {"type": "tag", "begin": "<t>", "content": {"type": "any_text"}, "end": "</t>"}
+    return {"type": "sequence", "elements": [think, format]}
+
+
+def grammar(format: dict[str, Any]) -> Grammar:
+    return Grammar.from_structural_tag({"format": format}, VOCABULARY)
+
+
+def compiled(found: Grammar) -> tokfold.CompiledGrammar:
+    return tokfold.compile(found, VOCABULARY, classes="never")
+
+
+def mask_of(matcher: tokfold.Matcher) -> list[int]:
+    row = tokfold.allocate_bitmask(1, len(VOCABULARY))
+    matcher.fill_bitmask(row)
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+
+
+FORMS = {"triggered": (triggered, tag), "dispatch": (dispatch, rule)}
+
+
+@given(st.randoms(use_true_random=False, note_method_calls=False))
+@examples(60)
+def test_changed_is_made_anew(random: Random):
+    """Tags added and removed in any order: the grammar and the network of the tag they make."""
+    form, one = FORMS[random.choice(list(FORMS))]
+    around = random.choice([lambda format: format, thinking])
+    names = ["one", "two", "on", "o", "three"]
+    there = {name: random.randrange(4) for name in random.sample(names, random.randint(1, 3))}
+    found = grammar(around(form([one(name, kind) for name, kind in there.items()])))
+    for _ in range(random.randint(1, 4)):
+        gone = random.sample(list(there), random.randint(0, len(there) - 1))
+        new = {n: random.randrange(4) for n in names if n not in there and random.random() < 0.4}
+        there = {n: k for n, k in there.items() if n not in gone} | new
+        found = found.with_tags(
+            added=[one(name, kind) for name, kind in new.items()],
+            removed=[f"<f={name}>" for name in gone],
+        )
+    anew = grammar(around(form([one(name, kind) for name, kind in there.items()])))
+    assert found == anew
+    assert compiled(found)._core.fingerprint == compiled(anew)._core.fingerprint
+    CASES["changed tags: networks"] += 1
+
+
+@given(st.randoms(use_true_random=False, note_method_calls=False))
+@examples(60)
+def test_texts_go_on(random: Random):
+    """Where a text may be moved, it goes on as a new text under the new grammar does, in which it
+    has come to the free text; where it may not, it stays as it is."""
+    form, one = FORMS[random.choice(list(FORMS))]
+    is_thinking = random.random() < 0.4
+    around = thinking if is_thinking else (lambda format: format)
+    before = "<t>so</t>" if is_thinking else ""
+    old = grammar(around(form([one("one"), one("two", 2)])))
+    new = old.with_tags(added=[one("on", 1)], removed=[f"<f={random.choice(['one', 'two'])}>"])
+    old_compiled, new_compiled = compiled(old), compiled(new)
+    pieces = ["a", "<", "f=", "<f=", "two>", "one>", "{1}", "'q'", "</f>", "<f=one>{11}</f>", " "]
+    text = before[: random.randint(0, len(before))]
+    text = (
+        before + "".join(random.choices(pieces, k=random.randint(0, 5))) if text == before else text
+    )
+    matcher = tokfold.Matcher(old_compiled)
+    taken = 0
+    while taken < len(text) and matcher.accept_bytes(text[taken].encode()):
+        taken += 1
+    state = matcher.state
+    try:
+        moved = matcher.moved_to(new_compiled)
+    except MatcherStateError as error:
+        assert "dispatch point" in str(error)
+        assert matcher.state == state
+        # Free text in which no tag has begun is never refused.
+        rest = text[:taken].removeprefix(before)
+        assert "<" in rest or not text[:taken].startswith(before)
+        CASES["changed tags: refused"] += 1
+        return
+    assert matcher.state == state
+    fresh = tokfold.Matcher(new_compiled)
+    inside = text[:taken] if not text[:taken].startswith(before) else before
+    assert fresh.accept_bytes(inside.encode())
+    for _ in range(12):
+        masks = [mask_of(moved), mask_of(fresh)]
+        assert masks[0] == masks[1]
+        assert moved.is_accepting == fresh.is_accepting
+        CASES["changed tags: masks"] += 1
+        allowed = [token for token in masks[0] if token < len(TEXTS)]
+        likely = [token for token in allowed if TEXTS[token][:1] in b"<f=on>12{}'/x"]
+        if not allowed:
+            return
+        token = random.choice(likely or allowed)
+        assert moved.accept_token(token)
+        assert fresh.accept_token(token)
+
+
+def test_a_tool_comes_while_a_text_is_written():
+    found = grammar(triggered([tag("one")]))
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_bytes(b"so <f=one>{7}</f> and")
+    other = found.with_tags([tag("two", 1)], removed=["<f=one>"])
+    moved = matcher.moved_to(compiled(other))
+    assert moved.accept_bytes(b" then <f=two>x</f>")
+    assert not moved.accept_bytes(b"<f=one>")
+    assert matcher.accept_bytes(b"<f=one>")  # the old one is as it was
+    assert moved.num_steps == 1
+
+
+@pytest.mark.parametrize("text", ["<", "a <f", "<f=", "<f=one>", "<f=one>{1", "<f=one>{1}</"])
+def test_no_dispatch_point(text):
+    found = grammar(triggered([tag("one")]))
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_bytes(text.encode())
+    with pytest.raises(MatcherStateError, match="dispatch point"):
+        matcher.moved_to(compiled(found.with_tags([tag("two")])))
+
+
+def test_grammars_that_have_nothing_in_common():
+    matcher = tokfold.Matcher(compiled(grammar(triggered([tag("one")]))))
+    assert matcher.accept_bytes(b"a")
+    plain = tokfold.compile(Grammar.from_ebnf('root ::= "a"*'), VOCABULARY, classes="never")
+    with pytest.raises(MatcherStateError, match="structural tags"):
+        matcher.moved_to(plain)
+    with pytest.raises(MatcherStateError, match="structural tags"):
+        tokfold.Matcher(plain).moved_to(matcher.compiled)
+    thought = compiled(grammar(thinking(triggered([tag("one")]))))
+    with pytest.raises(MatcherStateError, match="dispatch point"):
+        matcher.moved_to(thought)
+    others = Vocabulary([*TEXTS, b"</s>"], stop_token_ids=[len(TEXTS)])
+    other = tokfold.compile(grammar(triggered([tag("one")])), others, classes="never")
+    with pytest.raises(MatcherStateError, match="vocabulary"):
+        matcher.moved_to(other)
+
+
+def test_tokens_begin_tags():
+    begin = {"type": "token", "token": CALL}
+    one = {"type": "tag", "begin": begin, "content": content(1), "end": "</f>"}
+    format = {"type": "token_triggered_tags", "trigger_tokens": [CALL], "tags": [one]}
+    found = grammar(format)
+    other = found.with_tags([{**one, "content": content(0)}], removed=[CALL])
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_token(TEXTS.index(b"a"))  # free text of tokens takes them whole
+    moved = matcher.moved_to(compiled(other))
+    assert moved.accept_token(CALL)
+    assert moved.accept_bytes(b"{1}</f>")
+
+
+@pytest.mark.parametrize(
+    ("found", "added", "removed", "message"),
+    [
+        (triggered([tag("one")]), [], ["<f=two>"], "no tag begins with '<f=two>'"),
+        (triggered([tag("one")]), [{"begin": "<g>"}], [], "content"),
+        (triggered([tag("one")]), [{**tag("two"), "begin": "<g>"}], [], "trigger"),
+        (triggered([tag("one")]), [content(1)], [], "is a tag"),
+        (triggered([tag("one")], at_least_one=True), [], ["<f=one>"], "at_least_one"),
+        (dispatch([rule("one")]), [], ["<f=two>"], "no tag begins with"),
+        (dispatch([rule("one")]), [tag("two")], [], "rules"),
+        ({"type": "any_text"}, [tag("one")], [], "here is none"),
+        (
+            {"type": "sequence", "elements": [triggered([tag("one")]), dispatch([rule("one")])]},
+            [tag("two")],
+            [],
+            "here is 2",
+        ),
+    ],
+)
+def test_wrong_changes(found, added, removed, message):
+    before = grammar(found)
+    text = str(before)
+    with pytest.raises(StructuralTagError, match=message):
+        before.with_tags(added, removed)
+    assert str(before) == text
+
+
+def test_grammars_of_no_tag():
+    with pytest.raises(StructuralTagError, match="from_structural_tag"):
+        Grammar.from_ebnf('root ::= "a"').with_tags([tag("one")])
+
+
+def test_the_last_tag_goes():
+    """What is left is free text in which the trigger is text."""
+    found = grammar(triggered([tag("one")])).with_tags(removed=["<f=one>"])
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_bytes(b"a <f=one> b")
+    assert matcher.is_accepting
+
+
+def test_many_tools_change_by_what_is_new():
+    """Of 300 tools all but the new one are there: their parts are not made again."""
+    names = [f"{index:03}" for index in range(300)]
+    leaves = [{"type": "grammar", "grammar": f'root ::= "{name}" [0-9]+'} for name in names]
+    tags = [{**tag(name), "content": leaf} for name, leaf in zip(names, leaves, strict=True)]
+    found = grammar(triggered(tags))
+    compiled(found)
+    before = tokfold._parts.shared.counters()
+    new = {**tag("new"), "content": {"type": "grammar", "grammar": 'root ::= "new"+'}}
+    more = compiled(found.with_tags([new], removed=["<f=007>"]))
+    after = tokfold._parts.shared.counters()
+    assert after["misses"] - before["misses"] == 1
+    matcher = tokfold.Matcher(more)
+    assert matcher.accept_bytes(b"<f=new>newnew</f><f=008>0081</f>")
+    assert not matcher.accept_bytes(b"<f=007>")
+    assert json.loads(json.dumps(tags[0])) == tags[0]  # what was given is as it was
