@@ -1,8 +1,8 @@
 """Parts of networks that grammars share.
 
-What a structural tag holds of schemas and patterns is compiled by itself, once, and linked into the
-network of every tag that holds it. Inside of those, rules that are found again and again (the strings
-and values of JSON) are parts in turn, which all grammars of the process share.
+What a structural tag holds of schemas and patterns is compiled by itself, once, and linked into
+the network of every tag that holds it. Inside of those, rules that are found again and again (the
+strings and values of JSON) are parts in turn, which all grammars of the process share.
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ class Grammar:
         "_expanded",
         "_frame",
         "_limits",
-        "_takes_none",
         "_parts",
         "_tag",
+        "_takes_none",
         "_text",
         "_whole",
         "lookahead",
@@ -217,8 +217,8 @@ class Grammar:
             added: for ``triggered_tags`` and ``token_triggered_tags``, tags (``{"begin": ...,
                 "content": ..., "end": ...}``); for ``dispatch`` and ``token_dispatch``, pairs of a
                 pattern or token and a format. They come after those that are there.
-            removed: the texts, or ids of tokens, with which tags begin. A trigger goes with its last
-                tag.
+            removed: the texts, or ids of tokens, with which tags begin. A trigger goes with its
+                last tag.
 
         Returns:
             What :meth:`from_structural_tag` gives for the changed structural tag; this grammar

@@ -374,12 +374,12 @@ class Matcher:
         """A matcher that goes on from here under a grammar with other tools.
 
         For a text that stands at a dispatch point: in free text, where no tag has begun. The free
-        text begins anew there, so what was written before is no beginning of a new tag. This matcher
-        stays as it is.
+        text begins anew there, so what was written before is no beginning of a new tag. This
+        matcher stays as it is.
 
         Args:
-            compiled: for the same vocabulary, the same structural tag but for the tags that its free
-                text calls: see :meth:`tokfold.Grammar.with_tags`.
+            compiled: for the same vocabulary, the same structural tag but for the tags that its
+                free text calls: see :meth:`tokfold.Grammar.with_tags`.
             options: those of the constructor.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Tools that come and go: the changed grammar is that of the changed tag, and texts go on with it."""
+"""Tools that come and go: the changed grammar is that of the changed tag; texts go on with it."""
 
 from __future__ import annotations
 
@@ -121,8 +121,7 @@ def test_texts_go_on(random: Random):
     state = matcher.state
     try:
         moved = matcher.moved_to(new_compiled)
-    except MatcherStateError as error:
-        assert "dispatch point" in str(error)
+    except MatcherStateError:
         assert matcher.state == state
         # Free text in which no tag has begun is never refused.
         rest = text[:taken].removeprefix(before)

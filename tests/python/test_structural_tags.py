@@ -520,7 +520,7 @@ def test_the_page_about_structural_tags_is_true():
     """Every example prints what stands below it."""
     pytest.importorskip("xgrammar")
     blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, Any] = {}
     for code, printed in blocks:
         out = io.StringIO()

@@ -1,7 +1,7 @@
 """Tools that come and go: the tags of a structural tag's free text, changed one by one.
 
-Only what is new is read and converted; the grammar is put together of the same formats and leaves, so
-it is the one that the changed structural tag would give.
+Only what is new is read and converted; the grammar is put together of the same formats and leaves,
+so it is the one that the changed structural tag would give.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def changed(
     if len(found) != 1:
         how_many = "none" if not found else f"{len(found)}"
         raise StructuralTagError(
-            f"tags are added to the one format in which free text calls them, and here is {how_many}; "
-            "make the grammar of the changed structural tag",
+            "tags are added to the one format in which free text calls them, and here is "
+            f"{how_many}; make the grammar of the changed structural tag",
             "format",
             format.type,
         )
