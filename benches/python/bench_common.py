@@ -221,6 +221,10 @@ class TokfoldEngine:
         """By the library's own converter."""
         return self._compile(tokfold.Grammar.from_structural_tag(tag))
 
+    def add_tags(self, compiled: Any, tags: list[Any]) -> Any:
+        """The structural tag with more tags in its free text."""
+        return self._compile(compiled.grammar.with_tags(tags))
+
     def _compile(self, grammar: tokfold.Grammar) -> tokfold.CompiledGrammar:
         compiled = tokfold.compile(grammar, self.vocabulary, **self.arguments)
         if self.warm:

@@ -11,8 +11,9 @@ others objects, lists, enumerations, formats and bounds. They come in two forms:
 For each form and engine, in a process of its own with the vocabulary loaded (bench_maskbench.py
 says what else), one after the other:
 
-- *start*: from the text of the structural tag to the first mask; then again for one tool more, in
-  the same process, so that what the engine keeps counts;
+- *start*: from the text of the structural tag to the compiled grammar, and to the first mask; then
+  to the first mask again for one tool more, in the same process, so that what the engine keeps
+  counts; then for one tool added to what is compiled (median of several tools);
 - *free text*: masks along some thousand tokens of prose and code that almost calls now and then,
   right after compiling (cold) and once more (warm);
 - *in calls*: masks along calls of some of the tools, cold and warm;
@@ -46,6 +47,7 @@ from tokfold.cli.render import number, seconds
 FORK: Any = multiprocessing.get_context("fork")
 FORMS = ("triggered tags", "dispatch")
 CALLS = 20
+ADDED = 15
 REPEATS = 15
 
 ENGINES: dict[str, Callable[[str], common.Engine]] = {
@@ -72,6 +74,7 @@ class Load:
 
     tag: str
     one_more: str
+    more: list[list[Any]]
     text: list[int]
     calls: list[list[int]]
     matchers: int
@@ -83,7 +86,8 @@ def main() -> None:
     options = _parser().parse_args()
     vocabulary = read_tokenizer(options.tokenizer)
     encode, _ = common.encoder(vocabulary, options.tokenizer)
-    tools = make_tools(options.tools + 1, options.seed)
+    tools = make_tools(options.tools + 1 + ADDED, options.seed)
+    tools, new = tools[: options.tools + 1], tools[options.tools + 1 :]
     report: common.Result = {
         "machine": common.machine(),
         "tokenizer": vocabulary.name,
@@ -95,6 +99,7 @@ def main() -> None:
         load = Load(
             structural_tag(form, tools[:-1]),
             structural_tag(form, tools),
+            [tags_of(form, [tool]) for tool in new],
             encode(free_text(options.tokens, encode)),
             [encode(call(form, tool)) for tool in chosen],
             options.matchers,
@@ -204,15 +209,21 @@ def structural_tag(form: str, tools: list[Tool]) -> str:
     """The text of a structural tag of the tools."""
     found: common.Result
     if form == "dispatch":
-        rules = [[_begin(form, tool), _sequence(tool)] for tool in tools]
-        found = {"type": "dispatch", "rules": rules}
+        found = {"type": "dispatch", "rules": tags_of(form, tools)}
     else:
-        tags = [
-            {"type": "tag", "begin": _begin(form, tool), "content": _content(tool), "end": _END}
-            for tool in tools
-        ]
+        tags = tags_of(form, tools)
         found = {"type": "triggered_tags", "triggers": ["<function="], "tags": tags}
     return json.dumps({"type": "structural_tag", "format": found})
+
+
+def tags_of(form: str, tools: list[Tool]) -> list[Any]:
+    """The tags, or the pairs of a pattern and what follows it."""
+    if form == "dispatch":
+        return [[_begin(form, tool), _sequence(tool)] for tool in tools]
+    return [
+        {"type": "tag", "begin": _begin(form, tool), "content": _content(tool), "end": _END}
+        for tool in tools
+    ]
 
 
 _END = "</function>"
@@ -293,24 +304,40 @@ def _send(sending: Any, engine: common.Engine, vocabulary: Vocabulary, load: Loa
 
 def _figures(engine: common.Engine, load: Load) -> Iterator[Figure]:
     clock = time.thread_time_ns if load.cpu else time.perf_counter_ns
-    compiled, start = _start(engine, load.tag, clock)
+    compiled, start, made = _start(engine, load.tag, clock)
+    yield "compile", made
     yield "start", start
     for name in ("free text cold", "free text warm"):
         yield name, _along(engine, compiled, [load.text], clock)
     for name in ("calls cold", "calls warm"):
         yield name, _along(engine, compiled, load.calls, clock)
     del compiled
-    compiled, start = _start(engine, load.one_more, clock)
+    compiled, start, _ = _start(engine, load.one_more, clock)
     yield "one more", start
+    if isinstance(engine, common.TokfoldEngine):
+        yield "added", _added(engine, compiled, load.more, clock)
     yield from _batches(engine, compiled, load)
 
 
-def _start(engine: common.Engine, tag: str, clock: Clock) -> tuple[Any, float]:
-    """A compiled tag, and the seconds from its text to the first mask."""
+def _start(engine: common.Engine, tag: str, clock: Clock) -> tuple[Any, float, float]:
+    """A compiled tag; seconds from its text to the first mask, and until it was compiled."""
     began = clock()
     compiled = engine.compile_tag(tag)
+    made = clock()
     engine.walk(compiled).fill()
-    return compiled, (clock() - began) / 1e9
+    return compiled, (clock() - began) / 1e9, (made - began) / 1e9
+
+
+def _added(
+    engine: common.TokfoldEngine, compiled: Any, more: list[list[Any]], clock: Clock
+) -> float:
+    """Seconds from one new tool to the first mask, the median; each is added to the same tag."""
+    times = []
+    for tags in more:
+        began = clock()
+        engine.walk(engine.add_tags(compiled, tags)).fill()
+        times.append((clock() - began) / 1e9)
+    return sorted(times)[len(times) // 2]
 
 
 def _along(
@@ -383,10 +410,14 @@ def _show(report: common.Result) -> None:
     out.print()
     rows = report["rows"]
     cells = [
-        [*_label(row), _cell(row.get("start")), _cell(row.get("one more")), row.get("failure", "")]
+        [
+            *_label(row),
+            *(_cell(row.get(name)) for name in ("compile", "start", "one more", "added")),
+            row.get("failure", ""),
+        ]
         for row in rows
     ]
-    columns = ["form", "engine", ">start", ">one tool more", ""]
+    columns = ["form", "engine", ">compiled", ">start", ">one tool more", ">one added", ""]
     common.show(out, "From structural tag to first mask", columns, cells)
     for place in ("free text", "calls"):
         cells = [

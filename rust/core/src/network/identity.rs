@@ -15,7 +15,6 @@ use crate::graph;
 use crate::hash::hash_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A digest of what a state does.
@@ -101,8 +100,8 @@ pub(super) struct Source<'s> {
     pub(super) tables: &'s Network,
     /// The digest of what a call leads to that is not in the tables, by its place.
     pub(super) outer: &'s dyn Fn(u32) -> Identity,
-    /// The states of a large rule, which are not described one by one, and the digest of all tables.
-    pub(super) large: Option<(Range<u32>, &'s dyn Fn() -> Identity)>,
+    /// The digest of all tables, where their states are not described one by one.
+    pub(super) large: Option<&'s dyn Fn() -> Identity>,
     /// How many states stand for the digest of all tables, where it is not there.
     pub(super) large_cost: usize,
 }
@@ -142,12 +141,6 @@ impl Identities {
     }
 }
 
-impl Source<'_> {
-    fn is_large(&self, state: u32) -> bool {
-        self.large.as_ref().is_some_and(|large| large.0.contains(&state))
-    }
-}
-
 impl Naming<'_> {
     /// Makes the digests that are missing of a state and all that it can reach, if they are few enough.
     fn describe_from(&mut self, state: u32, most: usize) -> Option<()> {
@@ -171,7 +164,7 @@ impl Naming<'_> {
         while let Some(&state) = reached.get(at) {
             at += 1;
             next.clear();
-            if self.source.is_large(state) {
+            if self.source.large.is_some() {
                 large = self.source.large_cost;
             } else {
                 next.extend(tables.edges(state).iter().map(|edge| edge.1));
@@ -196,11 +189,9 @@ impl Naming<'_> {
         Some(())
     }
 
-    /// The digest of a state, where it is one of a large rule.
+    /// The digest of a state, where states are not described one by one.
     fn give(&mut self, state: u32) {
-        if let Some((states, digest)) = &self.source.large
-            && states.contains(&state)
-        {
+        if let Some(digest) = self.source.large {
             self.listed[state as usize] = Some(numbered(&digest(), u64::from(state)));
         }
     }

@@ -211,7 +211,12 @@ impl Network {
             + (self.edge_starts.capacity() + self.call_starts.capacity()) * 4;
         let rules = self.rule_starts.capacity() + self.origins.capacity() + self.written.capacity();
         let rules = rules * 4;
+        // Parts that others may share are held, and counted, where parts are kept.
+        let own = self.linked.iter().flat_map(|linked| linked.iter());
+        let own = own.filter(|placed| placed.part.key.is_none());
+        let own: usize = own.map(|placed| placed.part.bytes()).sum();
         states
+            + own
             + rules
             + self.edges.capacity() * size_of::<(u8, u32)>()
             + self.calls.capacity() * size_of::<Call>()

@@ -15,8 +15,10 @@ use crate::ids::RuleId;
 use crate::limits::Limits;
 use crate::work::Work;
 use rustc_hash::FxHashMap;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+
+/// States that go into the digest of all tables in the time of describing one.
+const STATES_AT_ONCE: usize = 16;
 
 /// Rules ready to be linked.
 #[derive(Debug)]
@@ -33,9 +35,9 @@ pub struct Part {
     first: Letters,
     is_wide: bool,
     identities: OnceLock<Identities>,
-    /// The states of a large rule, which are not described one by one, and the digest of all tables
-    /// with what they call: see [`Source::large`].
-    as_they_stand: Range<u32>,
+    /// Whether its states are not described one by one, and the digest of all tables with what they
+    /// call: see [`Source::large`].
+    is_large: bool,
     whole: OnceLock<Identity>,
     /// How deep its children are nested.
     depth: u32,
@@ -71,12 +73,7 @@ impl Part {
         let children = used.iter().map(|&rule| children[&RuleId::new(rule)].clone()).collect();
         let tables = Network::assemble(&rules, &places, &options.limits)?;
         let mut out = Self::of_tables(tables, children, options);
-        if rules.is_as_it_stands {
-            let tables = &out.tables;
-            let rule = tables.rule_of(tables.start) as usize;
-            let end = tables.rule_starts.get(rule + 1).map_or(tables.len() as u32, |&end| end);
-            out.as_they_stand = tables.rule_starts[rule]..end;
-        }
+        out.is_large = rules.has_large;
         Ok(out)
     }
 
@@ -92,7 +89,7 @@ impl Part {
             first: [0; 5],
             is_wide: false,
             identities: OnceLock::new(),
-            as_they_stand: 0..0,
+            is_large: false,
             whole: OnceLock::new(),
             depth,
         };
@@ -154,9 +151,10 @@ impl Part {
             found.expect("however many states it takes")
         };
         let whole = || *self.whole.get_or_init(|| self.digest(&outer));
-        let large = (self.as_they_stand.clone(), &whole as &dyn Fn() -> Identity);
-        let large_cost = if self.whole.get().is_some() { 0 } else { self.tables.len() };
-        let source = Source { tables: &self.tables, outer: &outer, large: Some(large), large_cost };
+        let large = self.is_large.then_some(&whole as &dyn Fn() -> Identity);
+        let is_made = self.whole.get().is_some();
+        let large_cost = if is_made { 0 } else { self.tables.len() / STATES_AT_ONCE };
+        let source = Source { tables: &self.tables, outer: &outer, large, large_cost };
         identities.find(&source, state, most)
     }
 

@@ -42,8 +42,8 @@ pub(super) struct RuleSet {
     pub(super) accepts_empty: bool,
     /// The rules that count.
     pub(super) counted: FxHashMap<usize, Counter>,
-    /// Whether the start is a large rule written down as it stands.
-    pub(super) is_as_it_stands: bool,
+    /// Whether there is a large rule that was written down as it stands.
+    pub(super) has_large: bool,
 }
 
 impl RuleSet {
@@ -140,7 +140,7 @@ impl RuleSet {
         let (states, edges) = rules.size();
         work.spend(edges + FRAME * states)?;
         Ok(Self {
-            is_as_it_stands: rules.as_they_stand.contains(&start),
+            has_large: !rules.as_they_stand.is_empty(),
             automata: rules.automata,
             written: rules.written,
             start,

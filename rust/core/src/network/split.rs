@@ -1,8 +1,8 @@
 //! Which rules of a grammar are parts of their own.
 //!
 //! A rule with all that it calls is a part where others would call it anyway, since simplifying does
-//! not inline it: rules of a cycle of calls, and rules with a wide terminal or an automaton (the inside
-//! of strings, free text). That is told by what the rules say, and by nothing else; so the network of a grammar
+//! not inline it: rules of a cycle of calls, and rules with a wide terminal (the inside of strings) or
+//! with free text. That is told by what the rules say, and by nothing else; so the network of a grammar
 //! does not depend on what was compiled before. Parts are kept by the digest of what they say.
 
 use super::identity::{Identity, numbered};
@@ -325,7 +325,7 @@ impl Groups {
     }
 }
 
-/// Whether a rule has a terminal of many characters, or an automaton.
+/// Whether a rule has a terminal of many characters, or an automaton of free text or calls.
 fn is_wide(grammar: &Grammar, rule: usize) -> bool {
     let mut work = vec![grammar.rules()[rule].body];
     while let Some(id) = work.pop() {
@@ -338,8 +338,16 @@ fn is_wide(grammar: &Grammar, rule: usize) -> bool {
                     return true;
                 }
             }
-            // Free text, as a rule.
-            Expr::Automaton(_) => return true,
+            Expr::Automaton(automaton) => {
+                let mut widths = vec![0; automaton.finals.len()];
+                for &(from, first, last, _) in &automaton.bytes {
+                    widths[from as usize] += u32::from(last - first) + 1;
+                }
+                let calls = !automaton.parts.is_empty();
+                if calls || widths.into_iter().any(|width| width >= WIDE) {
+                    return true;
+                }
+            }
             _ => {}
         }
     }
