@@ -118,18 +118,13 @@ def _with_tags(
             begun = {tag.begin.token for tag in tags if isinstance(tag.begin, Token)}
             triggers_left = tuple(token for token in format.trigger_tokens if token in begun)
             return replace(format, tags=_some(format, tags), trigger_tokens=triggers_left)
-        case formats.Dispatch():
-            _check_there(format, removed, {pattern for pattern, _ in format.rules})
-            left = tuple(rule for rule in format.rules if rule[0] not in removed)
-            document = {"type": format.type, "rules": added}
-            more = _read(document, vocabulary).rules if added else ()
-            return replace(format, rules=(*left, *more))
-        case formats.TokenDispatch():
-            _check_there(format, removed, {token for token, _ in format.rules})
-            token_rules = tuple(rule for rule in format.rules if rule[0] not in removed)
+        case formats.Dispatch() | formats.TokenDispatch():
+            rules: tuple[Any, ...] = format.rules
+            _check_there(format, removed, {trigger for trigger, _ in rules})
+            kept_rules = tuple(rule for rule in rules if rule[0] not in removed)
             document = {"type": format.type, "rules": added}
             new_rules = _read(document, vocabulary).rules if added else ()
-            return replace(format, rules=(*token_rules, *new_rules))
+            return replace(format, rules=(*kept_rules, *new_rules))
     raise AssertionError(format)
 
 
