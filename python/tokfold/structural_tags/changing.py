@@ -124,7 +124,8 @@ def _with_tags(
             kept_rules = tuple(rule for rule in rules if rule[0] not in removed)
             document = {"type": format.type, "rules": added}
             new_rules = _read(document, vocabulary).rules if added else ()
-            return replace(format, rules=(*kept_rules, *new_rules))
+            changes: dict[str, Any] = {"rules": (*kept_rules, *new_rules)}
+            return replace(format, **changes)
     raise AssertionError(format)
 
 
