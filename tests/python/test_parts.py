@@ -189,3 +189,99 @@ def test_parts_without_strings():
         tokfold.compile(Grammar._composed("root ::= p0\n", {"p0": nothing}), VOCABULARY)
     only = tokfold.compile(Grammar._composed("root ::= p0\n", {"p0": empty}), VOCABULARY)
     assert tokfold.Matcher(only).is_accepting
+
+
+WORDY = Vocabulary(
+    [*(a + b + c for a in LETTERS for b in LETTERS for c in LETTERS), *LETTERS, b"</s>"],
+    stop_token_ids=[len(LETTERS) ** 3 + len(LETTERS)],
+)
+"""Large enough for its masks to be shared."""
+
+
+def row_of(matcher: tokfold.Matcher) -> list[int]:
+    row = tokfold.allocate_bitmask(1, len(WORDY))
+    matcher.fill_bitmask(row)
+    return row[0].tolist()
+
+
+@given(st.randoms(use_true_random=False, note_method_calls=False))
+@examples(40)
+def test_shared_masks_of_linked_networks(random):
+    """With one pool for all that are drawn, masks are those that are made without one; large
+    choices among them, which differ in little."""
+    words = [a + b + c for a in "abcx" for b in "abc01" for c in "ab01x"]
+    random.shuffle(words)
+    choice = " | ".join(f'"{word}" p{index % 2} "x"' for index, word in enumerate(words[:60]))
+    frame = random.choice(
+        [
+            f"root ::= ({choice}) root?\n",
+            f'root ::= TagDispatch(("<", t), loop_after_dispatch=true)\nt ::= {choice}\n',
+            'root ::= "a" p0 | "b" p1 | "c" root\n',
+        ]
+    )
+    parts = {"p0": part(random), "p1": json_leaf(random.choice("abc"))}
+    found = Grammar._composed(frame, parts)
+    try:
+        shared = tokfold.compile(found, WORDY, classes="never")
+    except tokfold.UnsupportedGrammarError:
+        return
+    matchers = [
+        tokfold.Matcher(compiled)
+        for compiled in (shared, tokfold.compile(found, WORDY, classes="never", pool=None))
+    ]
+    for _ in range(6):
+        rows = [row_of(matcher) for matcher in matchers]
+        assert rows[0] == rows[1]
+        CASES["parts: masks shared"] += 1
+        allowed = np.flatnonzero(
+            np.unpackbits(np.array(rows[0], dtype=np.int32).view(np.uint8), bitorder="little")
+        )
+        allowed = [int(token) for token in allowed if token < len(WORDY) - 1]
+        if not allowed:
+            return
+        token = random.choice(allowed)
+        assert all(matcher.accept_token(token) for matcher in matchers)
+
+
+def test_large_parts_that_differ_in_little():
+    """States of large rules are known by the tables of all: another letter is another state."""
+
+    def made(seconds: str, **options) -> list[int]:
+        words = [a + b + c for a in "abcx" for b in seconds for c in "ab01"]
+        choice = " | ".join(f'"{word}" p0' for word in words)
+        frame = f'root ::= TagDispatch(("a", t), loop_after_dispatch=true)\nt ::= {choice}\n'
+        found = Grammar._composed(frame, {"p0": json_leaf("a")})
+        return row_of(tokfold.Matcher(tokfold.compile(found, WORDY, classes="never", **options)))
+
+    pool = tokfold.MaskPool(WORDY)
+    sets = ["abc0", "abc1", "ab01", "bc01"]
+    rows = [made(seconds, pool=None) for seconds in sets]
+    assert len({tuple(row) for row in rows}) == len(sets)
+    for _ in range(2):
+        assert [made(seconds, pool=pool) for seconds in sets] == rows
+    assert pool.counters()["hits"] > 0
+
+
+@pytest.mark.parametrize("engine", ["stack", "chart"])
+def test_parts_count(engine):
+    """Counted repetitions of several parts keep their bounds."""
+    leaves = {
+        "p0": Grammar.from_ebnf('root ::= "a"{17,19} "b"', lookahead="implied"),
+        "p1": Grammar.from_ebnf('root ::= ("x" | "0"){20,21}', lookahead="implied"),
+    }
+    found = Grammar._composed('root ::= (p0 p1 ":"){18,20} | "{" p1{17,18} "}"\n', leaves)
+    made = tokfold.compile(found, VOCABULARY, classes="never", engine=engine)
+
+    def is_right(text: bytes) -> bool:
+        matcher = tokfold.Matcher(made)
+        return matcher.accept_bytes(text) and matcher.is_accepting
+
+    for a in range(15, 22):
+        for x in range(18, 24):
+            one = b"a" * a + b"b" + b"x" * x + b":"
+            for count in (17, 18, 20, 21):
+                is_one = 17 <= a <= 19 and 20 <= x <= 21
+                assert is_right(one * count) == (is_one and 18 <= count <= 20)
+    for x in range(330, 385):
+        is_count = 340 <= x <= 357 or 360 <= x <= 378  # 17 or 18 passes of 20 or 21
+        assert is_right(b"{" + b"0" * x + b"}") == is_count
