@@ -9,6 +9,9 @@ use crate::vocabulary::Trie;
 /// Trie nodes that are entered in the time of describing one state.
 const NODES_OF_STATE: u64 = 32;
 
+/// So few states are described for any answer.
+const FEW_STATES: usize = 48;
+
 /// Digests of states, made when answers are worth them.
 #[derive(Default)]
 pub(super) struct Digests {
@@ -32,14 +35,15 @@ impl Digests {
         question: Question,
         nodes: &[u32],
     ) -> Option<Key> {
-        let below = below(network, trie, question.frame, nodes);
-        if below < u64::from(pool.least_nodes) {
+        let all_below: u32 = nodes.iter().map(|&node| trie.end(node) - node).sum();
+        if all_below < pool.least_nodes {
             return None;
         }
+        let below = below(network, trie, question.frame, nodes);
         let all = below + self.denied;
         // Each look for how much is missing takes time too: now and then for all that was denied.
         let is_time = all >= 2 * self.tried;
-        let most = (if is_time { all } else { below } / NODES_OF_STATE) as usize;
+        let most = FEW_STATES + (if is_time { all } else { below } / NODES_OF_STATE) as usize;
         let under = match question.under {
             ALONE => Some([0; 32]),
             OWN => Some([1; 32]),

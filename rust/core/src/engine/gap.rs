@@ -38,7 +38,7 @@ fn has_gap(row: &[i32], count: usize, word: usize) -> bool {
     let before = word.saturating_mul(32);
     let mine = match count.saturating_sub(before) {
         0 => return false,
-        mine @ 1..32 => (1 << mine) - 1,
+        mine @ 1..32 => i32::MAX >> (31 - mine),
         _ => -1,
     };
     row.get(word).is_some_and(|bits| bits & mine != mine)
