@@ -60,7 +60,7 @@ def step_all(found: Charts, oracles: list[BinaryChart], letters: list[int]) -> N
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_grammars_rollbacks_and_branches(part):
-    for seed in range(part, 40 * FACTOR, 4):
+    for seed in range(part, 28 * FACTOR, 4):
         random = Random(seed)
         binary = BinaryGrammar.of(some_grammar(random))
         rows = random.randint(1, 4)

@@ -79,7 +79,7 @@ def read_all(masks: TokenMasks, texts: list[list[int]]) -> None:
 @pytest.mark.parametrize("with_classes", [False, True])
 @pytest.mark.parametrize("part", range(2))
 def test_masks_are_those_of_the_engine(part, with_classes):
-    for seed in range(part, 12 * FACTOR, 2):
+    for seed in range(part, 8 * FACTOR, 2):
         random = Random(seed)
         grammar, vocabulary = some_grammar(random), vocabulary_of(random)
         mode = "now" if with_classes else "never"
