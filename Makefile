@@ -7,6 +7,8 @@ VENV ?= .venv
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Options for pytest: make test-python PYTEST_ARGS="-k artifact -x"
 PYTEST_ARGS ?=
+# Processes that the Python tests share: make test-python WORKERS=0 runs them in one, for a debugger.
+WORKERS ?= 2
 # Options for the benchmarks: make bench BENCH_ARGS="--tokenizer path/to/model"
 BENCH_ARGS ?=
 # Options of make test-serving: the servers, each installed with all it needs into $(VENV)-NAME.
@@ -88,7 +90,8 @@ stub: $(HAS_TESTS) $(HAS_EXTENSION)
 	$(PY) -m pytest tests/python/test_stub.py
 
 test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
-	TOKFOLD_WHEEL_DIR=$(abspath dist) $(PY) -m pytest --timeout 900 --durations 10 -ra $(PYTEST_ARGS)
+	TOKFOLD_WHEEL_DIR=$(abspath dist) $(PY) -m pytest -n $(WORKERS) --timeout 900 --durations 10 -ra \
+		$(PYTEST_ARGS)
 
 # Their requirements exclude each other, so each has an environment of its own.
 test-serving: $(HAS_WHEEL)

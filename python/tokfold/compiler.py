@@ -134,7 +134,7 @@ class GrammarCompiler:
             return self._get(
                 ("ebnf", grammar), lambda: Grammar.from_ebnf(grammar, limits=self.limits)
             )
-        return self._get(("grammar", grammar), lambda: grammar)
+        return self._get(("grammar", grammar._key), lambda: grammar)
 
     def compile_json_schema(
         self, schema: str | dict[str, Any] | bool, **options: Any

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tokfold import _core
 from tokfold._core import Grammar as CoreGrammar
+from tokfold._core import Tags as CoreTags
 from tokfold._extras import require, xgrammar_reason
 from tokfold.errors import GrammarSyntaxError, StructuralTagError, UnsupportedGrammarError
 from tokfold.limits import Limits
 
 if TYPE_CHECKING:
-    from tokfold.structural_tags.formats import Format
+    from tokfold.structural_tags.assembly import Assembled
     from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammar"]
@@ -45,9 +46,11 @@ class Grammar:
     __slots__ = (
         "_expanded",
         "_frame",
+        "_frame_text",
         "_limits",
         "_parts",
         "_tag",
+        "_tags",
         "_takes_none",
         "_text",
         "_whole",
@@ -56,9 +59,11 @@ class Grammar:
 
     _whole: _core.Grammar | None
     _frame: _core.Grammar | None
+    _frame_text: str | None
     _parts: Mapping[str, Grammar]
+    _tags: CoreTags | None
     _takes_none: bool | None
-    _tag: tuple[Format, Vocabulary | None] | None
+    _tag: Assembled | None
     _expanded: CoreGrammar | None
     _limits: Limits | None
     _text: str | None
@@ -93,7 +98,7 @@ class Grammar:
         if lookahead not in ("exact", "implied"):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
         fields = None if limits is None else limits.as_fields()
-        self = object.__new__(cls)
+        self = cls._without_text(lookahead, limits)
         try:
             self._whole = _core.Grammar(text, root, fields)
         except UnicodeEncodeError as error:
@@ -112,12 +117,16 @@ class Grammar:
                 line,
                 column,
             ) from error
-        self._text = None
-        self._expanded = None
-        self._frame = None
+        return self
+
+    @classmethod
+    def _without_text(cls, lookahead: Lookahead, limits: Limits | None) -> Grammar:
+        """One whose :attr:`_core` is still to come."""
+        self = object.__new__(cls)
+        self._whole = self._frame = self._frame_text = self._expanded = None
+        self._text = self._takes_none = None
+        self._tag = self._tags = None
         self._parts = {}
-        self._takes_none = None
-        self._tag = None
         self._limits = limits
         self.lookahead = lookahead
         return self
@@ -236,8 +245,9 @@ class Grammar:
             raise StructuralTagError(
                 "tags are added to a grammar made by Grammar.from_structural_tag", "", ""
             )
-        format, vocabulary = self._tag
-        return of_format(changed(format, added, removed, vocabulary), vocabulary)
+        format, vocabulary, written = self._tag
+        new = changed(format, added, removed, vocabulary)
+        return of_format(new, vocabulary, before=written)
 
     @classmethod
     def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
@@ -248,20 +258,46 @@ class Grammar:
         """
         stubs = "".join(f'{name} ::= "-"\n' for name in parts)
         self = cls.from_ebnf(f"{text}\n{stubs}", lookahead="implied")
-        self._frame, self._parts = self._core, parts
+        self._frame, self._frame_text, self._parts = self._core, text, parts
         if parts:
-            self._frame.check_composed([(name, part._core) for name, part in parts.items()], None)
+            pieces = [(name, part._tags or part._core) for name, part in parts.items()]
+            self._frame.check_composed(pieces, None)
             self._whole = None
+        return self
+
+    @classmethod
+    def _of_tags(cls, tags: CoreTags) -> Grammar:
+        """The grammar of a choice of tags, whose lookahead is implied, for a frame to hold.
+
+        Our engine makes a part of the tags as they are; the grammar is put together when something
+        else needs it.
+        """
+        self = cls._without_text("implied", None)
+        self._tags = tags
+        self._takes_none = True
         return self
 
     @property
     def _core(self) -> CoreGrammar:
         """All of it. Two threads may both put it together: what they make is the same."""
         if self._whole is None:
-            assert self._frame is not None
-            parts = [(name, part._core) for name, part in self._parts.items()]
-            self._whole = self._frame.composed(parts, None)
+            if self._tags is not None:
+                self._whole = self._tags.grammar()
+            else:
+                assert self._frame is not None
+                parts = [(name, part._core) for name, part in self._parts.items()]
+                self._whole = self._frame.composed(parts)
         return self._whole
+
+    @property
+    def _key(self) -> object:
+        """Equal for grammars of which it is plain that they are equal; not their text.
+
+        The parts of a frame are compared as objects: each schema is converted once.
+        """
+        if self._frame_text is None:
+            return self
+        return self._frame_text, *((name, p._tags or p._core) for name, p in self._parts.items())
 
     @classmethod
     def _converted(cls, converter: str, source: object, **options: Any) -> Grammar:
@@ -304,7 +340,7 @@ class Grammar:
     @property
     def _takes_tokens(self) -> bool:
         """Whether tokens are named by their ids: the grammar then needs their vocabulary."""
-        return any(name in MACROS_OF_TOKENS for _, name, *_ in self._core.macros())
+        return not MACROS_OF_TOKENS.isdisjoint(self._core.macro_names())
 
     @property
     def _compilable(self) -> CoreGrammar:
@@ -323,7 +359,7 @@ class Grammar:
         return self._expanded
 
     @property
-    def _linkable(self) -> tuple[CoreGrammar, list[tuple[str, CoreGrammar]]] | None:
+    def _linkable(self) -> tuple[CoreGrammar, list[tuple[str, CoreGrammar | CoreTags]]] | None:
         """The frame and the parts, each for the core to compile by itself; None without parts.
 
         Tokens that are taken whole are ranges of ids once the vocabulary is known, so a part that
@@ -336,7 +372,7 @@ class Grammar:
             return None
         if not all(part._is_text for part in self._parts.values()):
             return None
-        parts = [(name, part._compilable) for name, part in self._parts.items()]
+        parts = [(name, part._tags or part._compilable) for name, part in self._parts.items()]
         return self._with_automata(self._frame), parts
 
     @property
@@ -388,7 +424,7 @@ class Grammar:
 
 
 def _macros_of_bytes(grammar: CoreGrammar) -> list[str]:
-    return sorted({name for _, name, *_ in grammar.macros()} & MACROS_OF_BYTES)
+    return sorted(grammar.macro_names() & MACROS_OF_BYTES)
 
 
 def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:

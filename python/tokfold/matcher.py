@@ -156,7 +156,8 @@ class Matcher:
             MatcherStateError: the text has ended, or another thread uses the matcher.
             LimitExceededError: this mask takes more work or memory than ``limits`` allow; the row
                 then means nothing, the matcher is as it was.
-            TypeError, ValueError: the bitmask has another dtype, shape or layout.
+            TypeError, ValueError: the bitmask has another dtype, shape or layout, or another thread
+                writes into it: give each rows of its own, ``bitmask[row : row + 1]``.
         """
         try:
             return self._core.fill(bitmask, row)

@@ -19,9 +19,9 @@ import hashlib
 import itertools
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,25 @@ if TYPE_CHECKING:
     from tokfold.pool import MaskPool
 
 __all__ = ["Vocabulary"]
+
+_T = TypeVar("_T")
+
+
+class _kept(Generic[_T]):  # noqa: N801 - a decorator
+    """As :func:`functools.cached_property`, for what must be one and the same to all threads.
+
+    Two threads may both make it, and the first one made is that of both.
+    """
+
+    def __init__(self, make: Callable[[Any], _T]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> _T:  # noqa: ANN401 - of any class
+        kept: _T = instance.__dict__.setdefault(self._name, self._make(instance))
+        return kept
 
 
 class Vocabulary:
@@ -387,14 +406,14 @@ class Vocabulary:
                 ids.setdefault(token, token_id)
         return ids, sorted({len(token) for token in ids}, reverse=True)
 
-    @functools.cached_property
+    @_kept
     def _pool(self) -> MaskPool:
         """What all grammars over this vocabulary share unless they are told otherwise."""
         from tokfold.pool import MaskPool
 
         return MaskPool(self)
 
-    @functools.cached_property
+    @_kept
     def _compiled(self) -> _core.Vocabulary:
         """Make the vocabulary as the core walks it: sorted once."""
         from tokfold import _core

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -35,6 +36,7 @@ from tokfold.structural_tags import (  # noqa: E402
     default_cache,
     families,
     for_model,
+    known,
     reading,
 )
 
@@ -100,6 +102,18 @@ RANDOMS = st.randoms(use_true_random=False, note_method_calls=False)
 @given(structural_tags(), RANDOMS)
 def test_random_tags_byte_by_byte(tag, random):
     compare(tag, random, LETTERS)
+
+
+@examples(150)
+@given(structural_tags(), RANDOMS)
+def test_random_tags_handed_over(tag, random):
+    """The core has the tags of free text as they are, as it has many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known, "MANY_TAGS", 1)
+        compare(tag, random, LETTERS)
+        with contextlib.suppress(StructuralTagError):  # compared: both refuse it
+            parts = assemble(tag, VOCABULARY)._parts.values()
+            CASES["structural tags: handed over"] += any(part._tags is not None for part in parts)
 
 
 @examples(50)
@@ -309,7 +323,7 @@ def test_token_formats_as_text_in_xgrammars_matcher(name):
     """The text that we assemble means the same to XGrammar as the tag."""
     tag = {"type": "structural_tag", "format": TOKEN_FORMATS[name]}
     vocabulary = tokfold.Vocabulary([*PIECES, DUMMY])
-    frame = assembly._Frame(default_cache)
+    frame = assembly._Frame(default_cache, assembly.Before(*({} for _ in assembly.Before._fields)))
     text = frame.text(reading.read(tag, vocabulary))
     # its reader wants at least one token, though its printer does not
     text = text.replace("ExcludeToken()", f"ExcludeToken({len(PIECES)})")

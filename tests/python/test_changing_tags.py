@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, MatcherStateError, StructuralTagError, Vocabulary
+from tokfold.structural_tags import known
+from tokfold.structural_tags.leaves import default_cache
 
 TEXTS = [bytes([byte]) for byte in range(32, 127)] + [
     b"<f=",
@@ -71,6 +73,14 @@ def mask_of(matcher: tokfold.Matcher) -> list[int]:
     return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
 
 
+@pytest.fixture(autouse=True, scope="module", params=["handed over", "written"])
+def _way(request):
+    """Tags behind a trigger as the core has them, and as text."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known, "MANY_TAGS", 1 if request.param == "handed over" else 1_000)
+        yield
+
+
 FORMS = {"triggered": (triggered, tag), "dispatch": (dispatch, rule)}
 
 
@@ -106,7 +116,9 @@ def test_texts_go_on(random: Random):
     is_thinking = random.random() < 0.4
     around = thinking if is_thinking else (lambda format: format)
     before = "<t>so</t>" if is_thinking else ""
-    old = grammar(around(form([one("one"), one("two", 2)])))
+    # With so many a dispatch is written down as it stands, most of its states falling back.
+    others = [one(f"other tool {n}") for n in range(300)] if random.random() < 0.2 else []
+    old = grammar(around(form([one("one"), one("two", 2), *others])))
     new = old.with_tags(added=[one("on", 1)], removed=[f"<f={random.choice(['one', 'two'])}>"])
     old_compiled, new_compiled = compiled(old), compiled(new)
     pieces = ["a", "<", "f=", "<f=", "two>", "one>", "{1}", "'q'", "</f>", "<f=one>{11}</f>", " "]
@@ -165,6 +177,46 @@ def test_no_dispatch_point(text):
     assert matcher.accept_bytes(text.encode())
     with pytest.raises(MatcherStateError, match="dispatch point"):
         matcher.moved_to(compiled(found.with_tags([tag("two")])))
+
+
+def test_what_is_in_a_tag_stays_there():
+    """A tag whose content changes, tags that change places: a text inside is never moved, though
+    all that it stands in is there under the other grammar too."""
+    for make, one in FORMS.values():
+        found = grammar(make([one("one", 0), one("two", 2)]))
+        for kinds in ((2, 0), (1, 0), (2, 2)):
+            added = [one("one", kinds[0]), one("two", kinds[1])]
+            other = found.with_tags(added, removed=["<f=one>", "<f=two>"])
+            matcher = tokfold.Matcher(compiled(found))
+            assert matcher.accept_bytes(b"<f=one>{1")
+            with pytest.raises(MatcherStateError, match="dispatch point"):
+                matcher.moved_to(compiled(other))
+    bare = dispatch([["<f=one>", content(0)], ["<f=two>", content(2)]])
+    found = grammar(bare)
+    other = found.with_tags([["<f=six>", content(0)]], removed=["<f=one>"])
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_bytes(b"<f=one>{1")
+    with pytest.raises(MatcherStateError, match="dispatch point"):
+        matcher.moved_to(compiled(other))
+
+
+def test_before_the_free_text():
+    found = grammar(thinking(triggered([tag("one")])))
+    other = found.with_tags([tag("two")])
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_bytes(b"<t>so")
+    with pytest.raises(MatcherStateError, match="dispatch point"):
+        matcher.moved_to(compiled(other))
+    assert matcher.accept_bytes(b"</t>")
+    assert matcher.moved_to(compiled(other)).accept_bytes(b"<f=two>{1}</f>")
+
+
+def test_the_same_grammar_again():
+    """Where nothing has changed, a text goes on from anywhere."""
+    found = grammar(triggered([tag("one")]))
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_bytes(b"a <f=one>{1")
+    assert matcher.moved_to(compiled(found)).accept_bytes(b"}</f>")
 
 
 def test_grammars_that_have_nothing_in_common():
@@ -239,6 +291,8 @@ def test_the_last_tag_goes():
 
 def test_many_tools_change_by_what_is_new():
     """Of 300 tools all but the new one are there: their parts are not made again."""
+    default_cache.clear()
+    tokfold._parts.shared.clear()
     names = [f"{index:03}" for index in range(300)]
     leaves = [{"type": "grammar", "grammar": f'root ::= "{name}" [0-9]+'} for name in names]
     tags = [{**tag(name), "content": leaf} for name, leaf in zip(names, leaves, strict=True)]

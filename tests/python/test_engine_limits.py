@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -202,6 +204,40 @@ class TestMemory:
                     shared.fill_bitmask(row)
                     assert (row == expected).all()
                 assert shared.accept_token(token)
+
+    def test_what_others_do_meanwhile_is_no_reason_to_refuse(self):
+        """A mask that fits alone is made, whatever other threads remember and forget."""
+        grammar = tokfold.Grammar.from_file(GRAMMARS / "json" / "json.gbnf")
+        pairs = [bytes([a, b]) for a in b'{}[]",:0ae ' for b in b'{}[]",:1ae ']
+        vocabulary = tokfold.Vocabulary([*(bytes([i]) for i in range(256)), *pairs])
+        limits = tokfold.Limits(max_memo_bytes=6_000)
+
+        def fresh() -> tokfold.CompiledGrammar:
+            return tokfold.compile(grammar, vocabulary, limits, classes="never", pool=None)
+
+        states, expected = [], []
+        walked = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+        for byte in (GRAMMARS / "json" / "valid" / "order.json").read_bytes()[:300]:
+            alone = tokfold.Matcher.from_state(fresh(), walked.state)
+            row = tokfold.allocate_bitmask(1, len(vocabulary))
+            with contextlib.suppress(tokfold.LimitExceededError):
+                alone.fill_bitmask(row)
+                states.append(walked.state)
+                expected.append(row)
+            assert walked.accept_token(byte)
+        assert len(states) > 100
+        compiled = fresh()
+
+        def work(seed: int) -> None:
+            order = list(range(len(states)))
+            Random(seed).shuffle(order)
+            row = tokfold.allocate_bitmask(1, len(vocabulary))
+            for place in order:
+                tokfold.Matcher.from_state(compiled, states[place]).fill_bitmask(row)
+                assert (row == expected[place]).all()
+
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(work, range(16)))
 
     def test_forgetting_keeps_the_bound(self):
         grammar = tokfold.Grammar.from_file(GRAMMARS / "json" / "json.gbnf")

@@ -18,28 +18,38 @@ the same beginnings of texts. Three rules of its reading matter everywhere:
 
 Rules with equal text are one rule, so a format that stands twice costs once.
 
-Cost: linear in the tag, beside the leaves that are new.
+Most tags hold a leaf and texts, and what is written of such a tag is the same in every frame but
+for the name of the leaf (:class:`known.Written`). A frame with other tags takes it over.
+
+Many tags behind one trigger or in free text are no text at all: they are handed to the core
+(:mod:`tokfold.structural_tags.known`).
+
+Cost: linear in the tag, beside the leaves that are new; about a microsecond for a tag that was
+written before, and nothing for one that was handed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.grammar import Grammar
-from tokfold.structural_tags import formats
+from tokfold.structural_tags import formats, known
+from tokfold.structural_tags.endless import check_ends
 from tokfold.structural_tags.fields import fail
 from tokfold.structural_tags.formats import Format, Tag, Token
+from tokfold.structural_tags.known import CLOSED, Before, Dispatched, Grouped, Key, Written
 from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
 from tokfold.structural_tags.literals import literal
 from tokfold.structural_tags.reading import read
 
 if TYPE_CHECKING:
+    from tokfold import _core
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["assemble", "of_format"]
+__all__ = ["Assembled", "assemble", "of_format"]
 
 _T = TypeVar("_T")
 
@@ -66,83 +76,36 @@ def assemble(
     return of_format(read(tag, vocabulary), vocabulary, cache)
 
 
+class Assembled(NamedTuple):
+    """What a grammar was put together of."""
+
+    format: Format
+    vocabulary: Vocabulary | None
+    written: Before
+    """What the next frame may take over."""
+
+
 def of_format(
-    format: Format, vocabulary: Vocabulary | None, cache: LeafCache | None = None
+    format: Format,
+    vocabulary: Vocabulary | None,
+    cache: LeafCache | None = None,
+    before: Before | None = None,
 ) -> Grammar:
-    """The grammar of a format that was read; see :func:`assemble`."""
-    _check_ends(format)
-    frame = _Frame(default_cache if cache is None else cache)
+    """The grammar of a format that was read; see :func:`assemble`.
+
+    Args:
+        format: the format.
+        vocabulary: goes with the grammar.
+        cache: as for :func:`assemble`.
+        before: what was written of formats that are in this one too.
+    """
+    before = before or Before({}, {}, {})
+    check_ends(format, before)
+    frame = _Frame(default_cache if cache is None else cache, before)
     text = frame.text(format)
     grammar = Grammar._composed(text, frame.parts)
-    grammar._tag = format, vocabulary
+    grammar._tag = Assembled(format, vocabulary, frame.written)
     return grammar
-
-
-# ------------------------------------------------------------- endless content
-
-
-def _check_ends(format: Format) -> None:
-    """Refuse tags that have no end although their content may go on for ever."""
-    todo: list[Format] = [format]
-    while todo:
-        one = todo.pop()
-        todo += _children(one)
-        if not isinstance(one, Tag) or isinstance(one.end, Token) or any(one.end):
-            continue
-        if _is_endless(one.content) and not _excludes(one.content):
-            fail(
-                one.path,
-                one.type,
-                "the content may go on for ever, and 'end' is empty; give the tag an end, or "
-                "exclude something from the content",
-            )
-
-
-def _children(format: Format) -> Sequence[Format]:
-    match format:
-        case formats.Sequence() | formats.Or():
-            return format.elements
-        case formats.Dispatch() | formats.TokenDispatch():
-            return [content for _, content in format.rules]
-        case formats.TriggeredTags() | formats.TokenTriggeredTags() | formats.TagsWithSeparator():
-            return format.tags
-        case Tag() | formats.Optional() | formats.Plus() | formats.Star() | formats.Repeat():
-            return (format.content,)
-    return ()
-
-
-_ENDLESS = (
-    formats.AnyText,
-    formats.AnyTokens,
-    formats.TriggeredTags,
-    formats.TokenTriggeredTags,
-    formats.TagsWithSeparator,
-    formats.Dispatch,
-    formats.TokenDispatch,
-    formats.Star,
-    formats.Plus,
-)
-
-
-def _is_endless(format: Format) -> bool:
-    """Whether XGrammar takes a format for one that may go on for ever."""
-    match format:
-        case formats.Sequence() | formats.Or():
-            return any(_is_endless(each) and not _excludes(each) for each in format.elements)
-        case formats.Optional():
-            return _is_endless(format.content)
-        case formats.Repeat():
-            return format.max is None or (format.max != 0 and _is_endless(format.content))
-    return isinstance(format, _ENDLESS)
-
-
-def _excludes(format: Format) -> bool:
-    match format:
-        case formats.AnyText() | formats.TriggeredTags() | formats.Dispatch():
-            return bool(format.excludes)
-        case formats.AnyTokens() | formats.TokenTriggeredTags() | formats.TokenDispatch():
-            return bool(format.exclude_tokens)
-    return False
 
 
 # ------------------------------------------------------------------- the frame
@@ -162,10 +125,16 @@ class _Frame:
 
     Attributes:
         parts: the leaves, by the names they have in the text.
+        written: what the next frame may take over.
     """
 
-    def __init__(self, cache: LeafCache) -> None:
+    def __init__(self, cache: LeafCache, before: Before) -> None:
         self.parts: dict[str, Grammar] = {}
+        self._written: dict[Key, Written] = {}
+        self._grouped: dict[tuple[str, ...], Grouped] = {}
+        self._dispatched: dict[tuple[bool, tuple[str, ...]], Dispatched] = {}
+        self.written = Before(self._written, self._grouped, self._dispatched)
+        self._before = before
         self._cache = cache
         self._lines: list[str] = []
         self._names: dict[str, str] = {}
@@ -190,12 +159,64 @@ class _Frame:
         return f"{hint}_{count}"
 
     def _part(self, leaf: Leaf) -> str:
-        grammar = self._cache.grammar(leaf)
+        return self._part_name(leaf.type, self._cache.grammar(leaf))
+
+    def _part_name(self, hint: str, grammar: Grammar) -> str:
         name = self._part_names.get(id(grammar))
         if name is None:
-            name = self._part_names[id(grammar)] = self._fresh(leaf.type)
+            name = self._part_names[id(grammar)] = self._fresh(hint)
             self.parts[name] = grammar  # holds it, so that its id stays its own
         return name
+
+    def _handed_over(self, hint: str, tags: _core.Tags) -> str:
+        name = self._fresh(hint)
+        self.parts[name] = Grammar._of_tags(tags)
+        return name
+
+    def _text_of(
+        self,
+        format: Format,
+        atoms: Iterable[str | Format],
+        triggers: tuple[str, ...] | None = None,
+    ) -> str:
+        """What is written of a format that is made of leaves and texts.
+
+        Args:
+            format: the format.
+            atoms: atoms, leaves and texts, looked at where nothing was written before.
+            triggers: those of the free text, if the format is a tag that one of them begins.
+        """
+        key = id(format), triggers
+        if key in self._before.written or key in self._written:
+            return self._again(key)
+        texts: list[str] = []
+        leaves = []
+        for atom in atoms:
+            if isinstance(atom, str):
+                texts.append(atom.replace("%", "%%"))
+            elif isinstance(atom, formats.ConstString):
+                texts.append(literal(atom.value).replace("%", "%%"))
+            else:
+                assert isinstance(atom, (formats.JsonSchema, formats.Regex, formats.EbnfGrammar))
+                texts.append("%s")
+                leaves.append((atom.type, self._cache.grammar(atom)))
+        text = " ".join(text for text in texts if text != '""') or '""'
+        self._written[key] = Written(format, text, tuple(leaves))
+        return self._again(key)
+
+    def _again(self, key: Key) -> str:
+        """What was written before."""
+        found = self._before.written.get(key)
+        if found is None:
+            found = self._written[key]
+        else:
+            self._written[key] = found
+        _, text, leaves = found
+        if len(leaves) == 1:
+            ((hint, grammar),) = leaves
+            name = self._part_names.get(id(grammar))
+            return text % (name or self._part_name(hint, grammar))
+        return text % tuple([self._part_name(*leaf) for leaf in leaves])
 
     def _atom(self, format: Format, ends: _Ends) -> str:
         match format:
@@ -212,6 +233,8 @@ class _Frame:
             case formats.AnyTokens():
                 return self._any_tokens(format, ends)
             case formats.Sequence():
+                if all(type(each) in CLOSED for each in format.elements):
+                    return self._rule("sequence", self._text_of(format, format.elements))
                 atoms = [self._atom(each, ends) for each in format.elements]
                 return self._rule("sequence", " ".join(atoms))
             case formats.Or():
@@ -235,6 +258,10 @@ class _Frame:
             case formats.TagsWithSeparator():
                 return self._tags_with_separator(format)
             case formats.Dispatch():
+                handed_over = known.dispatched(format, self._before, self._cache)
+                if handed_over is not None:
+                    self._dispatched[format.loop, format.excludes] = handed_over
+                    return self._handed_over("dispatch", handed_over.tags)
                 rules = [(text, self._atom(content, ends)) for text, content in format.rules]
                 return self._dispatch("dispatch", rules, format.loop, format.excludes)
             case formats.TokenDispatch():
@@ -314,47 +341,58 @@ class _Frame:
 
     # ------------------------------------------------------------------ tags
 
-    def _tag(self, tag: Tag, begin: str | None = None) -> str:
+    def _tag(
+        self, tag: Tag, triggers: tuple[str, ...] | None = None, trigger: str | None = None
+    ) -> str:
         """A tag, as a sequence of atoms.
 
         Args:
             tag: the tag.
-            begin: what stands in place of its beginning, once a trigger was read.
+            triggers: those of the free text in which it stands, if any.
+            trigger: what was read of its beginning; all, where that is a token.
         """
-        if begin is None:
-            begin = f"Token({tag.begin.token})" if isinstance(tag.begin, Token) else tag.begin
-            first = begin if isinstance(tag.begin, Token) else literal(begin)
-        else:
-            first = literal(begin)
+        begin = None
+        if trigger is not None:
+            begin = tag.begin[len(trigger) :] if isinstance(tag.begin, str) else ""
+        if type(tag.content) in CLOSED:
+            return self._text_of(tag, _around(tag, begin), triggers)
         if isinstance(tag.end, Token):
-            ends, last = _Ends(tokens=(tag.end.token,)), f"Token({tag.end.token})"
+            ends = _Ends(tokens=(tag.end.token,))
         else:
             ends = _Ends(texts=tuple(text for text in tag.end if text))
-            last = " | ".join(map(literal, tag.end))
-            last = f"({last})" if len(tag.end) > 1 else last
-        atoms = (first, self._atom(tag.content, ends), last)
-        return " ".join(atom for atom in atoms if atom != '""') or '""'
+        around = [
+            self._atom(one, ends) if not isinstance(one, str) else one
+            for one in _around(tag, begin)
+        ]
+        return " ".join(atom for atom in around if atom != '""') or '""'
 
     def _triggered_tags(self, format: formats.TriggeredTags, ends: _Ends) -> str:
-        groups: dict[str, list[str]] = {trigger: [] for trigger in format.triggers}
-        for tag in format.tags:
-            trigger = self._trigger(format, tag)
-            assert isinstance(tag.begin, str)
-            groups[trigger].append(self._tag(tag, tag.begin[len(trigger) :]))
         name = "triggered_tags"
+        grouped = known.grouped(format, self._before, self._cache)
+        self._grouped[format.triggers] = grouped
         if format.at_least_one and format.stop_after_first:
             return self._rule(name, self._any_of(format.tags))
-        for index, trigger in enumerate(format.triggers):
-            if not groups[trigger]:
+        rules = []
+        for index, (trigger, group) in enumerate(grouped.groups.items()):
+            if not group:
                 path = f"{format.path}.triggers[{index}]"
                 fail(path, name, "no tag begins with this trigger; leave it out, or add the tag")
-        rules = [
-            (trigger, self._rule(f"{name}_group", " | ".join(dict.fromkeys(bodies))))
-            for trigger, bodies in groups.items()
-        ]
+            choice = grouped.choices.get(trigger)
+            if choice is not None:
+                atom = self._handed_over(f"{name}_group", choice)
+            else:
+                bodies = [self._triggered_tag(tag, format.triggers, trigger) for tag in group]
+                atom = self._rule(f"{name}_group", " | ".join(dict.fromkeys(bodies)))
+            rules.append((trigger, atom))
         excludes = (*format.excludes, *ends.texts)
         free = self._dispatch(name, rules, not format.stop_after_first, excludes)
         return self._after_one(name, format, free)
+
+    def _triggered_tag(self, tag: Tag, triggers: tuple[str, ...], trigger: str) -> str:
+        key = id(tag), triggers
+        return (
+            self._again(key) if key in self._before.written else self._tag(tag, triggers, trigger)
+        )
 
     def _after_one(
         self, name: str, format: formats.TriggeredTags | formats.TokenTriggeredTags, free: str
@@ -367,28 +405,6 @@ class _Frame:
 
     def _any_of(self, tags: Iterable[Tag]) -> str:
         return " | ".join(dict.fromkeys(map(self._tag, tags)))
-
-    @staticmethod
-    def _trigger(format: formats.TriggeredTags, tag: Tag) -> str:
-        if isinstance(tag.begin, Token):
-            fail(
-                f"{tag.path}.begin",
-                format.type,
-                "a tag that a text triggers begins with a text; for tokens there is "
-                "'token_triggered_tags'",
-            )
-        begin = tag.begin
-        found = [trigger for trigger in format.triggers if begin.startswith(trigger)]
-        if len(found) > 1:
-            names = " and ".join(map(literal, found))
-            fail(tag.path, format.type, f"the tag begins with {names}; keep one of these triggers")
-        if not found:
-            fail(
-                tag.path,
-                format.type,
-                f"no trigger is how the tag begins, which is {literal(begin)}; add one",
-            )
-        return found[0]
 
     def _token_triggered_tags(self, format: formats.TokenTriggeredTags, ends: _Ends) -> str:
         groups: dict[int, list[str]] = {token: [] for token in format.trigger_tokens}
@@ -405,7 +421,7 @@ class _Frame:
             if found != 1:
                 what = "is no trigger; add it" if not found else "is a trigger twice; keep one"
                 fail(tag.path, name, f"the token {tag.begin.token}, with which it begins, {what}")
-            groups[tag.begin.token].append(self._tag(tag, ""))
+            groups[tag.begin.token].append(self._tag(tag, (), ""))
         if format.at_least_one and format.stop_after_first:
             return self._rule(name, self._any_of(format.tags))
         for index, token in enumerate(format.trigger_tokens):
@@ -428,6 +444,22 @@ class _Frame:
             more = self._rule(f"{name}_more", f"{literal(format.separator)} {tags}")
             body = self._rule(f"{name}_some", f"{tags} {more}*")
         return body if format.at_least_one else self._rule(name, f"{body}?")
+
+
+def _around(tag: Tag, begin: str | None) -> Iterator[str | Format]:
+    """The beginning of a tag or what stands in its place, its content, its end."""
+    if begin is not None:
+        yield literal(begin)
+    elif isinstance(tag.begin, Token):
+        yield f"Token({tag.begin.token})"
+    else:
+        yield literal(tag.begin)
+    yield tag.content
+    if isinstance(tag.end, Token):
+        yield f"Token({tag.end.token})"
+    else:
+        last = " | ".join(map(literal, tag.end))
+        yield f"({last})" if len(tag.end) > 1 else last
 
 
 _ANY = "[\\u0000-\\U0010ffff]"

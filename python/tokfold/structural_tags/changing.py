@@ -133,13 +133,12 @@ def _kept_tags(
     format: formats.TriggeredTags | formats.TokenTriggeredTags, removed: list[str | int]
 ) -> tuple[list[Tag], list[str]]:
     """The tags that stay, and the beginnings of those that go."""
-    begin_of = {
-        id(tag): tag.begin.token if isinstance(tag.begin, Token) else tag.begin
-        for tag in format.tags
-    }
-    _check_there(format, removed, set(begin_of.values()))
+    if not removed:
+        return list(format.tags), []
+    begins = [tag.begin.token if isinstance(tag.begin, Token) else tag.begin for tag in format.tags]
+    _check_there(format, removed, set(begins))
     gone = set(removed)
-    kept = [tag for tag in format.tags if begin_of[id(tag)] not in gone]
+    kept = [tag for tag, begin in zip(format.tags, begins, strict=True) if begin not in gone]
     return kept, [begin for begin in removed if isinstance(begin, str)]
 
 

@@ -1,9 +1,10 @@
 //! `tokfold._core.Grammar`.
 
 use crate::boundary::{detached, misuse, raise};
+use crate::tags::Tags;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokfold_core::error::Error;
 use tokfold_core::grammar::{CallEdge, Callee, Described, Expr};
@@ -57,18 +58,69 @@ fn described((states, start, finals, bytes, calls): Automaton) -> Described {
 }
 
 /// The part of a grammar; `None` where it has no string.
-type MadePart = Option<Arc<Part>>;
+pub(crate) type MadePart = Option<Arc<Part>>;
+
+/// What stands in place of a rule.
+#[derive(FromPyObject)]
+pub(crate) enum Piece {
+    Grammar(Py<Grammar>),
+    Tags(Py<Tags>),
+}
+
+impl Piece {
+    pub(crate) fn part(
+        &self,
+        options: (&NetworkOptions, &str),
+        cache: &PartCache,
+        work: &Work<'_>,
+    ) -> Result<MadePart, Error> {
+        match self {
+            Piece::Grammar(grammar) => grammar.get().part(options, cache, work),
+            Piece::Tags(tags) => tags.get().part(options, cache, work),
+        }
+    }
+
+    fn num_rules(&self) -> usize {
+        match self {
+            Piece::Grammar(grammar) => grammar.get().inner.rules().len(),
+            Piece::Tags(tags) => tags.get().num_rules(),
+        }
+    }
+}
+
+/// A part with the options under which it was made.
+#[derive(Default)]
+pub(crate) struct Made(Mutex<Option<(String, MadePart)>>);
+
+impl Made {
+    /// The part under some options, made when first asked for.
+    pub(crate) fn get(
+        &self,
+        options: &str,
+        make: impl FnOnce() -> Result<MadePart, Error>,
+    ) -> Result<MadePart, Error> {
+        let made = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, part)) = &*made()
+            && known == options
+        {
+            return Ok(part.clone());
+        }
+        // Two threads may both make it: what they make is the same.
+        let part = make()?;
+        *made() = Some((options.to_owned(), part.clone()));
+        Ok(part)
+    }
+}
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Grammar {
     pub(crate) inner: grammar::Grammar,
-    /// Its part, with the options under which it was made.
-    part: Mutex<Option<(String, MadePart)>>,
+    part: Made,
 }
 
 impl Grammar {
     pub(crate) fn of(inner: grammar::Grammar) -> Self {
-        Self { inner, part: Mutex::default() }
+        Self { inner, part: Made::default() }
     }
 
     /// The grammar as a part of others, made when first asked for; `None` where it has no string.
@@ -78,43 +130,20 @@ impl Grammar {
         cache: &PartCache,
         work: &Work<'_>,
     ) -> Result<MadePart, Error> {
-        let part = || self.part.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, part)) = &*part()
-            && known == name
-        {
-            return Ok(part.clone());
-        }
-        // Two threads may both make it: what they make is the same.
-        let made = Part::of(&self.inner, options, cache, work)?;
-        *part() = Some((name.to_owned(), made.clone()));
-        Ok(made)
+        self.part.get(name, || Part::of(&self.inner, options, cache, work))
     }
 }
 
 impl Grammar {
-    /// The parts that stand in place of rules, each with its rule.
-    pub(crate) fn placed<'p>(
-        &self,
-        py: Python<'_>,
-        parts: &'p [(String, PyRef<'_, Grammar>)],
-        limits: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Vec<(RuleId, &'p grammar::Grammar)>> {
-        let limits = self::limits(limits)?;
-        let mut found = Vec::with_capacity(parts.len());
-        let mut size = self.inner.rules().len();
-        for (name, part) in parts {
-            let rule = self.inner.rule_named(name);
-            let rule = rule.ok_or_else(|| misuse(format!("no rule is named {name:?}")))?;
-            size += part.inner.rules().len();
-            found.push((rule, &part.inner));
-        }
-        if size > limits.max_rules {
-            let message = "the parts have more rules together; use fewer, or raise the limit";
-            let value = limits.max_rules as u64;
-            let error = Error::Limit { limit: "max_rules", value, message: message.into() };
-            return Err(raise(py, &error));
-        }
-        Ok(found)
+    /// Each part with the rule in whose place it stands.
+    pub(crate) fn placed<'p, P>(&self, parts: &'p [(String, P)]) -> PyResult<Vec<(RuleId, &'p P)>> {
+        let rules = self.inner.rules().iter().map(|rule| rule.name.as_str());
+        let rules: HashMap<&str, RuleId> = rules.zip((0..).map(RuleId::new)).collect();
+        let found = parts.iter().map(|(name, part)| match rules.get(name.as_str()) {
+            Some(&rule) => Ok((rule, part)),
+            None => Err(misuse(format!("no rule is named {name:?}"))),
+        });
+        found.collect()
     }
 }
 
@@ -181,24 +210,38 @@ impl Grammar {
         found
     }
 
+    /// The names of the macros that the root can reach, each once.
+    fn macro_names(&self) -> BTreeSet<String> {
+        let name = |id| match self.inner.expr(id) {
+            Expr::Macro(call) => Some(call.name.clone()),
+            _ => None,
+        };
+        self.inner.macros().into_iter().filter_map(name).collect()
+    }
+
     /// Checks that the grammar in which some rules are the roots of other grammars is not too large.
     fn check_composed(
         &self,
         py: Python<'_>,
-        parts: Vec<(String, PyRef<'_, Grammar>)>,
+        parts: Vec<(String, Piece)>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        self.placed(py, &parts, limits).map(|_| ())
+        let limits = self::limits(limits)?;
+        self.placed(&parts)?;
+        let sizes = parts.iter().map(|(_, part)| part.num_rules());
+        if self.inner.rules().len() + sizes.sum::<usize>() > limits.max_rules {
+            let message = "the parts have more rules together; use fewer, or raise the limit";
+            let value = limits.max_rules as u64;
+            let error = Error::Limit { limit: "max_rules", value, message: message.into() };
+            return Err(raise(py, &error));
+        }
+        Ok(())
     }
 
-    /// The grammar in which some rules are the roots of other grammars.
-    fn composed(
-        &self,
-        py: Python<'_>,
-        parts: Vec<(String, PyRef<'_, Grammar>)>,
-        limits: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        let found = self.placed(py, &parts, limits)?;
+    /// The grammar in which some rules are the roots of other grammars, which is not too large.
+    fn composed(&self, py: Python<'_>, parts: Vec<(String, PyRef<'_, Grammar>)>) -> PyResult<Self> {
+        let found = self.placed(&parts)?;
+        let found: Vec<_> = found.into_iter().map(|(rule, part)| (rule, &part.inner)).collect();
         let inner = py.detach(|| self.inner.composed(&found));
         Ok(Self::of(inner))
     }

@@ -11,6 +11,7 @@ mod mask;
 mod mask_store;
 mod pool;
 mod recognizer;
+mod tags;
 mod threads;
 mod vocabulary;
 
@@ -36,6 +37,8 @@ mod _core {
     use super::pool::Pool;
     #[pymodule_export]
     use super::recognizer::{open_rules, recognize};
+    #[pymodule_export]
+    use super::tags::Tags;
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 }

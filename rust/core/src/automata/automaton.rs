@@ -1,5 +1,6 @@
 //! Automata without epsilon edges.
 
+use super::fallback::with_fallback;
 use super::{FIRST_CALL, Letter, callee, is_marker};
 use std::hash::{Hash, Hasher};
 
@@ -8,14 +9,19 @@ use std::hash::{Hash, Hasher};
 /// All edges stand in one table, state by state: a list for each state would take an allocation
 /// for each, which was half of the time of a network.
 ///
+/// A state may *fall back*: it reads a byte class of which it lists no edge as the start does. Only
+/// large automata that stay as they stand have such states.
+///
 /// Invariant: every state can be reached from the start; the edges of a state are sorted and
-/// distinct.
+/// distinct. A state that falls back is final and lists a byte edge; the start does not fall back.
 #[derive(Clone, Debug, Default)]
 pub struct Automaton {
     edges: Vec<(Letter, u32)>,
     /// Where the edges of each state end.
     ends: Vec<u32>,
     finals: Vec<bool>,
+    /// Whether each state falls back, up to the last that does.
+    falls_back: Vec<bool>,
     deterministic: bool,
     /// Known to be minimal; what is minimal need not be known to be.
     minimal: bool,
@@ -28,6 +34,7 @@ impl PartialEq for Automaton {
     fn eq(&self, other: &Self) -> bool {
         self.deterministic == other.deterministic
             && self.finals == other.finals
+            && self.falls_back == other.falls_back
             && self.ends == other.ends
             && self.edges == other.edges
     }
@@ -43,6 +50,9 @@ impl Hash for Automaton {
         for (&end, &is_final) in self.ends.iter().zip(&self.finals) {
             state.write_u64(u64::from(end) << 1 | u64::from(is_final));
         }
+        if self.has_fallbacks() {
+            self.falls_back.hash(state);
+        }
     }
 }
 
@@ -53,6 +63,7 @@ impl Automaton {
             edges: Vec::with_capacity(edges),
             ends: Vec::with_capacity(states),
             finals: Vec::with_capacity(states),
+            falls_back: Vec::new(),
             deterministic: true,
             minimal: false,
             alive: false,
@@ -83,6 +94,25 @@ impl Automaton {
         self.finals.push(is_final);
     }
 
+    /// Takes note that the state that was ended last falls back on the start.
+    pub fn fall_back(&mut self) {
+        let state = self.finals.len() - 1;
+        debug_assert!(state > 0 && self.finals[state]);
+        self.falls_back.resize(state, false);
+        self.falls_back.push(true);
+    }
+
+    /// Whether a state reads as the start does what it lists no edge of.
+    #[inline]
+    pub fn falls_back(&self, state: u32) -> bool {
+        self.falls_back.get(state as usize) == Some(&true)
+    }
+
+    /// Whether any state falls back.
+    pub fn has_fallbacks(&self) -> bool {
+        !self.falls_back.is_empty()
+    }
+
     /// The number of states.
     pub fn len(&self) -> usize {
         self.finals.len()
@@ -93,12 +123,12 @@ impl Automaton {
         self.finals.is_empty()
     }
 
-    /// The number of edges.
+    /// The number of edges that are listed.
     pub fn num_edges(&self) -> usize {
         self.edges.len()
     }
 
-    /// States and edges: what a pass over the automaton costs.
+    /// States and edges that are listed: what a pass over the automaton costs.
     pub fn size(&self) -> usize {
         self.finals.len() + self.edges.len()
     }
@@ -126,12 +156,44 @@ impl Automaton {
         (self.minimal, self.alive) = (other.minimal, other.alive);
     }
 
-    /// The edges of a state.
+    /// The edges that a state lists.
     #[inline]
     pub fn edges(&self, state: u32) -> &[(Letter, u32)] {
         let q = state as usize;
         let from = if q == 0 { 0 } else { self.ends[q - 1] as usize };
         &self.edges[from..self.ends[q] as usize]
+    }
+
+    /// All edges of a state, sorted: those that it lists, and those of the start on which it falls
+    /// back.
+    pub fn edges_in_full(&self, state: u32) -> impl Iterator<Item = (Letter, u32)> + '_ {
+        let start = if self.falls_back(state) { self.edges(0) } else { &[] };
+        let bytes = start.partition_point(|edge| edge.0 < FIRST_CALL);
+        with_fallback(self.edges(state), &start[..bytes])
+    }
+
+    /// Where a state of a deterministic automaton goes over a letter.
+    pub fn next(&self, state: u32, letter: Letter) -> Option<u32> {
+        let among = |edges: &[(Letter, u32)]| {
+            edges.binary_search_by_key(&letter, |edge| edge.0).ok().map(|place| edges[place].1)
+        };
+        let fallback = || match self.falls_back(state) && letter < FIRST_CALL {
+            true => among(self.edges(0)),
+            false => None,
+        };
+        among(self.edges(state)).or_else(fallback)
+    }
+
+    /// The same automaton, in which no state falls back.
+    fn in_full(&self) -> Self {
+        let mut out = Self::with_capacity(self.len(), self.num_edges());
+        for q in 0..self.len() as u32 {
+            out.edges.extend(self.edges_in_full(q));
+            out.close_state(self.is_final(q));
+        }
+        out.deterministic = self.deterministic;
+        out.know_of(self);
+        out
     }
 
     /// Whether the rule may be complete at a state.
@@ -140,7 +202,7 @@ impl Automaton {
         self.finals[state as usize]
     }
 
-    /// Each state with its edges.
+    /// Each state with the edges that it lists.
     pub fn states(&self) -> impl Iterator<Item = (u32, &[(Letter, u32)])> + '_ {
         (0..self.len() as u32).map(|q| (q, self.edges(q)))
     }
@@ -150,7 +212,7 @@ impl Automaton {
         self.finals.iter().enumerate().filter(|f| *f.1).map(|f| f.0 as u32)
     }
 
-    /// All edges, state by state.
+    /// All edges that are listed, state by state.
     pub fn all_edges(&self) -> &[(Letter, u32)] {
         &self.edges
     }
@@ -228,6 +290,10 @@ impl Automaton {
         if alive.iter().all(|&a| a) {
             return;
         }
+        if self.has_fallbacks() {
+            // What is dropped here would be read as the start reads it.
+            *self = self.in_full();
+        }
         let (mut from, mut write) = (0, 0);
         for end in &mut self.ends {
             for i in from..*end as usize {
@@ -247,7 +313,8 @@ impl Automaton {
         self.renumber();
     }
 
-    /// The states from which a final state can be reached without a marker.
+    /// The states from which a final state can be reached without a marker: those that fall back are
+    /// final themselves.
     fn alive(&self) -> Vec<bool> {
         let n = self.len();
         let mut starts = vec![0u32; n + 1];
@@ -280,6 +347,8 @@ impl Automaton {
 
     /// Renumbers the states breadth-first from the start, edges in order of their letters, and
     /// drops what cannot be reached. Equal deterministic minimal automata become equal values.
+    /// What a state reads by falling back leads to where the start leads, which comes first: the
+    /// numbers are those of the automaton in full.
     pub fn renumber(&mut self) {
         let mut new_of = vec![u32::MAX; self.len()];
         let mut order = Vec::with_capacity(self.len());
@@ -305,6 +374,9 @@ impl Automaton {
             out.edges.extend(self.edges(p).iter().map(|&(l, q)| (l, new_of[q as usize])));
             out.edges[from..].sort_unstable();
             out.close_state(self.is_final(p));
+            if self.falls_back(p) {
+                out.fall_back();
+            }
         }
         out.deterministic = self.deterministic;
         out.know_of(self);

@@ -10,6 +10,7 @@
 //! - `moves`: the edges of a set of states by letter
 //! - `alike`: byte classes that an automaton does not tell apart
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
+//! - [`fallback`]: edges of states that fall back on the start
 //! - `marks`: sets of numbers that are emptied at once
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
 //! - `levels`: the same for those whose states are told apart by their ways to the end
@@ -17,6 +18,7 @@
 mod alike;
 pub mod alphabet;
 pub mod automaton;
+pub mod fallback;
 pub mod ids;
 mod levels;
 pub(crate) mod marks;

@@ -90,7 +90,11 @@ impl Nfa {
         let base = self.embed_states(automaton, keep_finals);
         self.edges.reserve(automaton.num_edges());
         for (p, edges) in automaton.states() {
-            self.edges.extend(edges.iter().map(|&(letter, q)| (base + p, (letter, base + q))));
+            let moved = |(letter, q)| (base + p, (letter, base + q));
+            match automaton.falls_back(p) {
+                false => self.edges.extend(edges.iter().copied().map(moved)),
+                true => self.edges.extend(automaton.edges_in_full(p).map(moved)),
+            }
         }
         base
     }

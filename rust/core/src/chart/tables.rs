@@ -74,7 +74,7 @@ impl<N: Deref<Target = Network>> Tables<N> {
                 let called = read_rule(&network, call) as usize;
                 start_calls[called].push(StartCall { rule, to: call.to });
             }
-            for &(class, _) in network.edges(start) {
+            for (class, _) in network.edges(start) {
                 insert(&mut readers[class as usize], rule);
             }
         }
@@ -189,9 +189,7 @@ impl<N: Deref<Target = Network>> Tables<N> {
 /// Where a state goes over a letter.
 #[inline]
 pub(super) fn read_at(network: &Network, state: u32, class: u8) -> impl Iterator<Item = u32> {
-    let edges = network.edges(state);
-    let from = edges.partition_point(|edge| edge.0 < class);
-    edges[from..].iter().take_while(move |edge| edge.0 == class).map(|edge| edge.1)
+    network.targets(state, class)
 }
 
 fn read_rule(network: &Network, call: &Call) -> u32 {

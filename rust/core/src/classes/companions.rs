@@ -65,7 +65,7 @@ pub(crate) fn companions(
             }
         }
         let Some(from) = found[q as usize] else { continue };
-        for &(class, t) in network.edges(q) {
+        for (class, t) in network.edges(q) {
             let t = t as usize;
             reached[t] = true;
             if fixed[t] {

@@ -133,6 +133,7 @@ pub fn compile(
             charts: false,
             counters: false,
             limits: options.limits.clone(),
+            ..NetworkOptions::default()
         },
         &work,
     )?;

@@ -66,7 +66,7 @@ pub struct Engine {
     pool: Option<Arc<Pool>>,
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
-    fingerprint: u64,
+    fingerprint: OnceLock<u64>,
     /// For each class the bytes of it, as a set.
     spelled: Box<[[u64; 4]; 256]>,
     representation: Representation,
@@ -115,7 +115,6 @@ impl Engine {
         pool: Option<Arc<Pool>>,
         limits: EngineLimits,
     ) -> Self {
-        let fingerprint = network.fingerprint();
         let mut spelled = Box::new([[0; 4]; 256]);
         for byte in 0..=255u8 {
             let class = network.alphabet().class(byte);
@@ -129,7 +128,7 @@ impl Engine {
             tries,
             pool,
             folded: OnceLock::new(),
-            fingerprint,
+            fingerprint: OnceLock::new(),
             spelled,
             representation: Representation::default(),
             tables: OnceLock::new(),
@@ -261,7 +260,7 @@ impl Engine {
 
     /// Tells networks apart: states are of one of them.
     pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        *self.fingerprint.get_or_init(|| self.network.fingerprint())
     }
 
     /// Bytes held by what is remembered, network and vocabulary not counted.

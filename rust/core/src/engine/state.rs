@@ -4,7 +4,7 @@ use super::family::{Family, Read, Stand, beneath_first};
 use super::matcher::SOFT_BYTES;
 use super::{Engine, Matcher, lock};
 use crate::error::{Error, Result};
-use crate::network::{BOTTOM, Moves};
+use crate::network::{BOTTOM, Moved, Moves};
 use crate::stacks::{Entry, NONE, SetId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -96,14 +96,28 @@ impl Matcher {
                       or the grammars differ in more than the tags that free text calls";
         let (&stop, mut rest) = state.split_first().ok_or_else(|| refused(inside))?;
         let mut out = vec![stop];
+        let mut is_anew = !moves.changed;
         while let Some((&count, after)) = rest.split_first() {
             let (listed, after) = after.split_at(2 * count as usize);
             rest = after;
             let mut entries: Vec<(u32, u32)> = Vec::with_capacity(count as usize);
             for pair in listed.chunks_exact(2) {
-                let top = match pair[0] {
-                    BOTTOM => BOTTOM,
-                    top => moves.of(from, top).ok_or_else(|| refused(inside))?,
+                let moved = match pair[0] {
+                    BOTTOM => Some(Moved::Same(BOTTOM)),
+                    top => moves.of(from, top),
+                };
+                let top = match moved.ok_or_else(|| refused(inside))? {
+                    Moved::Same(top) => top,
+                    Moved::Before(top) => {
+                        is_anew |= rest.is_empty();
+                        top
+                    }
+                    // The last set is what stands on top. Beneath others, free text has called a tag.
+                    Moved::Anew(top) if rest.is_empty() => {
+                        is_anew = true;
+                        top
+                    }
+                    Moved::Anew(_) => return Err(refused(inside)),
                 };
                 entries.push((top, pair[1]));
             }
@@ -116,7 +130,7 @@ impl Matcher {
             out.push(entries.len() as u32);
             out.extend(entries.into_iter().flat_map(|(top, beneath)| [top, beneath]));
         }
-        Ok(out)
+        if is_anew { Ok(out) } else { Err(refused(inside)) }
     }
 
     /// Goes to a saved state, which becomes the first step: nothing before it can be rolled back.

@@ -120,8 +120,9 @@ impl Counts {
 
 /// Descents that are kept for the next thread that needs one.
 const MAX_IDLE: usize = 4;
-/// Times that a mask begins again because another one made everything be forgotten.
-const MAX_AGAIN: usize = 8;
+/// Times that a mask begins beside others, which may make everything be forgotten. Then, or when the
+/// memo is full, it has the walker to itself.
+const MAX_BESIDE: usize = 4;
 
 /// The answers over one trie.
 pub(crate) struct Walker {
@@ -130,6 +131,9 @@ pub(crate) struct Walker {
     /// Words of a row.
     words: usize,
     pub(super) memo: RwLock<Memo>,
+    /// Held by every mask under way, together or by one alone. Taken before all other locks, and
+    /// never by who holds the interpreter.
+    turn: RwLock<()>,
     idle: Mutex<Vec<Descent>>,
     /// Bytes of all descents, as they were when last put away.
     descent_bytes: AtomicUsize,
@@ -159,6 +163,7 @@ impl Walker {
             trie,
             words,
             memo: RwLock::new(Memo::new(words, ids, 0)),
+            turn: RwLock::default(),
             idle: Mutex::default(),
             descent_bytes: AtomicUsize::new(0),
             is_whole: false,
@@ -183,8 +188,13 @@ impl Walker {
         self.counts.sums()
     }
 
-    /// Forgets every answer.
+    /// Forgets every answer, when no mask is under way that has the walker to itself.
     pub(crate) fn forget(&self) {
+        let _turn = read(&self.turn);
+        self.forget_all();
+    }
+
+    fn forget_all(&self) {
         let mut memo = write(&self.memo);
         *memo = Memo::new(self.words, self.trie.ids(), memo.age + 1);
         // Those that are in use are dropped when they come back.
@@ -244,23 +254,32 @@ impl Walker {
         bits: &mut [i32],
     ) -> Result<(), Stop> {
         self.counts.add(&WalkCounters { masks: 1, ..WalkCounters::default() });
-        let mut has_forgotten = false;
-        for _ in 0..MAX_AGAIN {
-            bits.fill(0);
-            let mut walk = self.begin(allowance, check);
-            let done = self.descend(view, &mut walk, bits);
-            self.end(walk);
-            match done {
-                // What other masks remember is no reason to refuse this one.
-                Err(Stop::Memory) if !has_forgotten => {
-                    self.forget();
-                    has_forgotten = true;
-                }
+        for _ in 0..MAX_BESIDE {
+            let _turn = read(&self.turn);
+            match self.attempt(view, allowance, check, bits) {
+                Err(Stop::Memory) => break,
                 Err(Stop::Forgotten) => {}
                 result => return result,
             }
         }
-        Err(Stop::Memory)
+        // What other masks remember, and do meanwhile, is no reason to refuse this one.
+        let _turn = write(&self.turn);
+        self.forget_all();
+        self.attempt(view, allowance, check, bits)
+    }
+
+    fn attempt(
+        &self,
+        view: View<'_>,
+        allowance: Allowance,
+        check: Check<'_>,
+        bits: &mut [i32],
+    ) -> Result<(), Stop> {
+        bits.fill(0);
+        let mut walk = self.begin(allowance, check);
+        let done = self.descend(view, &mut walk, bits);
+        self.end(walk);
+        done
     }
 
     fn descend(&self, view: View<'_>, walk: &mut Walk<'_>, bits: &mut [i32]) -> Result<(), Stop> {
@@ -322,6 +341,7 @@ impl Walker {
             let under = if together { call.to } else { ALONE };
             questions.push(Question { frame: call.start, under });
         }
+        let _turn = read(&self.turn);
         let mut walk = self.begin(allowance, check);
         let made = questions.into_iter().try_for_each(|question| {
             match self.answer(question, AT_ROOT, &mut walk) {

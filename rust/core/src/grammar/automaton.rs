@@ -7,6 +7,7 @@
 use super::{Expr, Grammar, GrammarBuilder, Macro};
 use crate::error::Position;
 use crate::ids::{ExprId, RuleId};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A finite automaton as an expression.
@@ -20,9 +21,41 @@ pub struct ByteAutomaton {
     pub bytes: Box<[(u32, u8, u8, u32)]>,
     /// Edges that read a string of an expression: from, the expression, to; by expression.
     pub parts: Box<[(u32, ExprId, u32)]>,
+    /// For each state whether it falls back: whether it reads a byte of which it has no edge as
+    /// the start does. Only a state that is final does. Empty where none does.
+    pub falls_back: Box<[bool]>,
 }
 
 impl ByteAutomaton {
+    /// The edges that read a byte, with those of states that fall back: what these have of the
+    /// start's ranges stands behind all others.
+    pub fn bytes_in_full(&self) -> Cow<'_, [(u32, u8, u8, u32)]> {
+        if self.falls_back.is_empty() {
+            return Cow::Borrowed(&self.bytes);
+        }
+        let of_start: Vec<_> = self.bytes.iter().filter(|edge| edge.0 == self.start).collect();
+        let mut listed = vec![Vec::new(); self.finals.len()];
+        for &(from, first, last, _) in &self.bytes {
+            listed[from as usize].push((first, last));
+        }
+        let mut out = self.bytes.to_vec();
+        for ((state, listed), &falls_back) in (0..).zip(&mut listed).zip(&self.falls_back) {
+            if !falls_back {
+                continue;
+            }
+            listed.sort_unstable();
+            for &&(_, first, last, to) in &of_start {
+                let mut from = Some(first);
+                for &(a, b) in listed.iter().filter(|(a, b)| *a <= last && first <= *b) {
+                    out.extend(from.filter(|&from| from < a).map(|from| (state, from, a - 1, to)));
+                    from = from.zip(b.checked_add(1)).map(|(from, next)| from.max(next));
+                }
+                out.extend(from.filter(|&from| from <= last).map(|from| (state, from, last, to)));
+            }
+        }
+        Cow::Owned(out)
+    }
+
     /// States and edges.
     pub fn size(&self) -> usize {
         self.finals.len() + self.bytes.len() + self.parts.len()
@@ -159,38 +192,58 @@ impl Grammar {
     ) -> Option<ExprId> {
         let mut added: Vec<ExprId> = Vec::with_capacity(meaning.len());
         for described in meaning {
-            if !described.is_sound(added.len(), self.rules.len()) {
-                return None;
-            }
-            // Calls of the same share one expression, here and in what calls this automaton.
-            let mut callees: HashMap<(Callee, u32, Option<u32>), ExprId> = HashMap::new();
-            let mut parts = Vec::with_capacity(described.calls.len());
-            for edge in &described.calls {
-                let key = (edge.callee, edge.min, edge.max);
-                let part = *callees.entry(key).or_insert_with(|| {
-                    let body = match edge.callee {
-                        Callee::Rule(rule) => builder.add(Expr::Rule(RuleId::new(rule)), position),
-                        Callee::Automaton(other) => added[other],
-                    };
-                    match (edge.min, edge.max) {
-                        (1, Some(1)) => body,
-                        (min, max) => builder.add(Expr::Repeat { body, min, max }, position),
-                    }
-                });
-                parts.push((edge.from, part, edge.to));
-            }
-            parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
-            let mut finals = vec![false; described.states as usize];
-            described.finals.iter().for_each(|&q| finals[q as usize] = true);
-            let automaton = ByteAutomaton {
-                start: described.start,
-                finals: finals.into(),
-                bytes: described.bytes.clone().into(),
-                parts: parts.into(),
-            };
-            added.push(builder.add(Expr::Automaton(automaton), position));
+            added.push(self.add_described(builder, described.clone(), &[], &added, position)?);
         }
         added.pop()
+    }
+
+    /// Adds an automaton; `added` are those that it may call, `fallbacks` the states that fall back.
+    pub(super) fn add_described(
+        &self,
+        builder: &mut GrammarBuilder,
+        described: Described,
+        fallbacks: &[u32],
+        added: &[ExprId],
+        position: Position,
+    ) -> Option<ExprId> {
+        if !described.is_sound(added.len(), self.rules.len()) {
+            return None;
+        }
+        // Calls of the same share one expression, here and in what calls this automaton.
+        let mut callees: HashMap<(Callee, u32, Option<u32>), ExprId> = HashMap::new();
+        let mut parts = Vec::with_capacity(described.calls.len());
+        for edge in &described.calls {
+            let key = (edge.callee, edge.min, edge.max);
+            let part = *callees.entry(key).or_insert_with(|| {
+                let body = match edge.callee {
+                    Callee::Rule(rule) => builder.add(Expr::Rule(RuleId::new(rule)), position),
+                    Callee::Automaton(other) => added[other],
+                };
+                match (edge.min, edge.max) {
+                    (1, Some(1)) => body,
+                    (min, max) => builder.add(Expr::Repeat { body, min, max }, position),
+                }
+            });
+            parts.push((edge.from, part, edge.to));
+        }
+        parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
+        let mut finals = vec![false; described.states as usize];
+        described.finals.iter().for_each(|&q| finals[q as usize] = true);
+        let mut falls_back = vec![false; if fallbacks.is_empty() { 0 } else { finals.len() }];
+        for &state in fallbacks {
+            if state == described.start || !*finals.get(state as usize)? {
+                return None;
+            }
+            falls_back[state as usize] = true;
+        }
+        let automaton = ByteAutomaton {
+            start: described.start,
+            finals: finals.into(),
+            bytes: described.bytes.into(),
+            parts: parts.into(),
+            falls_back: falls_back.into(),
+        };
+        Some(builder.add(Expr::Automaton(automaton), position))
     }
 
     /// The macros that derivations from the root can reach, in the order of the text. What a
@@ -226,5 +279,20 @@ impl Grammar {
         }
         found.sort_unstable_by_key(|&id| self.position(id));
         found
+    }
+}
+
+#[cfg(test)]
+impl Grammar {
+    /// The same grammar, in whose automata no state falls back.
+    pub(crate) fn in_full(&self) -> Grammar {
+        let mut out = self.clone();
+        for expr in &mut out.exprs {
+            if let Expr::Automaton(automaton) = expr {
+                automaton.bytes = automaton.bytes_in_full().into();
+                automaton.falls_back = Box::default();
+            }
+        }
+        out
     }
 }

@@ -6,7 +6,7 @@
 //! allowed. As in XGrammar, a tag counts only where no longer beginning of another is being
 //! written: of `ab` and `b`, `ab` calls its own rule only.
 
-use super::{CallEdge, Callee, Described, Grammar, Macro, MacroArgument, Meaning};
+use super::{CallEdge, Callee, Described, Grammar, Macro, MacroArgument};
 use crate::error::{Error, Result};
 use crate::ids::ExprId;
 use crate::limits::Limits;
@@ -14,10 +14,10 @@ use std::collections::{HashMap, VecDeque};
 
 /// The tags with the rules that they call, the excluded texts, and whether free text goes on after
 /// a call.
-struct Dispatch<'m> {
-    tags: Vec<(&'m [u8], usize)>,
-    excludes: Vec<&'m [u8]>,
-    loops: bool,
+pub(crate) struct Dispatch<'m> {
+    pub(crate) tags: Vec<(&'m [u8], usize)>,
+    pub(crate) excludes: Vec<&'m [u8]>,
+    pub(crate) loops: bool,
 }
 
 impl<'m> Dispatch<'m> {
@@ -110,12 +110,22 @@ impl Tries {
     }
 }
 
+/// An automaton with the states of it that fall back.
+pub(crate) struct Compact {
+    pub(crate) automaton: Described,
+    pub(crate) fallbacks: Vec<u32>,
+}
+
 /// The automaton of a `TagDispatch`, or `None` for another macro.
-fn meaning(call: &Macro, limits: &Limits) -> Result<Option<Meaning>> {
-    if call.name != "TagDispatch" {
-        return Ok(None);
+fn meaning(call: &Macro, limits: &Limits) -> Result<Option<Compact>> {
+    match call.name.as_str() {
+        "TagDispatch" => compact(&Dispatch::read(call), limits).map(Some),
+        _ => Ok(None),
     }
-    let dispatch = Dispatch::read(call);
+}
+
+/// The automaton. Its edges that call lead to where free text goes on, or to its end.
+pub(crate) fn compact(dispatch: &Dispatch<'_>, limits: &Limits) -> Result<Compact> {
     let mut tries = Tries { nodes: vec![Node::default()] };
     for &(tag, rule) in &dispatch.tags {
         let node = tries.add(tag);
@@ -138,40 +148,58 @@ fn meaning(call: &Macro, limits: &Limits) -> Result<Option<Meaning>> {
         out.finals.push(out.states - 1);
         out.states - 1
     };
-    // Where each byte leads, as ranges: those of the suffix with the node's own children in them.
-    let mut ways: HashMap<u32, Vec<(u8, u8, u32)>> = HashMap::new();
+    let is_open = |to: u32| !nodes[to as usize].is_excluded;
+    let start = with_children(&[(0, 255, 0)], &nodes[0].children);
+    let is_open_at_start =
+        |byte: u8| !nodes[0].children.iter().any(|child| child.0 == byte && !is_open(child.1));
+    // For each node where it leads that the start does not.
+    let mut own: Vec<Vec<(u8, u32)>> = vec![Vec::new(); nodes.len()];
+    let mut fallbacks = Vec::new();
     let mut edges = 0usize;
     for node in order {
         let this = &nodes[node as usize];
         if this.is_excluded {
             continue;
         }
-        let before: &[(u8, u8, u32)] = match node {
-            0 => &[(0, 255, 0)],
-            _ => ways.get(&this.suffix).map_or(&[], |ranges| ranges),
-        };
-        let all = with_children(before, &this.children);
+        if node != 0 {
+            own[node as usize] = joined(&own[this.suffix as usize], &this.children);
+        }
+        let own = &own[node as usize];
+        let before = out.bytes.len();
         for &rule in &this.calls {
             let callee = Callee::Rule(rule);
             out.calls.push(CallEdge { from: node, callee, min: 1, max: Some(1), to: end });
         }
-        let is_tag = !this.calls.is_empty();
-        if !is_tag {
+        let read = |&(byte, to): &(u8, u32)| (node, byte, byte, to);
+        if !this.calls.is_empty() {
+            out.bytes.extend(this.children.iter().filter(|child| is_open(child.1)).map(read));
+        } else {
             out.finals.push(node);
-        }
-        for &(first, last, to) in &all {
-            let is_own = !is_tag || this.children.iter().any(|child| child.1 == to);
-            if is_own && !nodes[to as usize].is_excluded {
-                out.bytes.push((node, first, last, to));
+            let falls_back = own.iter().any(|edge| is_open(edge.1))
+                && own.iter().all(|edge| is_open(edge.1) || !is_open_at_start(edge.0));
+            if falls_back {
+                fallbacks.push(node);
+                out.bytes.extend(own.iter().filter(|edge| is_open(edge.1)).map(read));
+            } else {
+                let all = with_children(&start, own).into_iter().filter(|range| is_open(range.2));
+                out.bytes.extend(all.map(|(first, last, to)| (node, first, last, to)));
             }
         }
-        edges += all.len();
+        edges += own.len().max(out.bytes.len() - before);
         if edges > limits.max_network_edges {
             return Err(too_large("max_network_edges", limits.max_network_edges));
         }
-        ways.insert(node, all);
     }
-    Ok(Some(vec![out]))
+    Ok(Compact { automaton: out, fallbacks })
+}
+
+/// Where bytes lead, sorted; children take the place of what was there.
+fn joined(before: &[(u8, u32)], children: &[(u8, u32)]) -> Vec<(u8, u32)> {
+    let is_left = |edge: &&(u8, u32)| !children.iter().any(|child| child.0 == edge.0);
+    let mut out: Vec<(u8, u32)> = before.iter().filter(is_left).copied().collect();
+    out.extend(children);
+    out.sort_unstable();
+    out
 }
 
 /// Ranges of bytes with where they lead, in order, some bytes of which lead elsewhere.
@@ -214,7 +242,7 @@ impl Grammar {
     /// # Errors
     /// [`Error::Limit`] when the automata pass the limits on the network.
     pub fn with_dispatches(&self, limits: &Limits) -> Result<Grammar> {
-        let mut meanings: HashMap<ExprId, Meaning> = HashMap::new();
+        let mut meanings: HashMap<ExprId, Compact> = HashMap::new();
         for id in self.macros() {
             if let super::Expr::Macro(call) = self.expr(id)
                 && let Some(meaning) = meaning(call, limits)?
@@ -225,7 +253,14 @@ impl Grammar {
         if meanings.is_empty() {
             return Ok(self.clone());
         }
-        self.with_meanings(&meanings)
-            .ok_or_else(|| Error::State("an automaton of a TagDispatch is not sound".into()))
+        self.with_replaced(|builder, id, _| {
+            let Some(Compact { automaton, fallbacks }) = meanings.remove(&id) else {
+                return Ok(None);
+            };
+            let position = self.position(id);
+            let added = self.add_described(builder, automaton, &fallbacks, &[], position);
+            let unsound = || Error::State("an automaton of a TagDispatch is not sound".into());
+            added.map(Some).ok_or_else(unsound)
+        })
     }
 }

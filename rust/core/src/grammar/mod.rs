@@ -15,6 +15,7 @@ mod tokens;
 pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Meaning};
 pub use charset::CharSet;
 pub(crate) use compose::{Stub, key_of};
+pub(crate) use dispatch::{Compact, Dispatch, compact};
 
 use crate::error::Position;
 use crate::ids::{ExprId, RuleId};
@@ -179,10 +180,6 @@ impl Grammar {
         let mut out = self.clone();
         out.rules.iter_mut().for_each(|rule| rule.lookahead = None);
         out
-    }
-    /// The rule of a name.
-    pub fn rule_named(&self, name: &str) -> Option<RuleId> {
-        self.rules.iter().position(|r| r.name == name).map(RuleId::new)
     }
 }
 

@@ -25,7 +25,7 @@ impl Goals<'_> {
     pub(super) fn entered(&mut self, set: SetId) -> Result<SetId, OverBudget> {
         let network = self.network;
         let passes = |state: u32| {
-            let is_one = !network.is_counting(state) && network.edges(state).is_empty();
+            let is_one = !network.is_counting(state) && network.listed(state).is_empty();
             match *network.calls(state) {
                 [call] if is_one && !network.is_counting(call.start) => Some(call),
                 _ => None,
@@ -195,7 +195,7 @@ impl Goals<'_> {
         let here = (network.is_final(state), *network.first(state), network.is_counting(state));
         let (mut edges, mut calls) = (Vec::new(), Vec::new());
         if depth > 0 && !network.is_counting(state) {
-            for &(class, to) in network.edges(state) {
+            for (class, to) in network.edges(state) {
                 edges.push((class, self.look_of(to, depth - 1)));
             }
             for call in network.calls(state).iter() {

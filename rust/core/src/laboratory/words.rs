@@ -58,7 +58,7 @@ impl<'n> Words<'n> {
     /// What a state of the tables can do first: the length of the shortest text that begins so, and
     /// the class read, or the number of the call.
     fn options(&self, state: u32) -> impl Iterator<Item = (u64, Result<(u8, u32), usize>)> {
-        let edges = self.network.edges(state).iter().map(|&(class, to)| {
+        let edges = self.network.edges(state).map(|(class, to)| {
             let readable = self.bytes[class as usize].is_some();
             let length = if readable { self.any(to).saturating_add(1) } else { NEVER };
             (length, Ok((class, to)))

@@ -159,7 +159,8 @@ impl Parents {
 }
 
 /// From which states of an automaton there is a way to an end; an edge is looked at once from
-/// behind, and once more when its part is met.
+/// behind, and once more when its part is met. States that fall back are ends, so what they read by
+/// that says nothing more.
 struct Ways<'g> {
     automaton: &'g ByteAutomaton,
     /// By the state that an edge leads to: where it comes from, and its part if it has one.

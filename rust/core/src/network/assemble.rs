@@ -43,6 +43,7 @@ impl Network {
             written: Vec::new(),
             read: read as u32,
             finals: Vec::with_capacity(total),
+            falls_back: Vec::new(),
             edge_starts: vec![0],
             edges: Vec::new(),
             call_starts: vec![0],
@@ -99,6 +100,9 @@ impl Network {
                 out.finals.push(automaton.is_final(state));
                 out.edge_starts.push(out.edges.len() as u32);
                 out.call_starts.push(out.calls.len() as u32);
+                if automaton.falls_back(state) {
+                    out.fall_back();
+                }
             }
         }
         out.counters = counters;
@@ -123,7 +127,7 @@ impl Network {
             body.is_some_and(|body| first(self, body.start) >= width.least)
         };
         for q in states {
-            let staying = self.edges(q).iter().filter(|e| e.1 == q).map(|e| u32::from(e.0));
+            let staying = self.edges(q).filter(|e| e.1 == q).map(|e| u32::from(e.0));
             let loops = !self.is_final(q) && width.is_wide(staying);
             let counts = self.calls(q).iter().any(|call| !self.is_final(call.to) && counts(call));
             wide[self.rule_of(q) as usize] |= loops || counts;
@@ -162,7 +166,7 @@ impl Network {
         let mut first: Vec<ClassSet> = (0..self.len())
             .map(|q| {
                 let mut set = [0; 4];
-                self.edges(q as u32).iter().for_each(|&(class, _)| insert(&mut set, class));
+                self.edges(q as u32).for_each(|(class, _)| insert(&mut set, class));
                 set
             })
             .collect();

@@ -4,16 +4,18 @@
 //! takes ten times as long for these and finds little: an Aho-Corasick automaton is deterministic,
 //! and so is the tree of the beginnings of a choice; the ends that its parts have in common are put
 //! together here. Where a rule is not that plain, nothing is made, and it goes the way of all others.
+//! States of an Aho-Corasick automaton that fall back on its start do so in the network, too: it has two
+//! edges for each state instead of one for each byte class.
 
 use super::lower::Lowering;
+use super::tree::Tree;
 use crate::automata::{Automaton, Letter, call};
 use crate::error::Result;
 use crate::grammar::{ByteAutomaton, Expr};
 use crate::ids::ExprId;
 use rustc_hash::FxHashMap;
 
-/// Rules of fewer edges, and choices of fewer parts, go the way of all others.
-const MANY_EDGES: usize = 2_000;
+/// Choices of fewer parts go the way of all others.
 const MANY_PARTS: usize = 48;
 
 impl Lowering<'_, '_> {
@@ -27,7 +29,7 @@ impl Lowering<'_, '_> {
     pub(super) fn direct(&self, body: ExprId) -> Result<Option<Automaton>> {
         match self.grammar.expr(body) {
             _ if !self.options.counters => Ok(None),
-            Expr::Automaton(automaton) if automaton.bytes.len() >= MANY_EDGES => {
+            Expr::Automaton(automaton) if self.is_large(automaton) => {
                 let width = |&(_, first, last, _): &(u32, u8, u8, u32)| {
                     self.alphabet.classes(first, last).len()
                 };
@@ -42,6 +44,13 @@ impl Lowering<'_, '_> {
         }
     }
 
+    /// Whether an automaton is written down as it stands. What states read by falling back counts, so
+    /// that small automata become minimal however they are written.
+    fn is_large(&self, automaton: &ByteAutomaton) -> bool {
+        let many = self.options.large_automaton;
+        automaton.bytes.len() >= many || automaton.bytes_in_full().len() >= many
+    }
+
     /// The letter of a part that is read by one edge: a rule without the empty string.
     fn letter(&self, part: ExprId) -> Option<Letter> {
         let Expr::Rule(rule) = self.grammar.expr(part) else { return None };
@@ -50,7 +59,8 @@ impl Lowering<'_, '_> {
         is_plain.then(|| call(rule))
     }
 
-    /// A deterministic automaton as it stands, behind a start that nothing leads back to.
+    /// A deterministic automaton as it stands, behind a start that nothing leads back to. On that
+    /// start states fall back: it reads what the automaton's own does.
     fn of_automaton(&self, automaton: &ByteAutomaton) -> Option<Automaton> {
         let mut edges: Vec<Vec<(Letter, u32)>> = vec![Vec::new(); automaton.finals.len()];
         for &(from, first, last, to) in &automaton.bytes {
@@ -60,23 +70,16 @@ impl Lowering<'_, '_> {
         for &(from, part, to) in &automaton.parts {
             edges[from as usize].push((self.letter(part)?, to + 1));
         }
-        let num_edges = edges.iter().map(Vec::len).sum();
-        let mut out = Automaton::with_capacity(edges.len() + 1, num_edges);
-        let start = automaton.start as usize;
-        let states =
-            std::iter::once((start, false)).chain((0..).zip(automaton.finals.iter().copied()));
-        for (state, is_final) in states {
-            edges[state].iter().for_each(|&(letter, to)| out.push_edge(letter, to));
-            out.close_state(is_final);
-        }
-        plain(out)
+        behind_a_start(&edges, automaton.start, &automaton.finals, &automaton.falls_back)
     }
 
     /// The tree of the beginnings of a choice, each a literal, a rule, or a sequence of these.
     fn of_choice(&self, parts: &[ExprId]) -> Option<Automaton> {
-        // State 0 is the start, state 1 the end that all share. Behind a first call, parts that go
-        // on alike share their states; nothing branches off there.
-        let mut tree = Tree { states: vec![(false, Vec::new()), (true, Vec::new())] };
+        // All share one end. Behind a first call, parts that go on alike share their states; nothing
+        // branches off there.
+        let mut tree = Tree::new();
+        let end = tree.state();
+        tree.set_final(end);
         let mut rests: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         for &part in parts {
             let pieces = match self.grammar.expr(part) {
@@ -88,13 +91,11 @@ impl Lowering<'_, '_> {
                 Expr::Literal(bytes) => (&**bytes, &pieces[1..]),
                 _ => ([].as_slice(), pieces),
             };
-            let mut at = 0;
-            for &byte in head {
-                at = tree.branch(at, Letter::from(self.alphabet.class(byte)));
-            }
+            let at = tree.read(0, head.iter().map(|&byte| self.alphabet.class(byte)));
             let Some((&first, behind)) = rest.split_first() else {
-                // The empty string is no matter of automata.
-                tree.states[at as usize].0 |= at != 0;
+                if at != 0 {
+                    tree.set_final(at); // the empty string is no matter of automata
+                }
                 continue;
             };
             let letter = self.letter(first)?;
@@ -102,62 +103,62 @@ impl Lowering<'_, '_> {
             let to = match rests.get(&key) {
                 Some(&known) => known,
                 None => {
-                    let to = self.chain(&mut tree, behind)?;
+                    let to = self.chain(&mut tree, behind, end)?;
                     rests.insert(key, to);
                     to
                 }
             };
-            tree.states[at as usize].1.push((letter, to));
+            tree.call(at, letter, to);
         }
-        let size = tree.states.iter().map(|state| state.1.len()).sum();
-        let mut out = Automaton::with_capacity(tree.states.len(), size);
-        for (is_final, edges) in tree.states {
-            edges.into_iter().for_each(|(letter, to)| out.push_edge(letter, to));
-            out.close_state(is_final);
-        }
-        plain(out)
+        Some(tree.automaton()).filter(Automaton::is_deterministic)
     }
 
     /// The state from which some pieces in a row are read.
-    fn chain(&self, tree: &mut Tree, pieces: &[ExprId]) -> Option<u32> {
-        let mut to = 1;
+    fn chain(&self, tree: &mut Tree, pieces: &[ExprId], end: u32) -> Option<u32> {
+        let mut to = end;
         for &piece in pieces.iter().rev() {
             match self.grammar.expr(piece) {
                 Expr::Literal(bytes) => {
                     for &byte in bytes.iter().rev() {
-                        to = tree.state(Letter::from(self.alphabet.class(byte)), to);
+                        let from = tree.state();
+                        tree.edge(from, self.alphabet.class(byte), to);
+                        to = from;
                     }
                 }
-                _ => to = tree.state(self.letter(piece)?, to),
+                _ => {
+                    let from = tree.state();
+                    tree.call(from, self.letter(piece)?, to);
+                    to = from;
+                }
             }
         }
         Some(to)
     }
 }
 
-/// States under construction: whether each is final, and its edges.
-struct Tree {
-    states: Vec<(bool, Vec<(Letter, u32)>)>,
-}
-
-impl Tree {
-    /// A state with one edge.
-    fn state(&mut self, letter: Letter, to: u32) -> u32 {
-        self.states.push((false, vec![(letter, to)]));
-        self.states.len() as u32 - 1
-    }
-
-    /// Where the tree goes from a state over a letter.
-    fn branch(&mut self, at: u32, letter: Letter) -> u32 {
-        let known = self.states[at as usize].1.iter().find(|edge| edge.0 == letter);
-        if let Some(&(_, to)) = known {
-            return to;
+/// The automaton of states and their edges, which lead to the state after the one that is meant: before
+/// them stands a start that does what theirs does.
+pub(super) fn behind_a_start(
+    edges: &[Vec<(Letter, u32)>],
+    start: u32,
+    finals: &[bool],
+    falls_back: &[bool],
+) -> Option<Automaton> {
+    let num_edges = edges.iter().map(Vec::len).sum();
+    let mut out = Automaton::with_capacity(edges.len() + 1, num_edges);
+    let start = &edges[start as usize];
+    start.iter().for_each(|&(letter, to)| out.push_edge(letter, to));
+    out.close_state(false);
+    for (state, (edges, &is_final)) in edges.iter().zip(finals).enumerate() {
+        edges.iter().for_each(|&(letter, to)| out.push_edge(letter, to));
+        out.close_state(is_final);
+        if falls_back.get(state) == Some(&true) {
+            // Lists of what the start does too would tell classes apart that none are.
+            debug_assert!(edges.iter().all(|edge| !start.contains(edge)));
+            out.fall_back();
         }
-        self.states.push((false, Vec::new()));
-        let to = self.states.len() as u32 - 1;
-        self.states[at as usize].1.push((letter, to));
-        to
     }
+    plain(out)
 }
 
 /// The automaton in its order, where it is deterministic.

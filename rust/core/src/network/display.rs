@@ -20,8 +20,11 @@ impl fmt::Display for Network {
                 writeln!(f, "rule {}", self.rule_of(state))?;
             }
             write!(f, "  {state}{}", if self.is_final(state) { " final" } else { "" })?;
-            for targets in by_target(self.edges(state)) {
+            for targets in by_target(self.listed(state)) {
                 write!(f, " {}->{}", bytes_of(self, &targets.1), targets.0)?;
+            }
+            if self.falls_back(state) {
+                write!(f, " else as {}", self.fallback(state))?;
             }
             for call in self.calls(state).iter() {
                 write!(f, " rule {}->{}", self.rule_of(call.start), call.to)?;

@@ -167,7 +167,7 @@ impl Naming<'_> {
             if self.source.large.is_some() {
                 large = self.source.large_cost;
             } else {
-                next.extend(tables.edges(state).iter().map(|edge| edge.1));
+                next.extend(tables.edges(state).map(|edge| edge.1));
                 next.extend(tables.calls(state).iter().flat_map(|call| [call.start, call.to]));
                 next.sort_unstable();
                 next.dedup();
@@ -264,7 +264,7 @@ impl Naming<'_> {
     fn describe(&self, state: u32) -> Described {
         let tables = self.source.tables;
         let mut targets: Vec<(u32, Letters)> = Vec::new();
-        for &(class, target) in tables.edges(state) {
+        for (class, target) in tables.edges(state) {
             let place = targets.iter().rposition(|entry| entry.0 == target);
             let place = place.unwrap_or_else(|| {
                 targets.push((target, Letters::default()));

@@ -7,19 +7,15 @@
 use super::counters::Counters;
 use super::part::Part;
 use super::rules::{check_edges, check_states};
-use super::{Call, HOLE, Network, insert};
+use super::spelled::{Spelled, Speller};
+use super::{Call, HOLE, Network};
 use crate::automata::alphabet::Alphabet;
 use crate::error::{Error, Position, Result};
 use crate::limits::Limits;
 use crate::work::Work;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
-
-/// States with more edges than this are written class by class.
-const MANY: usize = 12;
-/// No state.
-const NONE: u32 = u32::MAX;
 
 /// A part with its place in the network.
 #[derive(Debug)]
@@ -114,55 +110,36 @@ pub(super) fn unique(top: &Arc<Part>) -> (Vec<Arc<Part>>, Vec<Vec<u32>>) {
     (parts, children)
 }
 
-/// The number of states of a part with all that it is made of.
-pub(super) fn linked_states(top: &Arc<Part>) -> usize {
-    unique(top).0.iter().map(|part| part.tables.len()).sum()
-}
-
 pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Work<'_>) -> Result<Network> {
     let (parts, children) = unique(top);
     let states: usize = parts.iter().map(|part| part.tables.len()).sum();
     check_states(states, limits)?;
     let placed = place(parts, children);
-    let mut link = Link {
-        alphabet: joint(&placed)?,
-        out: empty(top, states),
-        ways: FxHashMap::default(),
-        targets: Vec::new(),
-    };
+    let alphabet = joint(&placed)?;
+    let spelled = spelled(&placed, &alphabet, limits, work)?;
+    let edges = spelled.iter().map(|part| part.edges.len()).sum();
+    let calls = placed.iter().map(|one| one.part.tables.calls.len()).sum();
+    let mut out = empty(top, states, edges, calls);
     let mut counters = Counters::after(states);
-    let placed = link.place_counters(placed, &mut counters)?;
+    let placed = place_counters(placed, &mut counters)?;
     for is_unread in [false, true] {
-        for place in 0..placed.len() {
-            link.copy(&placed, place, is_unread, limits, work)?;
+        for (place, spelled) in spelled.iter().enumerate() {
+            copy(&mut out, &placed, place, spelled, is_unread);
         }
         if !is_unread {
-            link.out.read = link.out.finals.len() as u32;
+            out.read = out.finals.len() as u32;
         }
     }
-    let mut out = link.out;
-    out.alphabet = link.alphabet;
+    out.alphabet = alphabet;
     out.counters = counters;
     let top = &placed[placed.len() - 1];
     out.start = top.moved(top.part.tables.start);
-    let mut first = std::mem::take(&mut out.first);
-    for placed in &placed {
-        let (_, read_rules) = placed.read();
-        for &rule in &placed.part.callees_first {
-            let rule = placed.moved_rule(rule, read_rules as u32);
-            out.add_callees(&mut first, out.rule_starts[rule as usize]);
-        }
-    }
-    for state in 0..out.len() as u32 {
-        out.add_callees(&mut first, state);
-    }
-    out.first = first;
     out.linked = Some(placed.into());
     Ok(out)
 }
 
-/// Tables without states, with room for so many.
-fn empty(top: &Arc<Part>, states: usize) -> Network {
+/// Tables without states, with room for so many, their edges and calls.
+fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network {
     let edge_starts = || {
         let mut starts = Vec::with_capacity(states + 1);
         starts.push(0);
@@ -178,10 +155,11 @@ fn empty(top: &Arc<Part>, states: usize) -> Network {
         written: Vec::new(),
         read: 0,
         finals: Vec::with_capacity(states),
+        falls_back: Vec::new(),
         edge_starts: edge_starts(),
-        edges: Vec::new(),
+        edges: Vec::with_capacity(edges),
         call_starts: edge_starts(),
-        calls: Vec::new(),
+        calls: Vec::with_capacity(calls),
         first: Vec::with_capacity(states),
         cut: Vec::with_capacity(states),
         delegated: Vec::with_capacity(states),
@@ -220,9 +198,10 @@ fn place(parts: Vec<Arc<Part>>, children: Vec<Vec<u32>>) -> Vec<Placed> {
 /// The byte classes that all parts together tell apart.
 fn joint(placed: &[Placed]) -> Result<Alphabet> {
     let mut out = placed[placed.len() - 1].part.tables.alphabet.clone();
+    let mut seen = FxHashSet::default();
     for one in placed {
         let alphabet = &one.part.tables.alphabet;
-        if out.refines(alphabet) {
+        if !seen.insert(alphabet) || out.refines(alphabet) {
             continue;
         }
         out = out.refined(alphabet).ok_or_else(|| Error::Unsupported {
@@ -236,142 +215,95 @@ fn joint(placed: &[Placed]) -> Result<Alphabet> {
     Ok(out)
 }
 
-/// How the classes of a part are spelled in the network.
-struct Way {
-    /// For each class of the part those of the network.
-    classes: Vec<Vec<u8>>,
-    /// For each class of the network that of the part.
-    here: Vec<Option<u8>>,
-}
-
-struct Link {
-    alphabet: Alphabet,
-    out: Network,
-    ways: FxHashMap<Alphabet, Arc<Way>>,
-    /// Where each class of a part leads, while a state is written.
-    targets: Vec<u32>,
-}
-
-impl Link {
-    fn way(&mut self, alphabet: &Alphabet) -> Arc<Way> {
-        if let Some(way) = self.ways.get(alphabet) {
-            return way.clone();
-        }
-        let mut here = vec![None; self.alphabet.len()];
-        for byte in 0..=255 {
-            here[self.alphabet.class(byte) as usize] = Some(alphabet.class(byte));
-        }
-        if let Some(escape) = self.alphabet.escape() {
-            here[escape as usize] = alphabet.escape();
-        }
-        let mut classes = vec![Vec::new(); alphabet.len()];
-        for (class, here) in (0..=255u8).zip(&here) {
-            if let Some(here) = here {
-                classes[*here as usize].push(class);
-            }
-        }
-        let way = Arc::new(Way { classes, here });
-        self.ways.insert(alphabet.clone(), way.clone());
-        way
-    }
-
-    /// Numbers the states that count behind all others.
-    fn place_counters(
-        &self,
-        mut placed: Vec<Placed>,
-        counters: &mut Counters,
-    ) -> Result<Vec<Placed>> {
-        for place in 0..placed.len() {
-            let tables = &placed[place].part.tables;
-            let (_, read_rules) = placed[place].read();
-            let mut moved = Vec::new();
-            for (counter, first, body, rule) in tables.counters.placed() {
-                let body = start_of(&placed, place, body);
-                let rule = placed[place].moved_rule(rule, read_rules as u32);
-                let there = counters.place(counter, body, rule);
-                moved.push((first, there.ok_or_else(super::assemble::too_many_passes)?));
-            }
-            placed[place].counters = moved;
-        }
-        Ok(placed)
-    }
-
-    /// Copies the states of a part that charts read, or the others.
-    fn copy(
-        &mut self,
-        placed: &[Placed],
-        place: usize,
-        is_unread: bool,
-        limits: &Limits,
-        work: &Work<'_>,
-    ) -> Result<()> {
-        let this = &placed[place];
-        let tables = &this.part.tables;
-        let (read, read_rules) = this.read();
-        let (states, rules) = match is_unread {
-            false => (0..read, 0..read_rules),
-            true => (read..tables.len(), read_rules..tables.num_rules()),
+/// All parts over the classes of the network, children first.
+fn spelled(
+    placed: &[Placed],
+    alphabet: &Alphabet,
+    limits: &Limits,
+    work: &Work<'_>,
+) -> Result<Vec<Arc<Spelled>>> {
+    let mut speller = Speller::new(alphabet);
+    let mut out: Vec<Arc<Spelled>> = Vec::with_capacity(placed.len());
+    let mut edges = 0;
+    for one in placed {
+        let child = |child: usize| {
+            let child = one.children[child] as usize;
+            out[child].first[placed[child].part.tables.start as usize]
         };
-        if states.is_empty() {
-            return Ok(());
-        }
-        let way = self.way(&tables.alphabet);
-        for rule in rules {
-            self.out.rule_starts.push(this.moved(tables.rule_starts[rule]));
-            self.out.origins.push(u32::MAX);
-            self.out.written.push(this.moved_rule(tables.written[rule], read_rules as u32));
-        }
-        for state in states.clone() {
-            let rule = this.moved_rule(tables.rule_of[state], read_rules as u32);
-            let first = self.edges(this, state as u32, &way);
-            let out = &mut self.out;
-            for call in tables.calls(state as u32).iter() {
-                let start = start_of(placed, place, call.start);
-                out.calls.push(Call { start, to: this.moved(call.to) });
-            }
-            out.rule_of.push(rule);
-            out.finals.push(tables.finals[state]);
-            out.cut.push(tables.cut[state]);
-            out.delegated.push(tables.delegated.get(state).copied().unwrap_or(0));
-            out.edge_starts.push(out.edges.len() as u32);
-            out.call_starts.push(out.calls.len() as u32);
-            out.first.push(first);
-        }
-        check_edges(self.out.edges.len() + self.out.calls.len(), limits)?;
-        work.spend(states.len())
+        let spelled = speller.spelled(&one.part, child);
+        edges += spelled.edges.len() + one.part.tables.calls.len();
+        check_edges(edges, limits)?;
+        // The same whether it was kept or not, so that limits do not depend on what was linked before.
+        work.spend(one.part.tables.len())?;
+        out.push(spelled);
     }
+    Ok(out)
+}
 
-    /// Writes the byte edges of a state, sorted by class; returns the classes.
-    fn edges(&mut self, this: &Placed, state: u32, way: &Way) -> super::ClassSet {
-        let edges = this.part.tables.edges(state);
-        let out = &mut self.out.edges;
-        let from = out.len();
-        let mut first = [0; 4];
-        let is_deterministic = edges.windows(2).all(|pair| pair[0].0 != pair[1].0);
-        if edges.len() > MANY && is_deterministic {
-            self.targets.clear();
-            self.targets.resize(way.classes.len(), NONE);
-            edges.iter().for_each(|&(class, to)| self.targets[class as usize] = this.moved(to));
-            for (class, here) in (0..=255u8).zip(&way.here) {
-                let to = here.map_or(NONE, |here| self.targets[here as usize]);
-                if to != NONE {
-                    out.push((class, to));
-                    insert(&mut first, class);
-                }
-            }
-            return first;
+/// Numbers the states that count behind all others.
+fn place_counters(mut placed: Vec<Placed>, counters: &mut Counters) -> Result<Vec<Placed>> {
+    for place in 0..placed.len() {
+        let tables = &placed[place].part.tables;
+        let (_, read_rules) = placed[place].read();
+        let mut moved = Vec::new();
+        for (counter, first, body, rule) in tables.counters.placed() {
+            let body = start_of(&placed, place, body);
+            let rule = placed[place].moved_rule(rule, read_rules as u32);
+            let there = counters.place(counter, body, rule);
+            moved.push((first, there.ok_or_else(super::assemble::too_many_passes)?));
         }
-        for &(class, to) in edges {
-            let to = this.moved(to);
-            for &class in &way.classes[class as usize] {
-                out.push((class, to));
-                insert(&mut first, class);
-            }
-        }
-        if !out[from..].is_sorted() {
-            out[from..].sort_unstable();
-        }
-        first
+        placed[place].counters = moved;
+    }
+    Ok(placed)
+}
+
+/// Copies the states of a part that charts read, or the others.
+fn copy(out: &mut Network, placed: &[Placed], place: usize, spelled: &Spelled, is_unread: bool) {
+    let this = &placed[place];
+    let tables = &this.part.tables;
+    let (read, read_rules) = this.read();
+    let (states, rules) = match is_unread {
+        false => (0..read, 0..read_rules),
+        true => (read..tables.len(), read_rules..tables.num_rules()),
+    };
+    if states.is_empty() {
+        return;
+    }
+    for rule in rules {
+        out.rule_starts.push(this.moved(tables.rule_starts[rule]));
+        out.origins.push(u32::MAX);
+        out.written.push(this.moved_rule(tables.written[rule], read_rules as u32));
+    }
+    let rules = tables.rule_of[states.clone()].iter();
+    out.rule_of.extend(rules.map(|&rule| this.moved_rule(rule, read_rules as u32)));
+    out.finals.extend_from_slice(&tables.finals[states.clone()]);
+    if !tables.falls_back.is_empty() {
+        out.falls_back.resize(out.finals.len() - states.len(), false);
+        out.falls_back.extend(states.clone().map(|state| tables.falls_back(state as u32)));
+    }
+    out.cut.extend_from_slice(&tables.cut[states.clone()]);
+    out.delegated.extend_from_slice(tables.delegated.get(states.clone()).unwrap_or_default());
+    out.delegated.resize(out.finals.len(), 0);
+    out.first.extend_from_slice(&spelled.first[states.clone()]);
+    // The starts of a part are as far from those of the network for all of its states here.
+    let starts = |starts: &[u32], out: &mut Vec<u32>, there: usize| {
+        let (from, to) = (starts[states.start], starts[states.end]);
+        let ends = &starts[states.start + 1..=states.end];
+        out.extend(ends.iter().map(|&end| there as u32 + (end - from)));
+        from as usize..to as usize
+    };
+    let edges = starts(&spelled.edge_starts, &mut out.edge_starts, out.edges.len());
+    let calls = starts(&tables.call_starts, &mut out.call_starts, out.calls.len());
+    let edges = &spelled.edges[edges];
+    if tables.read as usize == tables.len() {
+        // No edge leads to a state that counts.
+        out.edges.extend(edges.iter().map(|&(class, to)| (class, this.states[0] + to)));
+    } else {
+        out.edges.extend(edges.iter().map(|&(class, to)| (class, this.moved(to))));
+    }
+    for call in &tables.calls[calls] {
+        let start = start_of(placed, place, call.start);
+        out.calls.push(Call { start, to: this.moved(call.to) });
     }
 }
 
@@ -392,13 +324,25 @@ pub(crate) struct Moves<'n> {
     to: &'n [Placed],
     /// For each part its place in the other network, and whether it is the same there.
     places: Vec<Option<(usize, bool)>>,
+    /// Whether any part is not.
+    pub(crate) changed: bool,
+}
+
+/// Where a state is in another network.
+pub(crate) enum Moved {
+    /// In a part that both have.
+    Same(u32),
+    /// The same, and free text of a part that changed may begin there.
+    Before(u32),
+    /// Where the free text of a part that changed begins.
+    Anew(u32),
 }
 
 impl<'n> Moves<'n> {
     /// Between two networks; `None` where they have nothing to do with each other.
     pub(crate) fn between(from: &'n Network, to: &'n Network) -> Option<Self> {
         let (from, to) = (from.linked.as_deref()?, to.linked.as_deref()?);
-        let mut out = Self { from, to, places: vec![None; from.len()] };
+        let mut out = Self { from, to, places: vec![None; from.len()], changed: false };
         let by_key = to.iter().enumerate().filter_map(|(place, one)| Some((one.part.key?, place)));
         let by_key: FxHashMap<[u8; 32], usize> = by_key.collect();
         for (place, one) in from.iter().enumerate() {
@@ -410,6 +354,7 @@ impl<'n> Moves<'n> {
             let (old_one, new_one) = (&from[old], &to[new]);
             let is_same = old_one.part.says_the_same(&new_one.part);
             out.places[old] = Some((new, is_same));
+            out.changed |= !is_same;
             if is_same {
                 let children = old_one.children.iter().zip(&new_one.children);
                 let own = children.filter(|(child, _)| from[**child as usize].part.key.is_none());
@@ -419,9 +364,30 @@ impl<'n> Moves<'n> {
         Some(out)
     }
 
+    /// Whether a state calls a part that changed before it has read anything.
+    fn calls_changed(&self, place: usize, state: u32) -> bool {
+        let one = &self.from[place];
+        let tables = &one.part.tables;
+        let (mut work, mut seen) = (vec![state], vec![state]);
+        while let Some(state) = work.pop() {
+            for call in tables.calls(state).iter() {
+                if call.start >= HOLE {
+                    let child = one.children[(call.start & !HOLE) as usize] as usize;
+                    if self.places[child].is_none_or(|(_, is_same)| !is_same) {
+                        return true;
+                    }
+                } else if !seen.contains(&call.start) {
+                    seen.push(call.start);
+                    work.push(call.start);
+                }
+            }
+        }
+        false
+    }
+
     /// The state that goes on in the other network as this one does here, where it is in a part that
     /// both have, or where the free text of a part that changed begins anew.
-    pub(crate) fn of(&self, from: &Network, state: u32) -> Option<u32> {
+    pub(crate) fn of(&self, from: &Network, state: u32) -> Option<Moved> {
         let own = |one: &Placed| match from.is_listed(state) {
             true => one.own(state),
             false => one.own_counter(state),
@@ -430,18 +396,23 @@ impl<'n> Moves<'n> {
         let (new, is_same) = self.places[old]?;
         let new = &self.to[new];
         if is_same {
-            return Some(new.moved(local));
+            let moved = new.moved(local);
+            let is_before = self.calls_changed(old, local);
+            return Some(if is_before { Moved::Before(moved) } else { Moved::Same(moved) });
         }
         let (here, there) = (&self.from[old].part.tables, &new.part.tables);
         let begins_anew = |tables: &Network, state: u32| {
-            let same_edges = tables.edges(state) == tables.edges(tables.start);
-            same_edges && *tables.calls(state) == *tables.calls(tables.start)
+            // Only one that differs from the start falls back.
+            let same_edges = tables.listed(state) == tables.listed(tables.start);
+            same_edges
+                && !tables.falls_back(state)
+                && *tables.calls(state) == *tables.calls(tables.start)
         };
         if !here.is_listed(local) || !begins_anew(here, local) {
             return None;
         }
         let is_twin =
             |&twin: &u32| begins_anew(there, twin) && there.is_final(twin) == here.is_final(local);
-        (0..there.len() as u32).find(is_twin).map(|twin| new.moved(twin))
+        (0..there.len() as u32).find(is_twin).map(|twin| Moved::Anew(new.moved(twin)))
     }
 }

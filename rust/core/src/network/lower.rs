@@ -227,7 +227,7 @@ impl Lowering<'_, '_> {
                 nfa.skip(state, to);
             }
         }
-        for &(p, first, last, q) in &automaton.bytes {
+        for &(p, first, last, q) in automaton.bytes_in_full().iter() {
             for class in self.alphabet.classes(first, last) {
                 nfa.edge(at(p), u32::from(class), at(q));
             }

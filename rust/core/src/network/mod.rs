@@ -12,7 +12,7 @@
 //!
 //! Dependencies inside: [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify -> rules ->
 //! written -> assemble -> build -> here -> identity. A network is made at once ([`Network::make`]), or
-//! linked of parts that others share (split -> part -> link).
+//! linked of parts that others share (split, tags -> part -> spelled -> link).
 
 mod adjacency;
 mod analysis;
@@ -21,6 +21,8 @@ mod build;
 mod counters;
 mod direct;
 mod display;
+#[cfg(test)]
+mod fallback_tests;
 mod identity;
 mod left_recursion;
 mod link;
@@ -29,16 +31,20 @@ mod part;
 mod rules;
 mod shapes;
 mod simplify;
+mod spelled;
 mod split;
+pub mod tags;
+mod tree;
 mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use identity::Identity;
-pub(crate) use link::Moves;
+pub(crate) use link::{Moved, Moves};
 pub use part::Part;
 pub use split::{PartCache, PartCounters};
 
 use crate::automata::alphabet::Alphabet;
+use crate::automata::fallback::with_fallback;
 use crate::limits::Limits;
 use counters::Counters;
 use std::ops::Deref;
@@ -67,6 +73,9 @@ pub struct NetworkOptions {
     /// Count large repetitions instead of writing them out. Then some states are not in the
     /// tables; needs `prune`.
     pub counters: bool,
+    /// Automata of so many ranges of bytes or more are written down as they stand, where large
+    /// repetitions are counted: making them minimal takes long and finds little.
+    pub large_automaton: usize,
     /// Bounds on states and edges.
     pub limits: Limits,
 }
@@ -82,6 +91,7 @@ impl Default for NetworkOptions {
             simplify: true,
             charts: false,
             counters: false,
+            large_automaton: LARGE_AUTOMATON,
             limits: Limits::default(),
         }
     }
@@ -158,6 +168,10 @@ pub struct Network {
     /// The states that charts read: all before this one.
     read: u32,
     finals: Vec<bool>,
+    /// Whether each state falls back: whether it reads a class of which it lists no edge as the start
+    /// of its rule does. Up to the last that does; such a state is final and lists an edge, and the
+    /// start of a rule never falls back.
+    falls_back: Vec<bool>,
     edge_starts: Vec<u32>,
     edges: Vec<(u8, u32)>,
     call_starts: Vec<u32>,
@@ -178,6 +192,8 @@ pub struct Network {
 /// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than
 /// printable ASCII.
 pub const WIDE: u32 = 80;
+/// The usual value of [`NetworkOptions::large_automaton`].
+const LARGE_AUTOMATON: usize = 2_000;
 /// Calls that a state delegates, at most.
 const MAX_DELEGATED: usize = 4;
 
@@ -205,6 +221,7 @@ impl Network {
     pub fn bytes(&self) -> usize {
         let states = self.rule_of.capacity() * 4
             + self.finals.capacity()
+            + self.falls_back.capacity()
             + self.cut.capacity()
             + self.delegated.capacity()
             + self.first.capacity() * size_of::<ClassSet>()
@@ -213,7 +230,7 @@ impl Network {
         let rules = rules * 4;
         // Parts that others may share are held, and counted, where parts are kept.
         let own = self.linked.iter().flat_map(|linked| linked.iter());
-        let own = own.filter(|placed| placed.part.key.is_none());
+        let own = own.filter(|placed| !placed.part.is_kept);
         let own: usize = own.map(|placed| placed.part.bytes()).sum();
         states
             + own
@@ -322,6 +339,7 @@ impl Network {
         let calls: Vec<(u32, u32)> = self.calls.iter().map(|call| (call.start, call.to)).collect();
         let calls = (calls, self.counters.key());
         let tables = (&self.finals, &self.edge_starts, &self.edges, &self.call_starts, calls);
+        let tables = (tables, &self.falls_back, &self.rule_starts);
         crate::hash::hash_of(&(classes, self.start, self.accepts_empty, tables))
     }
 
@@ -359,7 +377,7 @@ impl Network {
     /// Whether a state that delegates does anything besides.
     #[inline]
     pub(crate) fn has_own(&self, state: u32) -> bool {
-        !self.edges(state).is_empty() || !self.own_calls(state).is_empty()
+        !self.listed(state).is_empty() || !self.own_calls(state).is_empty()
     }
 
     /// The only call of a state that does nothing else and is delegated: such a state need not
@@ -389,6 +407,12 @@ impl Network {
         if self.is_listed(state) { None } else { self.counters.call(state) }
     }
 
+    /// Where a call in the tables of a part begins to read: in the body of what it counts.
+    fn begun(&self, start: u32) -> u32 {
+        let body = if start < HOLE { self.counters_call(start) } else { None };
+        body.map_or(start, |body| body.start)
+    }
+
     /// What a state that counts does: the start of what it repeats, the passes still needed and
     /// allowed, whether it may stop.
     pub(crate) fn counting(&self, state: u32) -> (u32, u32, Option<u32>, bool) {
@@ -408,13 +432,55 @@ impl Network {
     }
 
     /// The byte edges of a state, sorted by class.
+    pub fn edges(&self, state: u32) -> impl Iterator<Item = (u8, u32)> + '_ {
+        let start = match self.falls_back(state) {
+            true => self.listed(self.fallback(state)),
+            false => &[],
+        };
+        with_fallback(self.listed(state), start)
+    }
+
+    /// The byte edges that a state lists, sorted by class: all it has, but for one that falls back.
     #[inline]
-    pub fn edges(&self, state: u32) -> &[(u8, u32)] {
+    pub fn listed(&self, state: u32) -> &[(u8, u32)] {
         if !self.is_listed(state) {
             return &[];
         }
         let q = state as usize;
         &self.edges[self.edge_starts[q] as usize..self.edge_starts[q + 1] as usize]
+    }
+
+    /// Whether a state reads as the start of its rule does each class of which it lists no edge.
+    #[inline]
+    pub fn falls_back(&self, state: u32) -> bool {
+        self.falls_back.get(state as usize) == Some(&true)
+    }
+
+    /// The state on which one falls back that does.
+    fn fallback(&self, state: u32) -> u32 {
+        self.rule_starts[self.rule_of[state as usize] as usize]
+    }
+
+    /// Takes note that the last state of the tables falls back.
+    fn fall_back(&mut self) {
+        let state = self.finals.len() - 1;
+        debug_assert!(self.finals[state] && !self.listed(state as u32).is_empty());
+        self.falls_back.resize(state, false);
+        self.falls_back.push(true);
+    }
+
+    /// Where a state goes over a class.
+    #[inline]
+    pub(crate) fn targets(&self, state: u32, class: u8) -> impl Iterator<Item = u32> + '_ {
+        let from = |state: u32| {
+            let edges = self.listed(state);
+            &edges[edges.partition_point(|edge| edge.0 < class)..]
+        };
+        let mut edges = from(state);
+        if edges.first().is_none_or(|edge| edge.0 != class) && self.falls_back(state) {
+            edges = from(self.fallback(state));
+        }
+        edges.iter().take_while(move |edge| edge.0 == class).map(|edge| edge.1)
     }
 
     /// The calls of a state.

@@ -6,9 +6,10 @@
 //! when a network is linked.
 
 use super::identity::{Identities, Identity, Letters, Source, class_sets};
-use super::link::{link, linked_states};
+use super::link::link;
 use super::rules::{Outside, RuleSet};
-use super::{HOLE, Network, NetworkOptions, Width};
+use super::spelled::Kept;
+use super::{ClassSet, HOLE, Network, NetworkOptions, Width};
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
@@ -20,11 +21,16 @@ use std::sync::{Arc, OnceLock};
 /// States that go into the digest of all tables in the time of describing one.
 const STATES_AT_ONCE: usize = 16;
 
+/// Edges over the classes of a network for each over those of a part, about.
+const EDGES_FOR_ONE: usize = 2;
+
 /// Rules ready to be linked.
 #[derive(Debug)]
 pub struct Part {
     /// Equal for parts that say the same by the same rules; `None` where that was not looked at.
     pub(super) key: Option<Identity>,
+    /// Whether a cache of parts holds it, or did, and counts it.
+    pub(super) is_kept: bool,
     /// The tables of its own rules, without what can be read first.
     pub(super) tables: Network,
     /// What its rules call besides, by the number in their calls: see [`HOLE`].
@@ -41,6 +47,8 @@ pub struct Part {
     whole: OnceLock<Identity>,
     /// How deep its children are nested.
     depth: u32,
+    /// As it was linked last.
+    pub(super) kept: Kept,
 }
 
 impl Part {
@@ -63,26 +71,40 @@ impl Part {
         let parts = children.iter().map(|(rule, part)| (rule.index(), width(part))).collect();
         let outside = Outside { parts, has_caller };
         let rules = RuleSet::make(grammar, &outside, options, work)?;
+        Self::of_rules(&rules, children, options)
+    }
+
+    /// The part of rules, some of which are other parts.
+    pub(super) fn of_rules(
+        rules: &RuleSet,
+        children: &FxHashMap<RuleId, Arc<Part>>,
+        options: &NetworkOptions,
+    ) -> Result<Self> {
         // In the order of the rules, so that equal grammars make equal parts.
         let mut used: Vec<usize> =
             rules.automata.iter().flat_map(|a| a.calls()).map(|c| c.1).collect();
-        used.retain(|rule| outside.parts.contains_key(rule));
+        used.retain(|rule| children.contains_key(&RuleId::new(*rule)));
         used.sort_unstable();
         used.dedup();
         let places: FxHashMap<usize, u32> = used.iter().copied().zip(0..).collect();
         let children = used.iter().map(|&rule| children[&RuleId::new(rule)].clone()).collect();
-        let tables = Network::assemble(&rules, &places, &options.limits)?;
+        let tables = Network::assemble(rules, &places, &options.limits)?;
         let mut out = Self::of_tables(tables, children, options);
         out.is_large = rules.has_large;
         Ok(out)
     }
 
     /// The part of tables in which calls of children are holes.
-    fn of_tables(tables: Network, children: Vec<Arc<Part>>, options: &NetworkOptions) -> Self {
+    pub(super) fn of_tables(
+        tables: Network,
+        children: Vec<Arc<Part>>,
+        options: &NetworkOptions,
+    ) -> Self {
         let callees_first = tables.callees_first();
         let depth = children.iter().map(|child| child.depth + 1).max().unwrap_or(0);
         let mut out = Self {
             key: None,
+            is_kept: false,
             tables,
             children,
             callees_first,
@@ -92,6 +114,7 @@ impl Part {
             is_large: false,
             whole: OnceLock::new(),
             depth,
+            kept: Kept::default(),
         };
         let firsts = out.firsts();
         let root = out.tables.rule_of(out.tables.start) as usize;
@@ -118,10 +141,9 @@ impl Part {
             let start = tables.rule_starts[rule as usize];
             let mut first: Letters = [0; 5];
             let mut add = |more: &Letters| first.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
-            tables.edges(start).iter().for_each(|edge| add(&sets[edge.0 as usize]));
+            tables.edges(start).for_each(|edge| add(&sets[edge.0 as usize]));
             for call in tables.calls(start).iter() {
-                let body = if call.start < HOLE { tables.counters_call(call.start) } else { None };
-                match body.map_or(call.start, |body| body.start) {
+                match tables.begun(call.start) {
                     start if start >= HOLE => add(&self.children[(start & !HOLE) as usize].first),
                     start => add(&out[tables.rule_of(start) as usize]),
                 }
@@ -160,7 +182,7 @@ impl Part {
 
     /// The digest of the tables as they stand, with what they call: a state's number and this say all
     /// that it does.
-    fn digest(&self, outer: &dyn Fn(u32) -> Identity) -> Identity {
+    pub(super) fn digest(&self, outer: &dyn Fn(u32) -> Identity) -> Identity {
         let tables = &self.tables;
         let mut text: Vec<u8> = (0..=255).map(|byte| tables.alphabet.class(byte)).collect();
         let escape = tables.alphabet.escape();
@@ -177,21 +199,30 @@ impl Part {
             number(call.to);
         }
         tables.finals.iter().for_each(|&is_final| number(u32::from(is_final)));
+        number(tables.falls_back.len() as u32);
+        for state in 0..tables.falls_back.len() as u32 {
+            number(if tables.falls_back(state) { tables.fallback(state) } else { u32::MAX });
+        }
         for (min, max, body) in tables.counters.key() {
             [min, u32::from(max.is_some()), max.unwrap_or(0), body]
                 .into_iter()
                 .for_each(&mut number);
         }
-        (0..self.children.len() as u32).for_each(|child| text.extend(outer(child)));
+        // What a child is made of says all that it does, and is known; others with these tables
+        // are made of the same.
+        let name = |(child, part): (u32, &Arc<Self>)| part.key.unwrap_or_else(|| outer(child));
+        (0..).zip(&self.children).for_each(|child| text.extend(name(child)));
         *blake3::hash(&text).as_bytes()
     }
 
-    /// Whether its own tables are those of another; its children may differ.
+    /// Whether it is another but for what its children without a key say.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         let (a, b) = (&self.tables, &other.tables);
         let tables = |t: &Network| (t.start, t.accepts_empty, t.alphabet.clone(), t.counters.key());
+        let keys = |part: &Self| part.children.iter().map(|child| child.key).collect::<Vec<_>>();
         tables(a) == tables(b)
-            && a.finals == b.finals
+            && keys(self) == keys(other)
+            && (&a.finals, &a.falls_back) == (&b.finals, &b.falls_back)
             && (&a.edge_starts, &a.edges) == (&b.edge_starts, &b.edges)
             && (&a.call_starts, &a.calls) == (&b.call_starts, &b.calls)
     }
@@ -201,9 +232,15 @@ impl Part {
         self.depth
     }
 
-    /// Bytes of its own tables.
+    /// Bytes of its own tables, and about those of what it keeps when it is linked.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.tables.bytes() + self.children.capacity() * size_of::<Arc<Part>>()
+        let tables = &self.tables;
+        let states = tables.len() * (size_of::<ClassSet>() + size_of::<u32>());
+        let kept = states + EDGES_FOR_ONE * tables.edges.len() * size_of::<(u8, u32)>();
+        size_of::<Self>()
+            + tables.bytes()
+            + kept
+            + self.children.capacity() * size_of::<Arc<Part>>()
     }
 
     /// The network of a part that nobody calls, with all that it is made of.
@@ -213,11 +250,6 @@ impl Part {
     /// [`Work::spend`].
     pub fn link(self: &Arc<Self>, limits: &Limits, work: &Work<'_>) -> Result<Network> {
         link(self, limits, work)
-    }
-
-    /// The number of states that it has with all that it is made of.
-    pub fn num_states(self: &Arc<Self>) -> usize {
-        linked_states(self)
     }
 }
 

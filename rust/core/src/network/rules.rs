@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Units of work for each state of a finished network: what is made of it later, whatever for,
 /// begins with each of its states.
-const FRAME: usize = 56;
+pub(super) const FRAME: usize = 56;
 
 /// What is outside of the rules that are made.
 pub(super) struct Outside {

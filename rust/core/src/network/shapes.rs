@@ -186,6 +186,8 @@ fn write_automaton(automaton: &ByteAutomaton, of: impl Fn(ExprId) -> u32, key: &
     for &(from, first, last, to) in &automaton.bytes {
         key.extend([from, u32::from(first) << 8 | u32::from(last), to]);
     }
+    key.push(automaton.falls_back.len() as u32);
+    key.extend(automaton.falls_back.iter().map(|&falls_back| u32::from(falls_back)));
     for &(from, part, to) in &automaton.parts {
         key.extend([from, of(part), to]);
     }

@@ -11,14 +11,16 @@
 //! Rules are visited callees first; the members of a recursive component are inlined into each
 //! other as long as that removes rules cheaply.
 
+mod merge;
+mod tails;
+
 use super::Width;
 use crate::automata::marks::Marks;
-use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, call, callee};
+use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
 use crate::error::Result;
 use crate::graph;
 use crate::hash::hash_of;
 use crate::work::Work;
-use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -35,8 +37,6 @@ const GLANCE: usize = 4;
 const CALL: usize = 6;
 /// Units of work after which nothing more is simplified: whatever is left is sound as it stands.
 const MAX_WORK: u64 = 25_000_000;
-/// Rounds of merging equal rules; each makes callers equal whose callees were.
-const MAX_ROUNDS: usize = 16;
 /// Rules of more states than this are never inlined.
 const LARGE: usize = 500;
 /// The same where wide rules are shared: a network for the engine, which is made for each
@@ -44,8 +44,6 @@ const LARGE: usize = 500;
 const LARGE_SHARING: usize = 64;
 /// The same inside a recursive component, of which there are few and no long chains.
 const LARGE_RECURSIVE: usize = 4_000;
-/// Pairs of states after which a test for absorption gives up.
-const MAX_PAIRS: usize = 2_000;
 /// Recursive components of more rules than this are left as they are.
 const MAX_COMPONENT: usize = 256;
 
@@ -341,6 +339,9 @@ impl<'a, 'w> Rules<'a, 'w> {
 
     /// Replaces the calls in `rule` of the callees that `select` takes by copies of them.
     fn inline_into(&mut self, rule: usize, select: impl Fn(&Self, usize) -> bool) -> Result<()> {
+        if self.automata[rule].has_fallbacks() {
+            return Ok(()); // it stays as it stands
+        }
         self.work.spend(glance(&self.automata[rule]))?;
         let mut chosen = self.callees(rule);
         chosen.retain(|&b| b != rule && !self.automata[b].is_empty() && select(self, b));
@@ -389,169 +390,6 @@ impl<'a, 'w> Rules<'a, 'w> {
         Ok(())
     }
 
-    /// Turns calls whose return need not be remembered into tail calls, and direct tail
-    /// recursion into loops.
-    fn tails(&mut self, rule: usize) -> Result<()> {
-        let automaton = &self.automata[rule];
-        self.work.spend(glance(automaton))?;
-        let mut tail: Vec<(u32, usize, u32)> = Vec::new();
-        let mut known: FxHashMap<(usize, u32), bool> = FxHashMap::default();
-        let is_written = self.is_written.contains(&rule);
-        for (p, b, r) in automaton.calls() {
-            // That a rule does what follows its own left call holds of it with that call alone.
-            let is_circular = is_written && p == 0 && self.written.contains_key(&b);
-            if is_circular {
-                continue;
-            }
-            // Many states call a rule to return to one.
-            let absorbed = match known.get(&(b, r)) {
-                Some(&absorbed) => absorbed,
-                None => {
-                    let absorbed = self.absorbs(rule, b, r)?;
-                    known.insert((b, r), absorbed);
-                    absorbed
-                }
-            };
-            if absorbed {
-                tail.push((p, b, r));
-            }
-        }
-        let is_new = |&(_, b, r): &(u32, usize, u32)| b == rule || !automaton.is_end(r);
-        if !tail.iter().any(is_new) {
-            return Ok(());
-        }
-        let tail: FxHashSet<(u32, usize, u32)> = tail.into_iter().collect();
-        let mut nfa = Nfa::default();
-        nfa.embed_states(automaton, true);
-        let end = nfa.state();
-        nfa.set_final(end);
-        for (p, edges) in automaton.states() {
-            for &(letter, q) in edges {
-                match callee(letter) {
-                    // The start is not final, so going on from it is starting once more.
-                    Some(b) if b == rule && tail.contains(&(p, b, q)) => nfa.skip(p, 0),
-                    Some(b) if tail.contains(&(p, b, q)) => nfa.edge(p, letter, end),
-                    _ => nfa.edge(p, letter, q),
-                }
-            }
-        }
-        if let Some(reduced) = self.reduce(&nfa)? {
-            self.replace(rule, reduced);
-        }
-        Ok(())
-    }
-
-    /// Whether a call of `b` from `rule` that returns to `r` may forget `r`: `r` is final, and
-    /// each final state of `b` simulates it.
-    fn absorbs(&self, rule: usize, b: usize, r: u32) -> Result<bool> {
-        let caller = &self.automata[rule];
-        if !caller.is_final(r) {
-            return Ok(false);
-        }
-        if caller.is_end(r) {
-            return Ok(true);
-        }
-        let inner = &self.automata[b];
-        if inner.is_empty() || self.keep.contains(&b) {
-            return Ok(false);
-        }
-        self.work.spend(1 + inner.len() / GLANCE)?;
-        for f in inner.final_states() {
-            if !simulates(inner, f, caller, r, self.work)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn merge_equal(&mut self) -> Result<()> {
-        for _ in 0..MAX_ROUNDS {
-            self.work.spend(self.automata.iter().map(|a| 1 + a.size() / GLANCE).sum())?;
-            let mut seen: HashTable<usize> = HashTable::with_capacity(self.automata.len());
-            let mut same: Vec<usize> = (0..self.automata.len()).collect();
-            let mut any = false;
-            for (i, automaton) in self.automata.iter().enumerate() {
-                // The start may have the empty string on top of its automaton: nobody's equal.
-                let alone = i == self.start || self.is_written.contains(&i);
-                if automaton.is_empty() || alone || self.keep.contains(&i) {
-                    continue;
-                }
-                let hash = *self.hashes[i].get_or_insert_with(|| hash_of(automaton));
-                let is_same = |&other: &usize| {
-                    self.hashes[other] == Some(hash) && self.automata[other] == *automaton
-                };
-                match seen.find(hash, is_same) {
-                    Some(&first) => (same[i], any) = (first, true),
-                    None => {
-                        seen.insert_unique(hash, i, |&i| self.hashes[i].unwrap_or_default());
-                    }
-                }
-            }
-            if !any {
-                return Ok(());
-            }
-            let mut changed = Vec::new();
-            for (i, &first) in same.iter().enumerate().filter(|(i, first)| i != *first) {
-                self.merge_written(first, i)?;
-            }
-            for i in 0..self.automata.len() {
-                if same[i] != i {
-                    self.automata[i] = Automaton::default();
-                    self.hashes[i] = None;
-                } else if self.automata[i].sites().any(|(b, _)| same[b] != b) {
-                    self.hashes[i] = None;
-                    self.automata[i].relabel(|l| callee(l).map_or(l, |b| call(same[b])));
-                    if !self.keep.contains(&i) {
-                        changed.push(i);
-                    }
-                }
-            }
-            for i in changed {
-                if self.automata[i].is_minimal() {
-                    self.work.spend(self.automata[i].size())?;
-                    self.automata[i].renumber();
-                    continue;
-                }
-                let mut nfa = Nfa::default();
-                nfa.embed(&self.automata[i], true);
-                self.automata[i] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
-            }
-            self.forget_widths();
-        }
-        Ok(())
-    }
-
-    /// What is known of widths is forgotten, and what is counted is looked for again.
-    fn forget_widths(&mut self) {
-        self.wide.get_mut().fill(None);
-        let bodies = self.keep.iter().flat_map(|&counter| self.automata[counter].left_calls());
-        self.bodies = bodies.collect();
-    }
-
-    /// Merges what two equal rules were written as. What was written is one by one only where the
-    /// calls of each may lead to the other: both forms together, or neither, where one rule was
-    /// not left-recursive and says the same by itself.
-    fn merge_written(&mut self, first: usize, other: usize) -> Result<()> {
-        let gone = self.written.remove(&other).map(|form| std::mem::take(&mut self.automata[form]));
-        match (self.written.get(&first).copied(), gone) {
-            (Some(form), Some(gone)) => {
-                let mut nfa = Nfa::default();
-                let start = nfa.state();
-                for automaton in [&self.automata[form], &gone] {
-                    let base = nfa.embed(automaton, true);
-                    nfa.skip(start, base);
-                }
-                self.automata[form] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
-            }
-            (Some(form), None) => {
-                self.written.remove(&first);
-                self.automata[form] = Automaton::default();
-            }
-            (None, _) => {}
-        }
-        Ok(())
-    }
-
     fn drop_unreachable(&mut self) {
         let mut seen = vec![false; self.automata.len()];
         seen[self.start] = true;
@@ -583,42 +421,4 @@ fn sites(automaton: &Automaton) -> Vec<(usize, u32)> {
     out.sort_unstable();
     out.dedup();
     out
-}
-
-/// Whether state `f` of `big` can do, up to the completion of its rule, all that `r` of `small`
-/// can: every edge is matched and finality too. Sound, not complete.
-fn simulates(
-    big: &Automaton,
-    f: u32,
-    small: &Automaton,
-    r: u32,
-    budget: &Work<'_>,
-) -> Result<bool> {
-    if std::ptr::eq(big, small) && f == r {
-        return Ok(true);
-    }
-    if !big.is_deterministic() {
-        return Ok(false);
-    }
-    let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
-    let mut work = vec![(f, r)];
-    seen.insert((f, r));
-    while let Some((f, r)) = work.pop() {
-        budget.spend(1)?;
-        if small.is_final(r) && !big.is_final(f) {
-            return Ok(false);
-        }
-        let edges = big.edges(f);
-        for &(letter, r_next) in small.edges(r) {
-            let Ok(i) = edges.binary_search_by_key(&letter, |e| e.0) else { return Ok(false) };
-            let pair = (edges[i].1, r_next);
-            if seen.insert(pair) {
-                if seen.len() > MAX_PAIRS {
-                    return Ok(false);
-                }
-                work.push(pair);
-            }
-        }
-    }
-    Ok(true)
 }

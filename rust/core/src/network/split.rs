@@ -136,7 +136,7 @@ impl Part {
         }
         let there = FxHashMap::default();
         let groups = Groups::new(grammar, &is_needed, &productive, options, &there);
-        groups.part(grammar, there, Some(cache), options, work).map(Some)
+        groups.part(grammar, there, Some(cache), false, options, work).map(Some)
     }
 
     /// The part of a frame, a grammar in which some rules are parts, or `None` where they have no
@@ -150,6 +150,17 @@ impl Part {
         options: &NetworkOptions,
         work: &Work<'_>,
     ) -> Result<Arc<Self>> {
+        Self::around(frame, parts, true, options, work)
+    }
+
+    /// The part of a grammar in which some rules are parts, of a whole network or not.
+    pub(super) fn around(
+        frame: &Grammar,
+        parts: &[(RuleId, Option<Arc<Part>>)],
+        is_whole: bool,
+        options: &NetworkOptions,
+        work: &Work<'_>,
+    ) -> Result<Arc<Self>> {
         let stub = |part: &Option<Arc<Part>>| part.as_ref().map_or(Stub::Nothing, |p| p.stub());
         let stubs: Vec<(RuleId, Stub)> =
             parts.iter().map(|(rule, part)| (*rule, stub(part))).collect();
@@ -160,7 +171,7 @@ impl Part {
         let there = parts.iter().filter_map(|(rule, part)| Some((rule.index(), part.clone()?)));
         let there = there.collect();
         let groups = Groups::new(&frame, &is_needed, &productive, options, &there);
-        groups.part(&frame, there, None, options, work)
+        groups.part(&frame, there, None, is_whole, options, work)
     }
 
     fn stub(&self) -> Stub {
@@ -274,13 +285,13 @@ impl Groups {
         (members, children)
     }
 
-    /// The part of the root, some of whose parts are there. Without a cache it is that of a whole
-    /// network.
+    /// The part of the root, some of whose parts are there; of a whole network or not.
     fn part(
         &self,
         grammar: &Grammar,
         mut there: FxHashMap<usize, Arc<Part>>,
         cache: Option<&PartCache>,
+        is_whole: bool,
         options: &NetworkOptions,
         work: &Work<'_>,
     ) -> Result<Arc<Part>> {
@@ -312,9 +323,10 @@ impl Groups {
             let rules = grammar.extracted(RuleId::new(entry), &rules(&members), &stubs);
             let places = (members.len()..).map(RuleId::new);
             let parts = places.zip(children.iter().map(|child| there[child].clone())).collect();
-            let is_whole = cache.is_none() && entry == root;
+            let is_whole = is_whole && entry == root;
             let mut part = Part::make(&rules, &parts, is_whole, options, work)?;
             part.key = self.keys[entry].filter(|_| !is_whole);
+            part.is_kept = part.key.is_some() && cache.is_some();
             let part = Arc::new(part);
             if let Some((key, cache)) = part.key.zip(cache) {
                 cache.put(key, part.clone());
@@ -339,12 +351,14 @@ fn is_wide(grammar: &Grammar, rule: usize) -> bool {
                 }
             }
             Expr::Automaton(automaton) => {
+                if !automaton.parts.is_empty() {
+                    return true;
+                }
                 let mut widths = vec![0; automaton.finals.len()];
-                for &(from, first, last, _) in &automaton.bytes {
+                for &(from, first, last, _) in automaton.bytes_in_full().iter() {
                     widths[from as usize] += u32::from(last - first) + 1;
                 }
-                let calls = !automaton.parts.is_empty();
-                if calls || widths.into_iter().any(|width| width >= WIDE) {
+                if widths.into_iter().any(|width| width >= WIDE) {
                     return true;
                 }
             }

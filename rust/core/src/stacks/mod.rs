@@ -62,11 +62,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
     pub(crate) fn own_step(&mut self, state: u32, class: u8) -> Result<SetId, OverBudget> {
         let mut entries = Vec::new();
         let mut parts = Vec::new();
-        for index in 0..self.network.edges(state).len() {
-            let (read, target) = self.network.edges(state)[index];
-            if read != class {
-                continue;
-            }
+        for target in self.network.targets(state, class) {
             if self.network.stays(target) {
                 entries.push(entered(&self.network, &mut self.sets, target, REST)?);
             }
@@ -168,9 +164,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
             if state >= LABEL || !contains(network.first(state), class) {
                 continue;
             }
-            let edges = network.edges(state);
-            let from = edges.partition_point(|e| e.0 < class);
-            for &(_, target) in edges[from..].iter().take_while(|e| e.0 == class) {
+            for target in network.targets(state, class) {
                 if network.stays(target) {
                     entries.push(entered(network, &mut self.sets, target, beneath)?);
                 }

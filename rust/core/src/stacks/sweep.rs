@@ -173,9 +173,7 @@ impl Sweep {
         (state, beneath): Entry,
         class: u8,
     ) {
-        let edges = network.edges(state);
-        let from = edges.partition_point(|e| e.0 < class);
-        for &(_, target) in edges[from..].iter().take_while(|e| e.0 == class) {
+        for target in network.targets(state, class) {
             if network.stays(target) {
                 self.out.entries.push((target, beneath));
             }

@@ -8,7 +8,7 @@ pub(crate) use batch::{accept_batch, fill_batch, rollback_batch};
 pub(crate) use matcher::Matcher;
 
 use crate::boundary::{Deadline, Reporter, detached, misuse, raise};
-use crate::grammar::{Grammar, Parts, limits};
+use crate::grammar::{Grammar, Parts, Piece, limits};
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
 use numpy::PyReadonlyArray1;
@@ -47,7 +47,7 @@ fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
 }
 
 /// Parts by the names of the rules for which they stand, and where parts are kept.
-type NamedParts<'p> = (Vec<(String, PyRef<'p, Grammar>)>, PyRef<'p, Parts>);
+type NamedParts<'p> = (Vec<(String, Piece)>, PyRef<'p, Parts>);
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Engine {
@@ -93,12 +93,9 @@ impl Engine {
         let limits = self::engine_limits(engine_limits)?;
         let mut reporter = Reporter::new(None);
         let mut deadline = Deadline::new(Some(limits.max_call_milliseconds));
-        let linked = parts.as_ref().map(|(parts, cache)| {
-            let rule = |name: &String| grammar.inner.rule_named(name);
-            let found = parts.iter().map(|(name, part)| Some((rule(name)?, &**part)));
-            let found: Option<Vec<(RuleId, &Grammar)>> = found.collect();
-            found.map(|found| (found, &cache.inner)).ok_or_else(|| misuse("a part has no rule"))
-        });
+        let linked = parts
+            .as_ref()
+            .map(|(parts, cache)| grammar.placed(parts).map(|found| (found, &cache.inner)));
         let linked = linked.transpose()?;
         let network = py.detach(|| {
             let mut go_on = || deadline.is_ahead() && reporter.report(0, 1);
@@ -110,7 +107,7 @@ impl Engine {
                 return Network::make(grammar, &options, &work);
             };
             let name = format!("{options:?}");
-            let made = |&(rule, part): &(RuleId, &Grammar)| {
+            let made = |&(rule, part): &(RuleId, &Piece)| {
                 Ok((rule, part.part((&options, &name), cache, &work)?))
             };
             let parts = parts.iter().map(made).collect::<Result<Vec<_>, Error>>()?;

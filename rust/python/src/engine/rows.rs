@@ -2,7 +2,7 @@
 
 use crate::boundary::{misuse, raise};
 use numpy::ndarray::Dimension;
-use numpy::{PyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{BorrowError, PyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use tokfold_core::engine::Matcher;
@@ -32,9 +32,14 @@ pub(super) fn with_rows<T>(
                 "the bitmask must be C-contiguous: allocate_bitmask() makes one that is",
             ));
         }
-        let mut rows = array
-            .try_readwrite()
-            .map_err(|error| misuse(format!("the bitmask cannot be written: {error}")))?;
+        let mut rows = array.try_readwrite().map_err(|error| {
+            misuse(match error {
+                BorrowError::AlreadyBorrowed => "the bitmask is in use by another thread: give \
+                    each rows of its own, bitmask[row : row + 1]"
+                    .into(),
+                error => format!("the bitmask cannot be written: {error}"),
+            })
+        })?;
         work(rows.as_slice_mut().map_err(|_| {
             misuse("the bitmask must be contiguous: allocate_bitmask() makes one that is")
         })?)

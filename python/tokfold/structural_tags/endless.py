@@ -1,0 +1,91 @@
+"""Formats that may go on for ever, and tags that have no end although their content may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tokfold.structural_tags import formats
+from tokfold.structural_tags.fields import fail
+from tokfold.structural_tags.formats import Format, Tag, Token
+from tokfold.structural_tags.known import CLOSED
+
+if TYPE_CHECKING:
+    from tokfold.structural_tags.known import Before
+
+__all__ = ["check_ends"]
+
+
+def check_ends(format: Format, before: Before) -> None:
+    """Refuse tags that have no end although their content may go on for ever."""
+    todo: list[Format] = [format]
+    while todo:
+        one = todo.pop()
+        children = _children(one)
+        children = children[before.num_known(one) :]  # the others were looked at
+        todo += [child for child in children if type(child) not in CLOSED]
+        if not isinstance(one, Tag) or isinstance(one.end, Token) or any(one.end):
+            continue
+        if _is_endless(one.content) and not _excludes(one.content):
+            fail(
+                one.path,
+                one.type,
+                "the content may go on for ever, and 'end' is empty; give the tag an end, or "
+                "exclude something from the content",
+            )
+
+
+def _children(format: Format) -> Sequence[Format]:
+    found = _CHILDREN.get(type(format))
+    return () if found is None else found(format)
+
+
+_CHILDREN: dict[type, Callable[[Any], Sequence[Format]]] = {
+    **dict.fromkeys((formats.Sequence, formats.Or), lambda one: one.elements),
+    **dict.fromkeys(
+        (formats.Dispatch, formats.TokenDispatch),
+        lambda one: [content for _, content in one.rules],
+    ),
+    **dict.fromkeys(
+        (formats.TriggeredTags, formats.TokenTriggeredTags, formats.TagsWithSeparator),
+        lambda one: one.tags,
+    ),
+    **dict.fromkeys(
+        (Tag, formats.Optional, formats.Plus, formats.Star, formats.Repeat),
+        lambda one: (one.content,),
+    ),
+}
+
+
+_ENDLESS = (
+    formats.AnyText,
+    formats.AnyTokens,
+    formats.TriggeredTags,
+    formats.TokenTriggeredTags,
+    formats.TagsWithSeparator,
+    formats.Dispatch,
+    formats.TokenDispatch,
+    formats.Star,
+    formats.Plus,
+)
+
+
+def _is_endless(format: Format) -> bool:
+    """Whether XGrammar takes a format for one that may go on for ever."""
+    match format:
+        case formats.Sequence() | formats.Or():
+            return any(_is_endless(each) and not _excludes(each) for each in format.elements)
+        case formats.Optional():
+            return _is_endless(format.content)
+        case formats.Repeat():
+            return format.max is None or (format.max != 0 and _is_endless(format.content))
+    return isinstance(format, _ENDLESS)
+
+
+def _excludes(format: Format) -> bool:
+    match format:
+        case formats.AnyText() | formats.TriggeredTags() | formats.Dispatch():
+            return bool(format.excludes)
+        case formats.AnyTokens() | formats.TokenTriggeredTags() | formats.TokenDispatch():
+            return bool(format.exclude_tokens)
+    return False

@@ -1,0 +1,100 @@
+//! Equal rules become one.
+
+use super::{GLANCE, Rules};
+use crate::automata::{Automaton, Nfa, call, callee};
+use crate::error::Result;
+use crate::hash::hash_of;
+use hashbrown::HashTable;
+
+/// Rounds of merging equal rules; each makes callers equal whose callees were.
+const MAX_ROUNDS: usize = 16;
+
+impl Rules<'_, '_> {
+    pub(super) fn merge_equal(&mut self) -> Result<()> {
+        for _ in 0..MAX_ROUNDS {
+            self.work.spend(self.automata.iter().map(|a| 1 + a.size() / GLANCE).sum())?;
+            let mut seen: HashTable<usize> = HashTable::with_capacity(self.automata.len());
+            let mut same: Vec<usize> = (0..self.automata.len()).collect();
+            let mut any = false;
+            for (i, automaton) in self.automata.iter().enumerate() {
+                // The start may have the empty string on top of its automaton: nobody's equal.
+                let alone = i == self.start || self.is_written.contains(&i);
+                if automaton.is_empty() || alone || self.keep.contains(&i) {
+                    continue;
+                }
+                let hash = *self.hashes[i].get_or_insert_with(|| hash_of(automaton));
+                let is_same = |&other: &usize| {
+                    self.hashes[other] == Some(hash) && self.automata[other] == *automaton
+                };
+                match seen.find(hash, is_same) {
+                    Some(&first) => (same[i], any) = (first, true),
+                    None => {
+                        seen.insert_unique(hash, i, |&i| self.hashes[i].unwrap_or_default());
+                    }
+                }
+            }
+            if !any {
+                return Ok(());
+            }
+            let mut changed = Vec::new();
+            for (i, &first) in same.iter().enumerate().filter(|(i, first)| i != *first) {
+                self.merge_written(first, i)?;
+            }
+            for i in 0..self.automata.len() {
+                if same[i] != i {
+                    self.automata[i] = Automaton::default();
+                    self.hashes[i] = None;
+                } else if self.automata[i].sites().any(|(b, _)| same[b] != b) {
+                    self.hashes[i] = None;
+                    self.automata[i].relabel(|l| callee(l).map_or(l, |b| call(same[b])));
+                    if !self.keep.contains(&i) {
+                        changed.push(i);
+                    }
+                }
+            }
+            for i in changed {
+                if self.automata[i].is_minimal() {
+                    self.work.spend(self.automata[i].size())?;
+                    self.automata[i].renumber();
+                    continue;
+                }
+                let mut nfa = Nfa::default();
+                nfa.embed(&self.automata[i], true);
+                self.automata[i] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
+            }
+            self.forget_widths();
+        }
+        Ok(())
+    }
+
+    /// What is known of widths is forgotten, and what is counted is looked for again.
+    pub(super) fn forget_widths(&mut self) {
+        self.wide.get_mut().fill(None);
+        let bodies = self.keep.iter().flat_map(|&counter| self.automata[counter].left_calls());
+        self.bodies = bodies.collect();
+    }
+
+    /// Merges what two equal rules were written as. What was written is one by one only where the
+    /// calls of each may lead to the other: both forms together, or neither, where one rule was
+    /// not left-recursive and says the same by itself.
+    fn merge_written(&mut self, first: usize, other: usize) -> Result<()> {
+        let gone = self.written.remove(&other).map(|form| std::mem::take(&mut self.automata[form]));
+        match (self.written.get(&first).copied(), gone) {
+            (Some(form), Some(gone)) => {
+                let mut nfa = Nfa::default();
+                let start = nfa.state();
+                for automaton in [&self.automata[form], &gone] {
+                    let base = nfa.embed(automaton, true);
+                    nfa.skip(start, base);
+                }
+                self.automata[form] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
+            }
+            (Some(form), None) => {
+                self.written.remove(&first);
+                self.automata[form] = Automaton::default();
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! A part over the byte classes of a network: what linking needs of it whose cost grows with its
+//! edges, kept until it is wanted over other classes.
+//!
+//! Networks that have most of their parts in common mostly tell the same bytes apart. So when a
+//! tool is added to a request, what is left to do for the others is to copy tables.
+
+use super::part::Part;
+use super::{ClassSet, HOLE, insert};
+use crate::automata::alphabet::Alphabet;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// States with more edges than this are written class by class.
+const MANY: usize = 12;
+/// No state.
+const NONE: u32 = u32::MAX;
+
+/// The edges of a part over the classes of a network, and what its states can read first. The
+/// states have the numbers of the part.
+#[derive(Debug)]
+pub(super) struct Spelled {
+    alphabet: Alphabet,
+    pub(super) edge_starts: Vec<u32>,
+    pub(super) edges: Vec<(u8, u32)>,
+    /// What each state can read first, calls included.
+    pub(super) first: Vec<ClassSet>,
+}
+
+/// Where a part keeps it.
+#[derive(Debug, Default)]
+pub(super) struct Kept(Mutex<Option<Arc<Spelled>>>);
+
+impl Kept {
+    fn get(&self, alphabet: &Alphabet) -> Option<Arc<Spelled>> {
+        // Nothing that panics stands between two changes that belong together.
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().filter(|kept| kept.alphabet == *alphabet).cloned()
+    }
+
+    fn put(&self, spelled: &Arc<Spelled>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(spelled.clone());
+    }
+}
+
+/// How the classes of a part are spelled in the network.
+struct Way {
+    /// For each class of the part those of the network.
+    classes: Vec<Vec<u8>>,
+    /// For each class of the network that of the part.
+    here: Vec<Option<u8>>,
+}
+
+/// Spells parts over the classes of one network.
+pub(super) struct Speller<'a> {
+    alphabet: &'a Alphabet,
+    ways: FxHashMap<Alphabet, Arc<Way>>,
+    /// Where each class of a part leads, while a state is written.
+    targets: Vec<u32>,
+}
+
+impl<'a> Speller<'a> {
+    pub(super) fn new(alphabet: &'a Alphabet) -> Self {
+        Self { alphabet, ways: FxHashMap::default(), targets: Vec::new() }
+    }
+
+    /// A part over the classes of the network. `child` is what one of its children can read first.
+    pub(super) fn spelled(
+        &mut self,
+        part: &Part,
+        child: impl Fn(usize) -> ClassSet,
+    ) -> Arc<Spelled> {
+        if let Some(kept) = part.kept.get(self.alphabet) {
+            return kept;
+        }
+        let made = Arc::new(self.make(part, child));
+        part.kept.put(&made);
+        made
+    }
+
+    fn make(&mut self, part: &Part, child: impl Fn(usize) -> ClassSet) -> Spelled {
+        let tables = &part.tables;
+        let way = self.way(&tables.alphabet);
+        let mut edge_starts = Vec::with_capacity(tables.len() + 1);
+        edge_starts.push(0);
+        let mut edges = Vec::with_capacity(tables.edges.len());
+        let mut first = Vec::with_capacity(tables.len());
+        for state in 0..tables.len() as u32 {
+            let mut own = self.edges(tables.listed(state), &way, &mut edges);
+            if tables.falls_back(state) {
+                // The start of its rule stands before it, calls not yet among what it reads.
+                let start: ClassSet = first[tables.fallback(state) as usize];
+                own.iter_mut().zip(start).for_each(|(a, b)| *a |= b);
+            }
+            first.push(own);
+            edge_starts.push(edges.len() as u32);
+        }
+        let mut add_callees = |state: u32| {
+            for call in tables.calls(state).iter() {
+                let more = match tables.begun(call.start) {
+                    start if start >= HOLE => child((start & !HOLE) as usize),
+                    start => first[start as usize],
+                };
+                first[state as usize].iter_mut().zip(more).for_each(|(a, b)| *a |= b);
+            }
+        };
+        for &rule in &part.callees_first {
+            add_callees(tables.rule_starts[rule as usize]);
+        }
+        (0..tables.len() as u32).for_each(add_callees);
+        Spelled { alphabet: self.alphabet.clone(), edge_starts, edges, first }
+    }
+
+    fn way(&mut self, alphabet: &Alphabet) -> Arc<Way> {
+        if let Some(way) = self.ways.get(alphabet) {
+            return way.clone();
+        }
+        let mut here = vec![None; self.alphabet.len()];
+        for byte in 0..=255 {
+            here[self.alphabet.class(byte) as usize] = Some(alphabet.class(byte));
+        }
+        if let Some(escape) = self.alphabet.escape() {
+            here[escape as usize] = alphabet.escape();
+        }
+        let mut classes = vec![Vec::new(); alphabet.len()];
+        for (class, here) in (0..=255u8).zip(&here) {
+            if let Some(here) = here {
+                classes[*here as usize].push(class);
+            }
+        }
+        let way = Arc::new(Way { classes, here });
+        self.ways.insert(alphabet.clone(), way.clone());
+        way
+    }
+
+    /// Writes the byte edges of a state, sorted by class; returns the classes.
+    fn edges(&mut self, edges: &[(u8, u32)], way: &Way, out: &mut Vec<(u8, u32)>) -> ClassSet {
+        let from = out.len();
+        let mut first = [0; 4];
+        let is_deterministic = edges.windows(2).all(|pair| pair[0].0 != pair[1].0);
+        if edges.len() > MANY && is_deterministic {
+            self.targets.clear();
+            self.targets.resize(way.classes.len(), NONE);
+            edges.iter().for_each(|&(class, to)| self.targets[class as usize] = to);
+            for (class, here) in (0..=255u8).zip(&way.here) {
+                let to = here.map_or(NONE, |here| self.targets[here as usize]);
+                if to != NONE {
+                    out.push((class, to));
+                    insert(&mut first, class);
+                }
+            }
+            return first;
+        }
+        for &(class, to) in edges {
+            for &class in &way.classes[class as usize] {
+                out.push((class, to));
+                insert(&mut first, class);
+            }
+        }
+        if !out[from..].is_sorted() {
+            out[from..].sort_unstable();
+        }
+        first
+    }
+}

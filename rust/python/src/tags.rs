@@ -1,0 +1,217 @@
+//! `tokfold._core.Tags`.
+
+use crate::boundary::{misuse, raise};
+use crate::grammar::{Grammar, Made, MadePart, limits};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+use tokfold_core::error::Error;
+use tokfold_core::grammar;
+use tokfold_core::ids::RuleId;
+use tokfold_core::limits::Limits;
+use tokfold_core::network::tags::{self, Tag, Way};
+use tokfold_core::network::{NetworkOptions, Part, PartCache};
+use tokfold_core::work::Work;
+
+/// How a tag begins, its content as it was written and as it is compiled, the texts of which one
+/// ends it.
+type Given = (String, Py<Grammar>, Py<Grammar>, Vec<String>);
+
+/// Whether free text goes on after a tag, and the texts that do not come in it.
+type FreeText = (bool, Box<[Box<[u8]>]>);
+
+/// A tag with its content as it was written and as it is compiled.
+struct Held {
+    begin: Box<[u8]>,
+    written: Py<Grammar>,
+    compiled: Py<Grammar>,
+    ends: Box<[Box<[u8]>]>,
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.begin, &self.ends) == (&other.begin, &other.ends)
+            && self.written.as_ptr() == other.written.as_ptr()
+            && self.compiled.as_ptr() == other.compiled.as_ptr()
+    }
+}
+
+impl Held {
+    fn with<C>(&self, content: C) -> Tag<'_, C> {
+        Tag { begin: &self.begin, content, ends: &self.ends }
+    }
+}
+
+/// A choice of tags, or free text with them: each a text, a string of a grammar, one of a few texts.
+/// Equal to another of the same tags, their contents the same objects.
+#[pyclass(frozen, eq, hash, module = "tokfold._core")]
+pub(crate) struct Tags {
+    tags: Vec<Arc<Held>>,
+    /// Where they come in free text.
+    dispatch: Option<FreeText>,
+    /// Rules of all contents.
+    rules: usize,
+    /// Bytes of all texts.
+    bytes: usize,
+    /// A hash of the texts.
+    hash: u64,
+    whole: OnceLock<grammar::Grammar>,
+    part: Made,
+}
+
+impl PartialEq for Tags {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&Arc<Held>, &Arc<Held>)| Arc::ptr_eq(a, b) || a == b;
+        self.hash == other.hash
+            && self.dispatch == other.dispatch
+            && self.tags.len() == other.tags.len()
+            && self.tags.iter().zip(&other.tags).all(is_same)
+    }
+}
+
+impl Hash for Tags {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
+}
+
+impl Tags {
+    /// The same without the tags at some places, in order, and with others at the end.
+    fn with(
+        &self,
+        py: Python<'_>,
+        gone: &[usize],
+        added: Vec<Given>,
+        limits: &Limits,
+    ) -> PyResult<Self> {
+        let mut out = Self::none(self.dispatch.clone());
+        out.tags.reserve(self.tags.len() + added.len());
+        let mut gone = gone.iter().peekable();
+        for (place, held) in self.tags.iter().enumerate() {
+            if gone.next_if(|gone| **gone == place).is_none() {
+                out.push(held.clone());
+            }
+        }
+        if gone.peek().is_some() {
+            return Err(misuse("what goes is not there, or not in order"));
+        }
+        for (begin, written, compiled, ends) in added {
+            let bytes = |text: String| text.into_bytes().into_boxed_slice();
+            let ends = ends.into_iter().map(bytes).collect();
+            out.push(Arc::new(Held { begin: bytes(begin), written, compiled, ends }));
+        }
+        if out.tags.is_empty() {
+            return Err(misuse("there is no tag to choose"));
+        }
+        // As in grammar text.
+        if out.bytes > limits.max_grammar_bytes {
+            let error = Error::Limit {
+                limit: "max_grammar_bytes",
+                value: limits.max_grammar_bytes as u64,
+                message: format!("the texts of the tags have {} bytes; use fewer", out.bytes),
+            };
+            return Err(raise(py, &error));
+        }
+        Ok(out)
+    }
+
+    fn push(&mut self, held: Arc<Held>) {
+        self.rules += 2 + held.written.get().inner.rules().len();
+        self.bytes += held.begin.len() + held.ends.iter().map(|end| end.len()).sum::<usize>();
+        let mut hasher = DefaultHasher::new();
+        (self.hash, &held.begin, &held.ends).hash(&mut hasher);
+        self.hash = hasher.finish();
+        self.tags.push(held);
+    }
+
+    fn none(dispatch: Option<FreeText>) -> Self {
+        let excludes = dispatch.iter().flat_map(|(_, excludes)| excludes);
+        let mut hasher = DefaultHasher::new();
+        dispatch.hash(&mut hasher);
+        Self {
+            tags: Vec::new(),
+            rules: 1,
+            bytes: excludes.map(|text| text.len()).sum(),
+            hash: hasher.finish(),
+            dispatch,
+            whole: OnceLock::new(),
+            part: Made::default(),
+        }
+    }
+
+    fn way(&self) -> Way<'_> {
+        match &self.dispatch {
+            Some((loops, excludes)) => Way::Dispatch { loops: *loops, excludes },
+            None => Way::Choice,
+        }
+    }
+
+    /// The number of rules, contents included.
+    pub(crate) fn num_rules(&self) -> usize {
+        self.rules
+    }
+
+    /// All of it as a grammar.
+    fn whole(&self) -> &grammar::Grammar {
+        self.whole.get_or_init(|| {
+            let written = self.tags.iter().map(|held| &held.written.get().inner);
+            let parts: Vec<_> = (1..).map(RuleId::new).zip(written).collect();
+            let tags: Vec<Tag<'_, ()>> = self.tags.iter().map(|held| held.with(())).collect();
+            tags::grammar(&tags, self.way()).composed(&parts)
+        })
+    }
+
+    /// The choice as a part of others, made when first asked for; `None` where it has no string.
+    pub(crate) fn part(
+        &self,
+        (options, name): (&NetworkOptions, &str),
+        cache: &PartCache,
+        work: &Work<'_>,
+    ) -> Result<MadePart, Error> {
+        self.part.get(name, || {
+            let tags = self.tags.iter().map(|held| {
+                Ok(held.with(held.compiled.get().part((options, name), cache, work)?))
+            });
+            let tags = tags.collect::<Result<Vec<_>, Error>>()?;
+            Part::of_tags(&tags, self.way(), options, work)
+        })
+    }
+}
+
+#[pymethods]
+impl Tags {
+    #[new]
+    #[pyo3(signature = (tags, limits=None, dispatch=None))]
+    fn new(
+        py: Python<'_>,
+        tags: Vec<Given>,
+        limits: Option<&Bound<'_, PyDict>>,
+        dispatch: Option<(bool, Vec<String>)>,
+    ) -> PyResult<Self> {
+        let bytes = |text: String| text.into_bytes().into_boxed_slice();
+        let dispatch =
+            dispatch.map(|(loops, excludes)| (loops, excludes.into_iter().map(bytes).collect()));
+        Self::none(dispatch).with(py, &[], tags, &self::limits(limits)?)
+    }
+
+    /// The same without the tags at some places, in order, and with others at the end.
+    #[pyo3(signature = (gone, added, limits=None))]
+    fn changed(
+        &self,
+        py: Python<'_>,
+        gone: Vec<usize>,
+        added: Vec<Given>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        self.with(py, &gone, added, &self::limits(limits)?)
+    }
+
+    fn __len__(&self) -> usize {
+        self.tags.len()
+    }
+
+    fn grammar(&self, py: Python<'_>) -> Grammar {
+        Grammar::of(py.detach(|| self.whole().clone()))
+    }
+}
