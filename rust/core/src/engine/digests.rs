@@ -3,7 +3,7 @@
 use super::descent::class_at;
 use super::pool::{Key, Pool};
 use super::way::{ALONE, OWN, Question};
-use crate::network::{Network, contains};
+use crate::network::{Network, Quota, contains};
 use crate::vocabulary::Trie;
 
 /// Trie nodes that are entered in the time of describing one state.
@@ -11,6 +11,9 @@ const NODES_OF_STATE: u64 = 32;
 
 /// So few states are described for any answer.
 const FEW_STATES: usize = 48;
+
+/// No more are described for one mask: none is to wait for long.
+pub(super) const MOST_STATES: usize = 96;
 
 /// Digests of states, made when answers are worth them.
 #[derive(Default)]
@@ -25,15 +28,17 @@ impl Digests {
     /// Under what an answer is shared; `None` for one that is made as fast as it is found.
     ///
     /// A state is described with all that it leads to, which from the start is the whole network,
-    /// while little of the trie may be below the first bytes. So answers that take less time than
-    /// their digests go without, until together they took as long.
+    /// while little of the trie may be below the first bytes. So each answer describes only as many
+    /// as take no more time than it does, and its mask has `left`: its own or, where they are too
+    /// many, some that later ones will need. Large tables are described as a whole, once answers that went without have taken as
+    /// long as that.
     pub(super) fn key(
         &mut self,
         network: &Network,
         trie: &Trie,
         pool: &Pool,
-        question: Question,
-        nodes: &[u32],
+        (question, nodes): (Question, &[u32]),
+        left: &mut usize,
     ) -> Option<Key> {
         let all_below: u32 = nodes.iter().map(|&node| trie.end(node) - node).sum();
         if all_below < pool.least_nodes {
@@ -43,13 +48,20 @@ impl Digests {
         let all = below + self.denied;
         // Each look for how much is missing takes time too: now and then for all that was denied.
         let is_time = all >= 2 * self.tried;
-        let most = FEW_STATES + (if is_time { all } else { below } / NODES_OF_STATE) as usize;
+        let worth = |nodes: u64| (nodes / NODES_OF_STATE) as usize;
+        let mut quota = Quota {
+            most: (FEW_STATES + worth(below)).min(*left),
+            ahead: worth(below).min(*left),
+            at_once: FEW_STATES + worth(if is_time { all } else { below }),
+            used: 0,
+        };
         let under = match question.under {
             ALONE => Some([0; 32]),
             OWN => Some([1; 32]),
-            state => network.find_identity(state, most),
+            state => network.find_identity(state, &mut quota),
         };
-        let frame = network.find_identity(question.frame, most);
+        let frame = network.find_identity(question.frame, &mut quota);
+        *left = left.saturating_sub(quota.used);
         if let Some((frame, under)) = frame.zip(under) {
             return Some(Pool::key(&[frame, under], nodes));
         }

@@ -11,7 +11,7 @@
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
 use super::descent::{Bounds, Descent, Found};
-use super::digests::Digests;
+use super::digests::{Digests, MOST_STATES};
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Pool};
@@ -151,6 +151,8 @@ struct Walk<'a> {
     bounds: Bounds<'a>,
     /// The age of the memo when it began.
     age: u64,
+    /// So many states may still be described for it.
+    states: usize,
     counters: WalkCounters,
 }
 
@@ -212,7 +214,8 @@ impl Walker {
         let descent = idle.filter(|descent| descent.age == age).unwrap_or_else(make);
         let limit = descent.spent().saturating_add(allowance.work);
         let bounds = Bounds { limit, max_bytes: allowance.bytes, check };
-        Walk { descent, bounds, age, counters: WalkCounters::default() }
+        let counters = WalkCounters::default();
+        Walk { descent, bounds, age, states: MOST_STATES, counters }
     }
 
     fn end(&self, mut walk: Walk<'_>) {
@@ -372,7 +375,8 @@ impl Walker {
         walk.counters.misses += 1;
         let key = self.pool.as_ref().and_then(|pool| {
             let mut digests = lock(&self.digests);
-            digests.key(&self.network, &self.trie, pool, question, &nodes)
+            let asked = (question, &*nodes);
+            digests.key(&self.network, &self.trie, pool, asked, &mut walk.states)
         });
         let shared = key.as_ref().zip(self.pool.as_ref()).and_then(|(key, pool)| pool.get(key));
         let entry = match shared {

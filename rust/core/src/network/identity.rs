@@ -9,6 +9,7 @@
 //! XGrammar hashes simple cycles only, with 64 bits; here any cycle has a digest, and digests are of
 //! 256 bits over the whole description, so that equal digests mean equal descriptions.
 
+use super::tour::Tour;
 use super::{Call, HOLE, Network};
 use crate::automata::alphabet::Alphabet;
 use crate::graph;
@@ -22,7 +23,7 @@ pub(crate) type Identity = [u8; 32];
 
 /// States that lead to each other, more than this, are described in the order of their numbers:
 /// the same network gives the same digests, but a part of another may not.
-const MAX_REFINED: usize = 128;
+pub(super) const MAX_REFINED: usize = 128;
 
 /// The letters of an edge, as a set: the bytes, and the one that is none.
 pub(super) type Letters = [u64; 5];
@@ -41,14 +42,14 @@ enum Named {
 
 /// A state described by the names of others.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Described {
+pub(super) struct Described {
     is_final: bool,
     edges: Vec<(Named, Letters)>,
     calls: Vec<(Named, Named)>,
 }
 
 impl Described {
-    fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.is_final));
         out.extend((self.edges.len() as u32).to_le_bytes());
         for (named, letters) in &self.edges {
@@ -91,7 +92,33 @@ fn write_named(named: &Named, out: &mut Vec<u8>) {
 #[derive(Debug)]
 pub(crate) struct Identities {
     sets: Vec<Letters>,
-    listed: Mutex<Vec<Option<Identity>>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    listed: Vec<Option<Identity>>,
+    tour: Tour,
+}
+
+/// How many states may be described for one answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quota {
+    /// So many, if the digest is there then.
+    pub(crate) most: usize,
+    /// Where it is not, so many that will be asked for later; next time they are there.
+    pub(crate) ahead: usize,
+    /// The same as `most`, where tables are described as a whole.
+    pub(crate) at_once: usize,
+    /// So many were.
+    pub(crate) used: usize,
+}
+
+impl Quota {
+    /// However many it takes.
+    pub(crate) fn all() -> Self {
+        Self { most: usize::MAX, ahead: 0, at_once: usize::MAX, used: 0 }
+    }
 }
 
 /// What digests are made of.
@@ -107,31 +134,48 @@ pub(super) struct Source<'s> {
 }
 
 /// The digests that are there, and the numbers of the states that are described together now.
-struct Naming<'s> {
+pub(super) struct Naming<'s> {
     source: &'s Source<'s>,
     sets: &'s [Letters],
     listed: &'s mut [Option<Identity>],
-    members: FxHashMap<u32, u64>,
+    pub(super) members: FxHashMap<u32, u64>,
 }
 
 impl Identities {
     /// Of tables with these byte classes, of so many states.
     pub(super) fn new(tables: &Network) -> Self {
         debug_assert!(!tables.has_cuts());
-        let listed = Mutex::new(vec![None; tables.len()]);
-        Self { sets: class_sets(&tables.alphabet), listed }
+        let known = Known { listed: vec![None; tables.len()], tour: Tour::default() };
+        Self { sets: class_sets(&tables.alphabet), known: Mutex::new(known) }
     }
 
-    /// The digest of a state, which may count; `None` where more than `most` states that it leads to
-    /// have none yet, which then get none either.
-    pub(super) fn find(&self, source: &Source<'_>, state: u32, most: usize) -> Option<Identity> {
-        let mut listed = lock(&self.listed);
+    /// The digest of a state, which may count; `None` where more states that it leads to have none
+    /// yet than `quota` allows.
+    pub(super) fn find(
+        &self,
+        source: &Source<'_>,
+        state: u32,
+        quota: &mut Quota,
+    ) -> Option<Identity> {
+        let mut known = lock(&self.known);
+        let Known { listed, tour } = &mut *known;
         if let Some(&Some(identity)) = listed.get(state as usize) {
             return Some(identity);
         }
         let members = FxHashMap::default();
-        let mut naming = Naming { source, sets: &self.sets, listed: &mut listed, members };
-        naming.describe_from(state, most)?;
+        let mut naming = Naming { source, sets: &self.sets, listed, members };
+        let most = if source.large.is_some() { quota.at_once } else { quota.most };
+        if let Some(states) = naming.describe_from(state, most) {
+            quota.used += states;
+        } else {
+            if source.large.is_none() {
+                quota.used += quota.ahead;
+                tour.go_on(&mut naming, state, quota.ahead);
+            }
+            if listed_state(source.tables, state).is_some_and(|state| naming.is_missing(state)) {
+                return None;
+            }
+        }
         if let Some(&Some(identity)) = naming.listed.get(state as usize) {
             return Some(identity);
         }
@@ -141,9 +185,14 @@ impl Identities {
     }
 }
 
-impl Naming<'_> {
-    /// Makes the digests that are missing of a state and all that it can reach, if they are few enough.
-    fn describe_from(&mut self, state: u32, most: usize) -> Option<()> {
+impl<'s> Naming<'s> {
+    pub(super) fn source(&self) -> &'s Source<'s> {
+        self.source
+    }
+
+    /// Makes the digests that are missing of a state and all that it can reach, if they are few
+    /// enough; how many.
+    fn describe_from(&mut self, state: u32, most: usize) -> Option<usize> {
         let tables = self.source.tables;
         let mut reached: Vec<u32> = Vec::new();
         let mut places: FxHashMap<u32, usize> = FxHashMap::default();
@@ -167,10 +216,7 @@ impl Naming<'_> {
             if self.source.large.is_some() {
                 large = self.source.large_cost;
             } else {
-                next.extend(tables.edges(state).map(|edge| edge.1));
-                next.extend(tables.calls(state).iter().flat_map(|call| [call.start, call.to]));
-                next.sort_unstable();
-                next.dedup();
+                named_by(tables, state, &mut next);
             }
             let met = next.iter().filter_map(|&q| meet(q, &mut reached, self.listed));
             successors.push(met.collect());
@@ -182,11 +228,11 @@ impl Naming<'_> {
         for component in graph::components(reached.len(), |place| successors[place].clone()) {
             let mut component: Vec<u32> = component.into_iter().map(|at| reached[at]).collect();
             component.sort_unstable();
-            if component.len() > 1 || self.listed[component[0] as usize].is_none() {
+            if component.len() > 1 || self.is_missing(component[0]) {
                 self.describe_together(&component);
             }
         }
-        Some(())
+        Some(reached.len())
     }
 
     /// The digest of a state, where states are not described one by one.
@@ -196,9 +242,14 @@ impl Naming<'_> {
         }
     }
 
+    pub(super) fn is_missing(&self, state: u32) -> bool {
+        self.listed[state as usize].is_none()
+    }
+
     /// Makes the digests of states that lead to each other.
-    fn describe_together(&mut self, component: &[u32]) {
-        if component.len() > MAX_REFINED || !self.refine(component) {
+    pub(super) fn describe_together(&mut self, component: &[u32]) {
+        let is_alone = component.len() == 1;
+        if is_alone || component.len() > MAX_REFINED || !self.refine(component) {
             self.members = component.iter().copied().zip(0..).collect();
         }
         // All with one number do the same: the first of them speaks for all.
@@ -212,8 +263,11 @@ impl Naming<'_> {
         for &speaker in speakers.values() {
             self.describe(speaker).write(&mut text);
         }
-        let digest = *blake3::hash(&text).as_bytes();
-        // From now on they are known by their digests.
+        self.give_digests(*blake3::hash(&text).as_bytes());
+    }
+
+    /// From now on the states that were described together are known by their digests.
+    pub(super) fn give_digests(&mut self, digest: Identity) {
         for (state, number) in std::mem::take(&mut self.members) {
             self.listed[state as usize] = Some(numbered(&digest, number));
         }
@@ -261,7 +315,7 @@ impl Naming<'_> {
         }
     }
 
-    fn describe(&self, state: u32) -> Described {
+    pub(super) fn describe(&self, state: u32) -> Described {
         let tables = self.source.tables;
         let mut targets: Vec<(u32, Letters)> = Vec::new();
         for (class, target) in tables.edges(state) {
@@ -300,9 +354,17 @@ pub(super) fn numbered(digest: &Identity, number: u64) -> Identity {
     *hasher.finalize().as_bytes()
 }
 
+/// The states that another names, in order.
+pub(super) fn named_by(tables: &Network, state: u32, out: &mut Vec<u32>) {
+    out.extend(tables.edges(state).map(|edge| edge.1));
+    out.extend(tables.calls(state).iter().flat_map(|call| [call.start, call.to]));
+    out.sort_unstable();
+    out.dedup();
+}
+
 /// The state that stands for one in the tables, the start of its body for one that counts; `None`
 /// where it is elsewhere.
-fn listed_state(tables: &Network, state: u32) -> Option<u32> {
+pub(super) fn listed_state(tables: &Network, state: u32) -> Option<u32> {
     let body = if state < HOLE { tables.counters_call(state) } else { None };
     let state = body.map_or(state, |body| body.start);
     tables.is_listed(state).then_some(state)
@@ -311,23 +373,23 @@ fn listed_state(tables: &Network, state: u32) -> Option<u32> {
 impl Network {
     /// The digest of a state, which may count.
     pub(crate) fn identity(&self, state: u32) -> Identity {
-        self.find_identity(state, usize::MAX).expect("however many states it takes")
+        self.find_identity(state, &mut Quota::all()).expect("however many states it takes")
     }
 
-    /// The same; `None` where more than `most` states would have to be described.
-    pub(crate) fn find_identity(&self, state: u32, most: usize) -> Option<Identity> {
+    /// The same; `None` where more states would have to be described than `quota` allows.
+    pub(crate) fn find_identity(&self, state: u32, quota: &mut Quota) -> Option<Identity> {
         let Some(placed) = &self.linked else {
             let identities = self.identities.get_or_init(|| Arc::new(Identities::new(self)));
             let outer = &|_| Identity::default();
             let source = Source { tables: self, outer, large: None, large_cost: 0 };
-            return identities.find(&source, state, most);
+            return identities.find(&source, state, quota);
         };
         let own = placed.iter().find_map(|placed| match self.is_listed(state) {
             true => Some((&placed.part, placed.own(state)?)),
             false => Some((&placed.part, placed.own_counter(state)?)),
         });
         let (part, state) = own.expect("each state is of a part");
-        part.find_identity(state, most)
+        part.find_identity(state, quota)
     }
 }
 
@@ -345,45 +407,4 @@ pub(super) fn class_sets(alphabet: &Alphabet) -> Vec<Letters> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::limits::Limits;
-    use crate::network::NetworkOptions;
-    use crate::syntax;
-
-    const GRAMMAR: &str = r#"
-        root ::= "{" pair ("," pair)* "}" | list | "<" [a-z]{20,40} ">"
-        pair ::= text ":" value
-        value ::= text | list | root | "-"? [0-9]+
-        list ::= "[" (value ("," value)*)? "]" | "(" value ")"
-        text ::= "'" [^']* "'"
-    "#;
-
-    #[test]
-    fn digests_do_not_depend_on_what_is_asked_first() {
-        let grammar = syntax::parse(GRAMMAR, "root", &Limits::default()).expect("it is a grammar");
-        let options =
-            NetworkOptions { counters: true, simplify: false, ..NetworkOptions::default() };
-        let network = Network::new(&grammar, &options).expect("within bounds");
-        let states: Vec<u32> = (0..).take_while(|&state| network.is_state(state)).collect();
-        assert!(states.len() > network.len());
-        let all: Vec<Identity> = states.iter().map(|&state| network.identity(state)).collect();
-        for step in [1, 3, 7, 11] {
-            let some = Network::new(&grammar, &options).expect("within bounds");
-            for &state in states.iter().cycle().step_by(step).take(states.len()) {
-                let most = state as usize % 5;
-                let few = some.find_identity(state, most);
-                let found = some.find_identity(state, usize::MAX);
-                assert_eq!(found, Some(all[state as usize]));
-                assert!(few.is_none() || few == found);
-            }
-        }
-        let none = Network::new(&grammar, &options).expect("within bounds");
-        assert_eq!(none.find_identity(none.start(), 10), None);
-        let known = none.identities.get().map(|identities| lock(&identities.listed).clone());
-        assert!(known.expect("it was asked").iter().all(Option::is_none));
-    }
 }

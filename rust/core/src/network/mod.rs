@@ -11,7 +11,7 @@
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
 //! Dependencies inside: [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify -> rules ->
-//! written -> assemble -> build -> here -> identity. A network is made at once ([`Network::make`]), or
+//! written -> assemble -> build -> here -> identity, tour. A network is made at once ([`Network::make`]), or
 //! linked of parts that others share (split, tags -> part -> spelled -> link).
 
 mod adjacency;
@@ -24,6 +24,8 @@ mod display;
 #[cfg(test)]
 mod fallback_tests;
 mod identity;
+#[cfg(test)]
+mod identity_tests;
 mod left_recursion;
 mod link;
 mod lower;
@@ -34,11 +36,12 @@ mod simplify;
 mod spelled;
 mod split;
 pub mod tags;
+mod tour;
 mod tree;
 mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
-pub(crate) use identity::Identity;
+pub(crate) use identity::{Identity, Quota};
 pub(crate) use link::{Moved, Moves};
 pub use part::Part;
 pub use split::{PartCache, PartCounters};

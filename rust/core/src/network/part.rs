@@ -5,7 +5,7 @@
 //! rules tell apart. What depends on its rules and children alone is worked out here, once; the rest
 //! when a network is linked.
 
-use super::identity::{Identities, Identity, Letters, Source, class_sets};
+use super::identity::{Identities, Identity, Letters, Quota, Source, class_sets};
 use super::link::link;
 use super::rules::{Outside, RuleSet};
 use super::spelled::Kept;
@@ -163,13 +163,13 @@ impl Part {
         self.tables.accepts_empty
     }
 
-    /// The digest of one of its states; `None` where more than `most` of its own would have to be
-    /// described. What it calls was, mostly: others share it.
-    pub(super) fn find_identity(&self, state: u32, most: usize) -> Option<Identity> {
+    /// The digest of one of its states; `None` where more of its own would have to be described than
+    /// `quota` allows. What it calls was, mostly: others share it.
+    pub(super) fn find_identity(&self, state: u32, quota: &mut Quota) -> Option<Identity> {
         let identities = self.identities.get_or_init(|| Identities::new(&self.tables));
         let outer = |child: u32| {
             let child = &self.children[child as usize];
-            let found = child.find_identity(child.tables.start, usize::MAX);
+            let found = child.find_identity(child.tables.start, &mut Quota::all());
             found.expect("however many states it takes")
         };
         let whole = || *self.whole.get_or_init(|| self.digest(&outer));
@@ -177,7 +177,7 @@ impl Part {
         let is_made = self.whole.get().is_some();
         let large_cost = if is_made { 0 } else { self.tables.len() / STATES_AT_ONCE };
         let source = Source { tables: &self.tables, outer: &outer, large, large_cost };
-        identities.find(&source, state, most)
+        identities.find(&source, state, quota)
     }
 
     /// The digest of the tables as they stand, with what they call: a state's number and this say all
