@@ -3,6 +3,8 @@
 //! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
 //! bytes below a node, all entries there are accepted at once.
 
+mod tally;
+
 use super::hot::{COLD, HotSets, UNKNOWN};
 use super::walker::{Check, Stop};
 use super::way::{ALONE, OWN, Question};
@@ -13,6 +15,7 @@ use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use tally::Tally;
 
 /// Trie nodes between two looks at the clock, less one.
 const CHECK_MASK: u64 = 4_095;
@@ -87,6 +90,9 @@ pub(super) struct Descent {
     /// how many bytes it does the same.
     uncounted: FxHashMap<SetId, (u32, SetId)>,
     hot: HotSets,
+    /// What repetitions do after any number of passes, by what they repeat and what is beneath;
+    /// `None` where that cannot be told.
+    tallies: FxHashMap<(u32, u32), Option<Tally>>,
     /// Whether the trie is that of a whole vocabulary: what loops then take in whole is worth
     /// finding out.
     is_whole: bool,
@@ -113,6 +119,7 @@ impl Descent {
             own_steps: FxHashMap::default(),
             uncounted: FxHashMap::default(),
             hot: HotSets::default(),
+            tallies: FxHashMap::default(),
             is_whole,
             work: 0,
             trie_nodes: 0,
@@ -128,6 +135,7 @@ impl Descent {
             + self.own_steps.capacity() * 13
             + self.uncounted.capacity() * 13
             + self.hot.bytes()
+            + self.tally_bytes()
     }
 
     /// Work done.

@@ -411,6 +411,13 @@ impl Walker {
         nodes: &[u32],
         walk: &mut Walk<'_>,
     ) -> Result<Entry, Stop> {
+        if pending == AT_ROOT && question.under < LABEL {
+            let Question { frame, under } = question;
+            let entry = walk.descent.by_passes(frame, under, self.words, walk.bounds)?;
+            if let Some(entry) = entry {
+                return Ok(entry);
+            }
+        }
         let mut found = Found::default();
         let bases = match pending {
             AT_ROOT => self.made_from_another(question, walk, &mut found)?,

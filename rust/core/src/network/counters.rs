@@ -142,6 +142,12 @@ impl Counters {
         (bytes > 0).then(|| (placed.number(base), bytes))
     }
 
+    /// The state of the same repetition that may stop after any pass, and whether `state` counts.
+    pub(crate) fn free(&self, state: u32) -> (u32, bool) {
+        let (placed, passes) = self.find(state);
+        (placed.number(Passes::Free), matches!(passes, Passes::Done(_)))
+    }
+
     /// A state that does with up to `longest` bytes what `state` does.
     pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
         match self.base(state) {

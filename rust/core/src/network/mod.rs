@@ -428,6 +428,12 @@ impl Network {
         if self.is_listed(state) { None } else { self.counters.base(state) }
     }
 
+    /// For a state that counts, one of the same repetition that may stop after any pass, and whether
+    /// the state counts passes itself.
+    pub(crate) fn free(&self, state: u32) -> Option<(u32, bool)> {
+        if self.is_listed(state) { None } else { Some(self.counters.free(state)) }
+    }
+
     /// A state that does with every token of at most `longest` bytes what `state` does.
     #[inline]
     pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {

@@ -119,6 +119,7 @@ pub fn utf8_step(state: u8, byte: u8) -> Option<u8> {
 struct Making {
     nodes: Vec<Node>,
     numbers: Vec<u32>,
+    characters: Vec<u8>,
     longest: usize,
     /// The nodes from the root to the last one made.
     path: Vec<usize>,
@@ -127,7 +128,8 @@ struct Making {
 impl Making {
     fn new() -> Self {
         let root = Node { end: 0, first: 0, longest: 0, below: 0, byte: 0 };
-        Self { nodes: vec![root], numbers: Vec::new(), longest: 0, path: vec![0] }
+        let (numbers, characters) = (Vec::new(), Vec::new());
+        Self { nodes: vec![root], numbers, characters, longest: 0, path: vec![0] }
     }
 
     /// A child of the last node of the path, or a root.
@@ -156,6 +158,8 @@ impl Making {
             self.nodes[node].longest = self.nodes[node].longest.max(short);
         }
         self.numbers.push(number);
+        let characters = bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        self.characters.push(u8::try_from(characters).unwrap_or(u8::MAX));
         self.longest = self.longest.max(length);
     }
 
@@ -165,7 +169,8 @@ impl Making {
         let (end, first) = (self.nodes.len() as u32, self.numbers.len() as u32);
         self.nodes.push(Node { end, first, longest: 0, below: 0, byte: 0 });
         add_groups(&mut self.nodes);
-        Trie { nodes: self.nodes, numbers: self.numbers, longest: self.longest, ids }
+        let Making { nodes, numbers, characters, longest, .. } = self;
+        Trie { nodes, numbers, characters, longest, ids }
     }
 }
 
@@ -177,6 +182,8 @@ impl Making {
 pub struct Trie {
     nodes: Vec<Node>,
     numbers: Vec<u32>,
+    /// For each entry how many characters of UTF-8 it begins, as far as that fits.
+    characters: Vec<u8>,
     longest: usize,
     /// The root of the second trie, or past all nodes.
     ids: u32,
@@ -277,6 +284,12 @@ impl Trie {
         &self.numbers[entries.start as usize..entries.end as usize]
     }
 
+    /// How many characters of UTF-8 each of a range of entries begins; 255 says that many or more.
+    #[inline]
+    pub fn characters_of(&self, entries: std::ops::Range<u32>) -> &[u8] {
+        &self.characters[entries.start as usize..entries.end as usize]
+    }
+
     /// The numbers of the entries that end at a node.
     #[inline]
     pub fn numbers(&self, node: u32) -> &[u32] {
@@ -285,7 +298,9 @@ impl Trie {
 
     /// Bytes held.
     pub fn bytes_held(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>() + self.numbers.capacity() * 4
+        self.nodes.capacity() * size_of::<Node>()
+            + self.numbers.capacity() * 4
+            + self.characters.capacity()
     }
 }
 
