@@ -1,4 +1,5 @@
-"""Masks within counted repetitions, which are read off one walk for all counts.
+"""Masks within repetitions: of those that count one walk is made for all counts, and of those that
+are written out a walk takes what every letter leads along as a whole.
 
 The oracle is `accept_bytes` of a fork, token by token: it steps through the states that count and
 knows nothing of masks.
@@ -23,6 +24,7 @@ def tokens() -> list[bytes]:
     texts = PIECES + pairs + [pair + end for pair in pairs for end in ("a", '"', "é", '",')]
     runs = [piece * count for piece in ("a", "ab", "é", "\\\\", "aé") for count in range(2, 30)]
     ends = ['"' + ',"'[: count % 3] + "a" * count for count in range(40)]
+    runs += ["a7f0c3be91d2"[start:end] for start in range(6) for end in range(start + 2, 13)]
     cut = ["é".encode()[:1], "é".encode()[1:], "€".encode()[:2], "😀".encode()[1:], b"\xff"]
     mixed = ["aé".encode()[:2], b"a" * 9 + "€".encode()[:1], "é".encode()[1:] + b'a"', b"a\xff"]
     all_texts = [text.encode() for text in (*texts, *runs, *ends, 'aa"', 'aaa",', 'éa"')]
@@ -111,6 +113,31 @@ def test_random_repetitions(text, choose):
     check(text, choose)
 
 
+LETTERS = st.sampled_from(
+    ["[a-f]", "[0-9a-f]", '[^"\\\\]', "[a-zA-Z0-9]", "[^a]", '("a" | [0-9b-f])', '("\\\\"? [a-f])']
+)
+"""Whole groups of bytes, mostly: see the trie."""
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> str:
+    """Repetitions that are written out, one behind the other."""
+    links = []
+    for _ in range(draw(st.integers(1, 4))):
+        least = draw(st.integers(0, 14))
+        most = draw(st.integers(max(least, 1), 15))
+        separator = draw(st.sampled_from(["", '","', '"-"', '"(" ', '["a]']))
+        links.append(f"{draw(LETTERS)}{{{least},{most}}} {separator}")
+    loop = draw(st.sampled_from(["", "+", "{1,3}"]))
+    return f'root ::= "\\"" ({" ".join(links)} "\\""){loop}'
+
+
+@examples(150)
+@given(chains(), st.lists(st.integers(0, 99), min_size=8, max_size=24))
+def test_random_chains(text, choose):
+    check(text, choose)
+
+
 @pytest.mark.parametrize(
     "inside",
     [
@@ -118,6 +145,7 @@ def test_random_repetitions(text, choose):
         '[^"\\\\]{3,40} "\\""',
         '([^"\\\\] | "\\\\" ["\\\\n]){19,23} "\\""',
         '("a" | "ab"){0,20} "\\""',
+        '[0-9a-f]{8} "-" [0-9a-f]{4} "-" [0-9a-f]{12} "\\""',
     ],
 )
 def test_every_count(inside):

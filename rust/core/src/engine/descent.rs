@@ -3,7 +3,10 @@
 //! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
 //! bytes below a node, all entries there are accepted at once.
 
+mod runs;
 mod tally;
+
+pub(super) use runs::Reads;
 
 use super::hot::{COLD, HotSets, UNKNOWN};
 use super::walker::{Check, Stop};
@@ -11,7 +14,7 @@ use super::way::{ALONE, OWN, Question};
 use crate::automata::alphabet::Alphabet;
 use crate::network::Network;
 use crate::stacks::{LABEL, NONE, OverBudget, REST, SetId, Stepper};
-use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
+use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,6 +96,8 @@ pub(super) struct Descent {
     /// What repetitions do after any number of passes, by what they repeat and what is beneath;
     /// `None` where that cannot be told.
     tallies: FxHashMap<(u32, u32), Option<Tally>>,
+    /// For sets that were looked at for runs, where most groups of bytes lead, and which do.
+    leads: FxHashMap<SetId, (SetId, u32)>,
     /// Whether the trie is that of a whole vocabulary: what loops then take in whole is worth
     /// finding out.
     is_whole: bool,
@@ -120,6 +125,7 @@ impl Descent {
             uncounted: FxHashMap::default(),
             hot: HotSets::default(),
             tallies: FxHashMap::default(),
+            leads: FxHashMap::default(),
             is_whole,
             work: 0,
             trie_nodes: 0,
@@ -136,6 +142,7 @@ impl Descent {
             + self.uncounted.capacity() * 13
             + self.hot.bytes()
             + self.tally_bytes()
+            + self.leads.capacity() * 17
     }
 
     /// Work done.
@@ -340,7 +347,8 @@ impl Descent {
                 node = end;
                 continue;
             }
-            let set = self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?;
+            let left = trie.longest_below(node).saturating_sub(depth);
+            let set = self.uncounted(set, left)?;
             let hot = self.hot.meet(set, alphabet.len());
             // Where all that is below is accepted, it is no matter whether the frame was popped; but
             // one that counts is the base of others, which accept less.
@@ -348,7 +356,7 @@ impl Descent {
                 && hot != COLD
                 && is_said
                 && !(counts && self.stepper.sets.has_rest(set));
-            if may_skip && trie.groups_below(node) & !self.stays(set, hot, alphabet)? == 0 {
+            if may_skip && self.reads_all(set, hot, trie.groups_below(node), left)? {
                 found.accept(trie.entries_of(node + 1..end));
                 node = end;
                 continue;
@@ -417,57 +425,5 @@ impl Descent {
         let made = self.stepper.own_step(frame, class)?;
         self.own_steps.insert((frame, class), made);
         Ok(made)
-    }
-
-    /// The groups of bytes that leave a hot set as it is, those of whole characters included.
-    fn stays(&mut self, set: SetId, hot: u16, alphabet: &Alphabet) -> Result<u32, OverBudget> {
-        if let Some(known) = self.hot.stays(hot) {
-            return Ok(known);
-        }
-        let mut leaves = 0;
-        for byte in 0..=255u8 {
-            if leaves & group(byte) == 0 && self.step(set, hot, alphabet.class(byte))? != set {
-                leaves |= group(byte);
-            }
-        }
-        let text = group(u8::MAX);
-        if leaves & text != 0 && self.reads_characters(set, hot, alphabet)? {
-            // Whole characters leave it as it is, other bytes do not.
-            leaves = leaves & !text | BROKEN;
-        }
-        self.hot.set_stays(hot, !leaves);
-        Ok(!leaves)
-    }
-
-    /// Whether every character past ASCII can be read from a set, and leaves it as it is.
-    fn reads_characters(
-        &mut self,
-        set: SetId,
-        hot: u16,
-        alphabet: &Alphabet,
-    ) -> Result<bool, OverBudget> {
-        let mut sets = [NONE; UTF8_STATES as usize];
-        sets[BETWEEN as usize] = set;
-        let mut work = vec![BETWEEN];
-        while let Some(state) = work.pop() {
-            let before = sets[state as usize];
-            for byte in 128..=255u8 {
-                let Some(next) = utf8_step(state, byte) else { continue };
-                let class = alphabet.class(byte);
-                let after = match state {
-                    BETWEEN => self.step(set, hot, class)?,
-                    _ => self.stepper.step(before, class)?,
-                };
-                let known = &mut sets[next as usize];
-                if *known == NONE && after != NONE {
-                    *known = after;
-                    work.push(next);
-                }
-                if *known != after || after == NONE {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
     }
 }

@@ -3,6 +3,7 @@
 //! Nearly all nodes of a walk are met in a few sets: the inside of a string, the middle of a
 //! character. For those, what a byte makes of them stands in a table, found without hashing.
 
+use super::descent::Reads;
 use crate::stacks::SetId;
 
 /// Not known yet.
@@ -20,7 +21,7 @@ pub(super) struct HotSets {
     /// For each set its table, or how often it was met.
     of: Vec<Met>,
     next: Vec<SetId>,
-    stays: Vec<Option<u32>>,
+    reads: Vec<Option<Reads>>,
     classes: usize,
 }
 
@@ -32,7 +33,9 @@ enum Met {
 
 impl HotSets {
     pub(super) fn bytes(&self) -> usize {
-        self.of.capacity() * 4 + self.next.capacity() * 4 + self.stays.capacity() * 8
+        self.of.capacity() * 4
+            + self.next.capacity() * 4
+            + self.reads.capacity() * size_of::<Option<Reads>>()
     }
 
     /// The table of a set that is met.
@@ -44,15 +47,15 @@ impl HotSets {
         }
         match &mut self.of[set] {
             Met::Table(table) => *table,
-            Met::Times(times) if *times < MEETINGS || self.stays.len() >= MAX_TABLES => {
+            Met::Times(times) if *times < MEETINGS || self.reads.len() >= MAX_TABLES => {
                 *times = times.saturating_add(1);
                 COLD
             }
             met => {
-                let table = self.stays.len() as u16;
+                let table = self.reads.len() as u16;
                 *met = Met::Table(table);
                 self.classes = classes;
-                self.stays.push(None);
+                self.reads.push(None);
                 self.next.resize(self.next.len() + classes, UNKNOWN);
                 table
             }
@@ -69,12 +72,13 @@ impl HotSets {
         self.next[table as usize * self.classes + class as usize] = next;
     }
 
-    /// The groups of bytes that leave the set of a table as it is, where they are known.
-    pub(super) fn stays(&self, table: u16) -> Option<u32> {
-        self.stays[table as usize]
+    /// What the set of a table reads, where it is known.
+    #[inline]
+    pub(super) fn reads(&self, table: u16) -> Option<Reads> {
+        self.reads[table as usize]
     }
 
-    pub(super) fn set_stays(&mut self, table: u16, groups: u32) {
-        self.stays[table as usize] = Some(groups);
+    pub(super) fn set_reads(&mut self, table: u16, reads: Reads) {
+        self.reads[table as usize] = Some(reads);
     }
 }

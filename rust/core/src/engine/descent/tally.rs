@@ -209,7 +209,7 @@ impl Descent {
             };
             let hot = self.hot.meet(set, alphabet.len());
             if hot != COLD && at != At::Pass {
-                let mut stays = self.stays(set, hot, alphabet)?;
+                let mut stays = self.stays(set, hot)?;
                 if at == At::Between && stays & group(u8::MAX) != 0 {
                     let known = match reads_characters {
                         Some(known) => known,
