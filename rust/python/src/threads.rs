@@ -8,7 +8,7 @@ use crate::boundary::misuse;
 use pyo3::prelude::*;
 use rayon::{Scope, ThreadPool};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ static ALL: Mutex<Option<All>> = Mutex::new(None);
 
 /// How long the caller waits awake for the last parts.
 const SPIN: Duration = Duration::from_micros(50);
+/// How often the caller looks away before the scope ends: who waits there too early falls asleep.
+const LEAVE: u32 = 32;
 /// How long a helper that was woken waits awake for the first.
 const AWAKE: Duration = Duration::from_micros(200);
 /// How long a helper that has worked waits awake for the next call.
@@ -102,24 +104,18 @@ impl Crew {
         let Some(helpers) = &self.helpers else {
             return vec![act(items)];
         };
-        let parts = items.len().div_ceil(at_once);
-        // The caller begins at the front and its helpers at the back: in the next call each writes
-        // where it did in this one, which its own cache may still hold.
-        let left = Mutex::new(items.chunks_mut(at_once).enumerate());
-        let done = Mutex::new(Vec::with_capacity(parts));
-        let busy = AtomicUsize::new(parts);
+        let mut parts: Vec<Part<'_, T, R>> =
+            items.chunks_mut(at_once).map(|part| Mutex::new((Some(part), None))).collect();
+        let left = Left::new(parts.len());
         let work = |is_caller: bool| {
             let mut has_worked = false;
-            loop {
-                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-                let next = if is_caller { left.next() } else { left.next_back() };
-                drop(left);
-                let Some((index, part)) = next else { return has_worked };
+            while let Some(index) = left.take(is_caller) {
                 has_worked = true;
-                let made = act(part);
-                done.lock().unwrap_or_else(PoisonError::into_inner).push((index, made));
-                busy.fetch_sub(1, Ordering::Release);
+                // Nobody else has its number, so that no thread ever waits here.
+                let mut part = parts[index].lock().unwrap_or_else(PoisonError::into_inner);
+                part.1 = part.0.take().map(&act);
             }
+            has_worked
         };
         let help = || {
             // Who came too late shares a processor with others.
@@ -127,19 +123,56 @@ impl Crew {
                 helpers.linger(self.call);
             }
         };
+        let at_work = AtomicUsize::new(helpers.count);
+        let help = || {
+            help();
+            at_work.fetch_sub(1, Ordering::Release);
+        };
         helpers.threads.in_place_scope(|scope| {
             scope.spawn(|scope| join(scope, 0, helpers.count, &help));
             self.is_ready.store(true, Ordering::Release);
             work(true);
             // The others are about to end: to fall asleep now and be woken takes longer.
             let began = Instant::now();
-            while busy.load(Ordering::Acquire) > 0 && began.elapsed() < SPIN {
+            while at_work.load(Ordering::Acquire) > 0 && began.elapsed() < SPIN {
                 std::hint::spin_loop();
             }
+            // The last has to tell the scope as well.
+            (0..LEAVE).for_each(|_| std::hint::spin_loop());
         });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_unstable_by_key(|part| part.0);
-        done.into_iter().map(|part| part.1).collect()
+        let parts =
+            parts.drain(..).map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner));
+        parts.filter_map(|part| part.1).collect()
+    }
+}
+
+/// A part of the work, until it is taken, and what was made of it.
+type Part<'a, T, R> = Mutex<(Option<&'a mut [T]>, Option<R>)>;
+
+/// The parts that nobody has taken: from one number to another. A lock that two wait for would put one
+/// of them to sleep, which takes longer than many parts.
+///
+/// The caller begins at the front and its helpers at the back: in the next call each writes where it
+/// did in this one, which its own cache may still hold.
+struct Left(AtomicU64);
+
+impl Left {
+    fn new(parts: usize) -> Self {
+        Self(AtomicU64::new(parts as u64))
+    }
+
+    fn take(&self, is_caller: bool) -> Option<usize> {
+        let taken = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| {
+            let (first, end) = (left >> 32, left & u64::from(u32::MAX));
+            match is_caller {
+                _ if first == end => None,
+                true => Some((first + 1) << 32 | end),
+                false => Some(first << 32 | (end - 1)),
+            }
+        });
+        let left = taken.ok()?;
+        let (first, end) = (left >> 32, left & u64::from(u32::MAX));
+        Some(if is_caller { first } else { end - 1 } as usize)
     }
 }
 
