@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from collections.abc import Sequence
 from typing import cast
 
@@ -172,6 +173,8 @@ def _accepted_one_by_one(matchers: Sequence[Matcher], ids: list[int]) -> npt.NDA
 
 def _any_on_device(matchers: Sequence[Matcher]) -> bool:
     """Whether the core's matcher is not what reads, for one of them; asked once for each kind."""
+    if "tokfold.chart_gpu" not in sys.modules:
+        return False  # There are no such matchers.
     kinds = cast("set[type[Matcher]]", set(map(type, matchers)))
     return any(kind._is_on_device for kind in kinds)
 

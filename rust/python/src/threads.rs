@@ -93,19 +93,24 @@ impl Crew {
         Ok(Self { helpers: Some(helpers), call, is_ready })
     }
 
-    /// What `act` makes of some items, so many at once, part by part; the caller works too, and need
-    /// not wait until another wakes up. Alone it takes all as one part.
+    /// What `act` makes of some items, part by part, of at least so many; the caller works too, and
+    /// need not wait until another wakes up. Alone it takes all as one part.
     pub(crate) fn map<T: Send, R: Send>(
         self,
         items: &mut [T],
-        at_once: usize,
+        least: usize,
         act: impl Fn(&mut [T]) -> R + Sync,
     ) -> Vec<R> {
         let Some(helpers) = &self.helpers else {
             return vec![act(items)];
         };
-        let mut parts: Vec<Part<'_, T, R>> =
-            items.chunks_mut(at_once).map(|part| Mutex::new((Some(part), None))).collect();
+        let mut rest = items;
+        let mut parts: Vec<Part<'_, T, R>> = Vec::new();
+        for size in sizes(rest.len(), helpers.count + 1, least) {
+            let (part, behind) = rest.split_at_mut(size);
+            parts.push(Mutex::new((Some(part), None)));
+            rest = behind;
+        }
         let left = Left::new(parts.len());
         let work = |is_caller: bool| {
             let mut has_worked = false;
@@ -144,6 +149,26 @@ impl Crew {
             parts.drain(..).map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner));
         parts.filter_map(|part| part.1).collect()
     }
+}
+
+/// The sizes of parts: large ones at both ends, where the caller and its helpers begin, and small ones
+/// where they meet. Each part costs a look at what all threads share; a large one at the end would
+/// keep the others waiting.
+fn sizes(count: usize, threads: usize, least: usize) -> Vec<usize> {
+    let half = |mut left: usize, takers: usize| {
+        let mut out = Vec::new();
+        while left > 0 {
+            let size = left.div_ceil(2 * takers).max(least).min(left);
+            out.push(size);
+            left -= size;
+        }
+        out
+    };
+    let own = count / threads;
+    let mut out = half(own, 1);
+    let others = half(count - own, threads - 1);
+    out.extend(others.into_iter().rev());
+    out
 }
 
 /// A part of the work, until it is taken, and what was made of it.

@@ -11,8 +11,8 @@ use std::sync::MutexGuard;
 use tokfold_core::engine::{self, Accept};
 use tokfold_core::error::Error;
 
-/// Matchers of a batch that one thread takes at once.
-const AT_ONCE: usize = 8;
+/// Matchers of a batch that one thread takes at once, at least.
+const AT_ONCE: usize = 4;
 
 /// Fills rows for many matchers, in their order where none are named; for each, whether it forbids
 /// any token.
