@@ -39,7 +39,9 @@ class Grammar:
 
 @final
 class Tags:
-    """A choice of tags: how each begins, its content as written and as compiled, its ends.
+    """A choice of tags: how each begins, its contents, its ends.
+
+    A content comes with the text before it, as written and as compiled.
 
     With ``dispatch``, free text with tags of one end: whether it goes on after one, and texts that
     do not come in it.
@@ -47,14 +49,14 @@ class Tags:
 
     def __new__(
         cls,
-        tags: list[tuple[str, Grammar, Grammar, list[str]]],
+        tags: list[tuple[str, list[tuple[str, Grammar, Grammar]], list[str]]],
         limits: dict[str, int] | None = None,
         dispatch: tuple[bool, list[str]] | None = None,
     ) -> Tags: ...
     def changed(
         self,
         gone: list[int],
-        added: list[tuple[str, Grammar, Grammar, list[str]]],
+        added: list[tuple[str, list[tuple[str, Grammar, Grammar]], list[str]]],
         limits: dict[str, int] | None = None,
     ) -> Tags: ...
     def __len__(self) -> int: ...

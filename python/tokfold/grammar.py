@@ -217,7 +217,7 @@ class Grammar:
         return assemble(tag, vocabulary)
 
     def with_tags(self, added: Iterable[object] = (), removed: Iterable[str | int] = ()) -> Grammar:
-        """The grammar with other tools: tags added to its free text, or removed.
+        """The grammar with other tools: tags of free text or between separators, added or removed.
 
         Only what is new is converted and compiled; the rest is linked. A text under way goes on
         with the new grammar by :meth:`tokfold.Matcher.moved_to`.
@@ -225,7 +225,9 @@ class Grammar:
         Args:
             added: for ``triggered_tags`` and ``token_triggered_tags``, tags (``{"begin": ...,
                 "content": ..., "end": ...}``); for ``dispatch`` and ``token_dispatch``, pairs of a
-                pattern or token and a format. They come after those that are there.
+                pattern or token and a format. They come after those that are there. For
+                ``tags_with_separator`` tags too; where that stands in a tag that free text calls,
+                it is meant if the free text cannot call them.
             removed: the texts, or ids of tokens, with which tags begin. A trigger goes with its
                 last tag.
 

@@ -24,7 +24,7 @@ from strategies.conversations import (
     forced,
 )
 from strategies.profiles import CASES, LONG, LONG_FACTOR, examples
-from strategies.structural_tags import structural_tags
+from strategies.structural_tags import OF_TAGS, structural_tags
 
 xgr = pytest.importorskip("xgrammar")
 
@@ -105,15 +105,16 @@ def test_random_tags_byte_by_byte(tag, random):
 
 
 @examples(150)
-@given(structural_tags(), RANDOMS)
+@given(structural_tags(kinds=OF_TAGS), RANDOMS)
 def test_random_tags_handed_over(tag, random):
-    """The core has the tags of free text as they are, as it has many."""
+    """The core has the tags as they are, as it has many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(known, "MANY_TAGS", 1)
         compare(tag, random, LETTERS)
         with contextlib.suppress(StructuralTagError):  # compared: both refuse it
             parts = assemble(tag, VOCABULARY)._parts.values()
-            CASES["structural tags: handed over"] += any(part._tags is not None for part in parts)
+            way = "handed over" if any(part._tags is not None for part in parts) else "written"
+            CASES[f"structural tags: {way}, {tag['format']['type']}"] += 1
 
 
 @examples(50)
@@ -163,11 +164,15 @@ class Family:
     def __init__(self, model: str, **options: Any) -> None:
         tag = for_model(model, TOOLS, **options)
         self.theirs = compiled_by_xgrammar(tag)
-        self.ours = compile_ours(tag)
+        self.ours = [compile_ours(tag)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(known, "MANY_TAGS", 1)  # as where there are many tools
+            self.ours.append(compile_ours(tag))
 
     def verdict(self, text: str) -> str:
-        found = our_verdict(self.ours, text)
+        found = our_verdict(self.ours[0], text)
         assert found == its_verdict(self.theirs, text), text
+        assert found == our_verdict(self.ours[1], text), text
         CASES["structural tags: conversations"] += 1
         return found
 

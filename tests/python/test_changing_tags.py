@@ -54,6 +54,24 @@ def dispatch(rules: list[Any]) -> dict[str, Any]:
     return {"type": "dispatch", "rules": rules}
 
 
+def required(tags: list[Any]) -> dict[str, Any]:
+    return triggered(tags, at_least_one=True)
+
+
+def one_call(tags: list[Any]) -> dict[str, Any]:
+    return triggered(tags, at_least_one=True, stop_after_first=True)
+
+
+def separated(tags: list[Any]) -> dict[str, Any]:
+    return {"type": "tags_with_separator", "tags": tags, "separator": ", "}
+
+
+def section(tags: list[Any]) -> dict[str, Any]:
+    """Calls in a tag that free text calls."""
+    calls = {"type": "tag", "begin": "<calls>", "content": separated(tags), "end": "</calls>"}
+    return {"type": "triggered_tags", "triggers": ["<calls>"], "tags": [calls]}
+
+
 def thinking(format: dict[str, Any]) -> dict[str, Any]:
     think = {"type": "tag", "begin": "<t>", "content": {"type": "any_text"}, "end": "</t>"}
     return {"type": "sequence", "elements": [think, format]}
@@ -82,13 +100,17 @@ def _way(request):
 
 
 FORMS = {"triggered": (triggered, tag), "dispatch": (dispatch, rule)}
+ALL_FORMS = {
+    **FORMS,
+    **{form.__name__: (form, tag) for form in (required, one_call, separated, section)},
+}
 
 
 @given(st.randoms(use_true_random=False, note_method_calls=False))
 @examples(60)
 def test_changed_is_made_anew(random: Random):
     """Tags added and removed in any order: the grammar and the network of the tag they make."""
-    form, one = FORMS[random.choice(list(FORMS))]
+    form, one = ALL_FORMS[random.choice(list(ALL_FORMS))]
     around = random.choice([lambda format: format, thinking])
     names = ["one", "two", "on", "o", "three"]
     there = {name: random.randrange(4) for name in random.sample(names, random.randint(1, 3))}
@@ -118,6 +140,9 @@ def test_texts_go_on(random: Random):
     before = "<t>so</t>" if is_thinking else ""
     # With so many a dispatch is written down as it stands, most of its states falling back.
     others = [one(f"other tool {n}") for n in range(300)] if random.random() < 0.2 else []
+    if form is triggered and known.MANY_TAGS == 1 and random.random() < 0.4:
+        form, before = required, before + "<f=first>x</f>"
+        others.append(one("first", 1))
     old = grammar(around(form([one("one"), one("two", 2), *others])))
     new = old.with_tags(added=[one("on", 1)], removed=[f"<f={random.choice(['one', 'two'])}>"])
     old_compiled, new_compiled = compiled(old), compiled(new)
@@ -274,6 +299,51 @@ def test_wrong_changes(found, added, removed, message):
     with pytest.raises(StructuralTagError, match=message):
         before.with_tags(added, removed)
     assert str(before) == text
+
+
+@pytest.mark.parametrize("around", [lambda format: format, thinking])
+def test_after_the_first_call(around):
+    """Where a call must come first, the free text begins behind it."""
+    if known.MANY_TAGS > 1:
+        pytest.skip("tags that are written are in what stands around the free text")
+    found = grammar(around(required([tag("one"), tag("two", 2)])))
+    other = found.with_tags([tag("on", 1)], removed=["<f=one>"])
+    before = "<t>so</t>" if around is thinking else ""
+    for text in ("<f=one>{1}</f>", "<f=one>{1}</f> and <f=two>''</f> so"):
+        matcher = tokfold.Matcher(compiled(found))
+        assert matcher.accept_bytes((before + text).encode())
+        moved = matcher.moved_to(compiled(other))
+        assert moved.is_accepting
+        assert moved.accept_bytes(b" then <f=on>x</f>")
+        assert not moved.accept_bytes(b"<f=one>")
+    for text in ("<f=", "<f=one>{1}</f", "<f=one>{1}</f> <f=two>", "<f=one>{1}</f> <"):
+        matcher = tokfold.Matcher(compiled(found))
+        assert matcher.accept_bytes((before + text).encode())
+        with pytest.raises(MatcherStateError, match="dispatch point"):
+            matcher.moved_to(compiled(other))
+
+
+def test_calls_in_a_section():
+    """What the free text cannot call is a call of the section in it."""
+    found = grammar(section([tag("one")]))
+    matcher = tokfold.Matcher(compiled(found))
+    assert matcher.accept_bytes(b"so <calls><f=one>{7}</f></calls> and")
+    other = found.with_tags([tag("two", 1)], removed=["<f=one>"])
+    moved = matcher.moved_to(compiled(other))
+    assert moved.accept_bytes(b" then <calls><f=two>x</f>, <f=two>x</f></calls>")
+    assert not moved.accept_bytes(b"<calls><f=one>")
+    for text in ("<calls>", "<calls><f=one>{", "<calls><f=one>{1}</f>, "):
+        inside = tokfold.Matcher(compiled(found))
+        assert inside.accept_bytes(text.encode())
+        with pytest.raises(MatcherStateError, match="dispatch point"):
+            inside.moved_to(compiled(other))
+    # The free text has tags of its own.
+    both = other.with_tags([{**tag("three"), "begin": "<calls>"}])
+    assert tokfold.recognize(both, "<calls>{1}</f> <calls><f=two>x</f></calls>").accepted
+    with pytest.raises(StructuralTagError, match="no tag begins with"):
+        other.with_tags(removed=["<f=one>"])
+    with pytest.raises(StructuralTagError, match="the last tag"):
+        other.with_tags(removed=["<f=two>"])
 
 
 def test_grammars_of_no_tag():

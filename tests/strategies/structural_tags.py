@@ -53,20 +53,27 @@ def _texts(random: Random, most: int) -> list[str]:
     return [_piece(random) for _ in range(random.randint(0, most))]
 
 
-def build_format(random: Random, depth: int, counted: bool = False) -> dict[str, Any]:
+OF_TAGS = ("triggered_tags", "triggered_tags", "tags_with_separator", "dispatch", "or")
+"""Formats that hold tags, or what is like them."""
+
+
+def build_format(
+    random: Random, depth: int, counted: bool = False, kinds: tuple[str, ...] | None = None
+) -> dict[str, Any]:
     """A format of text at most so deep; the simplest come first.
 
     Args:
         random: decides.
         depth: of formats within formats.
         counted: whether ``max_chars`` may occur.
+        kinds: the types of which one is made, if not all.
     """
     leaves = ["const_string", "any_text", "any_text", "regex", "grammar", "json_schema"]
     nested = [
         *("sequence", "or", "tag", "optional", "plus", "star", "repeat"),
         *("triggered_tags", "tags_with_separator", "dispatch", "tag", "triggered_tags"),
     ]
-    kind = random.choice(leaves if depth <= 0 else leaves + nested * 2)
+    kind = random.choice(kinds or (leaves if depth <= 0 else leaves + nested * 2))
     inner = lambda: build_format(random, depth - 1 - random.randint(0, 1), counted)  # noqa: E731
     flags = {name: True for name in ("at_least_one", "stop_after_first") if random.random() < 0.3}
     match kind:
@@ -83,6 +90,13 @@ def build_format(random: Random, depth: int, counted: bool = False) -> dict[str,
             return {"type": kind, "grammar": random.choice(GRAMMARS)}
         case "json_schema":
             return {"type": kind, "json_schema": random.choice(SCHEMAS)}
+        case "or" if kinds is not None:
+            tags = [build_tag(random, depth - 1, None, counted) for _ in range(3)]
+            elements = [
+                *tags[: random.randint(1, 3)],
+                *(inner() for _ in range(random.randint(0, 1))),
+            ]
+            return {"type": kind, "elements": elements}
         case "sequence" | "or":
             return {"type": kind, "elements": [inner() for _ in range(random.randint(1, 3))]}
         case "optional" | "plus" | "star":
@@ -129,8 +143,10 @@ def _some(random: Random, name: str, texts: list[str]) -> dict[str, Any]:
 
 
 @st.composite
-def structural_tags(draw, depth: int = 3, counted: bool = False) -> dict[str, Any]:
+def structural_tags(
+    draw, depth: int = 3, counted: bool = False, kinds: tuple[str, ...] | None = None
+) -> dict[str, Any]:
     """Hypothesis strategy over :func:`build_format`."""
     random = draw(st.randoms(use_true_random=False, note_method_calls=False))
-    format = build_format(random, draw(st.integers(0, depth)), counted)
+    format = build_format(random, draw(st.integers(0, depth)), counted, kinds)
     return {"type": "structural_tag", "format": format}

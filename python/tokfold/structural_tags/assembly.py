@@ -21,7 +21,7 @@ Rules with equal text are one rule, so a format that stands twice costs once.
 Most tags hold a leaf and texts, and what is written of such a tag is the same in every frame but
 for the name of the leaf (:class:`known.Written`). A frame with other tags takes it over.
 
-Many tags behind one trigger or in free text are no text at all: they are handed to the core
+Many tags at one place are no text at all: they are handed to the core
 (:mod:`tokfold.structural_tags.known`).
 
 Cost: linear in the tag, beside the leaves that are new; about a microsecond for a tag that was
@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tokfold.errors import UnsupportedGrammarError
@@ -40,9 +41,18 @@ from tokfold.structural_tags import formats, known
 from tokfold.structural_tags.endless import check_ends
 from tokfold.structural_tags.fields import fail
 from tokfold.structural_tags.formats import Format, Tag, Token
-from tokfold.structural_tags.known import CLOSED, Before, Dispatched, Grouped, Key, Written
+from tokfold.structural_tags.known import (
+    CLOSED,
+    Before,
+    Chosen,
+    Dispatched,
+    Grouped,
+    Key,
+    Written,
+)
 from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
 from tokfold.structural_tags.literals import literal
+from tokfold.structural_tags.pieces import Makers
 from tokfold.structural_tags.reading import read
 
 if TYPE_CHECKING:
@@ -99,7 +109,7 @@ def of_format(
         cache: as for :func:`assemble`.
         before: what was written of formats that are in this one too.
     """
-    before = before or Before({}, {}, {})
+    before = before or Before.nothing()
     check_ends(format, before)
     frame = _Frame(default_cache if cache is None else cache, before)
     text = frame.text(format)
@@ -132,17 +142,19 @@ class _Frame:
         self.parts: dict[str, Grammar] = {}
         self._written: dict[Key, Written] = {}
         self._grouped: dict[tuple[str, ...], Grouped] = {}
-        self._dispatched: dict[tuple[bool, tuple[str, ...]], Dispatched] = {}
-        self.written = Before(self._written, self._grouped, self._dispatched)
+        self._chosen: dict[str, Chosen] = {}
+        self._dispatched: dict[tuple[bool, tuple[str, ...], tuple[str, ...]], Dispatched] = {}
+        self.written = Before(self._written, self._grouped, self._chosen, self._dispatched)
         self._before = before
         self._cache = cache
+        self._makers = Makers(cache, partial(_alone, cache))
         self._lines: list[str] = []
         self._names: dict[str, str] = {}
         self._part_names: dict[int, str] = {}
         self._counts: dict[str, int] = {}
 
-    def text(self, format: Format) -> str:
-        atom = self._atom(format, _Ends())
+    def text(self, format: Format, ends: _Ends = _Ends()) -> str:  # noqa: B008 - a constant
+        atom = self._atom(format, ends)
         return "".join([*self._lines, f"root ::= {atom}\n"])
 
     def _rule(self, hint: str, body: str) -> str:
@@ -238,8 +250,7 @@ class _Frame:
                 atoms = [self._atom(each, ends) for each in format.elements]
                 return self._rule("sequence", " ".join(atoms))
             case formats.Or():
-                atoms = [self._atom(each, ends) for each in format.elements]
-                return self._rule("or", " | ".join(atoms))
+                return self._or(format, ends)
             case formats.Optional():
                 return self._rule("optional", f"{self._atom(format.content, ends)}?")
             case formats.Plus():
@@ -258,9 +269,9 @@ class _Frame:
             case formats.TagsWithSeparator():
                 return self._tags_with_separator(format)
             case formats.Dispatch():
-                handed_over = known.dispatched(format, self._before, self._cache)
+                handed_over = known.dispatched(format, ends.texts, self._before, self._makers)
                 if handed_over is not None:
-                    self._dispatched[format.loop, format.excludes] = handed_over
+                    self._dispatched[format.loop, format.excludes, ends.texts] = handed_over
                     return self._handed_over("dispatch", handed_over.tags)
                 rules = [(text, self._atom(content, ends)) for text, content in format.rules]
                 return self._dispatch("dispatch", rules, format.loop, format.excludes)
@@ -366,27 +377,59 @@ class _Frame:
         ]
         return " ".join(atom for atom in around if atom != '""') or '""'
 
+    def _or(self, format: formats.Or, ends: _Ends) -> str:
+        tags = tuple(each for each in format.elements if isinstance(each, Tag))
+        chosen = known.chosen(format.path, tags, self._before, self._makers)
+        if chosen.handed_over is None:
+            atoms = [self._atom(each, ends) for each in format.elements]
+            return self._rule("or", " | ".join(atoms))
+        self._chosen[format.path] = chosen
+        one = self._one_of("or_tags", chosen, map(self._tag, chosen.written))
+        others = [self._atom(each, ends) for each in format.elements if not isinstance(each, Tag)]
+        return self._rule("or", " | ".join([one, *others]))
+
+    def _one_of(self, hint: str, chosen: Chosen, written: Iterable[str]) -> str:
+        """One of some tags.
+
+        Args:
+            hint: what names begin with.
+            chosen: the tags.
+            written: what is written of those that the core does not have.
+        """
+        bodies = list(dict.fromkeys(written))
+        if chosen.handed_over is None:
+            return self._rule(hint, " | ".join(bodies))
+        name = self._handed_over(hint, chosen.handed_over)
+        return self._rule(f"{hint}_all", " | ".join([name, *bodies])) if bodies else name
+
     def _triggered_tags(self, format: formats.TriggeredTags, ends: _Ends) -> str:
         name = "triggered_tags"
-        grouped = known.grouped(format, self._before, self._cache)
+        grouped = known.grouped(format, self._before, self._makers)
         self._grouped[format.triggers] = grouped
-        if format.at_least_one and format.stop_after_first:
-            return self._rule(name, self._any_of(format.tags))
-        rules = []
-        for index, (trigger, group) in enumerate(grouped.groups.items()):
-            if not group:
+        is_free = not (format.at_least_one and format.stop_after_first)
+        rules: list[tuple[str, str]] = []
+        first: list[str] = []
+        for index, (trigger, chosen) in enumerate(grouped.groups.items()):
+            is_written = chosen.handed_over is None
+            if not chosen.tags and is_free:
                 path = f"{format.path}.triggers[{index}]"
                 fail(path, name, "no tag begins with this trigger; leave it out, or add the tag")
-            choice = grouped.choices.get(trigger)
-            if choice is not None:
-                atom = self._handed_over(f"{name}_group", choice)
-            else:
-                bodies = [self._triggered_tag(tag, format.triggers, trigger) for tag in group]
-                atom = self._rule(f"{name}_group", " | ".join(dict.fromkeys(bodies)))
-            rules.append((trigger, atom))
+            if is_free or not is_written:
+                bodies = (
+                    self._triggered_tag(tag, format.triggers, trigger) for tag in chosen.written
+                )
+                rules.append((trigger, self._one_of(f"{name}_group", chosen, bodies)))
+            # What is first is what follows a trigger in free text.
+            if format.at_least_one and is_written:
+                first += map(self._tag, chosen.tags)
+            elif format.at_least_one:
+                first.append(f"{literal(trigger)} {rules[-1][1]}" if trigger else rules[-1][1])
+        text = " | ".join(dict.fromkeys(first))
+        if not is_free:
+            return self._rule(name, text)
         excludes = (*format.excludes, *ends.texts)
         free = self._dispatch(name, rules, not format.stop_after_first, excludes)
-        return self._after_one(name, format, free)
+        return self._after_one(name, text, free)
 
     def _triggered_tag(self, tag: Tag, triggers: tuple[str, ...], trigger: str) -> str:
         key = id(tag), triggers
@@ -394,14 +437,9 @@ class _Frame:
             self._again(key) if key in self._before.written else self._tag(tag, triggers, trigger)
         )
 
-    def _after_one(
-        self, name: str, format: formats.TriggeredTags | formats.TokenTriggeredTags, free: str
-    ) -> str:
-        """Free text; where the tags must come at least once, after the first of them."""
-        if not format.at_least_one:
-            return free
-        first = self._rule(f"{name}_first", self._any_of(format.tags))
-        return self._rule(name, f"{first} {free}")
+    def _after_one(self, name: str, first: str, free: str) -> str:
+        """Free text; where there is something first, after that."""
+        return self._rule(name, f"{self._rule(f'{name}_first', first)} {free}") if first else free
 
     def _any_of(self, tags: Iterable[Tag]) -> str:
         return " | ".join(dict.fromkeys(map(self._tag, tags)))
@@ -434,16 +472,25 @@ class _Frame:
         ]
         excludes = (*format.exclude_tokens, *ends.tokens)
         free = self._token_dispatch(name, rules, not format.stop_after_first, excludes)
-        return self._after_one(name, format, free)
+        return self._after_one(name, self._any_of(format.tags) if format.at_least_one else "", free)
 
     def _tags_with_separator(self, format: formats.TagsWithSeparator) -> str:
         name = "tags_with_separator"
-        tags = self._rule(f"{name}_tags", self._any_of(format.tags))
+        chosen = known.chosen(format.path, format.tags, self._before, self._makers)
+        self._chosen[format.path] = chosen
+        tags = self._one_of(f"{name}_tags", chosen, map(self._tag, chosen.written))
         body = tags
         if not format.stop_after_first:
             more = self._rule(f"{name}_more", f"{literal(format.separator)} {tags}")
             body = self._rule(f"{name}_some", f"{tags} {more}*")
         return body if format.at_least_one else self._rule(name, f"{body}?")
+
+
+def _alone(cache: LeafCache, format: Format, ends: tuple[str, ...]) -> Grammar:
+    """The grammar of a format by itself, in a tag that ends in one of some texts."""
+    frame = _Frame(cache, Before.nothing())
+    text = frame.text(format, _Ends(texts=tuple(text for text in ends if text)))
+    return cache.kept(Grammar._composed(text, frame.parts))
 
 
 def _around(tag: Tag, begin: str | None) -> Iterator[str | Format]:

@@ -1,4 +1,4 @@
-"""Tools that come and go: the tags of a structural tag's free text, changed one by one.
+"""Tools that come and go: the tags of free text, or between separators, changed one by one.
 
 Only what is new is read and converted; the grammar is put together of the same formats and leaves,
 so it is the one that the changed structural tag would give.
@@ -38,7 +38,7 @@ def changed(
     """A format with other tags in its free text.
 
     Args:
-        format: has one format with free text and tags.
+        format: has one format with free text and tags, or with a separator between tags.
         added: as for :meth:`tokfold.Grammar.with_tags`.
         removed: as for :meth:`tokfold.Grammar.with_tags`.
         vocabulary: for tokens given as text.
@@ -47,55 +47,106 @@ def changed(
         StructuralTagError: there is no such format, or more than one; what is added is no tag; what
             is to be removed is not there.
     """
-    found = _free_texts(format)
-    if len(found) != 1:
-        how_many = "none" if not found else f"{len(found)}"
-        raise StructuralTagError(
-            "tags are added to the one format in which free text calls them, and here is "
-            f"{how_many}; make the grammar of the changed structural tag",
-            "format",
-            format.type,
-        )
-    new = _with_tags(found[0], list(added), list(dict.fromkeys(removed)), vocabulary)
-    return _replaced(format, found[0], new)
+    new_ones, gone = list(added), list(dict.fromkeys(removed))
+    place = _place(format, new_ones, gone, vocabulary)
+    return _replaced(format, place, _with_tags(place, new_ones, gone, vocabulary))
 
 
-def _free_texts(format: Format) -> list[Format]:
+def _place(
+    format: Format, added: list[object], removed: list[str | int], vocabulary: Vocabulary | None
+) -> Format:
+    """The format whose tags change: the outermost that has what goes, and may have what comes.
+
+    Free text goes before tags with a separator beside it.
+    """
+    level = _holders([format])
+    blamed: Format | None = None
+    while level:
+        free = [one for one in level if not isinstance(one, formats.TagsWithSeparator)]
+        fitting = [one for one in free or level if _fits(one, added, removed, vocabulary)]
+        if len(fitting) == 1 and len(free) < 2:
+            return fitting[0]
+        if len(fitting) > 1 or len(free) > 1:
+            break
+        if blamed is None and len(free or level) == 1:
+            (blamed,) = free or level
+        level = _holders([one for holder in level for one in formats.children(holder)])
+    if blamed is not None and not level:
+        return blamed  # which says what is wrong
+    raise StructuralTagError(
+        "tags are added to the one format in which free text calls them or a separator stands "
+        f"between them, and here is {len(level) or 'none'}; make the grammar of the changed "
+        "structural tag",
+        "format",
+        format.type,
+    )
+
+
+def _holders(todo: list[Format]) -> list[Format]:
+    """Free texts that call tags and tags with separators, but for those within others."""
     out: list[Format] = []
-    todo: list[Format] = [format]
     while todo:
         one = todo.pop()
-        if isinstance(one, _FREE):
+        if isinstance(one, (*_FREE, formats.TagsWithSeparator)):
             out.append(one)
-        todo += _children(one)
+        else:
+            todo += formats.children(one)
     return out
 
 
-def _children(format: Format) -> tuple[Format, ...]:
-    """The formats within one, but for those behind its own tags."""
-    match format:
-        case formats.Sequence() | formats.Or():
-            return tuple(format.elements)
-        case Tag() | formats.Optional() | formats.Plus() | formats.Star() | formats.Repeat():
-            return (format.content,)
+def _fits(
+    holder: Format, added: list[object], removed: list[str | int], vocabulary: Vocabulary | None
+) -> bool:
+    """Whether a format has what is removed, and may have what is added."""
+    match holder:
+        case formats.TriggeredTags():
+            # Only looked at: whoever takes them reads them.
+            texts = [one.get("begin") if isinstance(one, Mapping) else None for one in added]
+            if not all(isinstance(text, str) for text in texts):
+                texts = [_begin(tag) for tag in _tags_of(added, holder, vocabulary)]
+            is_called = all(
+                isinstance(text, str) and text.startswith(holder.triggers) for text in texts
+            )
+            return is_called and (not removed or {*map(_begin, holder.tags)}.issuperset(removed))
+        case formats.TokenTriggeredTags():
+            new = {_begin(tag) for tag in _tags_of(added, holder, vocabulary)}
+            there = {*map(_begin, holder.tags)}
+            return new <= set(holder.trigger_tokens) and there.issuperset(removed)
         case formats.TagsWithSeparator():
-            return tuple(format.tags)
-    return ()
+            return not removed or {*map(_begin, holder.tags)}.issuperset(removed)
+        case formats.Dispatch() | formats.TokenDispatch():
+            rules: tuple[Any, ...] = holder.rules
+            is_rule = all(isinstance(one, list | tuple) for one in added)
+            return is_rule and (not removed or {rule[0] for rule in rules}.issuperset(removed))
+    raise AssertionError(holder)
+
+
+def _begin(tag: Tag) -> str | int:
+    return tag.begin.token if isinstance(tag.begin, Token) else tag.begin
 
 
 def _replaced(format: Format, old: Format, new: Format) -> Format:
+    """A format with another in the place of one, and all as it is that does not hold it."""
     if format is old:
         return new
+    within = formats.children(format)
+    others = tuple(_replaced(one, old, new) for one in within)
+    if all(other is one for other, one in zip(others, within, strict=True)):
+        return format
+    changed: Any = others
     match format:
         case formats.Sequence() | formats.Or():
-            elements = tuple(_replaced(each, old, new) for each in format.elements)
-            return replace(format, elements=elements)
+            return replace(format, elements=changed)
         case Tag() | formats.Optional() | formats.Plus() | formats.Star() | formats.Repeat():
-            return replace(format, content=_replaced(format.content, old, new))
-        case formats.TagsWithSeparator():
-            tags: Any = tuple(_replaced(tag, old, new) for tag in format.tags)
-            return replace(format, tags=tags)
-    return format
+            return replace(format, content=others[0])
+        case formats.TagsWithSeparator() | formats.TriggeredTags() | formats.TokenTriggeredTags():
+            return replace(format, tags=changed)
+        case formats.Dispatch() | formats.TokenDispatch():
+            rules: Any = tuple(
+                (trigger, other) for (trigger, _), other in zip(format.rules, others, strict=True)
+            )
+            return replace(format, rules=rules)
+    raise AssertionError(format)
 
 
 def _with_tags(
@@ -118,6 +169,12 @@ def _with_tags(
             begun = {tag.begin.token for tag in tags if isinstance(tag.begin, Token)}
             triggers_left = tuple(token for token in format.trigger_tokens if token in begun)
             return replace(format, tags=_some(format, tags), trigger_tokens=triggers_left)
+        case formats.TagsWithSeparator():
+            kept, _ = _kept_tags(format, removed)
+            tags = (*kept, *_tags_of(added, format, vocabulary))
+            if not tags:
+                fail(format.path, format.type, "the last tag is removed, and it wants one")
+            return replace(format, tags=tags)
         case formats.Dispatch() | formats.TokenDispatch():
             rules: tuple[Any, ...] = format.rules
             _check_there(format, removed, {trigger for trigger, _ in rules})
@@ -130,12 +187,13 @@ def _with_tags(
 
 
 def _kept_tags(
-    format: formats.TriggeredTags | formats.TokenTriggeredTags, removed: list[str | int]
+    format: formats.TriggeredTags | formats.TokenTriggeredTags | formats.TagsWithSeparator,
+    removed: list[str | int],
 ) -> tuple[list[Tag], list[str]]:
     """The tags that stay, and the beginnings of those that go."""
     if not removed:
         return list(format.tags), []
-    begins = [tag.begin.token if isinstance(tag.begin, Token) else tag.begin for tag in format.tags]
+    begins = [_begin(tag) for tag in format.tags]
     _check_there(format, removed, set(begins))
     gone = set(removed)
     kept = [tag for tag, begin in zip(format.tags, begins, strict=True) if begin not in gone]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tokfold.structural_tags import formats
 from tokfold.structural_tags.fields import fail
@@ -21,9 +20,8 @@ def check_ends(format: Format, before: Before) -> None:
     todo: list[Format] = [format]
     while todo:
         one = todo.pop()
-        children = _children(one)
-        children = children[before.num_known(one) :]  # the others were looked at
-        todo += [child for child in children if type(child) not in CLOSED]
+        new = formats.children(one)[before.num_known(one) :]  # the others were looked at
+        todo += [child for child in new if type(child) not in CLOSED]
         if not isinstance(one, Tag) or isinstance(one.end, Token) or any(one.end):
             continue
         if _is_endless(one.content) and not _excludes(one.content):
@@ -33,28 +31,6 @@ def check_ends(format: Format, before: Before) -> None:
                 "the content may go on for ever, and 'end' is empty; give the tag an end, or "
                 "exclude something from the content",
             )
-
-
-def _children(format: Format) -> Sequence[Format]:
-    found = _CHILDREN.get(type(format))
-    return () if found is None else found(format)
-
-
-_CHILDREN: dict[type, Callable[[Any], Sequence[Format]]] = {
-    **dict.fromkeys((formats.Sequence, formats.Or), lambda one: one.elements),
-    **dict.fromkeys(
-        (formats.Dispatch, formats.TokenDispatch),
-        lambda one: [content for _, content in one.rules],
-    ),
-    **dict.fromkeys(
-        (formats.TriggeredTags, formats.TokenTriggeredTags, formats.TagsWithSeparator),
-        lambda one: one.tags,
-    ),
-    **dict.fromkeys(
-        (Tag, formats.Optional, formats.Plus, formats.Star, formats.Repeat),
-        lambda one: (one.content,),
-    ),
-}
 
 
 _ENDLESS = (

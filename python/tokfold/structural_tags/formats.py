@@ -7,8 +7,10 @@ ids, defaults are filled in, a single end is a tuple of one. :mod:`reading` make
 
 from __future__ import annotations
 
+from collections import abc
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = [
     "AnyText",
@@ -32,6 +34,7 @@ __all__ = [
     "TokenDispatch",
     "TokenTriggeredTags",
     "TriggeredTags",
+    "children",
 ]
 
 
@@ -262,3 +265,17 @@ Format = (
     | Dispatch
     | TokenDispatch
 )
+
+
+def children(format: Format) -> abc.Sequence[Format]:
+    """The formats of which one is made."""
+    found = _CHILDREN.get(type(format))
+    return () if found is None else found(format)
+
+
+_CHILDREN: dict[type, Callable[[Any], abc.Sequence[Format]]] = {
+    **dict.fromkeys((Sequence, Or), lambda one: one.elements),
+    **dict.fromkeys((Dispatch, TokenDispatch), lambda one: [content for _, content in one.rules]),
+    **dict.fromkeys((TriggeredTags, TokenTriggeredTags, TagsWithSeparator), lambda one: one.tags),
+    **dict.fromkeys((Tag, Optional, Plus, Star, Repeat), lambda one: (one.content,)),
+}

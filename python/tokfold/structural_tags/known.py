@@ -2,14 +2,15 @@
 
 That is what was written of its tags, and the tags that were handed to the core.
 
-Many tags behind one trigger, and free text with many patterns, are no grammar text. They are handed
-to the core as they are, as ``_core.Tags``; a frame that has most of the same tags says which are
-gone and hands over what is new behind them.
+Many tags of which one comes (behind a trigger, between separators, in a choice), and free text with
+many patterns, are no grammar text. They are handed to the core as they are, as ``_core.Tags``; a
+frame that has most of the same tags says which are gone and hands over what is new behind them.
+What cannot be handed over (:mod:`tokfold.structural_tags.pieces`) is written beside the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tokfold import _core
@@ -17,18 +18,20 @@ from tokfold.structural_tags import formats
 from tokfold.structural_tags.fields import fail
 from tokfold.structural_tags.formats import Format, Tag, Token
 from tokfold.structural_tags.literals import literal
+from tokfold.structural_tags.pieces import Given, Makers, of_rule, of_tag
 
 if TYPE_CHECKING:
     from tokfold.grammar import Grammar
-    from tokfold.structural_tags.leaves import LeafCache
 
 __all__ = [
     "CLOSED",
     "Before",
+    "Chosen",
     "Dispatched",
     "Grouped",
     "Key",
     "Written",
+    "chosen",
     "dispatched",
     "grouped",
     "trigger_of",
@@ -40,7 +43,10 @@ CLOSED = frozenset(
 """Formats that mean the same wherever they stand, and hold no others."""
 
 MANY_TAGS = 32
-"""So many tags behind one trigger, or patterns in free text, are handed to the core as they are."""
+"""So many tags at one place, or patterns in free text, are handed to the core as they are."""
+
+_Free = tuple[bool, tuple[str, ...], tuple[str, ...]]
+"""Whether free text loops, what it excludes, the ends of the tag around it."""
 
 Key = tuple[int, tuple[str, ...] | None]
 """The id of a format; of a tag, the triggers of which one stands before it, if any do."""
@@ -57,13 +63,66 @@ class Written(NamedTuple):
     """With what their names begin with."""
 
 
+class Chosen(NamedTuple):
+    """Tags of which one comes at some place."""
+
+    tags: tuple[Tag, ...]
+    handed_over: _core.Tags | None
+    """Those of the tags that the core has, in their order; None where these would be few."""
+    written: tuple[Tag, ...]
+    """Those that are written as text, in their order."""
+
+    def without(self, gone: list[int]) -> Chosen:
+        """The same without the tags at some places, in order."""
+        if not gone:
+            return self
+        there = set(gone)
+        tags = tuple(tag for place, tag in enumerate(self.tags) if place not in there)
+        if self.handed_over is None:
+            return Chosen(tags, None, tags)
+        is_written = set(map(id, self.written))
+        numbers = [place for place, tag in enumerate(self.tags) if id(tag) not in is_written]
+        handed_over = [number for number, place in enumerate(numbers) if place in there]
+        if len(numbers) - len(handed_over) < MANY_TAGS:
+            return Chosen(tags, None, tags)
+        kept = set(map(id, tags))
+        return Chosen(
+            tags,
+            self.handed_over.changed(handed_over, []) if handed_over else self.handed_over,
+            tuple(tag for tag in self.written if id(tag) in kept),
+        )
+
+    def and_more(self, more: tuple[Tag, ...], trigger: str, makers: Makers) -> Chosen:
+        """The same with more tags behind them, which all begin with a trigger."""
+        tags = (*self.tags, *more)
+        if len(tags) < MANY_TAGS:
+            return Chosen(tags, None, tags)
+        known = self.handed_over
+        if known is not None and not more:
+            return self
+        given, written = [], []
+        for tag in tags if known is None else more:
+            found = of_tag(tag, trigger, makers)
+            if found is None:
+                written.append(tag)
+            else:
+                given.append(found)
+        if known is not None:
+            handed_over = known.changed([], given) if given else known
+            return Chosen(tags, handed_over, (*self.written, *written))
+        if len(given) < MANY_TAGS:
+            return Chosen(tags, None, tags)
+        return Chosen(tags, _core.Tags(given), tuple(written))
+
+
+NOTHING = Chosen((), None, ())
+
+
 class Grouped(NamedTuple):
     """Tags by their triggers."""
 
     tags: tuple[Tag, ...]
-    groups: dict[str, tuple[Tag, ...]]
-    choices: dict[str, _core.Tags]
-    """For each trigger with many tags what was handed to the core."""
+    groups: dict[str, Chosen]
 
 
 class Dispatched(NamedTuple):
@@ -80,21 +139,30 @@ class Before(NamedTuple):
     written: Mapping[Key, Written]
     grouped: Mapping[tuple[str, ...], Grouped]
     """By triggers."""
-    dispatched: Mapping[tuple[bool, tuple[str, ...]], Dispatched]
-    """By whether it loops and what it excludes."""
+    chosen: Mapping[str, Chosen]
+    """By the path of what holds the tags."""
+    dispatched: Mapping[_Free, Dispatched]
+
+    @classmethod
+    def nothing(cls) -> Before:
+        """Where there was no frame."""
+        return cls({}, {}, {}, {})
 
     def num_known(self, format: Format) -> int:
         """How many of the tags or rules of a format, the first ones, were there before."""
         if isinstance(format, formats.TriggeredTags) and format.triggers in self.grouped:
             return _gone(self.grouped[format.triggers].tags, format.tags)[1]
+        if isinstance(format, formats.TagsWithSeparator) and format.path in self.chosen:
+            return _gone(self.chosen[format.path].tags, format.tags)[1]
         if isinstance(format, formats.Dispatch):
-            found = self.dispatched.get((format.loop, format.excludes))
-            return 0 if found is None else _gone(found.rules, format.rules)[1]
+            free = (format.loop, format.excludes)
+            known = [found for key, found in self.dispatched.items() if key[:2] == free]
+            return _gone(known[0].rules, format.rules)[1] if known else 0
         return 0
 
-    def rules_of(self, format: formats.Dispatch) -> Dispatched | None:
+    def rules_of(self, format: formats.Dispatch, free: _Free) -> Dispatched | None:
         """What is known of rules with which a format begins."""
-        found = self.dispatched.get((format.loop, format.excludes))
+        found = self.dispatched.get(free)
         if found is None:
             return None
         gone, _ = _gone(found.rules, format.rules)
@@ -111,21 +179,18 @@ class Before(NamedTuple):
         """What is known of tags with which a format begins."""
         found = self.grouped.get(format.triggers)
         if found is None:
-            return Grouped((), {}, {})
+            return Grouped((), {})
         gone, count = _gone(found.tags, format.tags)
         if not gone:
             return found
         kept = set(map(id, format.tags[:count]))
         if any(id(found.tags[place]) in kept for place in gone):
-            return Grouped((), {}, {})  # a tag that is there twice
-        groups, choices = {}, {}
+            return Grouped((), {})  # a tag that is there twice
+        groups = {}
         for trigger, group in found.groups.items():
-            places = [place for place, tag in enumerate(group) if id(tag) not in kept]
-            groups[trigger] = tuple(tag for tag in group if id(tag) in kept)
-            if groups[trigger] and trigger in found.choices:
-                choice = found.choices[trigger]
-                choices[trigger] = choice.changed(places, []) if places else choice
-        return Grouped(format.tags[:count], groups, choices)
+            places = [place for place, tag in enumerate(group.tags) if id(tag) not in kept]
+            groups[trigger] = group.without(places)
+        return Grouped(format.tags[:count], groups)
 
 
 _T = TypeVar("_T")
@@ -147,7 +212,7 @@ def _gone(known: tuple[_T, ...], now: tuple[_T, ...]) -> tuple[list[int], int]:
     return gone, count
 
 
-def grouped(format: formats.TriggeredTags, before: Before, cache: LeafCache) -> Grouped:
+def grouped(format: formats.TriggeredTags, before: Before, makers: Makers) -> Grouped:
     """The tags of a format by their triggers, with what the core has of them.
 
     Raises:
@@ -159,21 +224,37 @@ def grouped(format: formats.TriggeredTags, before: Before, cache: LeafCache) -> 
     new: dict[str, list[Tag]] = {trigger: [] for trigger in format.triggers}
     for tag in format.tags[len(known.tags) :]:
         new[trigger_of(format, tag)].append(tag)
-    groups = {trigger: (*known.groups.get(trigger, ()), *new[trigger]) for trigger in new}
-    choices: dict[str, _core.Tags] = {}
-    is_free = not (format.at_least_one and format.stop_after_first)
-    for trigger, group in groups.items():
-        if len(group) < MANY_TAGS or not is_free:
-            continue
-        choice = known.choices.get(trigger)
-        given = _given(group if choice is None else new[trigger], trigger, cache)
-        if given is not None:
-            choices[trigger] = choice.changed([], given) if choice else _core.Tags(given)
-    return Grouped(format.tags, groups, choices)
+    groups = {
+        trigger: known.groups.get(trigger, NOTHING).and_more(tuple(more), trigger, makers)
+        for trigger, more in new.items()
+    }
+    return Grouped(format.tags, groups)
 
 
-def dispatched(format: formats.Dispatch, before: Before, cache: LeafCache) -> Dispatched | None:
+def chosen(path: str, tags: tuple[Tag, ...], before: Before, makers: Makers) -> Chosen:
+    """Tags of which one comes, with what the core has of them.
+
+    Raises:
+        UnsupportedGrammarError, GrammarSyntaxError, MissingExtraError: as for
+            :meth:`LeafCache.grammar`.
+    """
+    known = before.chosen.get(path, NOTHING)
+    gone, count = _gone(known.tags, tags)
+    if known.handed_over is None:
+        return NOTHING.and_more(tags, "", makers)
+    return known.without(gone).and_more(tags[count:], "", makers)
+
+
+def dispatched(
+    format: formats.Dispatch, ends: tuple[str, ...], before: Before, makers: Makers
+) -> Dispatched | None:
     """Free text with patterns for the core; None where it is written as text.
+
+    Args:
+        format: the free text.
+        ends: the texts that end the tag around it.
+        before: what is known.
+        makers: make grammars of contents.
 
     Raises:
         UnsupportedGrammarError, GrammarSyntaxError, MissingExtraError: as for
@@ -181,21 +262,20 @@ def dispatched(format: formats.Dispatch, before: Before, cache: LeafCache) -> Di
     """
     if len(format.rules) < MANY_TAGS:
         return None
-    known = before.rules_of(format)
+    known = before.rules_of(format, (format.loop, format.excludes, ends))
     new = format.rules[len(known.rules) :] if known else format.rules
     patterns = known.patterns if known else frozenset[str]()
-    given: list[_Given] = []
+    given: list[Given] = []
     seen = set[str]()
     for pattern, content in new:
         # What begins with an excluded text never comes; behind what is there twice is a choice.
-        end = _leaf_and_end(content, cache)
-        if end is None or pattern in patterns or pattern in seen:
+        if pattern in patterns or pattern in seen or pattern.startswith(format.excludes):
             return None
-        if pattern.startswith(format.excludes):
+        found = of_rule(pattern, content, ends, makers)
+        if found is None:
             return None
         seen.add(pattern)
-        leaf, text = end
-        given.append((pattern, leaf._core, leaf._compilable, [text]))
+        given.append(found)
     if known:
         tags = known.tags.changed([], given) if given else known.tags
     else:
@@ -224,41 +304,3 @@ def trigger_of(format: formats.TriggeredTags, tag: Tag) -> str:
             f"no trigger is how the tag begins, which is {literal(begin)}; add one",
         )
     return found[0]
-
-
-_Given = tuple[str, _core.Grammar, _core.Grammar, list[str]]
-
-
-def _given(tags: Iterable[Tag], trigger: str, cache: LeafCache) -> list[_Given] | None:
-    """Tags for the core; None where one of them is not of texts and one leaf."""
-    out = []
-    for tag in tags:
-        if not isinstance(tag.begin, str) or isinstance(tag.end, Token):
-            return None
-        leaf = _leaf(tag.content, cache)
-        if leaf is None:
-            return None
-        out.append((tag.begin[len(trigger) :], leaf._core, leaf._compilable, list(tag.end)))
-    return out
-
-
-def _leaf(content: Format, cache: LeafCache) -> Grammar | None:
-    """The grammar of content that the core can make a part of; None where it is no such leaf."""
-    if not isinstance(content, (formats.JsonSchema, formats.Regex, formats.EbnfGrammar)):
-        return None
-    leaf = cache.grammar(content)
-    # Macros that a person wrote may take tokens, or need what is not there.
-    is_plain = not isinstance(content, formats.EbnfGrammar) or not leaf._core.macro_names()
-    return leaf if is_plain else None
-
-
-def _leaf_and_end(content: Format, cache: LeafCache) -> tuple[Grammar, str] | None:
-    """A leaf and the text behind it; None where content is not made of these."""
-    end = ""
-    if isinstance(content, formats.Sequence) and len(content.elements) == 2:
-        content, last = content.elements
-        if not isinstance(last, formats.ConstString):
-            return None
-        end = last.value
-    leaf = _leaf(content, cache)
-    return None if leaf is None else (leaf, end)

@@ -90,6 +90,18 @@ class LeafCache:
         self._keep(key, grammar, _BYTES_FOR_A_GRAMMAR + _BYTES_FOR_A_CHARACTER * characters)
         return grammar
 
+    def kept(self, grammar: Grammar) -> Grammar:
+        """A grammar that was put together, as it is here: the one that says the same, if any."""
+        key = ("composed", grammar._key)
+        with self._lock:
+            found = self._leaves.get(key)
+            if found is not None:
+                self._leaves.move_to_end(key)
+                return found[0]
+        characters = len(grammar._frame_text or "")
+        self._keep(key, grammar, _BYTES_FOR_A_GRAMMAR + _BYTES_FOR_A_CHARACTER * characters)
+        return grammar
+
     def _keep(self, key: tuple[object, ...], grammar: Grammar, size: int) -> None:
         with self._lock:
             if size > self._max_bytes or key in self._leaves:

@@ -14,36 +14,60 @@ use tokfold_core::network::tags::{self, Tag, Way};
 use tokfold_core::network::{NetworkOptions, Part, PartCache};
 use tokfold_core::work::Work;
 
-/// How a tag begins, its content as it was written and as it is compiled, the texts of which one
-/// ends it.
-type Given = (String, Py<Grammar>, Py<Grammar>, Vec<String>);
+/// How a tag begins; its contents, each with the text before it, as it was written and as it is
+/// compiled; the texts of which one ends it.
+type Given = (String, Vec<(String, Py<Grammar>, Py<Grammar>)>, Vec<String>);
 
 /// Whether free text goes on after a tag, and the texts that do not come in it.
 type FreeText = (bool, Box<[Box<[u8]>]>);
 
-/// A tag with its content as it was written and as it is compiled.
+/// A tag with its contents.
+#[derive(PartialEq)]
 struct Held {
     begin: Box<[u8]>,
-    written: Py<Grammar>,
-    compiled: Py<Grammar>,
+    /// The texts before its contents.
+    texts: Box<[Box<[u8]>]>,
+    contents: Box<[Content]>,
     ends: Box<[Box<[u8]>]>,
 }
 
-impl PartialEq for Held {
+/// A content as it was written and as it is compiled.
+struct Content {
+    written: Py<Grammar>,
+    compiled: Py<Grammar>,
+}
+
+impl PartialEq for Content {
     fn eq(&self, other: &Self) -> bool {
-        (&self.begin, &self.ends) == (&other.begin, &other.ends)
-            && self.written.as_ptr() == other.written.as_ptr()
+        self.written.as_ptr() == other.written.as_ptr()
             && self.compiled.as_ptr() == other.compiled.as_ptr()
     }
 }
 
 impl Held {
-    fn with<C>(&self, content: C) -> Tag<'_, C> {
-        Tag { begin: &self.begin, content, ends: &self.ends }
+    fn new((begin, given, ends): Given) -> Self {
+        let bytes = |text: String| text.into_bytes().into_boxed_slice();
+        let mut texts = Vec::with_capacity(given.len());
+        let mut contents = Vec::with_capacity(given.len());
+        for (text, written, compiled) in given {
+            texts.push(bytes(text));
+            contents.push(Content { written, compiled });
+        }
+        Self {
+            begin: bytes(begin),
+            texts: texts.into(),
+            contents: contents.into(),
+            ends: ends.into_iter().map(bytes).collect(),
+        }
+    }
+
+    fn tag(&self) -> Tag<'_> {
+        Tag { begin: &self.begin, texts: &self.texts, ends: &self.ends }
     }
 }
 
-/// A choice of tags, or free text with them: each a text, a string of a grammar, one of a few texts.
+/// A choice of tags, or free text with them: each texts and strings of grammars in turn, and one of a
+/// few texts at its end.
 /// Equal to another of the same tags, their contents the same objects.
 #[pyclass(frozen, eq, hash, module = "tokfold._core")]
 pub(crate) struct Tags {
@@ -96,11 +120,7 @@ impl Tags {
         if gone.peek().is_some() {
             return Err(misuse("what goes is not there, or not in order"));
         }
-        for (begin, written, compiled, ends) in added {
-            let bytes = |text: String| text.into_bytes().into_boxed_slice();
-            let ends = ends.into_iter().map(bytes).collect();
-            out.push(Arc::new(Held { begin: bytes(begin), written, compiled, ends }));
-        }
+        added.into_iter().for_each(|given| out.push(Arc::new(Held::new(given))));
         if out.tags.is_empty() {
             return Err(misuse("there is no tag to choose"));
         }
@@ -117,10 +137,12 @@ impl Tags {
     }
 
     fn push(&mut self, held: Arc<Held>) {
-        self.rules += 2 + held.written.get().inner.rules().len();
-        self.bytes += held.begin.len() + held.ends.iter().map(|end| end.len()).sum::<usize>();
+        let rules = |content: &Content| 1 + content.written.get().inner.rules().len();
+        self.rules += 1 + held.contents.iter().map(rules).sum::<usize>();
+        let texts = held.texts.iter().chain(&held.ends);
+        self.bytes += held.begin.len() + texts.map(|text| text.len()).sum::<usize>();
         let mut hasher = DefaultHasher::new();
-        (self.hash, &held.begin, &held.ends).hash(&mut hasher);
+        (self.hash, &held.begin, &held.texts, &held.ends).hash(&mut hasher);
         self.hash = hasher.finish();
         self.tags.push(held);
     }
@@ -155,11 +177,18 @@ impl Tags {
     /// All of it as a grammar.
     fn whole(&self) -> &grammar::Grammar {
         self.whole.get_or_init(|| {
-            let written = self.tags.iter().map(|held| &held.written.get().inner);
+            let written = self.contents().map(|content| &content.written.get().inner);
             let parts: Vec<_> = (1..).map(RuleId::new).zip(written).collect();
-            let tags: Vec<Tag<'_, ()>> = self.tags.iter().map(|held| held.with(())).collect();
-            tags::grammar(&tags, self.way()).composed(&parts)
+            tags::grammar(&self.tags(), self.way()).composed(&parts)
         })
+    }
+
+    fn tags(&self) -> Vec<Tag<'_>> {
+        self.tags.iter().map(|held| held.tag()).collect()
+    }
+
+    fn contents(&self) -> impl Iterator<Item = &Content> {
+        self.tags.iter().flat_map(|held| &held.contents)
     }
 
     /// The choice as a part of others, made when first asked for; `None` where it has no string.
@@ -170,11 +199,10 @@ impl Tags {
         work: &Work<'_>,
     ) -> Result<MadePart, Error> {
         self.part.get(name, || {
-            let tags = self.tags.iter().map(|held| {
-                Ok(held.with(held.compiled.get().part((options, name), cache, work)?))
-            });
-            let tags = tags.collect::<Result<Vec<_>, Error>>()?;
-            Part::of_tags(&tags, self.way(), options, work)
+            let part =
+                |content: &Content| content.compiled.get().part((options, name), cache, work);
+            let contents = self.contents().map(part).collect::<Result<Vec<_>, Error>>()?;
+            Part::of_tags(&self.tags(), &contents, self.way(), options, work)
         })
     }
 }

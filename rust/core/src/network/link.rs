@@ -355,9 +355,11 @@ impl<'n> Moves<'n> {
             let is_same = old_one.part.says_the_same(&new_one.part);
             out.places[old] = Some((new, is_same));
             out.changed |= !is_same;
-            if is_same {
+            // Around free text too that comes after a first of its tags.
+            if is_same || old_one.part.has_tables_of(&new_one.part) {
                 let children = old_one.children.iter().zip(&new_one.children);
-                let own = children.filter(|(child, _)| from[**child as usize].part.key.is_none());
+                let has_key = |net: &[Placed], child: u32| net[child as usize].part.key.is_some();
+                let own = children.filter(|&(&a, &b)| !has_key(from, a) && !has_key(to, b));
                 pairs.extend(own.map(|(old, new)| (*old as usize, *new as usize)));
             }
         }
@@ -385,6 +387,23 @@ impl<'n> Moves<'n> {
         false
     }
 
+    /// Whether a state does nothing but call free text that changed.
+    fn only_calls_changed(&self, place: usize, state: u32) -> bool {
+        let one = &self.from[place];
+        let calls = one.part.tables.calls(state);
+        let is_free = |child: usize| {
+            let is_changed = self.places[child].is_some_and(|(_, is_same)| !is_same);
+            is_changed && self.from[child].part.key.is_none()
+        };
+        let is_free =
+            |start: u32| start >= HOLE && is_free(one.children[(start & !HOLE) as usize] as usize);
+        let tables = &one.part.tables;
+        !calls.is_empty()
+            && tables.listed(state).is_empty()
+            && !tables.falls_back(state)
+            && calls.iter().all(|call| is_free(call.start))
+    }
+
     /// The state that goes on in the other network as this one does here, where it is in a part that
     /// both have, or where the free text of a part that changed begins anew.
     pub(crate) fn of(&self, from: &Network, state: u32) -> Option<Moved> {
@@ -408,6 +427,12 @@ impl<'n> Moves<'n> {
                 && !tables.falls_back(state)
                 && *tables.calls(state) == *tables.calls(tables.start)
         };
+        let is_before = here.is_listed(local)
+            && self.only_calls_changed(old, local)
+            && self.from[old].part.has_tables_of(&new.part);
+        if is_before {
+            return Some(Moved::Before(new.moved(local)));
+        }
         if !here.is_listed(local) || !begins_anew(here, local) {
             return None;
         }

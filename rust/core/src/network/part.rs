@@ -215,13 +215,34 @@ impl Part {
         *blake3::hash(&text).as_bytes()
     }
 
+    /// A key for a part of which what its rules say is not put into words: equal for equal tables
+    /// around children of equal keys.
+    pub(super) fn key_of_tables(&self, options: &NetworkOptions) -> Identity {
+        let outer = |child: u32| {
+            let child = &self.children[child as usize];
+            child.key.unwrap_or_else(|| child.key_of_tables(options))
+        };
+        let tables = &self.tables;
+        let mut hasher = blake3::Hasher::new_derive_key("tokfold part by its tables");
+        hasher.update(&self.digest(&outer));
+        hasher
+            .update(format!("{:?}", (tables.start, tables.accepts_empty, tables.read)).as_bytes());
+        hasher.update(format!("{:?}", (&tables.rule_starts, &tables.written, options)).as_bytes());
+        *hasher.finalize().as_bytes()
+    }
+
     /// Whether it is another but for what its children without a key say.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        let keys = |part: &Self| part.children.iter().map(|child| child.key).collect::<Vec<_>>();
+        keys(self) == keys(other) && self.has_tables_of(other)
+    }
+
+    /// Whether it is another but for what its children say.
+    pub(super) fn has_tables_of(&self, other: &Self) -> bool {
         let (a, b) = (&self.tables, &other.tables);
         let tables = |t: &Network| (t.start, t.accepts_empty, t.alphabet.clone(), t.counters.key());
-        let keys = |part: &Self| part.children.iter().map(|child| child.key).collect::<Vec<_>>();
         tables(a) == tables(b)
-            && keys(self) == keys(other)
+            && self.children.len() == other.children.len()
             && (&a.finals, &a.falls_back) == (&b.finals, &b.falls_back)
             && (&a.edge_starts, &a.edges) == (&b.edge_starts, &b.edges)
             && (&a.call_starts, &a.calls) == (&b.call_starts, &b.calls)

@@ -326,9 +326,13 @@ impl Groups {
             let is_whole = is_whole && entry == root;
             let mut part = Part::make(&rules, &parts, is_whole, options, work)?;
             part.key = self.keys[entry].filter(|_| !is_whole);
-            part.is_kept = part.key.is_some() && cache.is_some();
+            let key = part.key.zip(cache);
+            part.is_kept = key.is_some();
+            if part.key.is_none() && cache.is_some() {
+                part.key = Some(part.key_of_tables(options));
+            }
             let part = Arc::new(part);
-            if let Some((key, cache)) = part.key.zip(cache) {
+            if let Some((key, cache)) = key {
                 cache.put(key, part.clone());
             }
             there.insert(entry, part);

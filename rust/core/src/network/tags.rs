@@ -23,15 +23,63 @@ use crate::work::Work;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A text, a string of the content, one of a few texts.
-#[derive(Clone, Debug)]
-pub struct Tag<'a, C> {
-    /// The text with which it begins.
+/// A tag with more contents that may be empty goes the way of all others: each is one branch more.
+const MANY_NULLABLE: usize = 3;
+
+/// Texts and strings of contents in turn; at the end one of a few texts.
+#[derive(Clone, Copy, Debug)]
+pub struct Tag<'a> {
+    /// The text with which it begins: where it comes in free text, what calls it.
     pub begin: &'a [u8],
-    /// What stands between, in whatever form.
-    pub content: C,
+    /// For each of its contents the text before it.
+    pub texts: &'a [Box<[u8]>],
     /// The texts of which one ends it; none is the empty one.
     pub ends: &'a [Box<[u8]>],
+}
+
+impl<'a> Tag<'a> {
+    fn all_texts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let more = self.texts.iter().chain(self.ends).map(|text| &**text);
+        std::iter::once(self.begin).chain(more)
+    }
+}
+
+/// Tags with their contents, those of the first tag first.
+struct Filled<'a> {
+    tags: &'a [Tag<'a>],
+    contents: &'a [Option<Arc<Part>>],
+}
+
+impl<'a> Filled<'a> {
+    /// The tags, each with the number of its first content, counted from 0.
+    fn tags(&self) -> impl Iterator<Item = (&'a Tag<'a>, usize)> + use<'a> {
+        let mut next = 0;
+        self.tags.iter().map(move |tag| {
+            let first = next;
+            next += tag.texts.len();
+            (tag, first)
+        })
+    }
+
+    /// Whether all contents of a tag have strings.
+    fn has_strings(&self, (tag, first): (&Tag<'_>, usize)) -> bool {
+        self.contents[first..first + tag.texts.len()].iter().all(Option::is_some)
+    }
+
+    fn is_nullable(&self, content: usize) -> bool {
+        self.contents[content].as_ref().is_some_and(|part| part.is_nullable())
+    }
+
+    /// The numbers of contents, counted from 1: those that say the same are one, so that what is not
+    /// deterministic is seen.
+    fn numbers(&self) -> Vec<usize> {
+        let mut known: FxHashMap<Identity, usize> = FxHashMap::default();
+        let numbers = (1..).zip(self.contents).map(|(number, content)| {
+            let key = content.as_ref().and_then(|part| part.key);
+            key.map_or(number, |key| *known.entry(key).or_insert(number))
+        });
+        numbers.collect()
+    }
 }
 
 /// How tags come.
@@ -51,36 +99,38 @@ pub enum Way<'a> {
 impl Part {
     /// The part of tags; `None` where none of their strings is one.
     ///
-    /// The content of a tag is its part, or `None` where it has no string.
+    /// The contents of all tags are those of the first, of the second and so on: each its part, or
+    /// `None` where it has no string.
     ///
     /// # Errors
     /// Those of [`Network::make`](super::Network::make).
     pub fn of_tags(
-        tags: &[Tag<'_, Option<Arc<Self>>>],
+        tags: &[Tag<'_>],
+        contents: &[Option<Arc<Self>>],
         way: Way<'_>,
         options: &NetworkOptions,
         work: &Work<'_>,
     ) -> Result<Option<Arc<Self>>> {
-        let texts = tags.iter().flat_map(texts);
-        work.spend(3 * (tags.len() + texts.map(<[u8]>::len).sum::<usize>()))?;
+        let tags = Filled { tags, contents };
+        let texts = tags.tags.iter().flat_map(Tag::all_texts);
+        work.spend(3 * (tags.tags.len() + texts.map(<[u8]>::len).sum::<usize>()))?;
         let is_choice = matches!(way, Way::Choice);
-        if is_choice && options.prune && tags.iter().all(|tag| tag.content.is_none()) {
+        if is_choice && options.prune && !tags.tags().any(|tag| tags.has_strings(tag)) {
             return Ok(None);
         }
-        let made = match plain(tags, way, options)? {
+        let made = match plain(&tags, way, options)? {
             Some(rules) => {
                 work.spend(FRAME * rules.automata[0].len() + rules.automata[0].num_edges())?;
-                let contents = (1..).map(RuleId::new).zip(tags);
-                let contents = contents.filter_map(|(n, tag)| Some((n, tag.content.clone()?)));
+                let contents = (1..).map(RuleId::new).zip(contents);
+                let contents = contents.filter_map(|(n, content)| Some((n, content.clone()?)));
                 let mut made = Self::of_rules(&rules, &contents.collect(), options)?;
                 // Free text has no key, as when it is written: texts move between parts without one.
-                made.key = if is_choice { key(tags, options) } else { None };
+                made.key = if is_choice { key(&tags, options) } else { None };
                 Arc::new(made)
             }
             None => {
-                let parts = tags.iter().map(|tag| tag.content.clone());
-                let parts: Vec<_> = (1..).map(RuleId::new).zip(parts).collect();
-                let grammar = grammar(tags, way).with_dispatches(&options.limits)?;
+                let parts: Vec<_> = (1..).map(RuleId::new).zip(contents.iter().cloned()).collect();
+                let grammar = grammar(tags.tags, way).with_dispatches(&options.limits)?;
                 Self::around(&grammar, &parts, false, options, work)?
             }
         };
@@ -88,45 +138,44 @@ impl Part {
     }
 }
 
-fn texts<'t, C>(tag: &'t Tag<'_, C>) -> impl Iterator<Item = &'t [u8]> {
-    std::iter::once(tag.begin).chain(tag.ends.iter().map(|end| &**end))
-}
-
 /// The grammar of tags: the first rule; each content a rule after it, of which nothing is said.
-pub fn grammar<C>(tags: &[Tag<'_, C>], way: Way<'_>) -> Grammar {
+pub fn grammar(tags: &[Tag<'_>], way: Way<'_>) -> Grammar {
     let mut out = Written::default();
-    let contents: Vec<ExprId> =
-        (1..=tags.len()).map(|n| out.add(Expr::Rule(RuleId::new(n)))).collect();
-    let with_end = |out: &mut Written, tag: &Tag<'_, C>, parts: &mut Vec<ExprId>| {
+    let num_contents = tags.iter().map(|tag| tag.texts.len()).sum::<usize>();
+    let mut rules = vec![out.add(Expr::Empty); 1 + num_contents];
+    let mut number = 0;
+    let mut parts_of = |out: &mut Written, tag: &Tag<'_>, begin: &[u8]| {
+        let mut parts = Vec::with_capacity(2 * tag.texts.len() + 1);
+        let mut text = begin.to_vec();
+        for before in tag.texts {
+            text.extend(&**before);
+            if !text.is_empty() {
+                parts.push(out.text(&text));
+            }
+            text.clear();
+            number += 1;
+            parts.push(out.add(Expr::Rule(RuleId::new(number))));
+        }
+        if !text.is_empty() {
+            parts.push(out.text(&text)); // one without contents
+        }
         let ends = tag.ends.iter().map(|end| out.text(end)).collect();
         let end = out.choice(ends);
         if !matches!(out.builder.expr(end), Expr::Empty) {
             parts.push(end);
         }
+        out.sequence(parts)
     };
-    let mut rules = vec![ExprId::new(0)];
-    rules.extend(tags.iter().map(|_| out.add(Expr::Empty)));
     rules[0] = match way {
         Way::Choice => {
-            let mut choices = Vec::with_capacity(tags.len());
-            for (tag, &content) in tags.iter().zip(&contents) {
-                let mut parts = Vec::with_capacity(3);
-                if !tag.begin.is_empty() {
-                    parts.push(out.text(tag.begin));
-                }
-                parts.push(content);
-                with_end(&mut out, tag, &mut parts);
-                choices.push(out.sequence(parts));
-            }
+            let choices = tags.iter().map(|tag| parts_of(&mut out, tag, tag.begin)).collect();
             out.choice(choices)
         }
         Way::Dispatch { loops, excludes } => {
             let mut positional = Vec::with_capacity(tags.len());
-            for (tag, &content) in tags.iter().zip(&contents) {
-                let mut parts = vec![content];
-                with_end(&mut out, tag, &mut parts);
+            for tag in tags {
                 let rule = MacroArgument::Rule(RuleId::new(rules.len()));
-                rules.push(out.sequence(parts));
+                rules.push(parts_of(&mut out, tag, &[]));
                 let text = MacroArgument::Text(tag.begin.into());
                 positional.push(MacroArgument::Tuple(vec![text, rule]));
             }
@@ -141,8 +190,8 @@ pub fn grammar<C>(tags: &[Tag<'_, C>], way: Way<'_>) -> Grammar {
     };
     let name = |number: usize| match number {
         0 => "root".to_owned(),
-        number if number <= tags.len() => format!("content_{}", number - 1),
-        number => format!("tag_{}", number - 1 - tags.len()),
+        number if number <= num_contents => format!("content_{}", number - 1),
+        number => format!("tag_{}", number - 1 - num_contents),
     };
     let rule = |(number, body)| Rule {
         name: name(number),
@@ -180,6 +229,7 @@ impl Written {
 
     fn sequence(&mut self, parts: Vec<ExprId>) -> ExprId {
         match parts[..] {
+            [] => self.add(Expr::Empty),
             [only] => only,
             _ => self.add(Expr::Sequence(parts.into())),
         }
@@ -187,17 +237,21 @@ impl Written {
 }
 
 /// The digest of what the tags say; `None` where that of a content is not known.
-fn key(tags: &[Tag<'_, Option<Arc<Part>>>], options: &NetworkOptions) -> Option<Identity> {
+fn key(tags: &Filled<'_>, options: &NetworkOptions) -> Option<Identity> {
     let mut text = format!("{options:?}").into_bytes();
     let mut add = |bytes: &[u8]| {
         text.extend((bytes.len() as u64).to_le_bytes());
         text.extend(bytes);
     };
-    for tag in tags {
+    for (tag, first) in tags.tags() {
         add(tag.begin);
-        match &tag.content {
-            Some(part) => add(&part.key?),
-            None => add(&[]),
+        add(&(tag.texts.len() as u64).to_le_bytes());
+        for (before, content) in tag.texts.iter().zip(&tags.contents[first..]) {
+            add(before);
+            match content {
+                Some(part) => add(&part.key?),
+                None => add(&[]),
+            }
         }
         add(&(tag.ends.len() as u64).to_le_bytes());
         tag.ends.iter().for_each(|end| add(end));
@@ -207,39 +261,38 @@ fn key(tags: &[Tag<'_, Option<Arc<Part>>>], options: &NetworkOptions) -> Option<
     Some(*hasher.finalize().as_bytes())
 }
 
-/// The rule of tags, rule 0, where it is plain to see: no content has the empty string, content that
-/// may come at the same place twice is followed by the same, and in free text all contents have
-/// strings. Contents have their places among the tags, counted from 1, as numbers.
-fn plain(
-    tags: &[Tag<'_, Option<Arc<Part>>>],
-    way: Way<'_>,
-    options: &NetworkOptions,
-) -> Result<Option<RuleSet>> {
+/// The rule of tags, rule 0, where it is plain to see: what may come at the same place twice is
+/// followed by the same, and in free text all contents have strings. Contents have their places,
+/// counted from 1, as numbers.
+fn plain(tags: &Filled<'_>, way: Way<'_>, options: &NetworkOptions) -> Result<Option<RuleSet>> {
     // Without counters and pruning the way of all others says more of each state.
     let is_usual = options.counters && options.prune && options.simplify;
-    let parts = || tags.iter().filter_map(|tag| Some((tag, tag.content.as_ref()?)));
-    if !is_usual || parts().any(|(_, part)| part.is_nullable()) {
+    let nullable_of = |(tag, first): (&Tag<'_>, usize)| {
+        (first..first + tag.texts.len()).filter(|&content| tags.is_nullable(content)).count()
+    };
+    if !is_usual || tags.tags().any(|tag| nullable_of(tag) > MANY_NULLABLE) {
         return Ok(None);
     }
     let mut letters = AlphabetBuilder::default();
-    for (tag, _) in parts() {
-        texts(tag).for_each(|text| text.iter().for_each(|&byte| letters.add(byte, byte)));
+    for (tag, _) in tags.tags().filter(|&tag| tags.has_strings(tag)) {
+        tag.all_texts().for_each(|text| text.iter().for_each(|&byte| letters.add(byte, byte)));
     }
     let (alphabet, automaton, accepts_empty) = match way {
         Way::Choice => {
             let alphabet = letters.finish().ok_or_else(too_many_classes)?;
-            let automaton = tree(tags, &alphabet);
-            (alphabet, automaton, false)
+            let (automaton, accepts_empty) = tree(tags, &alphabet);
+            (alphabet, automaton, accepts_empty)
         }
         Way::Dispatch { loops, excludes } => {
-            if tags.iter().any(|tag| tag.content.is_none() || tag.ends.len() != 1) {
+            if tags.tags().any(|tag| !tags.has_strings(tag) || tag.0.ends.len() != 1) {
                 return Ok(None);
             }
             excludes.iter().flatten().for_each(|&byte| letters.add(byte, byte));
             let alphabet = letters.finish().ok_or_else(too_many_classes)?;
             let excludes = excludes.iter().map(|text| &**text).collect();
-            let begins = tags.iter().zip(0..).map(|(tag, number)| (tag.begin, number)).collect();
-            let compact = compact(&Dispatch { tags: begins, excludes, loops }, &options.limits)?;
+            let begins = tags.tags.iter().zip(0..).map(|(tag, number)| (tag.begin, number));
+            let dispatch = Dispatch { tags: begins.collect(), excludes, loops };
+            let compact = compact(&dispatch, &options.limits)?;
             let accepts_empty = compact.automaton.finals.contains(&compact.automaton.start);
             let Some(automaton) = free_text(tags, compact, &alphabet) else { return Ok(None) };
             (alphabet, automaton, accepts_empty)
@@ -248,7 +301,7 @@ fn plain(
     if !automaton.is_deterministic() {
         return Ok(None);
     }
-    let mut automata = vec![Automaton::default(); tags.len() + 1];
+    let mut automata = vec![Automaton::default(); tags.contents.len() + 1];
     automata[0] = automaton;
     Ok(Some(RuleSet {
         automata,
@@ -265,31 +318,46 @@ fn too_many_classes() -> Error {
     Error::State("256 bytes have classes".into())
 }
 
-/// The automaton of free text, with the ends of the tags behind their contents.
-fn free_text(
-    tags: &[Tag<'_, Option<Arc<Part>>>],
-    compact: Compact,
-    alphabet: &Alphabet,
-) -> Option<Automaton> {
+/// The automaton of free text, with the tags behind what calls them.
+fn free_text(tags: &Filled<'_>, compact: Compact, alphabet: &Alphabet) -> Option<Automaton> {
     let Compact { automaton, fallbacks } = compact;
-    let mut edges: Vec<Vec<(Letter, u32)>> = vec![Vec::new(); automaton.states as usize];
+    let mut edges: Vec<Edges> = vec![Vec::new(); automaton.states as usize];
     for &(from, first, last, to) in &automaton.bytes {
         let classes = alphabet.classes(first, last).map(Letter::from);
         edges[from as usize].extend(classes.map(|class| (class, to + 1)));
     }
     let mut behind: FxHashMap<&[u8], u32> = FxHashMap::default();
-    let numbers = numbers(tags);
+    let (numbers, tags_there): (_, Vec<_>) = (tags.numbers(), tags.tags().collect());
     for edge in &automaton.calls {
         let Callee::Rule(number) = edge.callee else { return None };
-        let end = &tags[number].ends[0];
+        let (tag, first) = tags_there[number];
         // Where the end is read from its last byte back, all lead to the same state.
-        let to = *behind.entry(end).or_insert_with(|| {
-            end.iter().rev().fold(edge.to, |to, &byte| {
-                edges.push(vec![(Letter::from(alphabet.class(byte)), to + 1)]);
-                edges.len() as u32 - 1
-            })
-        });
-        edges[edge.from as usize].push((call(numbers[number]), to + 1));
+        let end = &tag.ends[0];
+        let mut to =
+            *behind.entry(end).or_insert_with(|| read_before(&mut edges, edge.to, end, alphabet));
+        if tag.texts.is_empty() && to == edge.to {
+            return None; // nothing is between what calls it and the free text
+        }
+        let mut here = if tag.texts.is_empty() { edges[to as usize].clone() } else { Edges::new() };
+        for (place, before) in tag.texts.iter().enumerate().rev() {
+            let content = first + place;
+            if place + 1 < tag.texts.len() {
+                to = state_of(&mut edges, here);
+            }
+            here = vec![(call(numbers[content]), to + 1)];
+            if tags.is_nullable(content) {
+                if to == edge.to {
+                    return None;
+                }
+                here.extend_from_slice(&edges[to as usize]);
+            }
+            if let Some((&byte, more)) = before.split_first() {
+                let at = state_of(&mut edges, here);
+                let at = read_before(&mut edges, at, more, alphabet);
+                here = vec![(Letter::from(alphabet.class(byte)), at + 1)];
+            }
+        }
+        edges[edge.from as usize].append(&mut here);
     }
     let mut finals = vec![false; edges.len()];
     automaton.finals.iter().for_each(|&state| finals[state as usize] = true);
@@ -298,41 +366,73 @@ fn free_text(
     behind_a_start(&edges, automaton.start, &finals, &falls_back)
 }
 
-/// The numbers of contents: those that say the same are one, so that what is not deterministic is
-/// seen.
-fn numbers(tags: &[Tag<'_, Option<Arc<Part>>>]) -> Vec<usize> {
-    let mut known: FxHashMap<Identity, usize> = FxHashMap::default();
-    let numbers = (1..).zip(tags).map(|(number, tag)| {
-        let key = tag.content.as_ref().and_then(|part| part.key);
-        key.map_or(number, |key| *known.entry(key).or_insert(number))
-    });
-    numbers.collect()
+/// The edges of a state, which lead to the state after the one that is meant.
+type Edges = Vec<(Letter, u32)>;
+
+/// A new state with some edges.
+fn state_of(edges: &mut Vec<Edges>, of: Edges) -> u32 {
+    edges.push(of);
+    edges.len() as u32 - 1
 }
 
-/// The tree of the beginnings. Behind their contents, tags that end alike share their states.
-fn tree(tags: &[Tag<'_, Option<Arc<Part>>>], alphabet: &Alphabet) -> Automaton {
+/// The state from which a text leads to another.
+fn read_before(edges: &mut Vec<Edges>, to: u32, text: &[u8], alphabet: &Alphabet) -> u32 {
+    text.iter()
+        .rev()
+        .fold(to, |to, &byte| state_of(edges, vec![(Letter::from(alphabet.class(byte)), to + 1)]))
+}
+
+/// The tree of the tags, and whether the empty string is one. Behind their last contents, tags that
+/// end alike share their states.
+fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet) -> (Automaton, bool) {
     let mut tree = Tree::new();
     let read = |tree: &mut Tree, from: u32, text: &[u8]| {
         tree.read(from, text.iter().map(|&byte| alphabet.class(byte)))
     };
-    let mut behind: FxHashMap<&[Box<[u8]>], u32> = FxHashMap::default();
-    for (number, tag) in numbers(tags).into_iter().zip(tags) {
-        if tag.content.is_none() {
-            continue;
+    let mut accepts_empty = false;
+    let mut end = |tree: &mut Tree, from: u32, ends: &[Box<[u8]>]| {
+        let one: &[u8] = &[];
+        let all = ends.iter().map(|end| &**end).chain(ends.is_empty().then_some(one));
+        for end in all {
+            match read(tree, from, end) {
+                0 => accepts_empty = true,
+                last => tree.set_final(last),
+            }
         }
-        let to = *behind.entry(tag.ends).or_insert_with(|| {
-            let to = tree.state();
-            for end in tag.ends {
-                let last = read(&mut tree, to, end);
-                tree.set_final(last);
+    };
+    let mut behind: FxHashMap<&'a [Box<[u8]>], u32> = FxHashMap::default();
+    // Behind a content that is not the last, by where it is called.
+    let mut between: FxHashMap<(u32, Letter), u32> = FxHashMap::default();
+    let numbers = tags.numbers();
+    let mut todo: Vec<(u32, usize)> = Vec::new();
+    for (tag, first) in tags.tags().filter(|&tag| tags.has_strings(tag)) {
+        todo.push((read(&mut tree, 0, tag.begin), 0));
+        // A content that may be empty is called, and left out.
+        while let Some((at, place)) = todo.pop() {
+            let Some(before) = tag.texts.get(place) else {
+                end(&mut tree, at, tag.ends);
+                continue;
+            };
+            let at = read(&mut tree, at, before);
+            let letter = call(numbers[first + place]);
+            let is_last = place + 1 == tag.texts.len();
+            let to = if is_last {
+                *behind.entry(tag.ends).or_insert_with(|| {
+                    let to = tree.state();
+                    end(&mut tree, to, tag.ends);
+                    to
+                })
+            } else {
+                *between.entry((at, letter)).or_insert_with(|| tree.state())
+            };
+            tree.call(at, letter, to);
+            if !is_last {
+                todo.push((to, place + 1));
             }
-            if tag.ends.is_empty() {
-                tree.set_final(to);
+            if tags.is_nullable(first + place) {
+                todo.push((at, place + 1));
             }
-            to
-        });
-        let from = read(&mut tree, 0, tag.begin);
-        tree.call(from, call(number), to);
+        }
     }
-    tree.automaton()
+    (tree.automaton(), accepts_empty)
 }
