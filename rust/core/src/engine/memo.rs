@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// Entries of the trie that are accepted.
 #[derive(Clone, Copy)]
 enum Accepted {
-    /// A range of `Memo::listed`.
-    Listed(u32, u32),
+    /// One of `Memo::lists`.
+    Listed(u32),
     /// One of `Memo::rows`: where that is no larger than the list.
     Row(u32),
 }
@@ -29,7 +29,10 @@ pub(super) struct Answer {
 /// Answers over one trie.
 pub(super) struct Memo {
     answers: FxHashMap<(Question, PendingId), Answer>,
-    listed: Vec<u32>,
+    /// Each by itself, and shared with the pool: one list of all would be copied as it grows.
+    lists: Vec<Arc<[u32]>>,
+    /// Entries of all lists.
+    listed: usize,
     /// All different: what many frames accept is read again while it is near.
     rows: Vec<Arc<[i32]>>,
     /// Their hashes and numbers.
@@ -45,7 +48,8 @@ impl Memo {
     pub(super) fn new(words: usize, ids: Option<u32>, age: u64) -> Self {
         Self {
             answers: FxHashMap::default(),
-            listed: Vec::new(),
+            lists: Vec::new(),
+            listed: 0,
             rows: Vec::new(),
             row_table: HashTable::new(),
             words,
@@ -57,7 +61,8 @@ impl Memo {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.answers.capacity() * 25
-            + self.listed.capacity() * 4
+            + self.listed * 4
+            + self.lists.capacity() * 32
             + self.rows.len() * (self.words * 4 + 16)
             + self.row_table.capacity() * 17
             + self.pending.bytes()
@@ -84,9 +89,9 @@ impl Memo {
         }
         let accepted = match &entry.accepted {
             Bits::Listed(numbers) => {
-                let from = self.listed.len() as u32;
-                self.listed.extend_from_slice(numbers);
-                Accepted::Listed(from, self.listed.len() as u32)
+                self.listed += numbers.len();
+                self.lists.push(numbers.clone());
+                Accepted::Listed(self.lists.len() as u32 - 1)
             }
             Bits::Row(row) => Accepted::Row(self.intern(row)),
         };
@@ -115,7 +120,7 @@ impl Memo {
     /// Adds the bits of an answer.
     pub(super) fn add(&self, answer: Answer, bits: &mut [i32]) {
         match answer.accepted {
-            Accepted::Listed(from, to) => set_bits(bits, &self.listed[from as usize..to as usize]),
+            Accepted::Listed(list) => set_bits(bits, &self.lists[list as usize]),
             Accepted::Row(row) => {
                 bits.iter_mut().zip(&*self.rows[row as usize]).for_each(|(a, b)| *a |= b);
             }

@@ -2,6 +2,7 @@
 
 use crate::hash::hash_of;
 use hashbrown::HashTable;
+use std::sync::Arc;
 
 /// A set of trie nodes.
 pub(super) type PendingId = u32;
@@ -12,52 +13,51 @@ pub(super) const AT_IDS: PendingId = 1;
 /// No node.
 pub(super) const NOWHERE: PendingId = u32::MAX;
 
-/// The table of all sets.
+/// The table of all sets. Each stands by itself: one table of all nodes would be copied as it grows,
+/// which some mask would wait for.
 pub(super) struct PendingSets {
-    nodes: Vec<u32>,
-    ranges: Vec<(u32, u32)>,
-    table: HashTable<PendingId>,
+    sets: Vec<Arc<[u32]>>,
+    /// Nodes of all sets.
+    nodes: usize,
+    /// Their hashes and numbers.
+    table: HashTable<(u64, PendingId)>,
 }
 
 impl PendingSets {
     /// The sets of a trie, which may have a root of ids.
     pub(super) fn new(ids: Option<u32>) -> Self {
-        let mut out = Self { nodes: Vec::new(), ranges: Vec::new(), table: HashTable::new() };
-        out.intern(&[0]);
-        ids.map(|ids| out.intern(&[ids]));
+        let mut out = Self { sets: Vec::new(), nodes: 0, table: HashTable::new() };
+        out.intern(&Arc::from([0]));
+        ids.map(|ids| out.intern(&Arc::from([ids])));
         out
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.nodes.capacity() * 4 + self.ranges.capacity() * 8 + self.table.capacity() * 5
+        self.nodes * 4 + self.sets.capacity() * 32 + self.table.capacity() * 17
     }
 
     pub(super) fn get(&self, id: PendingId) -> &[u32] {
-        if id == NOWHERE {
-            return &[];
+        match id {
+            NOWHERE => &[],
+            id => &self.sets[id as usize],
         }
-        let (from, to) = self.ranges[id as usize];
-        &self.nodes[from as usize..to as usize]
     }
 
     /// The number of a sorted set.
-    pub(super) fn intern(&mut self, nodes: &[u32]) -> PendingId {
+    pub(super) fn intern(&mut self, nodes: &Arc<[u32]>) -> PendingId {
         if nodes.is_empty() {
             return NOWHERE;
         }
-        let hash = hash_of(nodes);
-        if let Some(&id) = self.table.find(hash, |&id| self.get(id) == nodes) {
+        let Self { sets, table, .. } = self;
+        let hash = hash_of(&**nodes);
+        let is_same = |&(of, id): &(u64, PendingId)| of == hash && sets[id as usize] == *nodes;
+        if let Some(&(_, id)) = table.find(hash, is_same) {
             return id;
         }
-        let id = self.ranges.len() as PendingId;
-        let from = self.nodes.len() as u32;
-        self.nodes.extend_from_slice(nodes);
-        self.ranges.push((from, self.nodes.len() as u32));
-        let (all, ranges) = (&self.nodes, &self.ranges);
-        self.table.insert_unique(hash, id, |&id| {
-            let (from, to) = ranges[id as usize];
-            hash_of(&all[from as usize..to as usize])
-        });
+        let id = sets.len() as PendingId;
+        self.nodes += nodes.len();
+        sets.push(nodes.clone());
+        table.insert_unique(hash, (hash, id), |known| known.0);
         id
     }
 }
