@@ -250,6 +250,14 @@ impl Family {
         }
     }
 
+    /// What can stand on top of each other, where that is stacks.
+    pub(crate) fn stacks(&self, stand: Stand) -> Option<View<'_>> {
+        match stand {
+            Stand::Stacks(set) => Some(View::Stacks(&self.stepper.sets, set)),
+            Stand::Chart(_) => None,
+        }
+    }
+
     /// What may follow one more letter; `None` where it cannot follow.
     pub(crate) fn advance(&mut self, stand: Stand, class: u8) -> Result<Option<Stand>, OverBudget> {
         match (stand, &mut self.chart) {

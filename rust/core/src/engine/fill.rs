@@ -2,7 +2,7 @@
 
 use super::family::{Family, Stand};
 use super::gap::first_gap;
-use super::{Engine, Matcher, Reading, lock};
+use super::{Engine, Matcher, Reading, read, write};
 use crate::error::{Error, Result};
 use crate::mask::words;
 
@@ -41,12 +41,12 @@ impl Matcher {
     /// As [`Self::fill`].
     pub fn fill_now(&self, row: &mut [i32]) -> Result<Option<bool>> {
         assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
-        let Ok(mut family) = self.family.try_lock() else { return Ok(None) };
+        let Ok(family) = self.family.try_read() else { return Ok(None) };
         self.refuse_unready(&family)?;
         let stand = family.step(self.at).stand;
-        let Stand::Stacks(_) = stand else { return Ok(None) };
+        let Some(view) = family.stacks(stand) else { return Ok(None) };
         let Some(mut reading) = self.engine.reading_now() else { return Ok(None) };
-        let is_there = reading.mask(family.view(stand), row);
+        let is_there = reading.mask(view, row);
         Ok(is_there.then(|| self.finish_row(&family, stand, row)))
     }
 
@@ -58,29 +58,46 @@ impl Matcher {
     fn fill_reading<'m>(&'m self, known: &mut Known<'m>, row: &mut [i32]) -> Result<bool> {
         assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
         // Whoever has the family may wait for an answer to be added: nobody waits for the family
-        // while holding on to the answers.
-        let mut family = match self.family.try_lock() {
+        // while holding on to the answers. Forks that fill rows do not wait for each other.
+        let family = match self.family.try_read() {
             Ok(family) => family,
             Err(_) => {
                 *known = None;
-                lock(&self.family)
+                read(&self.family)
             }
         };
         self.refuse_unready(&family)?;
         let stand = family.step(self.at).stand;
+        let Some(view) = family.stacks(stand) else {
+            drop(family);
+            *known = None;
+            return self.fill_on_chart(row);
+        };
         let (_, reading) = match known.take() {
             Some((engine, reading)) if std::ptr::eq(engine, &*self.engine) => {
                 known.insert((engine, reading))
             }
             _ => known.insert((&*self.engine, self.engine.reading())),
         };
-        if reading.mask(family.view(stand), row) {
+        if reading.mask(view, row) {
             return Ok(self.finish_row(&family, stand, row));
         }
         *known = None;
         let check = self.clock();
         check()?;
-        self.engine.mask(family.view(stand), &check, row)?;
+        self.engine.mask(view, &check, row)?;
+        Ok(self.finish_row(&family, stand, row))
+    }
+
+    /// The same for a text on a chart, which remembers the way to where it is read.
+    fn fill_on_chart(&self, row: &mut [i32]) -> Result<bool> {
+        let mut family = write(&self.family);
+        let stand = family.step(self.at).stand;
+        if !self.engine.reading().mask(family.view(stand), row) {
+            let check = self.clock();
+            check()?;
+            self.engine.mask(family.view(stand), &check, row)?;
+        }
         Ok(self.finish_row(&family, stand, row))
     }
 
@@ -93,7 +110,7 @@ impl Matcher {
     /// # Panics
     /// If the row has not exactly [`Engine::class_words`] words.
     pub fn fill_classes(&self, row: &mut [i32]) -> Result<bool> {
-        let mut family = lock(&self.family);
+        let mut family = write(&self.family);
         self.refuse_ended(&family)?;
         let stand = family.step(self.at).stand;
         self.fill_classes_at(&mut family, stand, &self.clock(), row)
@@ -179,7 +196,7 @@ impl Matcher {
         };
         assert_eq!(rows.len(), width * (tokens.len() + 1), "words of the rows");
         assert_eq!(parents.len(), tokens.len(), "a parent for each node");
-        let mut family = lock(&self.family);
+        let mut family = write(&self.family);
         self.refuse_ended(&family)?;
         // Where the text goes on after each node, if it does.
         let mut stands: Vec<Option<Stand>> = vec![Some(family.step(self.at).stand)];

@@ -1,12 +1,12 @@
 //! One request's state.
 
 use super::family::{Family, Read, Stand, StepId};
-use super::{Engine, Representation, lock};
+use super::{Engine, Representation, read, write};
 use crate::error::{Error, Result};
 use crate::network::contains;
 use crate::stacks::OverBudget;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 /// Work units of one accepted token, and as many more for each of its letters, past which a text is
@@ -54,7 +54,7 @@ pub struct MatcherCounters {
 #[derive(Clone)]
 pub struct Matcher {
     pub(super) engine: Arc<Engine>,
-    pub(super) family: Arc<Mutex<Family>>,
+    pub(super) family: Arc<RwLock<Family>>,
     pub(super) at: StepId,
     pub(super) stops: Arc<StopRule>,
     pub(super) cancelled: Arc<AtomicBool>,
@@ -83,7 +83,7 @@ impl Matcher {
         }
         Ok(Self {
             engine,
-            family: Arc::new(Mutex::new(family)),
+            family: Arc::new(RwLock::new(family)),
             at: 0,
             stops: Arc::new(stops),
             cancelled: Arc::default(),
@@ -113,18 +113,18 @@ impl Matcher {
 
     /// The number of tokens and texts accepted, which can be rolled back.
     pub fn steps(&self) -> usize {
-        lock(&self.family).depth(self.at) as usize
+        read(&self.family).depth(self.at) as usize
     }
 
     /// Whether the text may end here.
     pub fn is_accepting(&self) -> bool {
-        let family = lock(&self.family);
+        let family = read(&self.family);
         family.accepts(family.step(self.at).stand)
     }
 
     /// Whether the text has ended.
     pub fn is_terminated(&self) -> bool {
-        self.ended(&lock(&self.family))
+        self.ended(&read(&self.family))
     }
 
     fn ended(&self, family: &Family) -> bool {
@@ -177,7 +177,7 @@ impl Matcher {
         }
         let is_stop = self.stop_ids().binary_search(&id).is_ok();
         if is_stop {
-            let mut family = lock(&self.family);
+            let mut family = write(&self.family);
             self.refuse_ended(&family)?;
             let stand = family.step(self.at).stand;
             if !family.accepts(stand) {
@@ -200,7 +200,7 @@ impl Matcher {
     }
 
     fn read(&mut self, what: What<'_>) -> Result<Accept> {
-        let mut family = lock(&self.family);
+        let mut family = write(&self.family);
         self.refuse_ended(&family)?;
         let before = family.step(self.at).stand;
         let work = family.work();
@@ -383,13 +383,13 @@ impl Matcher {
 
     /// New tables with nothing but what this matcher needs. Forks keep the old ones.
     fn rebuild(&mut self) -> Result<()> {
-        let (family, at) = lock(&self.family)
+        let (family, at) = write(&self.family)
             .rebuilt(&self.engine.network, self.at)
             .map_err(|OverBudget| over(&self.engine))?;
         if family.bytes() > self.engine.limits.max_matcher_bytes {
             return Err(crowded(&self.engine));
         }
-        self.family = Arc::new(Mutex::new(family));
+        self.family = Arc::new(RwLock::new(family));
         self.at = at;
         Ok(())
     }
@@ -399,7 +399,7 @@ impl Matcher {
     /// # Errors
     /// [`Error::State`] when there are fewer.
     pub fn rollback(&mut self, count: usize) -> Result<()> {
-        let mut family = lock(&self.family);
+        let mut family = write(&self.family);
         let depth = family.depth(self.at);
         let Some(left) = u32::try_from(count).ok().and_then(|count| depth.checked_sub(count))
         else {
@@ -425,7 +425,7 @@ impl Matcher {
 
     /// The bytes that may come next.
     pub fn expected(&self) -> Vec<u8> {
-        let family = lock(&self.family);
+        let family = read(&self.family);
         self.expected_after(&family, family.step(self.at).stand)
     }
 
@@ -438,7 +438,7 @@ impl Matcher {
     /// # Errors
     /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Cancelled`].
     pub fn forced_bytes(&self, limit: usize) -> Result<Vec<u8>> {
-        let mut family = lock(&self.family);
+        let mut family = write(&self.family);
         self.refuse_ended(&family)?;
         let mut stand = family.step(self.at).stand;
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
@@ -466,7 +466,7 @@ impl Matcher {
     /// # Errors
     /// As for [`Self::forced_bytes`].
     pub fn readable(&self, bytes: &[u8]) -> Result<(usize, Vec<u8>)> {
-        let mut family = lock(&self.family);
+        let mut family = write(&self.family);
         self.refuse_ended(&family)?;
         let mut stand = family.step(self.at).stand;
         let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
@@ -481,7 +481,7 @@ impl Matcher {
 
     /// Everything read so far.
     pub fn text(&self) -> Vec<u8> {
-        self.text_of(&lock(&self.family))
+        self.text_of(&read(&self.family))
     }
 
     pub(super) fn text_of(&self, family: &Family) -> Vec<u8> {
@@ -498,12 +498,12 @@ impl Matcher {
 
     /// Bytes held by this matcher and its forks together.
     pub fn bytes(&self) -> usize {
-        lock(&self.family).bytes()
+        read(&self.family).bytes()
     }
 
     /// What the state holds and what it took to come here.
     pub fn counters(&self) -> MatcherCounters {
-        let family = lock(&self.family);
+        let family = read(&self.family);
         let sets = &family.stepper.sets;
         MatcherCounters {
             items: family.tops(family.step(self.at).stand),

@@ -2,7 +2,7 @@
 
 use super::family::{Family, Read, Stand, beneath_first};
 use super::matcher::SOFT_BYTES;
-use super::{Engine, Matcher, lock};
+use super::{Engine, Matcher, read, write};
 use crate::error::{Error, Result};
 use crate::network::{BOTTOM, Moved, Moves};
 use crate::stacks::{Entry, NONE, SetId};
@@ -22,7 +22,7 @@ impl Matcher {
     /// # Errors
     /// [`Error::Limit`], [`Error::Cancelled`] where that takes too much.
     pub fn state(&self) -> Result<Vec<u32>> {
-        let family = lock(&self.family);
+        let family = read(&self.family);
         let step = family.step(self.at);
         let mut again = None;
         let (set, sets) = match step.stand {
@@ -143,7 +143,7 @@ impl Matcher {
         let fresh = Matcher::new(self.engine().clone(), super::StopRule::default())?;
         let mut places: Vec<SetId> = Vec::new();
         let at = {
-            let mut family = lock(&fresh.family);
+            let mut family = write(&fresh.family);
             let (&stop, mut rest) = state.split_first().ok_or_else(refused)?;
             while let Some((&count, after)) = rest.split_first() {
                 let size = (count as usize).checked_mul(2).filter(|&n| n <= after.len() && n > 0);
