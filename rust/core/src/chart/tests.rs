@@ -2,7 +2,7 @@
 
 use super::{Scratch, Tables, Tree};
 use crate::limits::Limits;
-use crate::network::{ClassSet, Network, NetworkOptions, contains};
+use crate::network::{ClassSet, LeftRecursion, Network, NetworkOptions, contains};
 use crate::recognizer::Recognizer;
 use crate::syntax::parse;
 
@@ -73,10 +73,10 @@ fn a_chart_says_what_stacks_say() {
         for (simplify, counters, inline_budget) in
             [(true, false, 20), (false, true, 0), (true, true, 0)]
         {
-            for charts in [false, true] {
+            for left_recursion in [LeftRecursion::Loops, LeftRecursion::Both] {
                 let options = NetworkOptions {
                     simplify,
-                    charts,
+                    left_recursion,
                     counters,
                     inline_budget,
                     ..NetworkOptions::default()
@@ -96,7 +96,9 @@ fn columns_that_are_dropped_leave_no_trace() {
     };
     for text in TEXTS {
         let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
-        let options = NetworkOptions { charts: true, simplify: false, ..NetworkOptions::default() };
+        let left_recursion = LeftRecursion::Both;
+        let options =
+            NetworkOptions { left_recursion, simplify: false, ..NetworkOptions::default() };
         let network = Network::new(&grammar, &options).expect("network");
         let tables = Tables::new(&network);
         let (mut scratch, mut tree) = (Scratch::new(&tables), Tree::default());

@@ -186,6 +186,11 @@ impl Tree {
         from as usize..self.nodes[id as usize].begun as usize
     }
 
+    /// The column that was added last.
+    pub(crate) fn last(&self) -> ColumnId {
+        (self.nodes.len() as ColumnId).saturating_sub(1)
+    }
+
     /// Drops all columns that were added after one.
     pub(crate) fn truncate(&mut self, last: ColumnId) {
         let kept = self.path.partition_point(|&id| id <= last);

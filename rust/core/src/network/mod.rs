@@ -5,7 +5,8 @@
 //! - completing a call takes at least one byte (the empty string was folded into the callers);
 //! - no rule can call itself before it has read a byte, so what a state can read first is found
 //!   by a walk without cycles (for charts there are rules as they were written too, which nobody
-//!   calls: [`Network::as_written`]);
+//!   calls: [`Network::as_written`]); but for networks without loops, which charts alone can read
+//!   ([`Network::is_for_charts`]);
 //! - a state without edges that is final is an *end*: a call that returns to one pushes nothing;
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
@@ -50,6 +51,19 @@ use counters::Counters;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+/// What becomes of rules that can call themselves before they have read anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftRecursion {
+    /// They are written out as loops.
+    Loops,
+    /// The same, and for charts they are kept as they were written, beside the loops.
+    Both,
+    /// The same as `Both` where loops fit into the limits; else the same as `Kept`.
+    Fitting,
+    /// They stay as they were written, without loops: the network is for charts only.
+    Kept,
+}
+
 /// How a network is made.
 #[derive(Clone, Debug)]
 pub struct NetworkOptions {
@@ -68,8 +82,8 @@ pub struct NetworkOptions {
     pub share_wide: Option<u32>,
     /// Merge and inline rules. Without, each rule keeps its states, and the network is larger.
     pub simplify: bool,
-    /// Keep left-recursive rules as they were written too, for charts (see [`Network::as_written`]).
-    pub charts: bool,
+    /// What becomes of left recursion. Parts that are linked have loops whatever it says.
+    pub left_recursion: LeftRecursion,
     /// Count large repetitions instead of writing them out. Then some states are not in the
     /// tables; needs `prune`.
     pub counters: bool,
@@ -89,7 +103,7 @@ impl Default for NetworkOptions {
             inline_budget: 20,
             share_wide: None,
             simplify: true,
-            charts: false,
+            left_recursion: LeftRecursion::Loops,
             counters: false,
             large_automaton: LARGE_AUTOMATON,
             limits: Limits::default(),
@@ -167,6 +181,8 @@ pub struct Network {
     written: Vec<u32>,
     /// The states that charts read: all before this one.
     read: u32,
+    /// For each rule whether only charts can read it; empty where there is none.
+    for_charts: Vec<bool>,
     finals: Vec<bool>,
     /// Whether each state falls back: whether it reads a class of which it lists no edge as the start
     /// of its rule does. Up to the last that does; such a state is final and lists an edge, and the
@@ -227,7 +243,7 @@ impl Network {
             + self.first.capacity() * size_of::<ClassSet>()
             + (self.edge_starts.capacity() + self.call_starts.capacity()) * 4;
         let rules = self.rule_starts.capacity() + self.origins.capacity() + self.written.capacity();
-        let rules = rules * 4;
+        let rules = rules * 4 + self.for_charts.capacity();
         // Parts that others may share are held, and counted, where parts are kept.
         let own = self.linked.iter().flat_map(|linked| linked.iter());
         let own = own.filter(|placed| !placed.part.is_kept);
@@ -292,6 +308,19 @@ impl Network {
     /// The states of the rules that charts read are those before this one.
     pub(crate) fn read_by_charts(&self) -> u32 {
         self.read
+    }
+
+    /// Whether only charts can read the network: left recursion stayed as it was written, without
+    /// loops.
+    pub fn is_for_charts(&self) -> bool {
+        !self.for_charts.is_empty()
+    }
+
+    /// Whether only charts can read on from a state: its rule is left-recursive as it stands, or may
+    /// call one that is.
+    #[inline]
+    pub(crate) fn needs_chart(&self, state: u32) -> bool {
+        !self.for_charts.is_empty() && self.for_charts[self.rule_of(state) as usize]
     }
 
     /// The number in the grammar of the rule that a state belongs to.

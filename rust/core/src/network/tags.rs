@@ -258,6 +258,7 @@ fn plain(
         accepts_empty,
         counted: FxHashMap::default(),
         has_large: true,
+        has_loops: true,
     }))
 }
 
