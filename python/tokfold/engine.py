@@ -209,8 +209,8 @@ def compile(
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
             string at all; or it takes tokens whole, and ``engine`` is ``"chart"``; or terminals
             begin alike, and ``alphabet`` is ``"terminals"``.
-        LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be left
-            recursion as loops that does, which a chart does without.
+        LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
+            left recursion as loops that does, which a chart does without.
     """
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")

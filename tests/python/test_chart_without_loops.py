@@ -1,8 +1,8 @@
 """Grammars whose left recursion passes the limits as loops: charts alone, and the same answers.
 
 A network has left recursion as loops, for stacks and masks, unless those pass its limits. Then it
-stays as it was written; a chart reads the text, and a mask is made by reading the tokens on it. Here
-small grammars are compiled both ways and compared with each other and the oracle; then those are read
+stays as it was written; a chart reads the text, and for a mask it reads the tokens. Here small
+grammars are compiled both ways and compared with each other and the oracle; then those are read
 that have no other way.
 """
 
