@@ -2,6 +2,7 @@
 
 use super::bits::{Bits, Marks, members};
 use super::column::Columns;
+use super::fan::{FanRoom, Fans, Narrow};
 use super::memo::{Memo, Reach};
 use super::rows::{NO_ROW, RowId, Rows, unite};
 use super::tables::{FINAL, STAYS, Tables, read_at};
@@ -42,6 +43,9 @@ pub(crate) struct Scratch {
     here: Vec<u32>,
     /// What is reached from there.
     from_here: Vec<Reach>,
+    /// What was reached while sets of places are one word.
+    narrow: Narrow,
+    fan_room: FanRoom,
     states: Marks,
     rules: Marks,
     draft: Draft,
@@ -66,6 +70,8 @@ impl Scratch {
             places: Vec::new(),
             here: Vec::new(),
             from_here: Vec::new(),
+            narrow: Narrow::new(states),
+            fan_room: FanRoom::default(),
             states: Marks::new(states),
             rules: Marks::new(rules),
             draft: Draft::default(),
@@ -97,6 +103,7 @@ impl Scratch {
             }
         }
         self.reached.clear();
+        self.narrow.drain(|_, _| {});
         self.words.clear();
         self.complete.iter().for_each(|&rule| self.complete_at[rule as usize] = NONE);
         self.complete.clear();
@@ -195,6 +202,7 @@ impl Scratch {
         let place = tree.column(tip).place();
         let here = tree.sets.single(place);
         let mut memo = std::mem::take(&mut tree.memo);
+        let mut fans = std::mem::take(&mut tree.fans);
         let columns = tree.columns(tip);
         self.begin((place as usize >> 6) + 1);
         for (state, row) in columns.tip().with_rows() {
@@ -212,15 +220,16 @@ impl Scratch {
                 }
             }
         }
-        let done = self.complete_rules(tables, columns, &mut memo);
+        let done = self.complete_rules(tables, columns, &mut memo, &mut fans);
         if done.is_ok() {
             self.return_to_starts(tables, columns);
         }
         tree.memo = memo;
+        tree.fans = fans;
         done?;
         let top = self.complete_at[tables.network.rule_of(tables.network.start()) as usize];
         let accepts = top != NONE;
-        if self.reached.is_empty() && !accepts {
+        if self.reached.is_empty() && self.narrow.is_empty() && !accepts {
             return Ok(None);
         }
         self.compose(tables, &mut tree.sets, accepts);
@@ -233,6 +242,7 @@ impl Scratch {
         tables: &Tables<N>,
         columns: Columns<'_>,
         memo: &mut Memo,
+        fans: &mut Fans,
     ) -> Result<(), OverBudget> {
         let top = tables.network.rule_of(tables.network.start());
         let mut here = std::mem::take(&mut self.here);
@@ -258,6 +268,25 @@ impl Scratch {
                             here.push(unit);
                         }
                     });
+                }
+                if self.stride == 1
+                    && let Some(fan) = fans.get(tables, column, &mut self.fan_room)
+                {
+                    for &rule in &here {
+                        let (states, rules) = fan.of(rule);
+                        self.work += (states.len() + rules.len()) as u64;
+                        self.narrow.reach(states);
+                        for &(rule, word) in rules {
+                            let from = self.complete(rule);
+                            self.began[from] |= word;
+                            self.places[0] |= word;
+                        }
+                    }
+                    if self.work > self.allowance {
+                        return Err(OverBudget);
+                    }
+                    self.places[at] &= (1 << bit) - 1;
+                    continue;
                 }
                 here.sort_unstable();
                 if let Some(known) = memo.get(column.id(), &here) {
@@ -300,6 +329,13 @@ impl Scratch {
                 }
                 let began = index * self.stride;
                 let predicted = columns.predicted(call.rule);
+                if self.stride == 1 && (call.to as usize) < self.reached_at.len() {
+                    let word = predicted.first().map_or(0, |found| self.began[began] & found.1);
+                    if word != 0 {
+                        self.narrow.add(call.to, word);
+                    }
+                    continue;
+                }
                 let mut target = None;
                 for &(at, mask) in predicted {
                     let word = self.began[began + at as usize] & mask;
@@ -324,6 +360,18 @@ impl Scratch {
         accepts: bool,
     ) {
         let network: &Network = &tables.network;
+        let mut narrow = std::mem::take(&mut self.narrow);
+        narrow.drain(|state, word| {
+            let at = self.reach_state(state);
+            let known = &self.reached[at];
+            if (known.last, known.words) == (NO_ROW, NONE) {
+                self.reached[at].last = sets.add(0, &[word]);
+            } else {
+                let from = self.spread(sets, at);
+                self.words[from] |= word;
+            }
+        });
+        self.narrow = narrow;
         let Self { reached, reached_at, counting, states, rules, draft, words, .. } = self;
         draft.there.clear();
         draft.begun.clear();
