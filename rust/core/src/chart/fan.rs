@@ -5,7 +5,7 @@
 //! columns.
 
 use super::column::Column;
-use super::tables::{FINAL, STAYS, Tables};
+use super::tables::Tables;
 use crate::network::Network;
 use std::ops::Deref;
 
@@ -44,32 +44,35 @@ impl Fan {
 /// Room in which fans are made.
 #[derive(Default)]
 pub(super) struct FanRoom {
-    /// Calls by the rule that is called: where they return to.
-    calls: Vec<Vec<Spoke>>,
+    /// By the rule that is called: where calls return to, and the rules that are complete there.
+    stays: Vec<Vec<Spoke>>,
+    complete: Vec<Vec<Spoke>>,
     /// For each rule its place among those listed as complete.
     listed: Vec<u32>,
 }
 
 impl FanRoom {
     fn make<N: Deref<Target = Network>>(&mut self, tables: &Tables<N>, column: Column<'_>) -> Fan {
-        let (states, rules) = tables.sizes();
-        self.calls.resize_with(rules, Vec::new);
+        let (_, rules) = tables.sizes();
+        self.stays.resize_with(rules, Vec::new);
+        self.complete.resize_with(rules, Vec::new);
         self.listed.resize(rules, u32::MAX);
         for (state, _, words) in column.states() {
-            debug_assert!((state as usize) < states);
-            for call in tables.network.calls(state).iter() {
-                self.calls[tables.called(call) as usize].push((call.to, words[0]));
+            for out in tables.outs(state) {
+                if let Some(to) = out.to {
+                    self.stays[out.called as usize].push((to, words[0]));
+                }
+                if let Some(complete) = out.complete {
+                    self.complete[out.called as usize].push((complete, words[0]));
+                }
             }
         }
         let mut out = Fan { starts: Vec::with_capacity(rules + 1), spokes: Vec::new() };
-        for calls in &mut self.calls {
+        for (stays, complete) in self.stays.iter_mut().zip(&mut self.complete) {
             let from = out.spokes.len();
-            for &(to, word) in calls.iter().filter(|call| tables.kind(call.0) & STAYS != 0) {
-                out.spokes.push((to, word));
-            }
-            let complete = out.spokes.len();
-            for (to, word) in calls.drain(..).filter(|call| tables.kind(call.0) & FINAL != 0) {
-                let rule = tables.network.rule_of(to);
+            out.spokes.append(stays);
+            let first = out.spokes.len();
+            for (rule, word) in complete.drain(..) {
                 let listed = &mut self.listed[rule as usize];
                 match out.spokes.get_mut(*listed as usize) {
                     Some(spoke) => spoke.1 |= word,
@@ -79,10 +82,10 @@ impl FanRoom {
                     }
                 }
             }
-            for spoke in &out.spokes[complete..] {
+            for spoke in &out.spokes[first..] {
                 self.listed[spoke.0 as usize] = u32::MAX;
             }
-            out.starts.push((from as u32, complete as u32));
+            out.starts.push((from as u32, first as u32));
         }
         out.starts.push((out.spokes.len() as u32, out.spokes.len() as u32));
         out

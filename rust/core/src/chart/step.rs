@@ -205,11 +205,11 @@ impl Scratch {
         let mut fans = std::mem::take(&mut tree.fans);
         let columns = tree.columns(tip);
         self.begin((place as usize >> 6) + 1);
-        for (state, row) in columns.tip().with_rows() {
+        columns.tip().each_of(tables.reading(class), |state, row| {
             for to in read_at(&tables.network, state, class) {
                 self.reach(tables, columns.sets(), to, row);
             }
-        }
+        });
         let begun = columns.tip().begun();
         for &(at, mask) in tables.readers(class) {
             let found = begun.binary_search_by_key(&at, |word| word.0);
@@ -323,19 +323,24 @@ impl Scratch {
         columns: Columns<'_>,
     ) {
         for index in 0..self.complete.len() {
-            for call in tables.start_calls(self.complete[index]) {
-                if tables.kind(call.to) & STAYS == 0 {
+            let rule = self.complete[index];
+            if self.stride == 1 && !tables.network.has_counters() {
+                let began = self.began[index];
+                for call in tables.start_calls(rule).iter().filter(|call| call.stays) {
+                    let word = columns.predicted(call.rule).first().map_or(0, |found| found.1);
+                    if began & word != 0 {
+                        self.narrow.add(call.to, began & word);
+                    }
+                }
+                self.work += tables.start_calls(rule).len() as u64;
+                continue;
+            }
+            for call in tables.start_calls(rule) {
+                if !call.stays {
                     continue;
                 }
                 let began = index * self.stride;
                 let predicted = columns.predicted(call.rule);
-                if self.stride == 1 && (call.to as usize) < self.reached_at.len() {
-                    let word = predicted.first().map_or(0, |found| self.began[began] & found.1);
-                    if word != 0 {
-                        self.narrow.add(call.to, word);
-                    }
-                    continue;
-                }
                 let mut target = None;
                 for &(at, mask) in predicted {
                     let word = self.began[began + at as usize] & mask;
@@ -365,7 +370,7 @@ impl Scratch {
             let at = self.reach_state(state);
             let known = &self.reached[at];
             if (known.last, known.words) == (NO_ROW, NONE) {
-                self.reached[at].last = sets.add(0, &[word]);
+                self.reached[at].last = sets.word(word);
             } else {
                 let from = self.spread(sets, at);
                 self.words[from] |= word;

@@ -1,8 +1,9 @@
 //! What of a network does not depend on the text: who calls whom.
 
-use super::bits::{SparseWord, insert, members};
+use super::bits::{SparseWord, insert, insert_last, members};
 use crate::network::{Call, Network};
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 /// Some states that call a rule: a word of a bit set over states.
 #[derive(Clone, Copy)]
@@ -21,6 +22,8 @@ pub(super) struct StartCall {
     pub(super) rule: u32,
     /// Where the call returns to.
     pub(super) to: u32,
+    /// Whether that stays.
+    pub(super) stays: bool,
 }
 
 /// What a state is.
@@ -47,6 +50,27 @@ pub(crate) struct Tables<N> {
     starts: Vec<u32>,
     /// For each byte class the rules whose start reads it.
     readers: Vec<Vec<SparseWord>>,
+    /// For each byte class the states of the tables that read it.
+    reading: Vec<Vec<SparseWord>>,
+    /// The calls of each state of the tables, made when first needed.
+    outs: OnceLock<Outs>,
+}
+
+/// A call as a fan needs it.
+#[derive(Clone, Copy)]
+pub(super) struct Out {
+    /// The rule that is called, as a chart reads it.
+    pub(super) called: u32,
+    /// Where the call returns to, if that stays.
+    pub(super) to: Option<u32>,
+    /// The rule that is complete there.
+    pub(super) complete: Option<u32>,
+}
+
+/// Calls of states, one after the other.
+struct Outs {
+    starts: Vec<u32>,
+    outs: Vec<Out>,
 }
 
 impl<N: Deref<Target = Network>> Tables<N> {
@@ -72,10 +96,17 @@ impl<N: Deref<Target = Network>> Tables<N> {
         for (&start, rule) in starts.iter().zip(0..) {
             for call in network.calls(start).iter() {
                 let called = read_rule(&network, call) as usize;
-                start_calls[called].push(StartCall { rule, to: call.to });
+                let stays = network.stays(call.to);
+                start_calls[called].push(StartCall { rule, to: call.to, stays });
             }
             for (class, _) in network.edges(start) {
                 insert(&mut readers[class as usize], rule);
+            }
+        }
+        let mut reading = vec![Vec::new(); network.alphabet().len()];
+        for state in states.clone() {
+            for (class, _) in network.edges(state) {
+                insert_last(&mut reading[class as usize], state);
             }
         }
         let units = (0..rules as u32)
@@ -98,7 +129,19 @@ impl<N: Deref<Target = Network>> Tables<N> {
         });
         let begun = begun.collect();
         let kinds = states.map(|state| kind(&network, state)).collect();
-        Self { network, kinds, callers, returns, start_calls, units, begun, starts, readers }
+        Self {
+            network,
+            kinds,
+            callers,
+            returns,
+            start_calls,
+            units,
+            begun,
+            starts,
+            readers,
+            reading,
+            outs: OnceLock::new(),
+        }
     }
 
     /// The numbers of states of the tables, and of rules, are below these.
@@ -166,6 +209,36 @@ impl<N: Deref<Target = Network>> Tables<N> {
         &self.readers[class as usize]
     }
 
+    /// The states of the tables that read a class.
+    #[inline]
+    pub(super) fn reading(&self, class: u8) -> &[SparseWord] {
+        &self.reading[class as usize]
+    }
+
+    /// The calls of a state of the tables.
+    #[inline]
+    pub(super) fn outs(&self, state: u32) -> &[Out] {
+        let all = self.outs.get_or_init(|| self.make_outs());
+        let (from, to) = (all.starts[state as usize], all.starts[state as usize + 1]);
+        &all.outs[from as usize..to as usize]
+    }
+
+    fn make_outs(&self) -> Outs {
+        let mut all = Outs { starts: vec![0], outs: Vec::new() };
+        for state in 0..self.kinds.len() as u32 {
+            for call in self.network.calls(state).iter() {
+                let kind = self.kind(call.to);
+                all.outs.push(Out {
+                    called: self.called(call),
+                    to: (kind & STAYS != 0).then_some(call.to),
+                    complete: (kind & FINAL != 0).then(|| self.network.rule_of(call.to)),
+                });
+            }
+            all.starts.push(all.outs.len() as u32);
+        }
+        all
+    }
+
     /// Where the start of a rule goes over a letter.
     pub(super) fn read_at_start(&self, rule: u32, class: u8) -> impl Iterator<Item = u32> {
         read_at(&self.network, self.starts[rule as usize], class)
@@ -181,6 +254,10 @@ impl<N: Deref<Target = Network>> Tables<N> {
             + all(&self.units)
             + all(&self.begun)
             + all(&self.readers)
+            + all(&self.reading)
+            + self.outs.get().map_or(0, |all| {
+                all.starts.capacity() * 4 + all.outs.capacity() * size_of::<Out>()
+            })
             + self.kinds.capacity()
             + (self.returns.capacity() + self.starts.capacity()) * 4
     }
