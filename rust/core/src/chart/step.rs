@@ -39,8 +39,9 @@ pub(crate) struct Scratch {
     began: Vec<u64>,
     /// Where any complete rule began, and nobody has gone on yet.
     places: Vec<u64>,
-    /// The rules that are complete from one place.
+    /// The rules that are complete from one place, and the same as a bit set.
     here: Vec<u32>,
+    is_here: Vec<u64>,
     /// What is reached from there.
     from_here: Vec<Reach>,
     /// What was reached while sets of places are one word.
@@ -69,6 +70,7 @@ impl Scratch {
             began: Vec::new(),
             places: Vec::new(),
             here: Vec::new(),
+            is_here: vec![0; rules.div_ceil(64)],
             from_here: Vec::new(),
             narrow: Narrow::new(states),
             fan_room: FanRoom::default(),
@@ -256,19 +258,23 @@ impl Scratch {
                 for (index, &rule) in self.complete.iter().enumerate() {
                     if self.began[index * self.stride + at] >> bit & 1 == 1 && rule != top {
                         here.push(rule);
+                        self.is_here[rule as usize >> 6] |= 1 << (rule & 63);
                     }
                 }
                 self.work += 1 + self.complete.len() as u64 / 8;
                 // A rule that is complete may complete others that began at its place.
                 for index in 0..here.len() {
-                    tables.units_among(here[index], column.begun(), |unit| {
-                        let from = self.complete(unit) + at;
-                        if self.began[from] >> bit & 1 == 0 {
+                    tables.units_among(here[index], column.begun(), |word_at, units| {
+                        let new = units & !self.is_here[word_at as usize];
+                        self.is_here[word_at as usize] |= new;
+                        for unit in members(&[(word_at, new)]) {
+                            let from = self.complete(unit) + at;
                             self.began[from] |= 1 << bit;
                             here.push(unit);
                         }
                     });
                 }
+                here.iter().for_each(|&rule| self.is_here[rule as usize >> 6] = 0);
                 if self.stride == 1
                     && let Some(fan) = fans.get(tables, column, &mut self.fan_room)
                 {

@@ -1,6 +1,6 @@
 //! What of a network does not depend on the text: who calls whom.
 
-use super::bits::{SparseWord, insert, insert_last, members};
+use super::bits::{SparseWord, insert, insert_last};
 use crate::network::{Call, Network};
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -255,9 +255,10 @@ impl<N: Deref<Target = Network>> Tables<N> {
             + all(&self.begun)
             + all(&self.readers)
             + all(&self.reading)
-            + self.outs.get().map_or(0, |all| {
-                all.starts.capacity() * 4 + all.outs.capacity() * size_of::<Out>()
-            })
+            + self
+                .outs
+                .get()
+                .map_or(0, |all| all.starts.capacity() * 4 + all.outs.capacity() * size_of::<Out>())
             + self.kinds.capacity()
             + (self.returns.capacity() + self.starts.capacity()) * 4
     }
@@ -316,12 +317,17 @@ fn closure(mut work: Vec<u32>, mut more: impl FnMut(u32, &mut Vec<u32>)) -> Vec<
 }
 
 impl<N> Tables<N> {
-    /// Those of `rules` that are complete with a rule that is complete.
-    pub(super) fn units_among(&self, rule: u32, rules: &[SparseWord], mut each: impl FnMut(u32)) {
+    /// Those of `rules` that are complete with a rule that is complete, as words of a bit set.
+    #[inline]
+    pub(super) fn units_among(
+        &self,
+        rule: u32,
+        rules: &[SparseWord],
+        mut each: impl FnMut(u32, u64),
+    ) {
         for &(at, mask) in &self.units[rule as usize] {
             let found = rules.binary_search_by_key(&at, |word| word.0);
-            let word = found.map_or(0, |found| rules[found].1);
-            members(&[(at, word & mask)]).for_each(&mut each);
+            each(at, found.map_or(0, |found| rules[found].1) & mask);
         }
     }
 }
