@@ -231,10 +231,7 @@ def test_limits_hold_and_leave_the_matcher_as_it_was(limit):
 
 
 def test_deep_chains_of_left_calls_take_no_stack():
-    depth = 20_000
-    rules = "".join(f'r{i} ::= r{i + 1} "a" | "b"\n' for i in range(depth))
-    grammar = tokfold.Grammar.from_ebnf(f'root ::= r0\n{rules}r{depth} ::= r0 "c" | "d"')
-    compiled = without_loops(grammar, BYTES)
+    compiled = without_loops(left_chain(10_000), BYTES)
     assert compiled.is_for_charts
     matcher = Matcher(compiled)
     assert matcher.expected_bytes == b"bd"
@@ -242,6 +239,21 @@ def test_deep_chains_of_left_calls_take_no_stack():
     assert matcher.expected_bytes == b"a"
     bits, _ = mask_of(matcher, 257)
     assert allowed_tokens(bits) == [0x61]
+
+
+def test_what_charts_list_of_a_network_is_within_its_limits():
+    """For each state the rules that it can begin: a square of the grammar."""
+    for limits in (tokfold.Limits(), tokfold.Limits(max_network_work=1 << 40)):
+        with pytest.raises(LimitExceededError, match=r"max_network_(work|states)"):
+            tokfold.compile(left_chain(50_000), BYTES, limits, classes="never", engine="stack")
+    with pytest.raises(LimitExceededError, match="max_network_work"):
+        tokfold.compile(left_chain(50_000), BYTES, classes="never", engine="chart")
+
+
+def left_chain(length: int) -> tokfold.Grammar:
+    """A circle of rules each of which begins with the next."""
+    rules = "".join(f'r{i} ::= r{i + 1} "a" | "b"\n' for i in range(length))
+    return tokfold.Grammar.from_ebnf(f'root ::= r0\n{rules}r{length} ::= r0 "c" | "d"')
 
 
 def test_tokens_taken_whole_keep_their_loops():

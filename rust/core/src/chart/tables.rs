@@ -1,6 +1,7 @@
 //! What of a network does not depend on the text: who calls whom.
 
-use super::bits::{SparseWord, insert, insert_last};
+use super::bits::{Marks, SparseWord, insert, insert_last};
+use crate::graph;
 use crate::network::{Call, Network};
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -109,23 +110,24 @@ impl<N: Deref<Target = Network>> Tables<N> {
                 insert_last(&mut reading[class as usize], state);
             }
         }
-        let units = (0..rules as u32)
-            .map(|rule| {
-                closure(vec![rule], |rule, more| {
-                    let complete = |call: &&StartCall| network.is_final(call.to);
-                    more.extend(start_calls[rule as usize].iter().filter(complete).map(|c| c.rule));
-                })
-            })
-            .collect();
-        let direct = starts.iter().map(|&start| {
-            let calls = network.calls(start);
-            calls.iter().map(|call| read_rule(&network, call)).collect::<Vec<u32>>()
+        let units = closures(rules, |rule| {
+            let complete = |call: &&StartCall| network.is_final(call.to);
+            start_calls[rule].iter().filter(complete).map(|call| call.rule as usize).collect()
         });
-        let direct: Vec<Vec<u32>> = direct.collect();
-        let begun = states.clone().map(|state| {
+        let called = |state: u32| {
             let calls = network.calls(state);
-            let called = calls.iter().map(|call| read_rule(&network, call)).collect();
-            closure(called, |rule, more| more.extend(&direct[rule as usize]))
+            let mut called: Vec<usize> =
+                calls.iter().map(|call| read_rule(&network, call) as usize).collect();
+            called.sort_unstable();
+            called.dedup();
+            called
+        };
+        let leading = closures(rules, |rule| called(starts[rule]));
+        let mut marks = Marks::new(rules);
+        let begun = states.clone().map(|state| {
+            let words = called(state).into_iter().flat_map(|rule| &leading[rule]);
+            words.for_each(|&(at, word)| marks.add(at, word));
+            drained(&mut marks)
         });
         let begun = begun.collect();
         let kinds = states.map(|state| kind(&network, state)).collect();
@@ -305,14 +307,30 @@ fn by_words(mut calls: Vec<(u32, u32)>, returns: &mut Vec<u32>) -> Vec<Callers> 
     out
 }
 
-/// All that some numbers lead to, themselves too.
-fn closure(mut work: Vec<u32>, mut more: impl FnMut(u32, &mut Vec<u32>)) -> Vec<SparseWord> {
-    let mut words = Vec::new();
-    while let Some(rule) = work.pop() {
-        if insert(&mut words, rule) {
-            more(rule, &mut work);
+/// For each of some numbers all that it leads to, itself too.
+fn closures(count: usize, direct: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<SparseWord>> {
+    let mut out: Vec<Vec<SparseWord>> = vec![Vec::new(); count];
+    let mut marks = Marks::new(count);
+    for component in graph::components(count, &direct) {
+        for &number in &component {
+            marks.add(number as u32 >> 6, 1 << (number & 63));
+            // Those of the component itself have none yet.
+            for next in direct(number) {
+                out[next].iter().for_each(|&(at, word)| marks.add(at, word));
+            }
         }
+        let words = drained(&mut marks);
+        for &number in &component[1..] {
+            out[number].clone_from(&words);
+        }
+        out[component[0]] = words;
     }
+    out
+}
+
+fn drained(marks: &mut Marks) -> Vec<SparseWord> {
+    let mut words = Vec::new();
+    marks.drain(|at, word| words.push((at, word)));
     words
 }
 

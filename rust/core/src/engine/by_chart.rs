@@ -8,7 +8,7 @@
 //! nothing is read.
 
 use super::Engine;
-use super::descent::{CHECK_MASK, NODES_OF_WORK, class_at};
+use super::descent::{NODES_OF_WORK, class_at};
 use super::family::{Family, OnChart, Stand};
 use super::memo::set_bits;
 use super::walker::{Check, Stop, Walker};
@@ -19,6 +19,8 @@ use crate::stacks::OverBudget;
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
+/// Trie nodes between two looks at the clock: each may be a step of a dense chart.
+const NODES_BETWEEN_CHECKS: u64 = 64;
 /// Bytes of branches past which those are dropped from which nothing is read any more.
 const MAX_BYTES: usize = 4 << 20;
 
@@ -126,7 +128,7 @@ impl<'a> Branches<'a> {
                 self.steps.clear();
             }
             self.entered += 1;
-            if self.entered & CHECK_MASK == 0 {
+            if self.entered % NODES_BETWEEN_CHECKS == 0 {
                 check()?;
             }
             if self.entered % NODES_OF_WORK == 0 {

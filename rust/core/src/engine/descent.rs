@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Trie nodes between two looks at the clock, less one.
-pub(super) const CHECK_MASK: u64 = 4_095;
+const CHECK_MASK: u64 = 4_095;
 /// Trie nodes that count as one unit of work: a step that is remembered is cheap.
 pub(super) const NODES_OF_WORK: u64 = 8;
 

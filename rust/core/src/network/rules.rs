@@ -16,6 +16,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// begins with each of its states.
 pub(super) const FRAME: usize = 56;
 
+/// Units of work for 64 rules that a call can begin, where the network is for charts only.
+const CHART_WORD: usize = 8;
+
 /// What is outside of the rules that are made.
 pub(super) struct Outside {
     /// Rules that are parts of their own, with how many bytes may come first in each: their bodies
@@ -206,6 +209,12 @@ impl Lowered<'_, '_> {
         }
         let (states, edges) = rules.size();
         work.spend(edges + FRAME * states)?;
+        if !with_loops {
+            // Charts list for each state the rules that it can begin.
+            let present = rules.automata.iter().filter(|a| !a.is_empty());
+            let calls: usize = present.clone().map(|a| a.calls().count()).sum();
+            work.spend(CHART_WORD * calls * present.count().div_ceil(64))?;
+        }
         // Looked at where without loops it may be less.
         check_states(states, &options.limits)?;
         check_edges(edges, &options.limits)?;
