@@ -128,10 +128,10 @@ impl<'a> Branches<'a> {
                 self.steps.clear();
             }
             self.entered += 1;
-            if self.entered % NODES_BETWEEN_CHECKS == 0 {
+            if self.entered.is_multiple_of(NODES_BETWEEN_CHECKS) {
                 check()?;
             }
-            if self.entered % NODES_OF_WORK == 0 {
+            if self.entered.is_multiple_of(NODES_OF_WORK) {
                 self.chart.scratch.work += 1;
             }
             let Some(column) = self.step(before, class_at(alphabet, trie, node))? else {
