@@ -274,6 +274,7 @@ class Engine:
         pool: Pool | None = None,
         representation: str = "auto",
         parts: tuple[list[tuple[str, Grammar | Tags]], Parts] | None = None,
+        loops: bool = True,
     ) -> Engine: ...
     def take_classes(
         self,
@@ -289,6 +290,8 @@ class Engine:
     def fingerprint(self) -> int: ...
     @property
     def network_states(self) -> int: ...
+    @property
+    def is_for_charts(self) -> bool: ...
     @property
     def network_bytes(self) -> int: ...
     @property

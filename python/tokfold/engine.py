@@ -11,7 +11,7 @@ import numpy as np
 from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
-from tokfold.errors import DeviceError, FallbackWarning, MissingExtraError
+from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 from tokfold.pool import MaskPool
@@ -56,6 +56,15 @@ class CompiledGrammar:
     def has_classes(self) -> bool:
         """Whether masks look at one representative for each class by now."""
         return self._core.has_classes
+
+    @property
+    def is_for_charts(self) -> bool:
+        """Whether only charts can read the grammar, whatever ``engine`` says.
+
+        So it is where left recursion passes the limits as loops, which stacks and classes need. The
+        masks are exact as ever; there is no :attr:`Matcher.state <tokfold.Matcher.state>`.
+        """
+        return self._core.is_for_charts
 
     @property
     def classes(self) -> TokenClasses | None:
@@ -141,7 +150,9 @@ class CompiledGrammar:
 
     def __repr__(self) -> str:
         folded = "folded" if self.has_classes else "whole vocabulary"
-        return f"<CompiledGrammar of {self.grammar!r}, {len(self.vocabulary)} tokens, {folded}>"
+        charts = ", for charts only" if self.is_for_charts else ""
+        tokens = f"{len(self.vocabulary)} tokens"
+        return f"<CompiledGrammar of {self.grammar!r}, {tokens}, {folded}{charts}>"
 
 
 def compile(
@@ -178,7 +189,9 @@ def compile(
         engine: how a text that was read is remembered; the masks are the same. ``"stack"``: as
             sets of stacks that share what they can, which is fast for what is hardly ambiguous.
             ``"chart"``: as a chart in bit sets, which is fast for what is truly ambiguous; memory
-            grows with the text. ``"auto"``: stacks until they take too much work, then a chart.
+            grows with the text. ``"auto"``: stacks until they take too much work, then a chart; a
+            chart at once where left recursion passes ``limits`` as loops, which stacks need (see
+            :attr:`CompiledGrammar.is_for_charts`).
             ``"chart-gpu"``: as a chart on a device; see :mod:`tokfold.chart_gpu`.
         device: with ``engine="chart-gpu"``, the device, which must be there then. By default the
             GPU; where there is none, a warning says why and the charts are on the CPU.
@@ -188,7 +201,7 @@ def compile(
 
     Warns:
         FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
-            used.
+            used; or ``classes="now"``, and only charts can read the grammar: there are no classes.
 
     Raises:
         DeviceError: the device that was named cannot be used, or its memory is used up.
@@ -196,7 +209,8 @@ def compile(
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
             string at all; or it takes tokens whole, and ``engine`` is ``"chart"``; or terminals
             begin alike, and ``alphabet`` is ``"terminals"``.
-        LimitExceededError: a bound of ``limits`` was reached.
+        LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
+            left recursion as loops that does, which a chart does without.
     """
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
@@ -234,12 +248,31 @@ def compile(
     if isinstance(classes, TokenClasses):
         compiled.take_classes(classes)
     elif classes == "now":
-        made = compile_classes(grammar, vocabulary, limits, progress, cache_dir=cache_dir)
-        compiled.take_classes(made)
+        made = _classes_now(compiled, progress, cache_dir)
+        if made is not None:
+            compiled.take_classes(made)
         compiled.warm(WARM_STATES)
     elif classes == "auto":
         compiled._background = Background(compiled, cache_dir)
     return compiled
+
+
+def _classes_now(
+    compiled: CompiledGrammar,
+    progress: bool | ProgressCallback | None,
+    cache_dir: str | PathLike[str] | None,
+) -> TokenClasses | None:
+    """The classes; None, and a warning, where left recursion passes the limits for them."""
+    grammar, vocabulary, limits = compiled.grammar, compiled.vocabulary, compiled.limits
+    try:
+        return compile_classes(grammar, vocabulary, limits, progress, cache_dir=cache_dir)
+    except LimitExceededError as error:
+        if not compiled.is_for_charts:
+            raise
+        warnings.warn(
+            f"no classes: {error}; masks walk the whole vocabulary", FallbackWarning, stacklevel=3
+        )
+        return None
 
 
 def _on_device(

@@ -345,7 +345,13 @@ class Matcher:
 
     @property
     def state(self) -> MatcherState:
-        """Where the matcher stands, as a value."""
+        """Where the matcher stands, as a value.
+
+        Raises:
+            MatcherStateError: only charts can read the grammar (see
+                :attr:`CompiledGrammar.is_for_charts <tokfold.CompiledGrammar.is_for_charts>`): keep
+                the text.
+        """
         return MatcherState(self.compiled._core.fingerprint, self._core.state())
 
     @classmethod

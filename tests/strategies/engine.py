@@ -30,6 +30,7 @@ from oracles.model import (
     to_ebnf,
 )
 from oracles.tokens import TokenOracle, Tokens
+from tokfold import _core
 
 from strategies.grammars import build_grammar
 from strategies.profiles import CASES
@@ -178,6 +179,13 @@ def mask_of(matcher, size: int) -> tuple[list[bool], bool]:
     return read_row(bitmask[1], size), needs_apply
 
 
+def stand_of(matcher) -> object:
+    """What says where a matcher stands: its state, where there is one."""
+    if matcher.compiled.is_for_charts:
+        return matcher.text, matcher.expected_bytes, matcher.is_accepting, matcher.is_terminated
+    return matcher.state
+
+
 def check(matcher, plain: PlainMatcher, *, every_token: bool = True) -> list[bool]:
     """All that can be asked of a matcher is what the plain one says; the mask, where there is."""
     setting = plain.setting
@@ -196,20 +204,20 @@ def check(matcher, plain: PlainMatcher, *, every_token: bool = True) -> list[boo
     ]
     assert needs_apply is not all(bits)
     assert mask_of(matcher, size) == (bits, needs_apply), "the second mask is another"
-    before = matcher.state
+    before = stand_of(matcher)
     for token in range(size) if every_token else ():
         fork = matcher.fork()
         assert fork.accept_token(token) is bits[token], setting.tokens[token]
-        assert bits[token] or fork.state == before, "a refused token changed the state"
+        assert bits[token] or stand_of(fork) == before, "a refused token changed the state"
         assert fork.num_steps == len(plain.steps) + bits[token]
-    assert matcher.state == before, "a fork changed the state"
+    assert stand_of(matcher) == before, "a fork changed the state"
     assert matcher.forced_bytes(8) == plain.forced(8)
     return bits
 
 
 def check_ended(matcher) -> None:
     """After its end a text takes nothing more, and nothing that is tried changes it."""
-    before, steps = matcher.state, matcher.num_steps
+    before, steps = stand_of(matcher), matcher.num_steps
     bitmask = np.full((1, 1 + len(matcher.compiled.vocabulary) // 32), 0, dtype=np.int32)
     bitmask = bitmask[:, : (len(matcher.compiled.vocabulary) + 31) // 32].copy()
     for use in (
@@ -228,7 +236,7 @@ def check_ended(matcher) -> None:
             pass
         else:
             raise AssertionError("it was used after its end")
-    assert matcher.state == before
+    assert stand_of(matcher) == before
     assert matcher.num_steps == steps
 
 
@@ -283,6 +291,36 @@ def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
         tokfold.compile(grammar, vocabulary, classes="never", engine="chart"),
         tokfold.compile(grammar, vocabulary, classes="now", engine="chart"),
     ]
+
+
+def without_loops(
+    grammar: tokfold.Grammar,
+    vocabulary: tokfold.Vocabulary,
+    limits: tokfold.Limits | None = None,
+    *,
+    engine: str = "chart",
+    classes: tokfold.TokenClasses | None = None,
+    pool: tokfold.MaskPool | None = None,
+) -> tokfold.CompiledGrammar:
+    """As :func:`tokfold.compile` where loops pass the limits, for grammars whose loops do not.
+
+    Without left recursion it is what it is anyway.
+    """
+    limits = limits or tokfold.Limits()
+    core = _core.Engine(
+        grammar._compilable,
+        vocabulary._compiled,
+        skip_lookahead=grammar.lookahead == "implied",
+        limits=limits.as_fields(),
+        engine_limits=limits.engine_fields(),
+        pool=None if pool is None else pool._core,
+        representation=engine,
+        loops=False,
+    )
+    out = tokfold.CompiledGrammar(grammar, vocabulary, limits, core)
+    if classes is not None:
+        out.take_classes(classes)
+    return out
 
 
 def plain_matcher(setting: Setting) -> PlainMatcher:

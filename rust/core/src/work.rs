@@ -53,6 +53,33 @@ impl<'a> Work<'a> {
         if done <= self.next.get() { Ok(()) } else { self.look() }
     }
 
+    /// Refuses now what would be refused on the way: at least so many units are to be counted yet.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] where that passes the bound.
+    pub(crate) fn foresee(&self, units: usize) -> Result<()> {
+        let done = self.done.get().saturating_add(units as u64);
+        if done <= self.bound.get() { Ok(()) } else { Err(self.passed()) }
+    }
+
+    /// Counts from `done` on again: what was done since is given up, and something else done in its
+    /// place.
+    pub(crate) fn back_to(&self, done: u64) {
+        self.done.set(done);
+        self.call.set(done.saturating_add(POLL_EVERY));
+        self.next.set(self.call.get().min(self.bound.get()));
+    }
+
+    fn passed(&self) -> Error {
+        Error::Limit {
+            limit: "max_network_work",
+            value: self.limit,
+            message: "making the network takes more; lower repetition bounds, split or drop \
+                      long lists of optional parts, or raise the limit"
+                .to_owned(),
+        }
+    }
+
     #[cold]
     fn look(&self) -> Result<()> {
         let done = self.done.get();
@@ -63,13 +90,7 @@ impl<'a> Work<'a> {
             }
         }
         if done > self.bound.get() {
-            return Err(Error::Limit {
-                limit: "max_network_work",
-                value: self.limit,
-                message: "making the network takes more; lower repetition bounds, split or drop \
-                          long lists of optional parts, or raise the limit"
-                    .to_owned(),
-            });
+            return Err(self.passed());
         }
         self.next.set(self.call.get().min(self.bound.get()));
         Ok(())
@@ -148,6 +169,33 @@ mod tests {
             work.attempt(u64::MAX, || work.spend(POLL_EVERY as usize / 10)).expect("no bound");
         }
         assert!((8..=10).contains(&asked), "{asked}");
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_before_it_is_begun() {
+        let mut go_on = || true;
+        let work = Work::new(&limits(10), &mut go_on);
+        assert_eq!(work.spend(4), Ok(()));
+        assert_eq!(work.foresee(6), Ok(()));
+        assert_eq!(work.foresee(7), work.spend(7));
+        work.back_to(4);
+        assert_eq!(work.spend(6), Ok(()));
+        assert!(work.spend(1).is_err());
+    }
+
+    #[test]
+    fn who_counts_again_is_asked_as_often() {
+        let mut asked = 0;
+        let mut go_on = || {
+            asked += 1;
+            true
+        };
+        let work = Work::new(&limits(u64::MAX), &mut go_on);
+        for _ in 0..20 {
+            work.spend(POLL_EVERY as usize * 2).expect("no bound");
+            work.back_to(0);
+        }
+        assert_eq!(asked, 20);
     }
 
     #[test]

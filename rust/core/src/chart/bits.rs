@@ -47,6 +47,15 @@ pub(super) fn insert(words: &mut Vec<SparseWord>, bit: u32) -> bool {
     }
 }
 
+/// Adds a number that is no less than all there are.
+pub(super) fn insert_last(words: &mut Vec<SparseWord>, bit: u32) {
+    let (at, mask) = (bit >> 6, 1 << (bit & 63));
+    match words.last_mut() {
+        Some(last) if last.0 == at => last.1 |= mask,
+        _ => words.push((at, mask)),
+    }
+}
+
 /// A set that is filled and emptied again and again, and read in order: which of its words are not
 /// zero is a set too.
 #[derive(Default)]

@@ -125,6 +125,27 @@ impl<'a> Column<'a> {
         })
     }
 
+    /// Calls `each` for the states of the tables that are there and in a set, with the sets of places
+    /// where their rules began.
+    #[inline]
+    pub(super) fn each_of(self, states: &[SparseWord], mut each: impl FnMut(u32, RowId)) {
+        let (there, rows) = (self.there(), self.rows());
+        let mut from = 0;
+        for &(at, mask) in states {
+            while there.get(from).is_some_and(|found| found.at < at) {
+                from += 1;
+            }
+            let Some(found) = there.get(from) else { break };
+            if found.at != at {
+                continue;
+            }
+            for bit in Bits(found.word & mask) {
+                let rank = found.before + (found.word & ((1u64 << bit) - 1)).count_ones();
+                each(at << 6 | bit, rows[rank as usize]);
+            }
+        }
+    }
+
     /// Calls `each` for those who called `rule` here and are there: where the call returns to, and
     /// the set of places where the rule of the caller began.
     #[inline]

@@ -14,6 +14,7 @@
 
 mod bits;
 mod column;
+mod fan;
 mod memo;
 mod rows;
 mod step;

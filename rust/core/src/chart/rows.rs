@@ -76,6 +76,22 @@ impl Rows {
         id
     }
 
+    /// The set of places before the 64th.
+    #[inline]
+    pub(super) fn word(&mut self, word: u64) -> RowId {
+        if self.spans.len() * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let mut slot = self.slot(0, &[word]);
+        while let Some(span) = self.spans.get(self.slots[slot] as usize) {
+            if (span.first, span.count) == (0, 1) && self.words[span.at as usize] == word {
+                return self.slots[slot];
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        self.add(0, &[word])
+    }
+
     /// The set of one place.
     pub(super) fn single(&mut self, place: u32) -> RowId {
         self.add(place as usize >> 6, &[1 << (place & 63)])

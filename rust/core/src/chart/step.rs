@@ -2,6 +2,7 @@
 
 use super::bits::{Bits, Marks, members};
 use super::column::Columns;
+use super::fan::{FanRoom, Fans, Narrow};
 use super::memo::{Memo, Reach};
 use super::rows::{NO_ROW, RowId, Rows, unite};
 use super::tables::{FINAL, STAYS, Tables, read_at};
@@ -38,10 +39,14 @@ pub(crate) struct Scratch {
     began: Vec<u64>,
     /// Where any complete rule began, and nobody has gone on yet.
     places: Vec<u64>,
-    /// The rules that are complete from one place.
+    /// The rules that are complete from one place, and the same as a bit set.
     here: Vec<u32>,
+    is_here: Vec<u64>,
     /// What is reached from there.
     from_here: Vec<Reach>,
+    /// What was reached while sets of places are one word.
+    narrow: Narrow,
+    fan_room: FanRoom,
     states: Marks,
     rules: Marks,
     draft: Draft,
@@ -65,7 +70,10 @@ impl Scratch {
             began: Vec::new(),
             places: Vec::new(),
             here: Vec::new(),
+            is_here: vec![0; rules.div_ceil(64)],
             from_here: Vec::new(),
+            narrow: Narrow::new(states),
+            fan_room: FanRoom::default(),
             states: Marks::new(states),
             rules: Marks::new(rules),
             draft: Draft::default(),
@@ -97,6 +105,7 @@ impl Scratch {
             }
         }
         self.reached.clear();
+        self.narrow.drain(|_, _| {});
         self.words.clear();
         self.complete.iter().for_each(|&rule| self.complete_at[rule as usize] = NONE);
         self.complete.clear();
@@ -195,13 +204,14 @@ impl Scratch {
         let place = tree.column(tip).place();
         let here = tree.sets.single(place);
         let mut memo = std::mem::take(&mut tree.memo);
+        let mut fans = std::mem::take(&mut tree.fans);
         let columns = tree.columns(tip);
         self.begin((place as usize >> 6) + 1);
-        for (state, row) in columns.tip().with_rows() {
+        columns.tip().each_of(tables.reading(class), |state, row| {
             for to in read_at(&tables.network, state, class) {
                 self.reach(tables, columns.sets(), to, row);
             }
-        }
+        });
         let begun = columns.tip().begun();
         for &(at, mask) in tables.readers(class) {
             let found = begun.binary_search_by_key(&at, |word| word.0);
@@ -212,15 +222,16 @@ impl Scratch {
                 }
             }
         }
-        let done = self.complete_rules(tables, columns, &mut memo);
+        let done = self.complete_rules(tables, columns, &mut memo, &mut fans);
         if done.is_ok() {
             self.return_to_starts(tables, columns);
         }
         tree.memo = memo;
+        tree.fans = fans;
         done?;
         let top = self.complete_at[tables.network.rule_of(tables.network.start()) as usize];
         let accepts = top != NONE;
-        if self.reached.is_empty() && !accepts {
+        if self.reached.is_empty() && self.narrow.is_empty() && !accepts {
             return Ok(None);
         }
         self.compose(tables, &mut tree.sets, accepts);
@@ -233,6 +244,7 @@ impl Scratch {
         tables: &Tables<N>,
         columns: Columns<'_>,
         memo: &mut Memo,
+        fans: &mut Fans,
     ) -> Result<(), OverBudget> {
         let top = tables.network.rule_of(tables.network.start());
         let mut here = std::mem::take(&mut self.here);
@@ -246,18 +258,41 @@ impl Scratch {
                 for (index, &rule) in self.complete.iter().enumerate() {
                     if self.began[index * self.stride + at] >> bit & 1 == 1 && rule != top {
                         here.push(rule);
+                        self.is_here[rule as usize >> 6] |= 1 << (rule & 63);
                     }
                 }
                 self.work += 1 + self.complete.len() as u64 / 8;
                 // A rule that is complete may complete others that began at its place.
                 for index in 0..here.len() {
-                    tables.units_among(here[index], column.begun(), |unit| {
-                        let from = self.complete(unit) + at;
-                        if self.began[from] >> bit & 1 == 0 {
+                    tables.units_among(here[index], column.begun(), |word_at, units| {
+                        let new = units & !self.is_here[word_at as usize];
+                        self.is_here[word_at as usize] |= new;
+                        for unit in members(&[(word_at, new)]) {
+                            let from = self.complete(unit) + at;
                             self.began[from] |= 1 << bit;
                             here.push(unit);
                         }
                     });
+                }
+                here.iter().for_each(|&rule| self.is_here[rule as usize >> 6] = 0);
+                if self.stride == 1
+                    && let Some(fan) = fans.get(tables, column, &mut self.fan_room)
+                {
+                    for &rule in &here {
+                        let (states, rules) = fan.of(rule);
+                        self.work += (states.len() + rules.len()) as u64;
+                        self.narrow.reach(states);
+                        for &(rule, word) in rules {
+                            let from = self.complete(rule);
+                            self.began[from] |= word;
+                            self.places[0] |= word;
+                        }
+                    }
+                    if self.work > self.allowance {
+                        return Err(OverBudget);
+                    }
+                    self.places[at] &= (1 << bit) - 1;
+                    continue;
                 }
                 here.sort_unstable();
                 if let Some(known) = memo.get(column.id(), &here) {
@@ -294,8 +329,20 @@ impl Scratch {
         columns: Columns<'_>,
     ) {
         for index in 0..self.complete.len() {
-            for call in tables.start_calls(self.complete[index]) {
-                if tables.kind(call.to) & STAYS == 0 {
+            let rule = self.complete[index];
+            if self.stride == 1 && !tables.network.has_counters() {
+                let began = self.began[index];
+                for call in tables.start_calls(rule).iter().filter(|call| call.stays) {
+                    let word = columns.predicted(call.rule).first().map_or(0, |found| found.1);
+                    if began & word != 0 {
+                        self.narrow.add(call.to, began & word);
+                    }
+                }
+                self.work += tables.start_calls(rule).len() as u64;
+                continue;
+            }
+            for call in tables.start_calls(rule) {
+                if !call.stays {
                     continue;
                 }
                 let began = index * self.stride;
@@ -324,6 +371,18 @@ impl Scratch {
         accepts: bool,
     ) {
         let network: &Network = &tables.network;
+        let mut narrow = std::mem::take(&mut self.narrow);
+        narrow.drain(|state, word| {
+            let at = self.reach_state(state);
+            let known = &self.reached[at];
+            if (known.last, known.words) == (NO_ROW, NONE) {
+                self.reached[at].last = sets.word(word);
+            } else {
+                let from = self.spread(sets, at);
+                self.words[from] |= word;
+            }
+        });
+        self.narrow = narrow;
         let Self { reached, reached_at, counting, states, rules, draft, words, .. } = self;
         draft.there.clear();
         draft.begun.clear();

@@ -1,8 +1,10 @@
 //! What of a network does not depend on the text: who calls whom.
 
-use super::bits::{SparseWord, insert, members};
+use super::bits::{Marks, SparseWord, insert, insert_last};
+use crate::graph;
 use crate::network::{Call, Network};
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 /// Some states that call a rule: a word of a bit set over states.
 #[derive(Clone, Copy)]
@@ -21,6 +23,8 @@ pub(super) struct StartCall {
     pub(super) rule: u32,
     /// Where the call returns to.
     pub(super) to: u32,
+    /// Whether that stays.
+    pub(super) stays: bool,
 }
 
 /// What a state is.
@@ -47,6 +51,27 @@ pub(crate) struct Tables<N> {
     starts: Vec<u32>,
     /// For each byte class the rules whose start reads it.
     readers: Vec<Vec<SparseWord>>,
+    /// For each byte class the states of the tables that read it.
+    reading: Vec<Vec<SparseWord>>,
+    /// The calls of each state of the tables, made when first needed.
+    outs: OnceLock<Outs>,
+}
+
+/// A call as a fan needs it.
+#[derive(Clone, Copy)]
+pub(super) struct Out {
+    /// The rule that is called, as a chart reads it.
+    pub(super) called: u32,
+    /// Where the call returns to, if that stays.
+    pub(super) to: Option<u32>,
+    /// The rule that is complete there.
+    pub(super) complete: Option<u32>,
+}
+
+/// Calls of states, one after the other.
+struct Outs {
+    starts: Vec<u32>,
+    outs: Vec<Out>,
 }
 
 impl<N: Deref<Target = Network>> Tables<N> {
@@ -72,33 +97,53 @@ impl<N: Deref<Target = Network>> Tables<N> {
         for (&start, rule) in starts.iter().zip(0..) {
             for call in network.calls(start).iter() {
                 let called = read_rule(&network, call) as usize;
-                start_calls[called].push(StartCall { rule, to: call.to });
+                let stays = network.stays(call.to);
+                start_calls[called].push(StartCall { rule, to: call.to, stays });
             }
             for (class, _) in network.edges(start) {
                 insert(&mut readers[class as usize], rule);
             }
         }
-        let units = (0..rules as u32)
-            .map(|rule| {
-                closure(vec![rule], |rule, more| {
-                    let complete = |call: &&StartCall| network.is_final(call.to);
-                    more.extend(start_calls[rule as usize].iter().filter(complete).map(|c| c.rule));
-                })
-            })
-            .collect();
-        let direct = starts.iter().map(|&start| {
-            let calls = network.calls(start);
-            calls.iter().map(|call| read_rule(&network, call)).collect::<Vec<u32>>()
+        let mut reading = vec![Vec::new(); network.alphabet().len()];
+        for state in states.clone() {
+            for (class, _) in network.edges(state) {
+                insert_last(&mut reading[class as usize], state);
+            }
+        }
+        let units = closures(rules, |rule| {
+            let complete = |call: &&StartCall| network.is_final(call.to);
+            start_calls[rule].iter().filter(complete).map(|call| call.rule as usize).collect()
         });
-        let direct: Vec<Vec<u32>> = direct.collect();
-        let begun = states.clone().map(|state| {
+        let called = |state: u32| {
             let calls = network.calls(state);
-            let called = calls.iter().map(|call| read_rule(&network, call)).collect();
-            closure(called, |rule, more| more.extend(&direct[rule as usize]))
+            let mut called: Vec<usize> =
+                calls.iter().map(|call| read_rule(&network, call) as usize).collect();
+            called.sort_unstable();
+            called.dedup();
+            called
+        };
+        let leading = closures(rules, |rule| called(starts[rule]));
+        let mut marks = Marks::new(rules);
+        let begun = states.clone().map(|state| {
+            let words = called(state).into_iter().flat_map(|rule| &leading[rule]);
+            words.for_each(|&(at, word)| marks.add(at, word));
+            drained(&mut marks)
         });
         let begun = begun.collect();
         let kinds = states.map(|state| kind(&network, state)).collect();
-        Self { network, kinds, callers, returns, start_calls, units, begun, starts, readers }
+        Self {
+            network,
+            kinds,
+            callers,
+            returns,
+            start_calls,
+            units,
+            begun,
+            starts,
+            readers,
+            reading,
+            outs: OnceLock::new(),
+        }
     }
 
     /// The numbers of states of the tables, and of rules, are below these.
@@ -166,6 +211,36 @@ impl<N: Deref<Target = Network>> Tables<N> {
         &self.readers[class as usize]
     }
 
+    /// The states of the tables that read a class.
+    #[inline]
+    pub(super) fn reading(&self, class: u8) -> &[SparseWord] {
+        &self.reading[class as usize]
+    }
+
+    /// The calls of a state of the tables.
+    #[inline]
+    pub(super) fn outs(&self, state: u32) -> &[Out] {
+        let all = self.outs.get_or_init(|| self.make_outs());
+        let (from, to) = (all.starts[state as usize], all.starts[state as usize + 1]);
+        &all.outs[from as usize..to as usize]
+    }
+
+    fn make_outs(&self) -> Outs {
+        let mut all = Outs { starts: vec![0], outs: Vec::new() };
+        for state in 0..self.kinds.len() as u32 {
+            for call in self.network.calls(state).iter() {
+                let kind = self.kind(call.to);
+                all.outs.push(Out {
+                    called: self.called(call),
+                    to: (kind & STAYS != 0).then_some(call.to),
+                    complete: (kind & FINAL != 0).then(|| self.network.rule_of(call.to)),
+                });
+            }
+            all.starts.push(all.outs.len() as u32);
+        }
+        all
+    }
+
     /// Where the start of a rule goes over a letter.
     pub(super) fn read_at_start(&self, rule: u32, class: u8) -> impl Iterator<Item = u32> {
         read_at(&self.network, self.starts[rule as usize], class)
@@ -181,6 +256,11 @@ impl<N: Deref<Target = Network>> Tables<N> {
             + all(&self.units)
             + all(&self.begun)
             + all(&self.readers)
+            + all(&self.reading)
+            + self
+                .outs
+                .get()
+                .map_or(0, |all| all.starts.capacity() * 4 + all.outs.capacity() * size_of::<Out>())
             + self.kinds.capacity()
             + (self.returns.capacity() + self.starts.capacity()) * 4
     }
@@ -227,24 +307,45 @@ fn by_words(mut calls: Vec<(u32, u32)>, returns: &mut Vec<u32>) -> Vec<Callers> 
     out
 }
 
-/// All that some numbers lead to, themselves too.
-fn closure(mut work: Vec<u32>, mut more: impl FnMut(u32, &mut Vec<u32>)) -> Vec<SparseWord> {
-    let mut words = Vec::new();
-    while let Some(rule) = work.pop() {
-        if insert(&mut words, rule) {
-            more(rule, &mut work);
+/// For each of some numbers all that it leads to, itself too.
+fn closures(count: usize, direct: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<SparseWord>> {
+    let mut out: Vec<Vec<SparseWord>> = vec![Vec::new(); count];
+    let mut marks = Marks::new(count);
+    for component in graph::components(count, &direct) {
+        for &number in &component {
+            marks.add(number as u32 >> 6, 1 << (number & 63));
+            // Those of the component itself have none yet.
+            for next in direct(number) {
+                out[next].iter().for_each(|&(at, word)| marks.add(at, word));
+            }
         }
+        let words = drained(&mut marks);
+        for &number in &component[1..] {
+            out[number].clone_from(&words);
+        }
+        out[component[0]] = words;
     }
+    out
+}
+
+fn drained(marks: &mut Marks) -> Vec<SparseWord> {
+    let mut words = Vec::new();
+    marks.drain(|at, word| words.push((at, word)));
     words
 }
 
 impl<N> Tables<N> {
-    /// Those of `rules` that are complete with a rule that is complete.
-    pub(super) fn units_among(&self, rule: u32, rules: &[SparseWord], mut each: impl FnMut(u32)) {
+    /// Those of `rules` that are complete with a rule that is complete, as words of a bit set.
+    #[inline]
+    pub(super) fn units_among(
+        &self,
+        rule: u32,
+        rules: &[SparseWord],
+        mut each: impl FnMut(u32, u64),
+    ) {
         for &(at, mask) in &self.units[rule as usize] {
             let found = rules.binary_search_by_key(&at, |word| word.0);
-            let word = found.map_or(0, |found| rules[found].1);
-            members(&[(at, word & mask)]).for_each(&mut each);
+            each(at, found.map_or(0, |found| rules[found].1) & mask);
         }
     }
 }

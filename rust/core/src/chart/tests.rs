@@ -2,7 +2,7 @@
 
 use super::{Scratch, Tables, Tree};
 use crate::limits::Limits;
-use crate::network::{ClassSet, Network, NetworkOptions, contains};
+use crate::network::{ClassSet, LeftRecursion, Network, NetworkOptions, contains};
 use crate::recognizer::Recognizer;
 use crate::syntax::parse;
 
@@ -15,6 +15,8 @@ fn spelled(network: &Network, classes: &ClassSet) -> Vec<u8> {
 fn compare(text: &str, options: &NetworkOptions, bytes: &[u8], length: usize) -> usize {
     let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
     let network = Network::new(&grammar, options).expect("network");
+    let loops = NetworkOptions { left_recursion: LeftRecursion::Loops, ..options.clone() };
+    let with_loops = Network::new(&grammar, &loops).expect("network");
     let tables = Tables::new(&network);
     let mut scratch = Scratch::new(&tables);
     let mut compared = 0;
@@ -22,7 +24,7 @@ fn compare(text: &str, options: &NetworkOptions, bytes: &[u8], length: usize) ->
     let mut work = vec![(Vec::new(), scratch.start(&tables, &mut tree))];
     while let Some((read, at)) = work.pop() {
         let limits = Limits::default();
-        let mut stacks = Recognizer::new(&network, &limits).expect("a start");
+        let mut stacks = Recognizer::new(&with_loops, &limits).expect("a start");
         for &byte in &read {
             assert!(stacks.advance(byte).expect("no limit"), "{text} {read:?}");
         }
@@ -64,6 +66,9 @@ const TEXTS: &[&str] = &[
     // Equal rules whose forms differ, on one cycle, and one of them on none.
     "root ::= x \"b\" | \"a\" root\nx ::= (\"b\" | root | x) | y\ny ::= \"aa\" | x x |",
     "root ::= \"a\" x | \"b\" y\nx ::= x \"b\" | y\ny ::= \"a\" \"b\"*",
+    // What rules can read first that begin with each other, and two calls of one rule at one place.
+    "root ::= x\nx ::= y \"b\" | \"a\"\ny ::= z \"a\"\nz ::= w \"b\"\nw ::= x \"a\" | \"c\"",
+    "root ::= x | \"a\" z\nz ::= x \"c\"\nx ::= \"a\" y | \"aa\" y\ny ::= \"b\" | \"b\" y \"a\"",
     "root ::= x | \"b\" y\nx ::= x x | y \"a\" | \"a\"\ny ::= y y | x \"a\" | \"a\"",
 ];
 
@@ -71,12 +76,12 @@ const TEXTS: &[&str] = &[
 fn a_chart_says_what_stacks_say() {
     for text in TEXTS {
         for (simplify, counters, inline_budget) in
-            [(true, false, 20), (false, true, 0), (true, true, 0)]
+            [(true, false, 20), (false, true, 0), (false, false, 0), (true, true, 0)]
         {
-            for charts in [false, true] {
+            for left_recursion in [LeftRecursion::Loops, LeftRecursion::Both, LeftRecursion::Kept] {
                 let options = NetworkOptions {
                     simplify,
-                    charts,
+                    left_recursion,
                     counters,
                     inline_budget,
                     ..NetworkOptions::default()
@@ -96,7 +101,9 @@ fn columns_that_are_dropped_leave_no_trace() {
     };
     for text in TEXTS {
         let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
-        let options = NetworkOptions { charts: true, simplify: false, ..NetworkOptions::default() };
+        let left_recursion = if random(2) == 0 { LeftRecursion::Both } else { LeftRecursion::Kept };
+        let options =
+            NetworkOptions { left_recursion, simplify: false, ..NetworkOptions::default() };
         let network = Network::new(&grammar, &options).expect("network");
         let tables = Tables::new(&network);
         let (mut scratch, mut tree) = (Scratch::new(&tables), Tree::default());
@@ -131,4 +138,32 @@ fn columns_that_are_dropped_leave_no_trace() {
             assert!(one.states().eq(other.states()), "{text} {read:?}");
         }
     }
+}
+
+#[test]
+fn networks_without_loops_are_made_where_loops_do_not_fit() {
+    let text =
+        "root ::= x y | \"b\" root\nx ::= y \"a\" | x x | \"a\"\ny ::= x \"b\" | y y \"a\" | \"b\"";
+    let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+    let make = |left_recursion, max_network_work| {
+        let limits = Limits { max_network_work, ..Limits::default() };
+        let options = NetworkOptions { left_recursion, limits, ..NetworkOptions::default() };
+        Network::new(&grammar, &options)
+    };
+    let least = |left_recursion| (0..).find(|&work| make(left_recursion, work).is_ok());
+    let [both, fitting] = [LeftRecursion::Both, LeftRecursion::Fitting].map(least);
+    let (both, fitting) = (both.expect("enough work"), fitting.expect("enough work"));
+    assert!(fitting < both, "{fitting} {both}");
+    for work in fitting..both + 3 {
+        let network = make(LeftRecursion::Fitting, work).expect("one way or the other");
+        assert_eq!(network.is_for_charts(), work < both, "{work}");
+    }
+    let whole = make(LeftRecursion::Both, 80_000_000).expect("within bounds");
+    let kept = make(LeftRecursion::Kept, 80_000_000).expect("within bounds");
+    assert!(!whole.is_for_charts() && kept.is_for_charts());
+    assert_eq!(kept.read_by_charts() as usize, kept.len());
+    let (one, other) = (whole.first(whole.start()), kept.first(kept.start()));
+    assert_eq!(spelled(&whole, one), spelled(&kept, other));
+    let refused = make(LeftRecursion::Both, both - 1).expect_err("too little work").to_string();
+    assert!(refused.contains("engine=\"chart\""), "{refused}");
 }

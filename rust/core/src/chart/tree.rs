@@ -2,6 +2,7 @@
 
 use super::bits::{SparseWord, members};
 use super::column::{Column, Columns};
+use super::fan::Fans;
 use super::memo::Memo;
 use super::rows::{RowId, Rows};
 use crate::network::ClassSet;
@@ -64,6 +65,7 @@ pub(crate) struct Tree {
     pub(super) counting: Vec<u32>,
     pub(super) sets: Rows,
     pub(super) memo: Memo,
+    pub(super) fans: Fans,
     /// The columns up to the one that was asked for last, by place.
     pub(super) path: Vec<ColumnId>,
     /// For each rule the places on the path where it may begin.
@@ -82,6 +84,7 @@ impl Tree {
             + (self.rows.capacity() + self.counting.capacity() + self.path.capacity()) * 4
             + self.sets.bytes()
             + self.memo.bytes()
+            + self.fans.bytes()
     }
 
     /// Adds a column, after `parent` or none.
@@ -186,6 +189,11 @@ impl Tree {
         from as usize..self.nodes[id as usize].begun as usize
     }
 
+    /// The column that was added last.
+    pub(crate) fn last(&self) -> ColumnId {
+        (self.nodes.len() as ColumnId).saturating_sub(1)
+    }
+
     /// Drops all columns that were added after one.
     pub(crate) fn truncate(&mut self, last: ColumnId) {
         let kept = self.path.partition_point(|&id| id <= last);
@@ -198,6 +206,7 @@ impl Tree {
         self.counting.truncate(node.counting as usize);
         self.sets.truncate(node.sets as usize);
         self.memo.truncate(self.nodes.len());
+        self.fans.truncate(self.nodes.len());
     }
 
     /// The columns up to one, alone; its number among them is its place.

@@ -130,7 +130,6 @@ pub fn compile(
             inline_budget: options.inline_budget,
             simplify: true,
             share_wide: None,
-            charts: false,
             counters: false,
             limits: options.limits.clone(),
             ..NetworkOptions::default()

@@ -1,7 +1,8 @@
 //! The way down a chart: which questions a mask is made of, where places stand for stacks.
 //!
 //! A frame is a state and the places where its rule began; beneath it stand all who called the rule
-//! there. Frames with one state go on together, for all places at once.
+//! there. Frames with one state go on together, for all places at once. In networks that only charts
+//! can read, frames that something left-recursive can follow are left out (see `by_chart`).
 
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::way::{ALONE, MAX_UNDER, OWN, Question};
@@ -63,7 +64,9 @@ impl<'a> ChartWay<'a> {
         room.seen.clear();
         room.words.clear();
         room.stride = columns.len().div_ceil(64);
-        for (state, first, words) in columns.tip().states() {
+        // What charts alone can read on from nobody asks about.
+        let tops = columns.tip().states();
+        for (state, first, words) in tops.filter(|top| !tables.network.needs_chart(top.0)) {
             let row = room.row();
             room.words[row + first..row + first + words.len()].copy_from_slice(words);
             room.queue.push((Ask::Frame(state, row), AT_ROOT));
@@ -89,7 +92,7 @@ impl<'a> ChartWay<'a> {
                 Ask::Beneath(rule, row) => {
                     for index in 0..self.collect(rule, row) {
                         let (to, row) = self.room.callers[index];
-                        if self.network.stays(to) {
+                        if self.network.stays(to) && !self.network.needs_chart(to) {
                             self.room.queue.push((Ask::Frame(to, row), pending));
                         }
                     }
@@ -176,20 +179,24 @@ impl<'a> ChartWay<'a> {
         pending: PendingId,
         answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
-        let is_top = |rule| rule == self.network.rule_of(self.network.start());
+        let network = self.network;
+        let is_top = |rule| rule == network.rule_of(network.start());
         let count = self.collect(rule, row);
         let mut unders: Vec<(u32, Row)> = self.room.callers[..count].to_vec();
         let may_end = is_top(rule) || unders.iter().any(|&(to, _)| self.ends_with(to, is_top));
-        unders.retain(|&(to, _)| self.network.stays(to));
+        unders.retain(|&(to, _)| network.stays(to));
         let asked = if may_end { unders.len() + 1 } else { unders.len() };
-        if asked == 0 || asked > MAX_UNDER {
+        if asked == 0
+            || asked > MAX_UNDER
+            || unders.iter().any(|&(under, _)| network.needs_chart(under))
+        {
             let popped = answer(Question { frame, under: ALONE }, pending)?;
             self.go_on(Ask::Beneath(rule, row), popped);
             return Ok(());
         }
         for (under, row) in unders {
             let popped = answer(Question { frame, under }, pending)?;
-            self.go_on(Ask::Beneath(self.network.rule_of(under), row), popped);
+            self.go_on(Ask::Beneath(network.rule_of(under), row), popped);
         }
         if may_end {
             answer(Question { frame, under: BOTTOM }, pending)?; // BOTTOM is ALONE

@@ -23,7 +23,7 @@ use tally::Tally;
 /// Trie nodes between two looks at the clock, less one.
 const CHECK_MASK: u64 = 4_095;
 /// Trie nodes that count as one unit of work: a step that is remembered is cheap.
-const NODES_OF_WORK: u64 = 8;
+pub(super) const NODES_OF_WORK: u64 = 8;
 
 /// What a walk over the trie gives besides the entries that it lists.
 #[derive(Default)]

@@ -56,6 +56,13 @@ struct Chart {
     tree: Tree,
 }
 
+/// A chart that can be read on.
+pub(crate) struct OnChart<'a> {
+    pub(crate) tables: &'a Arc<Tables<Arc<Network>>>,
+    pub(crate) scratch: &'a mut Scratch,
+    pub(crate) tree: &'a mut Tree,
+}
+
 /// Tables shared by a matcher and its forks.
 pub(crate) struct Family {
     network: Arc<Network>,
@@ -255,6 +262,17 @@ impl Family {
         match stand {
             Stand::Stacks(set) => Some(View::Stacks(&self.stepper.sets, set)),
             Stand::Chart(_) => None,
+        }
+    }
+
+    /// The chart on which a text stands, and where.
+    pub(crate) fn on_chart(&mut self, stand: Stand) -> Option<(OnChart<'_>, ColumnId)> {
+        match (stand, &mut self.chart) {
+            (Stand::Chart(column), Some(chart)) => {
+                let Chart { tables, scratch, tree } = &mut **chart;
+                Some((OnChart { tables, scratch, tree }, column))
+            }
+            _ => None,
         }
     }
 

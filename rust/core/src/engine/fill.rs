@@ -93,12 +93,20 @@ impl Matcher {
     fn fill_on_chart(&self, row: &mut [i32]) -> Result<bool> {
         let mut family = write(&self.family);
         let stand = family.step(self.at).stand;
-        if !self.engine.reading().mask(family.view(stand), row) {
+        if self.engine.network.is_for_charts() {
+            self.fill_by_chart(&mut family, stand, row)?;
+        } else if !self.engine.reading().mask(family.view(stand), row) {
             let check = self.clock();
             check()?;
             self.engine.mask(family.view(stand), &check, row)?;
         }
         Ok(self.finish_row(&family, stand, row))
+    }
+
+    fn fill_by_chart(&self, family: &mut Family, stand: Stand, row: &mut [i32]) -> Result<()> {
+        let check = self.clock();
+        check()?;
+        self.engine.mask_by_chart(family, stand, &check, row)
     }
 
     /// Writes the row of token classes that may come next and says whether it forbids any token.
@@ -144,7 +152,10 @@ impl Matcher {
                 "stop token {id} of this matcher is no class of its own: use masks of tokens"
             )));
         }
-        self.engine.class_mask(folded, family.view(stand), check, row)?;
+        match self.engine.network.is_for_charts() {
+            true => self.engine.bits_by_chart(&folded.walker, family, stand, check, row)?,
+            false => self.engine.class_mask(folded, family.view(stand), check, row)?,
+        }
         if family.accepts(stand) {
             let own = |stop: &&(u32, u32)| self.stop_ids().binary_search(&stop.0).is_ok();
             for (_, class) in folded.stops.iter().filter(own) {
@@ -237,6 +248,10 @@ impl Matcher {
                 None => row.fill(0),
                 Some(stand) if classes => {
                     self.fill_classes_at(&mut family, stand, &check, row)?;
+                }
+                Some(stand) if self.engine.network.is_for_charts() => {
+                    self.fill_by_chart(&mut family, stand, row)?;
+                    self.finish_row(&family, stand, row);
                 }
                 Some(stand) => {
                     check()?;

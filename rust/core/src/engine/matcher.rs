@@ -77,7 +77,7 @@ impl Matcher {
             }
         }
         let mut family = Family::new(&engine.network).map_err(|_| over(&engine))?;
-        if engine.representation == Representation::Chart {
+        if engine.begins_on_a_chart() {
             let start = family.chart_start(engine.tables());
             family.begin(start, Read::Nothing);
         }

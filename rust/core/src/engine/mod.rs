@@ -9,6 +9,7 @@
 //! [`Engine`] is what all requests of one grammar and vocabulary share; [`Matcher`] is one
 //! request's state.
 
+mod by_chart;
 mod chart_way;
 mod descent;
 mod digests;
@@ -157,6 +158,11 @@ impl Engine {
     /// What charts need of the network, made when first needed.
     fn tables(&self) -> &Arc<Tables<Arc<Network>>> {
         self.tables.get_or_init(|| Arc::new(Tables::new(self.network.clone())))
+    }
+
+    /// Whether texts are on a chart from their first letter on.
+    fn begins_on_a_chart(&self) -> bool {
+        self.representation == Representation::Chart || self.network.is_for_charts()
     }
 
     /// Takes up classes: from now on masks walk over their representatives. Classes that came
@@ -343,10 +349,14 @@ impl Engine {
         let mut bits = vec![0; folded.words];
         let made = folded.walker.mask(view, self.allowance(), check, &mut bits);
         made.map_err(|stop| self.stopped(stop))?;
-        if !read(&folded.unfolder).unfold_again(&bits, row) {
-            write(&folded.unfolder).unfold(&bits, row);
-        }
+        self.unfold(folded, &bits, row);
         Ok(())
+    }
+
+    fn unfold(&self, folded: &Folded, bits: &[i32], row: &mut [i32]) {
+        if !read(&folded.unfolder).unfold_again(bits, row) {
+            write(&folded.unfolder).unfold(bits, row);
+        }
     }
 
     /// Words of a class mask, where there are classes.

@@ -22,6 +22,7 @@ impl Matcher {
     /// # Errors
     /// [`Error::Limit`], [`Error::Cancelled`] where that takes too much.
     pub fn state(&self) -> Result<Vec<u32>> {
+        self.refuse_stackless()?;
         let family = read(&self.family);
         let step = family.step(self.at);
         let mut again = None;
@@ -47,6 +48,19 @@ impl Matcher {
             places.insert(set, place as u32);
         }
         Ok(out)
+    }
+
+    /// States are stacks: of a network that only charts can read there are none.
+    fn refuse_stackless(&self) -> Result<()> {
+        match self.engine().network.is_for_charts() {
+            false => Ok(()),
+            true => Err(Error::State(
+                "states are written as stacks, which need left recursion as loops, and those of this \
+                 grammar pass the limits of the network: keep the text and have a new matcher accept \
+                 it, or raise max_network_work"
+                    .into(),
+            )),
+        }
     }
 
     /// The stacks of a text that stands on a chart, in tables of their own.
@@ -138,6 +152,7 @@ impl Matcher {
     /// # Errors
     /// [`Error::State`] for numbers that are no state of this network. Nothing has changed then.
     pub fn restore(&mut self, state: &[u32]) -> Result<()> {
+        self.refuse_stackless()?;
         let refused = || Error::State("this is no state of this grammar".into());
         let network = &self.engine().network;
         let fresh = Matcher::new(self.engine().clone(), super::StopRule::default())?;

@@ -190,6 +190,11 @@ impl Walker {
         self.counts.sums()
     }
 
+    /// Takes note of trie nodes that were entered by others than its own.
+    pub(super) fn count_nodes(&self, entered: u64) {
+        self.counts.add(&WalkCounters { trie_nodes: entered, ..WalkCounters::default() });
+    }
+
     /// Forgets every answer, when no mask is under way that has the walker to itself.
     pub(crate) fn forget(&self) {
         let _turn = read(&self.turn);
@@ -333,6 +338,9 @@ impl Walker {
         check: Check<'_>,
     ) -> Result<bool, Stop> {
         let network = &self.network;
+        if network.needs_chart(frame) {
+            return Ok(false);
+        }
         let mut questions = Vec::new();
         let delegated = network.delegated(frame);
         if delegated.is_empty() || network.has_own(frame) {

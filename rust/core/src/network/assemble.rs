@@ -42,6 +42,7 @@ impl Network {
             origins: Vec::new(),
             written: Vec::new(),
             read: read as u32,
+            for_charts: Vec::new(),
             finals: Vec::with_capacity(total),
             falls_back: Vec::new(),
             edge_starts: vec![0],
@@ -160,8 +161,8 @@ impl Network {
         classes.map(|class| width.of[class]).sum()
     }
 
-    /// What each state can read first, calls included; callees first, which is an order since no
-    /// left call leads back.
+    /// What each state can read first, calls included: callees first. Rules that call each other before
+    /// they have read anything, which is where there are no loops, read first what any of them does.
     pub(super) fn first_sets(&self) -> Vec<ClassSet> {
         let mut first: Vec<ClassSet> = (0..self.len())
             .map(|q| {
@@ -170,8 +171,17 @@ impl Network {
                 set
             })
             .collect();
-        for rule in self.callees_first() {
-            self.add_callees(&mut first, self.rule_starts[rule as usize]);
+        for component in self.components_first() {
+            let start = |&rule: &usize| self.rule_starts[rule];
+            component.iter().for_each(|rule| self.add_callees(&mut first, start(rule)));
+            if component.len() > 1 {
+                let mut all = [0; 4];
+                for rule in &component {
+                    let set = first[start(rule) as usize];
+                    all.iter_mut().zip(set).for_each(|(a, b)| *a |= b);
+                }
+                component.iter().for_each(|rule| first[start(rule) as usize] = all);
+            }
         }
         for q in 0..self.len() as u32 {
             self.add_callees(&mut first, q);
@@ -190,16 +200,56 @@ impl Network {
 
     /// The rules, each after those that it calls before it has read anything.
     pub(super) fn callees_first(&self) -> Vec<u32> {
+        self.components_first().into_iter().flatten().map(|r| r as u32).collect()
+    }
+
+    /// Takes note of the rules that only charts can read: those that are left-recursive as they stand,
+    /// and all that may call one of them.
+    pub(super) fn find_for_charts(&mut self) {
+        let mut out = vec![false; self.num_rules()];
+        let rule_of = |call: &Call| self.rule_of(call.start) as usize;
+        for component in self.components_first() {
+            let alone = component.len() == 1;
+            let start = self.rule_starts[component[0]];
+            let is_cycle = !alone || self.calls(start).iter().any(|c| rule_of(c) == component[0]);
+            component.iter().for_each(|&rule| out[rule] = is_cycle);
+        }
+        if !out.contains(&true) {
+            return;
+        }
+        let mut callers: Vec<Vec<u32>> = vec![Vec::new(); self.num_rules()];
+        for q in 0..self.len() as u32 {
+            for call in self.calls(q).iter() {
+                callers[rule_of(call)].push(self.rule_of(q));
+                // The body of a rule that counts is called by states that are not in the tables.
+                if let Some(body) = self.counters_call(call.start) {
+                    callers[rule_of(&body)].push(self.rule_of(call.start));
+                }
+            }
+        }
+        let mut work: Vec<usize> = (0..out.len()).filter(|&rule| out[rule]).collect();
+        while let Some(rule) = work.pop() {
+            for &caller in &callers[rule] {
+                if !std::mem::replace(&mut out[caller as usize], true) {
+                    work.push(caller as usize);
+                }
+            }
+        }
+        // Nothing is delegated by them: what they lead to is asked about in one.
+        for (count, &rule) in self.delegated.iter_mut().zip(&self.rule_of) {
+            *count = if out[rule as usize] { 0 } else { *count };
+        }
+        self.for_charts = out;
+    }
+
+    /// Rules that call each other before they have read anything, each group after those that it calls.
+    fn components_first(&self) -> Vec<Vec<usize>> {
         let callees = |rule: usize| {
             let calls = self.calls(self.rule_starts[rule]);
             let here = calls.iter().filter(|call| call.start < HOLE);
             here.map(|call| self.rule_of(call.start) as usize).collect()
         };
         graph::components(self.num_rules(), callees)
-            .into_iter()
-            .flatten()
-            .map(|r| r as u32)
-            .collect()
     }
 }
 

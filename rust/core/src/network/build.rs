@@ -32,6 +32,9 @@ impl Network {
             let width = Width { least, of: out.alphabet.widths() };
             out.delegate(&width, |network, start| network.first_width(&width, start), |_| false);
         }
+        if !rules.has_loops {
+            out.find_for_charts();
+        }
         Ok(out)
     }
 }

@@ -1,8 +1,10 @@
 //! States that fall back, beside two oracles: the same automata with every edge written down, and the
 //! doc comment of `grammar/dispatch.rs`, which knows texts only.
 
+use super::options::LARGE_AUTOMATON;
 use super::*;
 use crate::grammar::Grammar;
+use crate::limits::Limits;
 use crate::syntax::parse;
 use crate::work::Work;
 use proptest::collection::vec;

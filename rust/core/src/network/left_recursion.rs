@@ -23,6 +23,16 @@ pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -
     })
 }
 
+/// How many rules the largest cycle of rules has that call each other before they have read a byte.
+pub(crate) fn largest_cycle(rules: &[Automaton]) -> Option<usize> {
+    let components = graph::components(rules.len(), |a| rules[a].left_calls().collect());
+    let is_cycle = |component: &Vec<usize>| {
+        let a = component[0];
+        component.len() > 1 || rules[a].left_calls().any(|b| b == a)
+    };
+    components.iter().filter(|component| is_cycle(component)).map(Vec::len).max()
+}
+
 /// Rewrites the rules until no rule can call itself before it has read a byte. Returns those that
 /// changed as they were.
 ///
@@ -81,6 +91,8 @@ fn spines(rules: &[Automaton], cycle: &[usize], work: &Work<'_>) -> Result<Vec<A
         }
     }
     let joined = nfa.reduce(4 * nfa.len() + 1_000, work)?;
+    // Each rule gets a copy: where that is too much, it need not be begun.
+    work.foresee(cycle.len().saturating_mul(joined.len() + joined.num_edges()))?;
     let of_rule = |k: usize| {
         let mut out = Automaton::with_capacity(joined.len(), joined.num_edges());
         for (_, edges) in joined.states() {

@@ -154,6 +154,7 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
         origins: Vec::new(),
         written: Vec::new(),
         read: 0,
+        for_charts: Vec::new(),
         finals: Vec::with_capacity(states),
         falls_back: Vec::new(),
         edge_starts: edge_starts(),

@@ -5,7 +5,8 @@
 //! - completing a call takes at least one byte (the empty string was folded into the callers);
 //! - no rule can call itself before it has read a byte, so what a state can read first is found
 //!   by a walk without cycles (for charts there are rules as they were written too, which nobody
-//!   calls: [`Network::as_written`]);
+//!   calls: [`Network::as_written`]); but for networks without loops, which charts alone can read
+//!   ([`Network::is_for_charts`]);
 //! - a state without edges that is final is an *end*: a call that returns to one pushes nothing;
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
@@ -29,6 +30,7 @@ mod identity_tests;
 mod left_recursion;
 mod link;
 mod lower;
+mod options;
 mod part;
 mod rules;
 mod shapes;
@@ -43,62 +45,15 @@ mod written;
 pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use identity::{Identity, Quota};
 pub(crate) use link::{Moved, Moves};
+pub use options::{LeftRecursion, NetworkOptions};
 pub use part::Part;
 pub use split::{PartCache, PartCounters};
 
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
-use crate::limits::Limits;
 use counters::Counters;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-
-/// How a network is made.
-#[derive(Clone, Debug)]
-pub struct NetworkOptions {
-    /// Drop what cannot be completed.
-    pub prune: bool,
-    /// Ignore `(= ...)`: for grammars whose lookahead is implied by the rules.
-    pub skip_lookahead: bool,
-    /// Keep at most so many copies on either side of a repetition's lower bound: exact for the
-    /// displacement of tokens of less than half as many bytes, not for recognition. `None` keeps
-    /// all.
-    pub repeat_window: Option<u32>,
-    /// Growth in states that inlining one rule may cause.
-    pub inline_budget: usize,
-    /// Keep rules that loop over so many bytes or more (strings, comments, free text) as rules:
-    /// what is remembered of them is then shared by all who call them, in all grammars.
-    pub share_wide: Option<u32>,
-    /// Merge and inline rules. Without, each rule keeps its states, and the network is larger.
-    pub simplify: bool,
-    /// Keep left-recursive rules as they were written too, for charts (see [`Network::as_written`]).
-    pub charts: bool,
-    /// Count large repetitions instead of writing them out. Then some states are not in the
-    /// tables; needs `prune`.
-    pub counters: bool,
-    /// Automata of so many ranges of bytes or more are written down as they stand, where large
-    /// repetitions are counted: making them minimal takes long and finds little.
-    pub large_automaton: usize,
-    /// Bounds on states and edges.
-    pub limits: Limits,
-}
-
-impl Default for NetworkOptions {
-    fn default() -> Self {
-        Self {
-            prune: true,
-            skip_lookahead: false,
-            repeat_window: None,
-            inline_budget: 20,
-            share_wide: None,
-            simplify: true,
-            charts: false,
-            counters: false,
-            large_automaton: LARGE_AUTOMATON,
-            limits: Limits::default(),
-        }
-    }
-}
 
 /// A set of byte classes.
 pub type ClassSet = [u64; 4];
@@ -170,6 +125,8 @@ pub struct Network {
     written: Vec<u32>,
     /// The states that charts read: all before this one.
     read: u32,
+    /// For each rule whether only charts can read it; empty where there is none.
+    for_charts: Vec<bool>,
     finals: Vec<bool>,
     /// Whether each state falls back: whether it reads a class of which it lists no edge as the start
     /// of its rule does. Up to the last that does; such a state is final and lists an edge, and the
@@ -195,8 +152,6 @@ pub struct Network {
 /// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than
 /// printable ASCII.
 pub const WIDE: u32 = 80;
-/// The usual value of [`NetworkOptions::large_automaton`].
-const LARGE_AUTOMATON: usize = 2_000;
 /// Calls that a state delegates, at most.
 const MAX_DELEGATED: usize = 4;
 
@@ -230,7 +185,7 @@ impl Network {
             + self.first.capacity() * size_of::<ClassSet>()
             + (self.edge_starts.capacity() + self.call_starts.capacity()) * 4;
         let rules = self.rule_starts.capacity() + self.origins.capacity() + self.written.capacity();
-        let rules = rules * 4;
+        let rules = rules * 4 + self.for_charts.capacity();
         // Parts that others may share are held, and counted, where parts are kept.
         let own = self.linked.iter().flat_map(|linked| linked.iter());
         let own = own.filter(|placed| !placed.part.is_kept);
@@ -295,6 +250,19 @@ impl Network {
     /// The states of the rules that charts read are those before this one.
     pub(crate) fn read_by_charts(&self) -> u32 {
         self.read
+    }
+
+    /// Whether only charts can read the network: left recursion stayed as it was written, without
+    /// loops.
+    pub fn is_for_charts(&self) -> bool {
+        !self.for_charts.is_empty()
+    }
+
+    /// Whether only charts can read on from a state: its rule is left-recursive as it stands, or may
+    /// call one that is.
+    #[inline]
+    pub(crate) fn needs_chart(&self, state: u32) -> bool {
+        !self.for_charts.is_empty() && self.for_charts[self.rule_of(state) as usize]
     }
 
     /// The number in the grammar of the rule that a state belongs to.

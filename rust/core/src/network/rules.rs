@@ -2,7 +2,7 @@
 
 use super::counters::Counter;
 use super::shapes::Shapes;
-use super::{NetworkOptions, Width, analysis, left_recursion, lower, simplify};
+use super::{LeftRecursion, NetworkOptions, Width, analysis, left_recursion, lower, simplify};
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, call};
 use crate::error::{Error, Result};
@@ -16,6 +16,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// begins with each of its states.
 pub(super) const FRAME: usize = 56;
 
+/// Units of work for 64 rules that a call can begin, where the network is for charts only.
+const CHART_WORD: usize = 8;
+
 /// What is outside of the rules that are made.
 pub(super) struct Outside {
     /// Rules that are parts of their own, with how many bytes may come first in each: their bodies
@@ -23,12 +26,14 @@ pub(super) struct Outside {
     pub(super) parts: FxHashMap<usize, u32>,
     /// Whether the root gets a caller, which nobody calls: the root may occur in bodies.
     pub(super) has_caller: bool,
+    /// Whether the rules are all that the network is made of, and not linked with others.
+    pub(super) is_whole: bool,
 }
 
 impl Outside {
     /// Nothing: the rules are all there are.
     pub(super) fn nothing() -> Self {
-        Self { parts: FxHashMap::default(), has_caller: true }
+        Self { parts: FxHashMap::default(), has_caller: true, is_whole: true }
     }
 }
 
@@ -44,6 +49,22 @@ pub(super) struct RuleSet {
     pub(super) counted: FxHashMap<usize, Counter>,
     /// Whether there is a large rule that was written down as it stands.
     pub(super) has_large: bool,
+    /// Whether left recursion became loops, if there was any.
+    pub(super) has_loops: bool,
+}
+
+/// Rules that were lowered, and what holds of them whatever becomes of their left recursion.
+#[derive(Clone)]
+struct Lowered<'a, 'w> {
+    automata: Vec<Automaton>,
+    start: usize,
+    accepts_empty: bool,
+    alphabet: &'a Alphabet,
+    counted: &'a FxHashMap<usize, Counter>,
+    as_they_stand: &'a FxHashSet<usize>,
+    outside: &'a Outside,
+    options: &'a NetworkOptions,
+    work: &'a Work<'w>,
 }
 
 impl RuleSet {
@@ -118,37 +139,105 @@ impl RuleSet {
             let options = NetworkOptions { counters: false, ..options.clone() };
             return Self::make(grammar, outside, &options, work);
         }
-        let changed = left_recursion::eliminate(&mut automata, &options.limits, work)?;
+        let as_they_stand = lowering.as_they_stand.take();
+        let cycle = left_recursion::largest_cycle(&automata);
+        let lowered = Lowered {
+            automata,
+            start,
+            accepts_empty: facts.nullable[root.index()],
+            alphabet: &alphabet,
+            counted: &counted,
+            as_they_stand: &as_they_stand,
+            outside,
+            options,
+            work,
+        };
+        lowered.rules(cycle)
+    }
+}
+
+impl Lowered<'_, '_> {
+    /// The rules of a network, with left recursion as the options say. `cycle` says how many rules
+    /// call each other before they have read anything.
+    fn rules(self, cycle: Option<usize>) -> Result<RuleSet> {
+        // A text with tokens that are taken whole is read in ways of different lengths.
+        let may_keep = self.outside.is_whole && self.alphabet.escape().is_none();
+        let without = match (cycle, self.options.left_recursion) {
+            (None, _) => return self.finish(true),
+            (_, LeftRecursion::Kept) if may_keep => return self.finish(false),
+            (_, LeftRecursion::Fitting) => may_keep.then(|| self.clone()),
+            _ => None,
+        };
+        let by_chart = may_keep && self.options.left_recursion == LeftRecursion::Both;
+        let (work, done) = (self.work, self.work.done());
+        match (self.finish(true), without) {
+            (Err(Error::Limit { .. }), Some(without)) => {
+                work.back_to(done);
+                without.finish(false)
+            }
+            (Err(Error::Limit { limit, value, message }), None) => {
+                let message = passed_by_loops(&message, cycle.unwrap_or(1), by_chart);
+                Err(Error::Limit { limit, value, message })
+            }
+            (made, _) => made,
+        }
+    }
+
+    fn finish(self, with_loops: bool) -> Result<RuleSet> {
+        let Self { mut automata, start, options, work, .. } = self;
         let mut written = FxHashMap::default();
-        for (rule, automaton) in changed.into_iter().filter(|_| options.charts) {
-            written.insert(rule, automata.len());
-            automata.push(automaton);
+        if with_loops {
+            let changed = left_recursion::eliminate(&mut automata, &options.limits, work)?;
+            let is_kept = options.left_recursion != LeftRecursion::Loops;
+            for (rule, automaton) in changed.into_iter().filter(|_| is_kept) {
+                written.insert(rule, automata.len());
+                automata.push(automaton);
+            }
         }
         if options.prune {
             automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
         }
         let mut rules =
             simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
-        rules.keep = counted.keys().copied().collect::<FxHashSet<_>>();
-        rules.outside.clone_from(&outside.parts);
-        rules.as_they_stand = lowering.as_they_stand.take();
+        rules.keep = self.counted.keys().copied().collect::<FxHashSet<_>>();
+        rules.outside.clone_from(&self.outside.parts);
+        rules.as_they_stand.clone_from(self.as_they_stand);
         rules.take_written(written);
-        rules.width = options.share_wide.map(|least| Width { least, of: alphabet.widths() });
+        rules.width = options.share_wide.map(|least| Width { least, of: self.alphabet.widths() });
         if options.simplify {
             rules.simplify()?;
         }
         let (states, edges) = rules.size();
         work.spend(edges + FRAME * states)?;
-        Ok(Self {
+        if !with_loops {
+            // Charts list for each state the rules that it can begin.
+            let present = rules.automata.iter().filter(|a| !a.is_empty());
+            let calls: usize = present.clone().map(|a| a.calls().count()).sum();
+            work.spend(CHART_WORD * calls * present.count().div_ceil(64))?;
+        }
+        // Looked at where without loops it may be less.
+        check_states(states, &options.limits)?;
+        check_edges(edges, &options.limits)?;
+        Ok(RuleSet {
             has_large: !rules.as_they_stand.is_empty(),
             automata: rules.automata,
             written: rules.written,
             start,
-            accepts_empty: facts.nullable[root.index()],
-            alphabet,
-            counted,
+            accepts_empty: self.accepts_empty,
+            alphabet: self.alphabet.clone(),
+            counted: self.counted.clone(),
+            has_loops: with_loops,
         })
     }
+}
+
+/// An error of rules with left recursion as loops, with what to do about those.
+fn passed_by_loops(message: &str, rules: usize, by_chart: bool) -> String {
+    let advice = match by_chart {
+        true => "engine=\"chart\" does without its loops",
+        false => "break it up",
+    };
+    format!("{message}. A left-recursive cycle of {rules} rules may be why: {advice}")
 }
 
 /// States and edges of all rules so far.

@@ -311,6 +311,7 @@ fn plain(tags: &Filled<'_>, way: Way<'_>, options: &NetworkOptions) -> Result<Op
         accepts_empty,
         counted: FxHashMap::default(),
         has_large: true,
+        has_loops: true,
     }))
 }
 

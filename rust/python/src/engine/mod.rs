@@ -21,7 +21,7 @@ use tokfold_core::classes::TokenClasses;
 use tokfold_core::engine::{self, EngineLimits, Representation};
 use tokfold_core::error::Error;
 use tokfold_core::ids::RuleId;
-use tokfold_core::network::{Network, NetworkOptions, Part, WIDE};
+use tokfold_core::network::{LeftRecursion, Network, NetworkOptions, Part, WIDE};
 use tokfold_core::work::Work;
 
 /// Between two looks for Ctrl-C: each waits for the interpreter.
@@ -57,7 +57,7 @@ pub(crate) struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto", parts=None))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto", parts=None, loops=true))]
     // The arguments are those of the Python signature, which names them all.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -71,6 +71,7 @@ impl Engine {
         pool: Option<&Pool>,
         representation: &str,
         parts: Option<NamedParts<'_>>,
+        loops: bool,
     ) -> PyResult<Self> {
         let representation = match representation {
             "auto" => Representation::Automatic,
@@ -86,7 +87,13 @@ impl Engine {
             skip_lookahead,
             counters,
             share_wide: Some(WIDE),
-            charts: true,
+            // Parts that are linked have loops, the same for every engine.
+            left_recursion: match representation {
+                _ if parts.is_some() => LeftRecursion::Both,
+                _ if !loops => LeftRecursion::Kept,
+                Representation::Stacks => LeftRecursion::Both,
+                Representation::Automatic | Representation::Chart => LeftRecursion::Fitting,
+            },
             limits: self::limits(limits)?,
             ..NetworkOptions::default()
         };
@@ -174,6 +181,12 @@ impl Engine {
     #[getter]
     fn network_states(&self) -> usize {
         self.inner.network().len()
+    }
+
+    /// Whether only charts can read the network.
+    #[getter]
+    fn is_for_charts(&self) -> bool {
+        self.inner.network().is_for_charts()
     }
 
     #[getter]
