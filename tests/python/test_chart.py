@@ -23,6 +23,7 @@ from strategies.engine import (
     check,
     mask_of,
     plain_matcher,
+    wander,
 )
 from strategies.profiles import CASES, LONG, LONG_FACTOR
 from tokfold import Matcher
@@ -107,23 +108,12 @@ def walk(setting: Setting, random: Random, engine, length: int, *, every_token: 
     ours = tokfold.compile(
         setting.our_grammar(), setting.our_vocabulary(), classes="never", engine=engine
     )
-    matcher, plain = Matcher(ours, **setting.options), plain_matcher(setting)
-    kept = []
-    for _ in range(length):
-        allowed = allowed_tokens(check(matcher, plain, every_token=every_token))
+
+    def look(matcher, plain) -> list[int]:
         CASES["chart: states against the oracle"] += 1
-        if not allowed or random.random() < 0.15:
-            count = random.randint(0, len(plain.steps))
-            matcher.rollback(count)
-            plain.rollback(count)
-            continue
-        if random.random() < 0.2:
-            kept.append((matcher.fork(), plain.fork()))
-        token = random.choice(allowed)
-        assert matcher.accept_token(token)
-        assert plain.accept_token(token)
-    for other, model in kept:
-        check(other, model, every_token=False)
+        return allowed_tokens(check(matcher, plain, every_token=every_token))
+
+    wander((Matcher(ours, **setting.options), plain_matcher(setting)), random, length, look)
     return 1
 
 

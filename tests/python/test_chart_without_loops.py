@@ -30,6 +30,7 @@ from strategies.engine import (
     check,
     mask_of,
     plain_matcher,
+    wander,
     without_loops,
 )
 from strategies.profiles import LONG, LONG_FACTOR
@@ -46,27 +47,17 @@ def walk(setting: Setting, random: Random, engine: str, length: int) -> int:
     ours = without_loops(grammar, vocabulary, engine=engine)
     with_loops = tokfold.compile(grammar, vocabulary, classes="never", engine=engine)
     assert not with_loops.is_for_charts
-    matcher, plain = Matcher(ours, **setting.options), plain_matcher(setting)
-    kept = []
-    for _ in range(length):
+
+    def look(matcher, plain) -> list[int]:
         allowed = allowed_tokens(check(matcher, plain, every_token=random.random() < 0.3))
         if not plain.ended:
             other = Matcher(with_loops, **setting.options)
             assert other.accept_bytes(matcher.text)
             assert mask_of(other, len(setting.tokens)) == mask_of(matcher, len(setting.tokens))
             assert other.expected_bytes == matcher.expected_bytes
-        if not allowed or random.random() < 0.15:
-            count = random.randint(0, len(plain.steps))
-            matcher.rollback(count)
-            plain.rollback(count)
-            continue
-        if random.random() < 0.2:
-            kept.append((matcher.fork(), plain.fork()))
-        token = random.choice(allowed)
-        assert matcher.accept_token(token)
-        assert plain.accept_token(token)
-    for other, model in kept:
-        check(other, model, every_token=False)
+        return allowed
+
+    wander((Matcher(ours, **setting.options), plain_matcher(setting)), random, length, look)
     return int(ours.is_for_charts)
 
 

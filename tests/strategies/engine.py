@@ -6,7 +6,7 @@ answered from the oracle's naive recognizer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -334,6 +334,28 @@ def allowed_tokens(mask: Sequence[bool]) -> list[int]:
 
 
 Pair = tuple[Any, PlainMatcher]
+
+
+def wander(
+    pair: Pair, random: Random, length: int, look: Callable[[Any, PlainMatcher], list[int]]
+) -> None:
+    """Random tokens of those that `look` allows, with turns back; forks are checked in the end."""
+    matcher, plain = pair
+    kept = []
+    for _ in range(length):
+        allowed = look(matcher, plain)
+        if not allowed or random.random() < 0.15:
+            count = random.randint(0, len(plain.steps))
+            matcher.rollback(count)
+            plain.rollback(count)
+            continue
+        if random.random() < 0.2:
+            kept.append((matcher.fork(), plain.fork()))
+        token = random.choice(allowed)
+        assert matcher.accept_token(token)
+        assert plain.accept_token(token)
+    for other, model in kept:
+        check(other, model, every_token=False)
 
 
 def take(step: Step, pair: Pair, others: list[Pair]) -> Pair:
