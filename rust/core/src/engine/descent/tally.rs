@@ -75,12 +75,12 @@ impl Tally {
 fn at_most(within: &[u8], most: u8) -> Vec<i32> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = ONES << 7;
-    let most = u64::from(most) * ONES | HIGH;
+    let most = (u64::from(most) * ONES) | HIGH;
     let eight = |eight: &[u8]| {
         let passes = eight.iter().rev().fold(0, |word, &passes| word << 8 | u64::from(passes));
         // The highest bit of each byte stays where nothing more than `most` is taken away; then
         // those bits are moved together.
-        let fits = (most - passes & HIGH) >> 7;
+        let fits = ((most - passes) & HIGH) >> 7;
         (fits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as i32
     };
     let words = within.chunks_exact(32);
