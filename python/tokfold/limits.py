@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 __all__ = ["Limits"]
 
@@ -65,7 +65,8 @@ class Limits:
     same place on every machine."""
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} must be an int, not {type(value).__name__}")
             if not 0 < value < 1 << 63:
@@ -73,8 +74,7 @@ class Limits:
 
     def as_fields(self) -> dict[str, int]:
         """Names and values of the bounds on grammars and classes, as the core takes them."""
-        elsewhere = (*_ENGINE, *_DEVICE)
-        return {name: value for name, value in asdict(self).items() if name not in elsewhere}
+        return {name: getattr(self, name) for name in _CORE}
 
     def engine_fields(self) -> dict[str, int]:
         """Names and values of the bounds on masks and matchers, as the core takes them."""
@@ -90,3 +90,4 @@ _ENGINE = (
     "max_call_milliseconds",
 )
 _DEVICE = ("max_binary_rules", "max_binary_symbols", "max_tree_nodes")
+_CORE = tuple(field.name for field in fields(Limits) if field.name not in (*_ENGINE, *_DEVICE))
