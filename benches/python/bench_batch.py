@@ -35,10 +35,7 @@ ROUNDS = 3
 def main() -> None:
     """Measure and print."""
     assert __doc__ is not None
-    summary, _, rest = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.described(__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="files of MaskBench's layout")
     parser.add_argument("--tokenizer", default="tekken", metavar="PATH", help="file or folder")
     parser.add_argument("--matchers", type=int, default=256, metavar="N")

@@ -41,6 +41,14 @@ from tokfold.cli.inputs import read_tokenizer  # noqa: E402
 from tokfold.cli.render import table  # noqa: E402
 
 
+def described(description: str) -> argparse.ArgumentParser:
+    """A parser without options: what follows the first paragraph is shown below them."""
+    head, _, rest = description.partition("\n\n")
+    return argparse.ArgumentParser(
+        description=head, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
 def parser(description: str, *, writes: bool = False) -> argparse.ArgumentParser:
     """The options of every benchmark.
 
@@ -48,10 +56,7 @@ def parser(description: str, *, writes: bool = False) -> argparse.ArgumentParser
         description: what follows its first paragraph is shown below the options.
         writes: the figures go to files, and tables are printed all the same.
     """
-    head, _, rest = description.partition("\n\n")
-    result = argparse.ArgumentParser(
-        description=head, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    result = described(description)
     result.add_argument(
         "--tokenizer",
         action="append",

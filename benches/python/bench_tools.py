@@ -119,10 +119,7 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     assert __doc__ is not None
-    summary, _, rest = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.described(__doc__)
     parser.add_argument("--tokenizer", default="tekken", metavar="PATH", help="file or folder")
     parser.add_argument("--tools", type=int, default=500, metavar="N")
     parser.add_argument("--engines", nargs="+", default=["tokfold"], choices=list(ENGINES))

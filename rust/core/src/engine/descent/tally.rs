@@ -254,7 +254,8 @@ impl Descent {
         Ok(Some(out))
     }
 
-    /// Whether each character past ASCII that is read between passes is a pass.
+    /// Whether each character past ASCII that is read between passes is a pass. It is in whatever
+    /// grammar text can say; an automaton in a macro's place might read half of one.
     fn passes_are_characters(
         &mut self,
         after: SetId,
