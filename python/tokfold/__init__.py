@@ -18,6 +18,8 @@ from tokfold.engine import CompiledGrammar, compile
 from tokfold.errors import (
     AlphabetError,
     ArtifactError,
+    CancelledError,
+    DeadlineExceededError,
     DeviceError,
     FallbackWarning,
     GrammarSyntaxError,
@@ -42,8 +44,10 @@ __version__ = "0.1.0"
 __all__ = [
     "AlphabetError",
     "ArtifactError",
+    "CancelledError",
     "CompiledGrammar",
     "CompilerStatistics",
+    "DeadlineExceededError",
     "DeviceError",
     "Explanation",
     "FallbackWarning",

@@ -3,7 +3,7 @@
 //! Dependencies run one way:
 //! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
 //! `engine` -> `classes`, `mask`; `laboratory` -> `network`, `stacks`.
-//! `ids`, `limits`, `error`, `graph`, `hash` and `work` stand below everything.
+//! `ids`, `limits`, `error`, `graph`, `hash` and `budget` stand below everything.
 #![forbid(unsafe_code)]
 
 pub mod automata;
@@ -24,4 +24,4 @@ pub mod recognizer;
 mod stacks;
 pub mod syntax;
 pub mod vocabulary;
-pub mod work;
+pub mod budget;

@@ -11,7 +11,7 @@ use tokfold_core::grammar::{CallEdge, Callee, Described, Expr};
 use tokfold_core::ids::{ExprId, RuleId};
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{NetworkOptions, Part, PartCache};
-use tokfold_core::work::Work;
+use tokfold_core::budget::Budget;
 use tokfold_core::{grammar, syntax};
 
 /// Limits from a mapping of field names; a name that is no field is a mistake of the package.
@@ -72,7 +72,7 @@ impl Piece {
         &self,
         options: (&NetworkOptions, &str),
         cache: &PartCache,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<MadePart, Error> {
         match self {
             Piece::Grammar(grammar) => grammar.get().part(options, cache, work),
@@ -128,7 +128,7 @@ impl Grammar {
         &self,
         (options, name): (&NetworkOptions, &str),
         cache: &PartCache,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<MadePart, Error> {
         self.part.get(name, || Part::of(&self.inner, options, cache, work))
     }

@@ -24,7 +24,11 @@ mod _core {
     #[pymodule_export]
     use super::classes::compile_classes;
     #[pymodule_export]
-    use super::engine::{Engine, Matcher, Switch, accept_batch, fill_batch, rollback_batch};
+    use super::boundary::Interrupt;
+    #[pymodule_export]
+    use super::engine::{
+        Engine, Matcher, accept_batch, fill_batch, fill_batch_each, rollback_batch,
+    };
     #[pymodule_export]
     use super::equivalence::compare;
     #[pymodule_export]

@@ -12,7 +12,7 @@ use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
 use tokfold_core::network::tags::{self, Tag, Way};
 use tokfold_core::network::{NetworkOptions, Part, PartCache};
-use tokfold_core::work::Work;
+use tokfold_core::budget::Budget;
 
 /// How a tag begins; its contents, each with the text before it, as it was written and as it is
 /// compiled; the texts of which one ends it.
@@ -196,7 +196,7 @@ impl Tags {
         &self,
         (options, name): (&NetworkOptions, &str),
         cache: &PartCache,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<MadePart, Error> {
         self.part.get(name, || {
             let part =

@@ -4,7 +4,8 @@ use super::goals::Goals;
 use super::words::stacks_of;
 use crate::hash::hash_of;
 use crate::network::Identity;
-use crate::stacks::{Entry, NONE, OverBudget, REST, SetId};
+use crate::budget::Halt;
+use crate::stacks::{Entry, NONE, REST, SetId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -22,7 +23,7 @@ pub(super) struct Part {
 impl Goals<'_> {
     /// The set in which a state that does nothing but call once is what it calls, above where that
     /// returns to: grammars that divide their rules otherwise then have stacks of one height.
-    pub(super) fn entered(&mut self, set: SetId) -> Result<SetId, OverBudget> {
+    pub(super) fn entered(&mut self, set: SetId) -> Result<SetId, Halt> {
         let network = self.network;
         let passes = |state: u32| {
             let is_one = !network.is_counting(state) && network.listed(state).is_empty();
@@ -64,7 +65,7 @@ impl Goals<'_> {
         &mut self,
         left: SetId,
         right: SetId,
-    ) -> Result<Option<Vec<Part>>, OverBudget> {
+    ) -> Result<Option<Vec<Part>>, Halt> {
         let (ours, theirs) = (self.narrows(left), self.narrows(right));
         let common = ours.len().min(theirs.len());
         if common == 0 {
@@ -103,7 +104,7 @@ impl Goals<'_> {
     }
 
     /// The stacks of a set down to one that they all go through, above the rest.
-    fn above(&mut self, set: SetId, end: SetId) -> Result<SetId, OverBudget> {
+    fn above(&mut self, set: SetId, end: SetId) -> Result<SetId, Halt> {
         let mut made: FxHashMap<SetId, SetId> = FxHashMap::default();
         made.insert(end, REST);
         let mut work = vec![set];
@@ -130,7 +131,7 @@ impl Goals<'_> {
         &mut self,
         left: SetId,
         right: SetId,
-    ) -> Result<Option<Vec<Part>>, OverBudget> {
+    ) -> Result<Option<Vec<Part>>, Halt> {
         let mut ours = stacks_of(&self.stepper.sets, left);
         let mut theirs = stacks_of(&self.stepper.sets, right);
         if ours.len() != theirs.len() {

@@ -4,7 +4,7 @@ use super::Network;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
-use crate::work::Work;
+use crate::budget::{Budget, Interrupt};
 use rustc_hash::FxHashMap;
 
 /// The bottom of the stack, as a frame: beneath it is nothing.
@@ -31,15 +31,15 @@ impl Adjacency {
     /// # Errors
     /// [`Error::Limit`] when all sets together pass `max_entries`.
     pub fn new(network: &Network, max_entries: usize) -> Result<Self> {
-        let mut go_on = || true;
-        Self::make(network, max_entries, &Work::new(&Limits::default(), &mut go_on))
+        let budget = Budget::new(&Limits::default(), &Interrupt::default());
+        Self::make(network, max_entries, &budget)
     }
 
     /// The stack adjacency of a network, made under a count of work.
     ///
     /// # Errors
-    /// [`Error::Limit`] when all sets together pass `max_entries`; those of [`Work::spend`].
-    pub fn make(network: &Network, max_entries: usize, work: &Work<'_>) -> Result<Self> {
+    /// [`Error::Limit`] when all sets together pass `max_entries`; those of [`Budget::spend`].
+    pub fn make(network: &Network, max_entries: usize, work: &Budget) -> Result<Self> {
         let n = network.num_rules();
         let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
         // passed[b]: rules whose sets are part of b's.

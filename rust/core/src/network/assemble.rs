@@ -55,6 +55,7 @@ impl Network {
             counters: Counters::default(),
             linked: None,
             identities: OnceLock::new(),
+            call_order: OnceLock::new(),
         };
         let present = || order.rules.iter().map(|&number| (number, &rules[number]));
         // Where calls of each rule lead: those of a rule that counts, to its own states.

@@ -4,7 +4,7 @@ use super::rules::{Outside, RuleSet};
 use super::{Network, NetworkOptions, Width};
 use crate::error::Result;
 use crate::grammar::Grammar;
-use crate::work::Work;
+use crate::budget::{Budget, Interrupt};
 use rustc_hash::FxHashMap;
 
 impl Network {
@@ -15,16 +15,15 @@ impl Network {
     /// a grammar without any string; [`Error::Limit`] when a bound on states, edges or work is
     /// reached.
     pub fn new(grammar: &Grammar, options: &NetworkOptions) -> Result<Self> {
-        let mut go_on = || true;
-        Self::make(grammar, options, &Work::new(&options.limits, &mut go_on))
+        Self::make(grammar, options, &Budget::new(&options.limits, &Interrupt::default()))
     }
 
     /// The network of a grammar, made under a count of work that others may go on with, and that
     /// can be ended.
     ///
     /// # Errors
-    /// Those of [`Network::new`] and [`Work::spend`].
-    pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Work<'_>) -> Result<Self> {
+    /// Those of [`Network::new`] and [`Budget::spend`].
+    pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Result<Self> {
         let rules = RuleSet::make(grammar, &Outside::nothing(), options, work)?;
         let mut out = Self::assemble(&rules, &FxHashMap::default(), &options.limits)?;
         out.first = out.first_sets();

@@ -18,14 +18,14 @@ use rustc_hash::FxHashMap;
 /// Choices of fewer parts go the way of all others.
 const MANY_PARTS: usize = 48;
 
-impl Lowering<'_, '_> {
+impl Lowering<'_> {
     /// The automaton of a large rule that is plain to see.
     ///
     /// Only where large repetitions are counted: where they are written out, each state has to say
     /// which of them it stands for.
     ///
     /// # Errors
-    /// Those of [`Work::spend`](crate::work::Work::spend).
+    /// Those of [`Budget::spend`](crate::budget::Budget::spend).
     pub(super) fn direct(&self, body: ExprId) -> Result<Option<Automaton>> {
         match self.grammar.expr(body) {
             _ if !self.options.counters => Ok(None),

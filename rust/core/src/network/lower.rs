@@ -9,7 +9,7 @@ use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
-use crate::work::Work;
+use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -17,7 +17,7 @@ use std::cell::RefCell;
 const MANY: usize = 16;
 
 /// The byte classes of all terminals of a grammar.
-pub(crate) fn alphabet(grammar: &Grammar, work: &Work<'_>) -> Result<Alphabet> {
+pub(crate) fn alphabet(grammar: &Grammar, work: &Budget) -> Result<Alphabet> {
     let mut builder = AlphabetBuilder::default();
     for expr in grammar.exprs() {
         work.spend(1)?;
@@ -84,7 +84,7 @@ enum CountedRule {
 }
 
 /// Writes the right-hand sides of one grammar as automata.
-pub(crate) struct Lowering<'a, 'w> {
+pub(crate) struct Lowering<'a> {
     pub(crate) grammar: &'a Grammar,
     pub(crate) alphabet: &'a Alphabet,
     pub(crate) analysis: &'a Analysis,
@@ -96,10 +96,10 @@ pub(crate) struct Lowering<'a, 'w> {
     pub(crate) counted: RefCell<Counted>,
     /// Rules that were written down as they stand: see [`super::direct`].
     pub(crate) as_they_stand: RefCell<FxHashSet<usize>>,
-    pub(crate) work: &'a Work<'w>,
+    pub(crate) work: &'a Budget,
 }
 
-impl Lowering<'_, '_> {
+impl Lowering<'_> {
     /// The language of a rule without the empty string, minimal where that is affordable.
     ///
     /// A call of a nullable rule has an epsilon edge beside it: from here on, completing a call

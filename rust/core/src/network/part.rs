@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
-use crate::work::Work;
+use crate::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -65,7 +65,7 @@ impl Part {
         children: &FxHashMap<RuleId, Arc<Part>>,
         has_caller: bool,
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Self> {
         let width = |part: &Arc<Part>| part.first_width();
         let parts = children.iter().map(|(rule, part)| (rule.index(), width(part))).collect();
@@ -268,8 +268,8 @@ impl Part {
     ///
     /// # Errors
     /// [`crate::error::Error::Limit`] for more states or edges than there may be, and those of
-    /// [`Work::spend`].
-    pub fn link(self: &Arc<Self>, limits: &Limits, work: &Work<'_>) -> Result<Network> {
+    /// [`Budget::spend`].
+    pub fn link(self: &Arc<Self>, limits: &Limits, work: &Budget) -> Result<Network> {
         link(self, limits, work)
     }
 }

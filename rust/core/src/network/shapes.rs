@@ -7,7 +7,7 @@ use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::graph;
 use crate::hash::hash_of;
 use crate::ids::{ExprId, RuleId};
-use crate::work::Work;
+use crate::budget::Budget;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 
@@ -25,12 +25,12 @@ impl Shapes {
     /// themselves, to each other. Without `merge` each rule is itself alone.
     ///
     /// # Errors
-    /// Those of [`Work::spend`].
+    /// Those of [`Budget::spend`].
     pub(crate) fn new(
         grammar: &Grammar,
         needed: &[bool],
         merge: bool,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Self> {
         let rules = grammar.rules().len();
         let held = |rule: usize| match needed[rule] {

@@ -20,7 +20,7 @@ use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
 use crate::error::Result;
 use crate::graph;
 use crate::hash::hash_of;
-use crate::work::Work;
+use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -48,7 +48,7 @@ const LARGE_RECURSIVE: usize = 4_000;
 const MAX_COMPONENT: usize = 256;
 
 /// The rules of a network under construction. Rule `start` is called by nobody.
-pub(crate) struct Rules<'a, 'w> {
+pub(crate) struct Rules<'a> {
     pub(crate) automata: Vec<Automaton>,
     pub(crate) start: usize,
     /// Growth in states that inlining one rule may cause.
@@ -57,7 +57,7 @@ pub(crate) struct Rules<'a, 'w> {
     pub(crate) prune: bool,
     /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
-    work: &'a Work<'w>,
+    work: &'a Budget,
     /// Rules met while those are listed that a rule calls.
     met: RefCell<Marks>,
     /// How often a rule larger than `MEDIUM` may still be inlined.
@@ -86,13 +86,13 @@ pub(crate) struct Rules<'a, 'w> {
     bodies: FxHashSet<usize>,
 }
 
-impl<'a, 'w> Rules<'a, 'w> {
+impl<'a> Rules<'a> {
     pub(crate) fn new(
         automata: Vec<Automaton>,
         start: usize,
         budget: usize,
         prune: bool,
-        work: &'a Work<'w>,
+        work: &'a Budget,
     ) -> Self {
         let n = automata.len();
         Self {

@@ -19,7 +19,7 @@ use crate::grammar::{
     RuleOptions, compact,
 };
 use crate::ids::{ExprId, RuleId};
-use crate::work::Work;
+use crate::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Part {
         contents: &[Option<Arc<Self>>],
         way: Way<'_>,
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Option<Arc<Self>>> {
         let tags = Filled { tags, contents };
         let texts = tags.tags.iter().flat_map(Tag::all_texts);

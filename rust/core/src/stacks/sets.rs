@@ -11,6 +11,7 @@
 //! the tops after a comma are the remaining keys, for each key one fewer, and everything
 //! that is done to the shared part is done once.
 
+use crate::budget::{Halt, Meter};
 use crate::hash::hash_of;
 use crate::network::BOTTOM;
 use hashbrown::HashTable;
@@ -30,10 +31,6 @@ pub(crate) const LABEL: u32 = 1 << 31;
 
 /// One top of a stack set and what stands beneath it.
 pub(crate) type Entry = (u32, SetId);
-
-/// What cannot be done within the bounds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OverBudget;
 
 /// The depth that is allowed where nobody says otherwise: a token does not nest deeper.
 const MAX_DEPTH: u32 = 1_000;
@@ -62,10 +59,10 @@ pub(crate) struct StackSets {
     pending: Vec<(SetId, SetId)>,
     /// A set nested deeper, stacks and tree levels together, is over budget.
     pub(crate) max_depth: u32,
+    /// Bytes that the tables may hold; looked at as often as the meter looks at its interrupt.
+    pub(crate) max_bytes: usize,
     /// Entries written and pairs united so far: the measure of work.
-    pub(crate) work: u64,
-    /// `work` may not pass this.
-    pub(crate) allowance: u64,
+    pub(crate) meter: Meter,
 }
 
 impl StackSets {
@@ -79,8 +76,8 @@ impl StackSets {
             unions: FxHashMap::default(),
             pending: Vec::new(),
             max_depth: MAX_DEPTH,
-            work: 0,
-            allowance: u64::MAX,
+            max_bytes: usize::MAX,
+            meter: Meter::default(),
         };
         out.add(&[]).ok();
         out.add(&[(BOTTOM, NONE)]).ok();
@@ -148,12 +145,12 @@ impl StackSets {
     }
 
     /// The set without the labels on top, and those labels.
-    pub(crate) fn without_labels(&mut self, set: SetId) -> Result<(SetId, SetId), OverBudget> {
+    pub(crate) fn without_labels(&mut self, set: SetId) -> Result<(SetId, SetId), Halt> {
         self.split(set, LABEL)
     }
 
     /// The set of these entries, which are sorted and have distinct tops.
-    pub(crate) fn add(&mut self, entries: &[Entry]) -> Result<SetId, OverBudget> {
+    pub(crate) fn add(&mut self, entries: &[Entry]) -> Result<SetId, Halt> {
         if entries.len() > LEAF {
             let bit = highest_difference(entries[0].0, entries[entries.len() - 1].0);
             let middle = entries.partition_point(|e| e.0 & bit == 0);
@@ -179,7 +176,7 @@ impl StackSets {
     }
 
     /// The union of two sets of which all tops of one lack the bit that all of the other have.
-    fn branch(&mut self, left: SetId, right: SetId) -> Result<SetId, OverBudget> {
+    fn branch(&mut self, left: SetId, right: SetId) -> Result<SetId, Halt> {
         let node = Node::Branch(left, right);
         let hash = hash_of(&(left, right));
         if let Some(&id) = self.table.find(hash, |&id| self.nodes[id as usize] == node) {
@@ -197,9 +194,9 @@ impl StackSets {
         node: Node,
         ends: (u32, u32),
         depth: u32,
-    ) -> Result<SetId, OverBudget> {
+    ) -> Result<SetId, Halt> {
         if depth > self.max_depth {
-            return Err(OverBudget);
+            return Err(Halt::Depth);
         }
         let id = self.nodes.len() as SetId;
         self.nodes.push(node);
@@ -213,16 +210,22 @@ impl StackSets {
         Ok(id)
     }
 
-    fn spend(&mut self, work: u64) -> Result<(), OverBudget> {
-        self.work += work;
-        if self.work > self.allowance { Err(OverBudget) } else { Ok(()) }
+    #[inline]
+    pub(crate) fn spend(&mut self, work: u64) -> Result<(), Halt> {
+        if self.meter.count(work) { Ok(()) } else { self.look() }
+    }
+
+    #[cold]
+    fn look(&mut self) -> Result<(), Halt> {
+        self.meter.look()?;
+        if self.bytes() > self.max_bytes { Err(Halt::Bytes) } else { Ok(()) }
     }
 
     /// Everything in either set.
     ///
     /// Stacks may be as deep as a text, so what a union depends on is worked off on a stack of
     /// its own, deepest first.
-    pub(crate) fn union(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
+    pub(crate) fn union(&mut self, a: SetId, b: SetId) -> Result<SetId, Halt> {
         if let Some(known) = self.known_union(a, b) {
             return Ok(known);
         }
@@ -245,7 +248,7 @@ impl StackSets {
         self.unions.get(&(a.min(b), a.max(b))).copied()
     }
 
-    fn work_off(&mut self, base: usize) -> Result<(), OverBudget> {
+    fn work_off(&mut self, base: usize) -> Result<(), Halt> {
         while self.pending.len() > base {
             let (a, b) = self.pending[self.pending.len() - 1];
             if self.known_union(a, b).is_some() {
@@ -266,7 +269,7 @@ impl StackSets {
     }
 
     /// The union, or `None` and what is missing made pending.
-    fn union_of_trees(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, OverBudget> {
+    fn union_of_trees(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, Halt> {
         let (a_ends, b_ends) = (self.ends[a as usize], self.ends[b as usize]);
         let bit = highest_difference(a_ends.0.min(b_ends.0), a_ends.1.max(b_ends.1));
         let (a_left, a_right) = self.split(a, bit)?;
@@ -286,7 +289,7 @@ impl StackSets {
     }
 
     /// The union, or `None` and what is missing made pending.
-    fn union_of_lists(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, OverBudget> {
+    fn union_of_lists(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, Halt> {
         let mut merged = [(0, NONE); 2 * LEAF];
         let mut len = 0;
         let mut missing = false;
@@ -324,7 +327,7 @@ impl StackSets {
     }
 
     /// The tops without and with a bit, where that bit is the highest in which they may differ.
-    fn split(&mut self, set: SetId, bit: u32) -> Result<(SetId, SetId), OverBudget> {
+    fn split(&mut self, set: SetId, bit: u32) -> Result<(SetId, SetId), Halt> {
         let (least, greatest) = self.ends[set as usize];
         if greatest & bit == 0 {
             return Ok((set, NONE));
@@ -343,7 +346,7 @@ impl StackSets {
     }
 
     /// What is in both sets. Nothing is remembered between calls: for small sets.
-    pub(crate) fn intersection(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
+    pub(crate) fn intersection(&mut self, a: SetId, b: SetId) -> Result<SetId, Halt> {
         if a == b {
             return Ok(a);
         }
@@ -365,7 +368,7 @@ impl StackSets {
     }
 
     /// The union of sets, two and two: large ones are then met by large ones.
-    fn union_of_many(&mut self, sets: &[SetId]) -> Result<SetId, OverBudget> {
+    fn union_of_many(&mut self, sets: &[SetId]) -> Result<SetId, Halt> {
         match *sets {
             [] => Ok(NONE),
             [a] => Ok(a),
@@ -379,7 +382,7 @@ impl StackSets {
     }
 
     /// Sorts pairs of anything and a set; unites the sets of equal first parts.
-    pub(crate) fn group(&mut self, pairs: &mut Vec<Entry>) -> Result<(), OverBudget> {
+    pub(crate) fn group(&mut self, pairs: &mut Vec<Entry>) -> Result<(), Halt> {
         sort_pairs(pairs);
         pairs.dedup();
         let mut write = 0;
@@ -407,7 +410,7 @@ impl StackSets {
         &mut self,
         entries: &mut Vec<Entry>,
         others: &[SetId],
-    ) -> Result<SetId, OverBudget> {
+    ) -> Result<SetId, Halt> {
         self.group(entries)?;
         let id = self.add(entries)?;
         match others {

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 /// Rounds of merging equal rules; each makes callers equal whose callees were.
 const MAX_ROUNDS: usize = 16;
 
-impl Rules<'_, '_> {
+impl Rules<'_> {
     pub(super) fn merge_equal(&mut self) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             self.work.spend(self.automata.iter().map(|a| 1 + a.size() / GLANCE).sum())?;

@@ -3,13 +3,13 @@
 use super::{GLANCE, Rules, glance};
 use crate::automata::{Automaton, Nfa, callee};
 use crate::error::Result;
-use crate::work::Work;
+use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Pairs of states after which a test for absorption gives up.
 const MAX_PAIRS: usize = 2_000;
 
-impl Rules<'_, '_> {
+impl Rules<'_> {
     /// Turns calls whose return need not be remembered into tail calls, and direct tail
     /// recursion into loops.
     pub(super) fn tails(&mut self, rule: usize) -> Result<()> {
@@ -96,7 +96,7 @@ fn simulates(
     f: u32,
     small: &Automaton,
     r: u32,
-    budget: &Work<'_>,
+    budget: &Budget,
 ) -> Result<bool> {
     if std::ptr::eq(big, small) && f == r {
         return Ok(true);
