@@ -11,10 +11,8 @@ import os
 import queue
 import threading
 import weakref
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from tokfold import _core
 from tokfold.classes import compile_classes
@@ -23,35 +21,10 @@ from tokfold.errors import TokfoldError
 if TYPE_CHECKING:
     from tokfold.engine import CompiledGrammar
 
-__all__ = ["Background", "in_background"]
+__all__ = ["WARM_STATES", "Background"]
 
 WARM_STATES = 1_000
 """States whose masks are made ahead of time, the costliest first."""
-
-
-_COMPILING_THREADS = 2
-
-_T = TypeVar("_T")
-
-
-def in_background(work: Callable[..., _T], *args: Any, **kwargs: Any) -> Future[_T]:
-    """Do some work that somebody waits for in one of a few threads of the process."""
-    global _executor
-    with _executor_lock:
-        if _executor is None:
-            _executor = ThreadPoolExecutor(_COMPILING_THREADS, "tokfold-compile")
-        return _executor.submit(work, *args, **kwargs)
-
-
-_executor: ThreadPoolExecutor | None = None
-_executor_lock = threading.Lock()
-
-
-def _forget_executor() -> None:
-    """In a child process there are no threads."""
-    global _executor, _executor_lock
-    _executor = None
-    _executor_lock = threading.Lock()
 
 
 class _Stopped(Exception):  # noqa: N818 - no error
@@ -176,4 +149,3 @@ _WORKER = _Worker()
 atexit.register(_WORKER.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WORKER.after_fork)
-    os.register_at_fork(after_in_child=_forget_executor)

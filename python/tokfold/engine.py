@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
@@ -22,10 +24,27 @@ if TYPE_CHECKING:
 
     from tokfold.chart_gpu.grammar import DeviceGrammar
 
-__all__ = ["ClassesMode", "CompiledGrammar", "Representation", "compile"]
+__all__ = ["ClassesMode", "CompiledGrammar", "GrammarCost", "Representation", "compile"]
 
 ClassesMode = Literal["auto", "now", "never"]
 Representation = Literal["auto", "stack", "chart", "chart-gpu"]
+
+
+@dataclass(frozen=True)
+class GrammarCost:
+    """What a compiled grammar has cost so far: see :meth:`CompiledGrammar.cost`."""
+
+    bytes: int
+    """Bytes held: the network, what masks remember, and the classes."""
+    network_states: int
+    """States of the network."""
+    compile_seconds: float
+    """Seconds to compile it, in a :class:`GrammarCompiler` with the conversion."""
+    masks: int
+    """Masks made, of all matchers."""
+    worst_mask_milliseconds: float
+    """Milliseconds of the mask that took longest; 0 before the first, and where the core does not
+    measure them."""
 
 
 class CompiledGrammar:
@@ -51,6 +70,7 @@ class CompiledGrammar:
         self._core = core
         self._classes: TokenClasses | None = None
         self._background: Background | None = None
+        self._compile_seconds = 0.0
 
     @property
     def has_classes(self) -> bool:
@@ -148,6 +168,20 @@ class CompiledGrammar:
         classes = 0 if self._classes is None else self._classes.class_of.nbytes
         return self._core.network_bytes + self._core.bytes_held + classes
 
+    def cost(self) -> GrammarCost:
+        """What the grammar has cost so far, for a server that refuses what costs too much.
+
+        It takes microseconds.
+        """
+        counters = self._core.counters()
+        return GrammarCost(
+            bytes=self.num_bytes,
+            network_states=self._core.network_states,
+            compile_seconds=self._compile_seconds,
+            masks=counters["masks"],
+            worst_mask_milliseconds=counters.get("worst_mask_microseconds", 0) / 1_000,
+        )
+
     def __repr__(self) -> str:
         folded = "folded" if self.has_classes else "whole vocabulary"
         charts = ", for charts only" if self.is_for_charts else ""
@@ -230,6 +264,7 @@ def compile(
     if alphabet != "bytes" and engine != "chart-gpu":
         raise ValueError(f'alphabet is for engine="chart-gpu", not for {engine!r}')
     limits = limits or Limits()
+    began = time.perf_counter()
     linkable = grammar._linkable
     core = _core.Engine(
         grammar._compilable if linkable is None else linkable[0],
@@ -254,6 +289,7 @@ def compile(
         compiled.warm(WARM_STATES)
     elif classes == "auto":
         compiled._background = Background(compiled, cache_dir)
+    compiled._compile_seconds = time.perf_counter() - began
     return compiled
 
 
