@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tokfold._admission import CompileQueue, Ticket, default_slots
+from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import ArtifactError, TokfoldError, VocabularyError
@@ -138,6 +139,7 @@ class GrammarCompiler:
         *,
         limits: Limits | None = None,
         classes: ClassesMode = "auto",
+        classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
         max_grammars: int = 1_000,
         max_bytes: int | None = DEFAULT_MAX_BYTES,
         max_compiles: int | None = None,
@@ -152,6 +154,7 @@ class GrammarCompiler:
             vocabulary: the vocabulary of all grammars.
             limits: bounds for each grammar and its masks.
             classes: as for :func:`tokfold.compile`.
+            classes_milliseconds: as there: the background's bound for each grammar.
             max_grammars: compiled grammars held; the one not asked for longest goes first. Who
                 uses one keeps it alive.
             max_bytes: bytes of the compiled grammars held, the same way; None for no bound. A
@@ -173,6 +176,11 @@ class GrammarCompiler:
             raise ValueError(f"max_bytes must not be negative, not {max_bytes}; None is no bound")
         if max_compiles is not None and max_compiles < 1:
             raise ValueError(f"max_compiles must be 1 or more, not {max_compiles}")
+        if classes_milliseconds is not None and classes_milliseconds < 1:
+            raise ValueError(
+                f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no "
+                "bound"
+            )
         self.vocabulary = vocabulary
         self.limits = limits or Limits()
         self.pool = MaskPool(vocabulary, max_pool_bytes)
@@ -181,6 +189,7 @@ class GrammarCompiler:
         self.max_compiles = default_slots() if max_compiles is None else max_compiles
         self._admit = admit
         self._classes: ClassesMode = classes
+        self._classes_milliseconds = classes_milliseconds
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._lock = threading.Lock()
         self._queue = CompileQueue(self.max_compiles)
@@ -395,6 +404,7 @@ class GrammarCompiler:
                 self.vocabulary,
                 self.limits,
                 classes=self._classes,
+                classes_milliseconds=self._classes_milliseconds,
                 cache_dir=self._cache_dir,
                 pool=self.pool if self.pool.max_bytes else None,
             )

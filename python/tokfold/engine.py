@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tokfold import _core, _parts
-from tokfold._background import WARM_STATES, Background
+from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
 from tokfold.grammar import Grammar
@@ -202,6 +202,7 @@ def compile(
     engine: Representation = "auto",
     device: torch.device | str | int | None = None,
     alphabet: Literal["bytes", "terminals"] = "bytes",
+    classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -232,6 +233,9 @@ def compile(
         alphabet: with ``engine="chart-gpu"``, what a chart on the device has a column for: a byte,
             or a terminal of the grammar, which is shorter and wants terminals none of which begins
             like another. The masks are the same.
+        classes_milliseconds: with ``classes="auto"``, the processor's time that the classes and
+            the first masks of this grammar may take in the background, where other grammars wait;
+            past it there are none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound.
 
     Warns:
         FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
@@ -263,6 +267,10 @@ def compile(
         raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
     if alphabet != "bytes" and engine != "chart-gpu":
         raise ValueError(f'alphabet is for engine="chart-gpu", not for {engine!r}')
+    if classes_milliseconds is not None and classes_milliseconds < 1:
+        raise ValueError(
+            f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no bound"
+        )
     limits = limits or Limits()
     began = time.perf_counter()
     linkable = grammar._linkable
@@ -288,7 +296,7 @@ def compile(
             compiled.take_classes(made)
         compiled.warm(WARM_STATES)
     elif classes == "auto":
-        compiled._background = Background(compiled, cache_dir)
+        compiled._background = Background(compiled, cache_dir, classes_milliseconds)
     compiled._compile_seconds = time.perf_counter() - began
     return compiled
 

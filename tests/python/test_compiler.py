@@ -265,6 +265,7 @@ class TestMethods:
             ({"max_grammars": -1}, ValueError),
             ({"max_bytes": -1}, ValueError),
             ({"max_compiles": 0}, ValueError),
+            ({"classes_milliseconds": 0}, ValueError),
             ({"max_pool_bytes": -1}, ValueError),
             ({"max_pool_bytes": 1.5}, ValueError),
         ],
