@@ -257,10 +257,11 @@ class GrammarCompiler:
             raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
         client: Future[CompiledGrammar] = Future()
         try:
-            mine = _Job(getattr(self, f"_{kind}")(source, **options))
+            request = getattr(self, f"_{kind}")(source, **options)
         except Exception as error:
             client.set_exception(error)
             return client
+        mine = _Job(request)
         mine.ticket = Ticket(mine.ticket.size, partial(self._start, mine))
         try:
             found = self._found(mine, client)
@@ -307,6 +308,9 @@ class GrammarCompiler:
     # -- jobs: registered while they wait and compile; no lock is held meanwhile
 
     def _get(self, request: _Request) -> CompiledGrammar:
+        compiled = self._hit(request.key)
+        if compiled is not None:
+            return compiled
         mine = _Job(request)
         try:
             found = self._found(mine, None)
@@ -325,11 +329,7 @@ class GrammarCompiler:
     def _found(self, mine: _Job, client: Future[CompiledGrammar] | None) -> CompiledGrammar | _Job:
         """The grammar, or the job that makes it: another's, or mine, which is registered now."""
         with self._lock:
-            held = self._held.get(mine.key)
-            if held is not None:
-                self._hits += 1
-                self._held.move_to_end(mine.key)
-            else:
+            if mine.key not in self._held:
                 job = self._jobs.setdefault(mine.key, mine)
                 if job is not mine:
                     self._waits += 1
@@ -337,9 +337,17 @@ class GrammarCompiler:
                     job.callers += 1
                 elif not job.is_running or client.set_running_or_notify_cancel():
                     job.clients.append(client)
-        if held is None:
-            return job
-        self._look_at(mine.key, held)
+                return job
+        return self._hit(mine.key) or self._found(mine, client)
+
+    def _hit(self, key: object) -> CompiledGrammar | None:
+        with self._lock:
+            held = self._held.get(key)
+            if held is None:
+                return None
+            self._hits += 1
+            self._held.move_to_end(key)
+        self._look_at(key, held)
         return held.compiled
 
     def _wait_for(self, job: _Job) -> CompiledGrammar:

@@ -1085,10 +1085,12 @@ class TestFork:
         assert lines == ["0", "1"]
 
     def test_a_child_does_not_wait_for_its_parents_threads(self, gate):
-        compiler = compiler_of()
+        """Neither for their slots, nor for those that wait in the queue."""
+        compiler = compiler_of(max_compiles=1)
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(compiler.compile_grammar, SLOW)
             assert gate.entered.wait(PATIENCE)
+            waiting = compiler.submit("grammar", 'root ::= "b"')
             pid = os.fork()
             if pid == 0:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -1096,12 +1098,15 @@ class TestFork:
                 try:
                     gate.opened.set()
                     compiler.compile_grammar(SLOW)
-                    os._exit(0)
+                    compiler.compile_grammar('root ::= "b"')
+                    found = compiler.statistics()
+                    os._exit(0 if (found.running, found.queued) == (0, 0) else 1)
                 finally:
                     os._exit(1)
             status = os.waitpid(pid, 0)[1]
             gate.opened.set()
             slow.result(PATIENCE)
+            waiting.result(PATIENCE)
         assert status == 0
 
 
