@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tokfold import _core, _parts
-from tokfold._background import WARM_STATES, Background
+from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
 from tokfold.grammar import Grammar
@@ -22,10 +24,27 @@ if TYPE_CHECKING:
 
     from tokfold.chart_gpu.grammar import DeviceGrammar
 
-__all__ = ["ClassesMode", "CompiledGrammar", "Representation", "compile"]
+__all__ = ["ClassesMode", "CompiledGrammar", "GrammarCost", "Representation", "compile"]
 
 ClassesMode = Literal["auto", "now", "never"]
 Representation = Literal["auto", "stack", "chart", "chart-gpu"]
+
+
+@dataclass(frozen=True)
+class GrammarCost:
+    """What a compiled grammar has cost so far: see :meth:`CompiledGrammar.cost`."""
+
+    bytes: int
+    """Bytes held: the network, what masks remember, and the classes."""
+    network_states: int
+    """States of the network."""
+    compile_seconds: float
+    """Seconds to compile it, in a :class:`GrammarCompiler` with the conversion."""
+    masks: int
+    """Masks made, of all matchers."""
+    worst_mask_milliseconds: float
+    """Milliseconds of the mask that took longest; 0 before the first, and where the core does not
+    measure them."""
 
 
 class CompiledGrammar:
@@ -51,6 +70,7 @@ class CompiledGrammar:
         self._core = core
         self._classes: TokenClasses | None = None
         self._background: Background | None = None
+        self._compile_seconds = 0.0
 
     @property
     def has_classes(self) -> bool:
@@ -148,6 +168,20 @@ class CompiledGrammar:
         classes = 0 if self._classes is None else self._classes.class_of.nbytes
         return self._core.network_bytes + self._core.bytes_held + classes
 
+    def cost(self) -> GrammarCost:
+        """What the grammar has cost so far, for a server that refuses what costs too much.
+
+        It takes microseconds.
+        """
+        counters = self._core.counters()
+        return GrammarCost(
+            bytes=self.num_bytes,
+            network_states=self._core.network_states,
+            compile_seconds=self._compile_seconds,
+            masks=counters["masks"],
+            worst_mask_milliseconds=counters.get("worst_mask_microseconds", 0) / 1_000,
+        )
+
     def __repr__(self) -> str:
         folded = "folded" if self.has_classes else "whole vocabulary"
         charts = ", for charts only" if self.is_for_charts else ""
@@ -168,6 +202,7 @@ def compile(
     engine: Representation = "auto",
     device: torch.device | str | int | None = None,
     alphabet: Literal["bytes", "terminals"] = "bytes",
+    classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -198,6 +233,9 @@ def compile(
         alphabet: with ``engine="chart-gpu"``, what a chart on the device has a column for: a byte,
             or a terminal of the grammar, which is shorter and wants terminals none of which begins
             like another. The masks are the same.
+        classes_milliseconds: with ``classes="auto"``, the processor's time that the classes and
+            the first masks of this grammar may take in the background, where other grammars wait;
+            past it there are none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound.
 
     Warns:
         FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
@@ -229,7 +267,12 @@ def compile(
         raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
     if alphabet != "bytes" and engine != "chart-gpu":
         raise ValueError(f'alphabet is for engine="chart-gpu", not for {engine!r}')
+    if classes_milliseconds is not None and classes_milliseconds < 1:
+        raise ValueError(
+            f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no bound"
+        )
     limits = limits or Limits()
+    began = time.perf_counter()
     linkable = grammar._linkable
     core = _core.Engine(
         grammar._compilable if linkable is None else linkable[0],
@@ -253,7 +296,8 @@ def compile(
             compiled.take_classes(made)
         compiled.warm(WARM_STATES)
     elif classes == "auto":
-        compiled._background = Background(compiled, cache_dir)
+        compiled._background = Background(compiled, cache_dir, classes_milliseconds)
+    compiled._compile_seconds = time.perf_counter() - began
     return compiled
 
 
