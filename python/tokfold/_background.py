@@ -16,9 +16,9 @@ import weakref
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from tokfold import _core
 from tokfold.classes import compile_classes
 from tokfold.errors import LimitExceededError, TokfoldError
+from tokfold.interrupt import Interrupt
 
 if TYPE_CHECKING:
     from tokfold.engine import CompiledGrammar
@@ -57,7 +57,7 @@ class Background:
         cache_dir: str | PathLike[str] | None,
         milliseconds: int | None = DEFAULT_MILLISECONDS,
     ) -> None:
-        self._switch = _core.Switch()
+        self._interrupt = Interrupt()
         self._is_stopped = threading.Event()
         self._is_done = threading.Event()
         self._compiled = weakref.ref(compiled)
@@ -72,7 +72,7 @@ class Background:
     def stop(self) -> None:
         """End the work, or leave it undone."""
         self._is_stopped.set()
-        self._switch.set()
+        self._interrupt.cancel()
 
     def wait(self, timeout: float | None) -> bool:
         """Whether the work has ended, in one way or another, within so many seconds."""
@@ -123,7 +123,12 @@ class Background:
     def _make(self) -> None:
         grammar, vocabulary, limits = self._arguments
         classes = compile_classes(
-            grammar, vocabulary, limits, progress=self._report, cache_dir=self._cache_dir
+            grammar,
+            vocabulary,
+            limits,
+            progress=self._report,
+            cache_dir=self._cache_dir,
+            interrupt=self._interrupt,
         )
         compiled = self._compiled()
         if compiled is not None and not self._is_stopped.is_set():
@@ -133,7 +138,7 @@ class Background:
             for states in _WARM_STEPS:
                 if self._is_late():
                     break
-                core.warm(states, self._switch)
+                core.warm(states, self._interrupt._core)
 
 
 class _Worker:

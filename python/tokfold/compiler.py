@@ -23,6 +23,7 @@ from tokfold._cache import CacheWarning
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import ArtifactError, TokfoldError, VocabularyError
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.pool import DEFAULT_BYTES, MaskPool
 from tokfold.vocabulary import Vocabulary
@@ -406,15 +407,19 @@ class GrammarCompiler:
     def _compile(self, job: _Job) -> CompiledGrammar:
         assert job.make is not None
         began = time.perf_counter()
+        interrupt = Interrupt.of_limits(self.limits)
         try:
+            grammar = job.make()
+            interrupt.check()
             compiled = compile(
-                job.make(),
+                grammar,
                 self.vocabulary,
                 self.limits,
                 classes=self._classes,
                 classes_milliseconds=self._classes_milliseconds,
                 cache_dir=self._cache_dir,
                 pool=self.pool if self.pool.max_bytes else None,
+                interrupt=interrupt,
             )
         finally:
             self._queue.leave(job.ticket)

@@ -15,6 +15,7 @@ from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.pool import MaskPool
 from tokfold.vocabulary import Vocabulary
@@ -114,7 +115,7 @@ class CompiledGrammar:
         if self._classes is None:  # the core keeps those that came first
             self._classes = classes
 
-    def warm(self, states: int = 1_000) -> int:
+    def warm(self, states: int = 1_000, *, interrupt: Interrupt | None = None) -> int:
         """Make the masks that are likely to cost most ahead of time; returns how many were made.
 
         The partial just-in-time compilation of XGrammar 2, section 3.2. It takes microseconds
@@ -124,8 +125,12 @@ class CompiledGrammar:
         Args:
             states: how many states of the grammar's network to make, the costliest first. One
                 that takes more than ``limits`` allow is left to the mask that needs it.
+            interrupt: ends the work early.
+
+        Raises:
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the work; the rest stays.
         """
-        return self._core.warm(states, _core.Switch())
+        return self._core.warm(states, None if interrupt is None else interrupt._core)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the work in the background; whether there are classes now.
@@ -203,6 +208,7 @@ def compile(
     device: torch.device | str | int | None = None,
     alphabet: Literal["bytes", "terminals"] = "bytes",
     classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
+    interrupt: Interrupt | None = None,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -237,6 +243,9 @@ def compile(
             the first masks of this grammar may take in the background, where other grammars wait;
             past it there are none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound.
 
+        interrupt: ends the call early, from another thread or at a deadline; by default the
+            deadline ``max_compile_milliseconds`` of ``limits`` does.
+
     Warns:
         FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
             used; or ``classes="now"``, and only charts can read the grammar: there are no classes.
@@ -249,6 +258,7 @@ def compile(
             begin alike, and ``alphabet`` is ``"terminals"``.
         LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
             left recursion as loops that does, which a chart does without.
+        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
     """
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
@@ -272,6 +282,7 @@ def compile(
             f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no bound"
         )
     limits = limits or Limits()
+    ends = Interrupt._of(interrupt, limits)
     began = time.perf_counter()
     linkable = grammar._linkable
     core = _core.Engine(
@@ -284,6 +295,7 @@ def compile(
         pool=None if shared is None else shared._core,
         representation="chart" if engine == "chart-gpu" else engine,
         parts=None if linkable is None else (linkable[1], _parts.shared),
+        interrupt=ends,
     )
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     if engine == "chart-gpu":
@@ -291,10 +303,10 @@ def compile(
     if isinstance(classes, TokenClasses):
         compiled.take_classes(classes)
     elif classes == "now":
-        made = _classes_now(compiled, progress, cache_dir)
+        made = _classes_now(compiled, progress, cache_dir, interrupt)
         if made is not None:
             compiled.take_classes(made)
-        compiled.warm(WARM_STATES)
+        compiled.warm(WARM_STATES, interrupt=interrupt)
     elif classes == "auto":
         compiled._background = Background(compiled, cache_dir, classes_milliseconds)
     compiled._compile_seconds = time.perf_counter() - began
@@ -305,11 +317,14 @@ def _classes_now(
     compiled: CompiledGrammar,
     progress: bool | ProgressCallback | None,
     cache_dir: str | PathLike[str] | None,
+    interrupt: Interrupt | None,
 ) -> TokenClasses | None:
     """The classes; None, and a warning, where left recursion passes the limits for them."""
     grammar, vocabulary, limits = compiled.grammar, compiled.vocabulary, compiled.limits
     try:
-        return compile_classes(grammar, vocabulary, limits, progress, cache_dir=cache_dir)
+        return compile_classes(
+            grammar, vocabulary, limits, progress, cache_dir=cache_dir, interrupt=interrupt
+        )
     except LimitExceededError as error:
         if not compiled.is_for_charts:
             raise

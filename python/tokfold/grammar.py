@@ -16,6 +16,7 @@ from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
 from tokfold._extras import require, xgrammar_reason
 from tokfold.errors import GrammarSyntaxError, StructuralTagError, UnsupportedGrammarError
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Grammar:
         *,
         lookahead: Lookahead = "exact",
         limits: Limits | None = None,
+        interrupt: Interrupt | None = None,
     ) -> Grammar:
         """Read grammar text.
 
@@ -88,19 +90,22 @@ class Grammar:
             root: name of the start rule; it may occur in bodies.
             lookahead: see :attr:`lookahead`.
             limits: bounds on size and nesting.
+            interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
             GrammarSyntaxError: the text is not in the language; says where and what to do.
             LimitExceededError: the text is larger than ``limits`` allow.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
         if not isinstance(text, str):
             raise TypeError(f"grammar text must be a str, not {type(text).__name__}")
         if lookahead not in ("exact", "implied"):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
         fields = None if limits is None else limits.as_fields()
+        ends = Interrupt._of(interrupt, limits or Limits())
         self = cls._without_text(lookahead, limits)
         try:
-            self._whole = _core.Grammar(text, root, fields)
+            self._whole = _core.Grammar(text, root, fields, ends)
         except UnicodeEncodeError as error:
             if error.object != text:
                 raise GrammarSyntaxError(

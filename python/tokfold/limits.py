@@ -102,7 +102,5 @@ _ENGINE = (
 _DEADLINES = ("max_compile_milliseconds", "max_mask_milliseconds", "max_accept_milliseconds")
 _DEVICE = ("max_binary_rules", "max_binary_symbols", "max_tree_nodes")
 _CORE = tuple(
-    field.name
-    for field in fields(Limits)
-    if field.name not in (*_ENGINE, *_DEVICE, *_DEADLINES)
+    field.name for field in fields(Limits) if field.name not in (*_ENGINE, *_DEVICE, *_DEADLINES)
 )

@@ -349,21 +349,22 @@ class TestTime:
 
     def test_a_long_text(self):
         """A fraction of a second, where five milliseconds are allowed."""
-        matcher = self.matcher(self.DEEP, max_call_milliseconds=5)
+        matcher = self.matcher(self.DEEP, max_accept_milliseconds=5)
         before = matcher.state
         for _ in range(2):
             with pytest.raises(tokfold.LimitExceededError) as caught:
                 matcher.accept_bytes(b"(" * 400_000)
-            assert caught.value.limit == "max_call_milliseconds"
+            assert caught.value.limit == "max_accept_milliseconds"
+            assert type(caught.value) is tokfold.DeadlineExceededError
             assert caught.value.value == 5
             assert matcher.state == before
         assert matcher.accept_bytes(b"(x)")
         assert matcher.is_accepting
 
-    @pytest.mark.parametrize("field", ["max_call_milliseconds", "max_matcher_bytes"])
+    @pytest.mark.parametrize("field", ["max_accept_milliseconds", "max_matcher_bytes"])
     def test_what_is_forced(self, field):
         """It may be as long as a text that is accepted, and is bounded like one."""
-        limit = 5 if field == "max_call_milliseconds" else 1 << 20
+        limit = 5 if field == "max_accept_milliseconds" else 1 << 20
         matcher = self.matcher('root ::= "("{1000000000}', **{field: limit})
         before = matcher.state
         assert matcher.forced_bytes(20) == b"(" * 20
@@ -374,7 +375,7 @@ class TestTime:
 
 
 @pytest.mark.parametrize("value", [0, -1, 1 << 63, True, 1.0, "1"])
-@pytest.mark.parametrize("field", [*FIELDS, "max_row_bytes", "max_call_milliseconds"])
+@pytest.mark.parametrize("field", [*FIELDS, "max_row_bytes", "max_accept_milliseconds"])
 def test_bounds_of_bounds(field, value):
     with pytest.raises((TypeError, ValueError), match=field):
         tokfold.Limits(**{field: value})
@@ -388,8 +389,8 @@ def test_classes_are_done_in_time_or_not_at_all():
     root = "root ::= " + " | ".join(f"a{i}" for i in range(40))
     grammar = tokfold.Grammar.from_ebnf("\n".join([root, *rules]))
     tokens = [b"ab" * n + b"a" * k for n in range(40) for k in range(8)][1:]
-    limits = tokfold.Limits(max_call_milliseconds=20)
-    with pytest.raises(tokfold.LimitExceededError, match="takes longer to compile") as caught:
+    limits = tokfold.Limits(max_compile_milliseconds=20)
+    with pytest.raises(tokfold.DeadlineExceededError, match="= 20 ms passed") as caught:
         tokfold.compile_classes(grammar, tokfold.Vocabulary(tokens), limits)
-    assert caught.value.limit == "max_call_milliseconds"
+    assert caught.value.limit == "max_compile_milliseconds"
     assert len(tokfold.compile_classes(grammar, tokfold.Vocabulary(tokens))) == 319

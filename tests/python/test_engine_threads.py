@@ -180,7 +180,7 @@ class TestCancel:
         running.join()
         if running.error is None:
             pytest.skip("it was over before it could be cancelled")
-        assert type(running.error) is tokfold.TokfoldError
+        assert type(running.error) is tokfold.CancelledError
         assert matcher.state == before
         assert matcher.num_steps == 1
         with pytest.raises(tokfold.TokfoldError, match="cancelled"):

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod automata;
+pub mod budget;
 mod chart;
 pub mod classes;
 pub mod engine;
@@ -24,4 +25,3 @@ pub mod recognizer;
 mod stacks;
 pub mod syntax;
 pub mod vocabulary;
-pub mod budget;

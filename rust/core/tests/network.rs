@@ -227,7 +227,8 @@ fn agrees(network: &Network, meaning: &Meaning) -> Result<(), TestCaseError> {
     };
     for value in 0..3usize.pow(LONGEST) {
         let word = spelled(value, LONGEST);
-        let mut recognizer = Recognizer::new(network, &Limits::default(), &Interrupt::default()).expect("fits");
+        let mut recognizer =
+            Recognizer::new(network, &Limits::default(), &Interrupt::default()).expect("fits");
         if value == 0 {
             check(&recognizer, b"")?;
         }
@@ -420,7 +421,8 @@ fn work_is_bounded_and_can_be_ended() {
     let text = "root ::= (\"ab\" | \"a\"){3,40} \"c\" | r\nr ::= \"a\" r \"b\" | r \"c\" | \"d\"";
     let grammar = parse(text, "root", &Limits::default()).expect("well-formed");
     let accepts = |network: &Network, text: &str| {
-        let mut recognizer = Recognizer::new(network, &Limits::default(), &Interrupt::default()).expect("fits");
+        let mut recognizer =
+            Recognizer::new(network, &Limits::default(), &Interrupt::default()).expect("fits");
         text.bytes().all(|b| recognizer.advance(b).expect("fits")) && recognizer.is_accepting()
     };
     let mut made = 0;

@@ -22,9 +22,9 @@ mod _core {
     #[pymodule_export]
     use super::arena::{build_arena, read_arena};
     #[pymodule_export]
-    use super::classes::compile_classes;
-    #[pymodule_export]
     use super::boundary::Interrupt;
+    #[pymodule_export]
+    use super::classes::compile_classes;
     #[pymodule_export]
     use super::engine::{
         Engine, Matcher, accept_batch, fill_batch, fill_batch_each, rollback_batch,

@@ -6,13 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
+use tokfold_core::budget::Budget;
 use tokfold_core::error::Error;
 use tokfold_core::grammar;
 use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
 use tokfold_core::network::tags::{self, Tag, Way};
 use tokfold_core::network::{NetworkOptions, Part, PartCache};
-use tokfold_core::budget::Budget;
 
 /// How a tag begins; its contents, each with the text before it, as it was written and as it is
 /// compiled; the texts of which one ends it.

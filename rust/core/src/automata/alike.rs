@@ -111,8 +111,8 @@ impl Alike {
 #[cfg(test)]
 mod tests {
     use crate::automata::{Automaton, FIRST_CALL, Nfa};
-    use crate::limits::Limits;
     use crate::budget::{Budget, Interrupt};
+    use crate::limits::Limits;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

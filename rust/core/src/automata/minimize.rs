@@ -8,8 +8,8 @@
 //! missing edges, which is what unpruned grammars need.
 
 use super::{Automaton, FIRST_CALL, levels};
-use crate::error::Result;
 use crate::budget::Budget;
+use crate::error::Result;
 use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;

@@ -25,7 +25,8 @@ fn compare(text: &str, options: &NetworkOptions, bytes: &[u8], length: usize) ->
     let mut work = vec![(Vec::new(), scratch.start(&tables, &mut tree).expect("no bound"))];
     while let Some((read, at)) = work.pop() {
         let limits = Limits::default();
-        let mut stacks = Recognizer::new(&with_loops, &limits, &Interrupt::default()).expect("a start");
+        let mut stacks =
+            Recognizer::new(&with_loops, &limits, &Interrupt::default()).expect("a start");
         for &byte in &read {
             assert!(stacks.advance(byte).expect("no limit"), "{text} {read:?}");
         }

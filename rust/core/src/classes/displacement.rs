@@ -186,11 +186,7 @@ impl<'a> DisplacementAutomaton<'a> {
     ///
     /// A frame that is uncovered by a pop only ever stands beside the frame that was popped, so
     /// it is reached through that frame's continuation and needs no entry here.
-    fn initial(
-        &mut self,
-        limits: &Limits,
-        interrupt: &Interrupt,
-    ) -> Result<DisplacementId, Halt> {
+    fn initial(&mut self, limits: &Limits, interrupt: &Interrupt) -> Result<DisplacementId, Halt> {
         let network = self.network;
         let mut entries = Vec::new();
         let companions = companions(network, &mut self.stepper, limits, interrupt)?;

@@ -11,12 +11,12 @@ mod displacement;
 
 pub use displacement::AutomatonSize;
 
+use crate::budget::{Budget, Halt, Interrupt};
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::network::{Adjacency, Network, NetworkOptions};
 use crate::vocabulary::Vocabulary;
-use crate::budget::{Budget, Halt, Interrupt};
 use canonical::Canonical;
 use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
 use rustc_hash::FxHashMap;
@@ -272,9 +272,7 @@ impl Folding<'_> {
 }
 
 /// The end of a token: a state, or over budget; an interrupt is passed on.
-fn end_of(
-    next: std::result::Result<DisplacementId, Halt>,
-) -> std::result::Result<End, Halt> {
+fn end_of(next: std::result::Result<DisplacementId, Halt>) -> std::result::Result<End, Halt> {
     match next {
         Ok(state) => Ok(End::State(state)),
         Err(halt) if halt.is_interrupt() => Err(halt),

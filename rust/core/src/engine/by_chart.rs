@@ -120,12 +120,7 @@ impl<'a> Branches<'a> {
     }
 
     /// Sets the bits of all entries that can be read after a column; how many nodes were entered.
-    fn walk(
-        mut self,
-        tip: ColumnId,
-        work: u64,
-        interrupt: &Interrupt,
-    ) -> (u64, Result<(), Halt>) {
+    fn walk(mut self, tip: ColumnId, work: u64, interrupt: &Interrupt) -> (u64, Result<(), Halt>) {
         // Columns up to here are the text's and its forks'.
         let last = self.chart.tree.last();
         let before = self.chart.scratch.meter.spent();

@@ -12,8 +12,8 @@ use super::hot::{COLD, HotSets, UNKNOWN};
 use super::walker::Stop;
 use super::way::{ALONE, OWN, Question};
 use crate::automata::alphabet::Alphabet;
-use crate::network::Network;
 use crate::budget::{Halt, Interrupt};
+use crate::network::Network;
 use crate::stacks::{LABEL, NONE, REST, SetId, Stepper};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
@@ -291,12 +291,7 @@ impl Descent {
         Ok((start, (question.under == OWN).then_some(question.frame)))
     }
 
-    fn first_step(
-        &mut self,
-        start: SetId,
-        own: Option<u32>,
-        class: u8,
-    ) -> Result<SetId, Halt> {
+    fn first_step(&mut self, start: SetId, own: Option<u32>, class: u8) -> Result<SetId, Halt> {
         match own {
             Some(frame) => self.own_step(frame, class),
             None => self.stepper.step(start, class),

@@ -489,11 +489,7 @@ impl Family {
 }
 
 /// The same set in another table.
-pub(super) fn copy_set(
-    from: &StackSets,
-    set: SetId,
-    to: &mut StackSets,
-) -> Result<SetId, Halt> {
+pub(super) fn copy_set(from: &StackSets, set: SetId, to: &mut StackSets) -> Result<SetId, Halt> {
     copy(from, set, to, &mut FxHashMap::default())
 }
 

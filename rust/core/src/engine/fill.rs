@@ -125,11 +125,12 @@ impl Matcher {
         row: &mut [i32],
     ) -> Result<()> {
         let engine = &self.engine;
-        let mask = |family: &mut Family, stand: Stand, row: &mut [i32]| {
-            match engine.network.is_for_charts() {
-                true => engine.mask_by_chart(family, stand, interrupt, row),
-                false => engine.mask(family, stand, interrupt, row),
-            }
+        let mask = |family: &mut Family, stand: Stand, row: &mut [i32]| match engine
+            .network
+            .is_for_charts()
+        {
+            true => engine.mask_by_chart(family, stand, interrupt, row),
+            false => engine.mask(family, stand, interrupt, row),
         };
         let stacks = |sets: &StackSets, set: SetId, row: &mut [i32]| {
             engine.mask_of_stacks(sets, set, interrupt, row)
@@ -233,11 +234,12 @@ impl Matcher {
         let is_there = !engine.network.is_for_charts()
             && engine.cached_class_mask(folded, family.view(stand), row);
         if !is_there {
-            let mask = |family: &mut Family, stand: Stand, row: &mut [i32]| {
-                match engine.network.is_for_charts() {
-                    true => engine.bits_by_chart(&folded.walker, family, stand, interrupt, row),
-                    false => engine.bits(&folded.walker, family, stand, interrupt, row),
-                }
+            let mask = |family: &mut Family, stand: Stand, row: &mut [i32]| match engine
+                .network
+                .is_for_charts()
+            {
+                true => engine.bits_by_chart(&folded.walker, family, stand, interrupt, row),
+                false => engine.bits(&folded.walker, family, stand, interrupt, row),
             };
             let stacks = |sets: &StackSets, set: SetId, row: &mut [i32]| {
                 engine.bits_of_stacks(&folded.walker, sets, set, interrupt, row)

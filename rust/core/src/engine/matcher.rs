@@ -191,7 +191,9 @@ impl Matcher {
                 Err(error) => return Some(Err(error)),
             },
             false => {
-                if let Err(error) = self.refuse_ended(&family).and_then(|()| self.refuse_cancelled()) {
+                if let Err(error) =
+                    self.refuse_ended(&family).and_then(|()| self.refuse_cancelled())
+                {
                     return Some(Err(error));
                 }
                 let is_long = self.engine.vocabulary.bytes(id).len() > QUICK_BYTES;
@@ -515,7 +517,9 @@ impl Matcher {
     pub fn rollback_now(&mut self, count: usize) -> Option<Result<()>> {
         let mut family = self.family.try_write()?;
         let depth = family.depth(self.at) as usize;
-        if count <= depth && family.after(family.ancestor(self.at, (depth - count) as u32)) > QUICK_DROPPED {
+        if count <= depth
+            && family.after(family.ancestor(self.at, (depth - count) as u32)) > QUICK_DROPPED
+        {
             return None;
         }
         let at = match self.rolled_back(&mut family, count) {
@@ -563,11 +567,7 @@ impl Matcher {
     ///
     /// # Errors
     /// [`Error::Deadline`], [`Error::Cancelled`] while a fork reads on.
-    pub fn look<T>(
-        &self,
-        interrupt: &Interrupt,
-        look: impl FnOnce(&Look<'_>) -> T,
-    ) -> Result<T> {
+    pub fn look<T>(&self, interrupt: &Interrupt, look: impl FnOnce(&Look<'_>) -> T) -> Result<T> {
         let family = lock::read(&self.family, interrupt)?;
         Ok(look(&Look { matcher: self, family: &family }))
     }

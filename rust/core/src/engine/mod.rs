@@ -54,8 +54,8 @@ use crate::classes::TokenClasses;
 use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
 use crate::network::{ClassSet, Network, members};
-use crate::vocabulary::{Trie, Vocabulary};
 use crate::stacks::{SetId, StackSets};
+use crate::vocabulary::{Trie, Vocabulary};
 use family::{Family, Stand};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -214,7 +214,10 @@ impl Engine {
     }
 
     /// What charts need of the network, made when first needed.
-    fn tables(&self, interrupt: &Interrupt) -> std::result::Result<Arc<Tables<Arc<Network>>>, Halt> {
+    fn tables(
+        &self,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Arc<Tables<Arc<Network>>>, Halt> {
         if let Some(tables) = self.tables.get() {
             return Ok(tables.clone());
         }

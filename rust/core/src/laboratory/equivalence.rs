@@ -14,13 +14,13 @@
 
 use super::goals::{GoalId, Goals, ROOT, Way};
 use super::whose;
+use crate::budget::{Budget, Halt, Interrupt};
 use crate::error::{Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::RuleId;
 use crate::limits::Limits;
 use crate::network::{Network, NetworkOptions};
 use crate::stacks::{REST, SetId, Stepper};
-use crate::budget::{Budget, Halt, Interrupt};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

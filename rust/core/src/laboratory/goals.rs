@@ -2,8 +2,8 @@
 
 use super::parts::Part;
 use super::words::{Words, next_classes};
-use crate::network::{Identity, Network};
 use crate::budget::Halt;
+use crate::network::{Identity, Network};
 use crate::stacks::{NONE, SetId, Stepper};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

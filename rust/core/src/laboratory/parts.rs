@@ -2,9 +2,9 @@
 
 use super::goals::Goals;
 use super::words::stacks_of;
+use crate::budget::Halt;
 use crate::hash::hash_of;
 use crate::network::Identity;
-use crate::budget::Halt;
 use crate::stacks::{Entry, NONE, REST, SetId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
@@ -61,11 +61,7 @@ impl Goals<'_> {
 
     /// Two sets, each split where all of its stacks come together, as far down as leaves as many
     /// such places beneath both.
-    pub(super) fn aligned(
-        &mut self,
-        left: SetId,
-        right: SetId,
-    ) -> Result<Option<Vec<Part>>, Halt> {
+    pub(super) fn aligned(&mut self, left: SetId, right: SetId) -> Result<Option<Vec<Part>>, Halt> {
         let (ours, theirs) = (self.narrows(left), self.narrows(right));
         let common = ours.len().min(theirs.len());
         if common == 0 {
@@ -127,11 +123,7 @@ impl Goals<'_> {
 
     /// The stacks of two sets, matched one to one where they seem to do the same; `None` where the
     /// sets have other numbers of stacks, or nothing would be won.
-    pub(super) fn matched(
-        &mut self,
-        left: SetId,
-        right: SetId,
-    ) -> Result<Option<Vec<Part>>, Halt> {
+    pub(super) fn matched(&mut self, left: SetId, right: SetId) -> Result<Option<Vec<Part>>, Halt> {
         let mut ours = stacks_of(&self.stepper.sets, left);
         let mut theirs = stacks_of(&self.stepper.sets, right);
         if ours.len() != theirs.len() {

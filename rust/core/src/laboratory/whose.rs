@@ -3,10 +3,10 @@
 //! Both are compared as one grammar, whose rules bear names and places that nobody wrote. Whoever
 //! wrote the two is told of them as they stand.
 
+use crate::budget::{Budget, Interrupt};
 use crate::error::Error;
 use crate::grammar::Grammar;
 use crate::network::{Network, NetworkOptions};
-use crate::budget::{Budget, Interrupt};
 
 /// The rules that stand for the two grammars in the one of both; the names of their rules begin with
 /// these and `__`.

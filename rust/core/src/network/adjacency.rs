@@ -1,10 +1,10 @@
 //! Stack adjacency: what can stand beneath a frame (CFGzip, appendix C).
 
 use super::Network;
+use crate::budget::{Budget, Interrupt};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
-use crate::budget::{Budget, Interrupt};
 use rustc_hash::FxHashMap;
 
 /// The bottom of the stack, as a frame: beneath it is nothing.

@@ -2,9 +2,9 @@
 
 use super::rules::{Outside, RuleSet};
 use super::{Network, NetworkOptions, Width};
+use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
 use crate::grammar::Grammar;
-use crate::budget::{Budget, Interrupt};
 use rustc_hash::FxHashMap;
 
 impl Network {

@@ -3,10 +3,10 @@
 
 use super::options::LARGE_AUTOMATON;
 use super::*;
+use crate::budget::{Budget, Interrupt};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::syntax::parse;
-use crate::budget::{Budget, Interrupt};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

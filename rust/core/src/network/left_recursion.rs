@@ -7,10 +7,10 @@
 
 use crate::automata::minimize::minimize;
 use crate::automata::{Automaton, FIRST_MARKER, Letter, Nfa, callee};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
-use crate::budget::Budget;
 
 /// Whether one of some rules can call itself before it has read a byte.
 pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -> bool {

@@ -10,9 +10,9 @@ use super::rules::{check_edges, check_states};
 use super::spelled::{Spelled, Speller};
 use super::{Call, HOLE, Network};
 use crate::automata::alphabet::Alphabet;
+use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
 use crate::limits::Limits;
-use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
@@ -167,7 +167,7 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
         counters: Counters::default(),
         linked: None,
         identities: OnceLock::new(),
-            call_order: OnceLock::new(),
+        call_order: OnceLock::new(),
     }
 }
 

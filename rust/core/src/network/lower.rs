@@ -6,10 +6,10 @@ use super::counters::Counter;
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
+use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
-use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 

@@ -10,11 +10,11 @@ use super::link::link;
 use super::rules::{Outside, RuleSet};
 use super::spelled::Kept;
 use super::{ClassSet, HOLE, Network, NetworkOptions, Width};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
-use crate::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 

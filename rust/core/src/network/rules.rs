@@ -5,11 +5,11 @@ use super::shapes::Shapes;
 use super::{LeftRecursion, NetworkOptions, Width, analysis, left_recursion, lower, simplify};
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, call};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
-use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Units of work for each state of a finished network: what is made of it later, whatever for,

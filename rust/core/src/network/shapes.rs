@@ -2,12 +2,12 @@
 //! automaton is made. Converters write one rule for each place where a thing may stand, the same
 //! rules again and again.
 
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::graph;
 use crate::hash::hash_of;
 use crate::ids::{ExprId, RuleId};
-use crate::budget::Budget;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 

@@ -17,10 +17,10 @@ mod tails;
 use super::Width;
 use crate::automata::marks::Marks;
 use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::graph;
 use crate::hash::hash_of;
-use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 

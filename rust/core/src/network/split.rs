@@ -8,11 +8,11 @@
 use super::identity::{Identity, numbered};
 use super::part::Part;
 use super::{NetworkOptions, WIDE, analysis};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::grammar::{Expr, Grammar, Stub, key_of};
 use crate::graph;
 use crate::ids::RuleId;
-use crate::budget::Budget;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

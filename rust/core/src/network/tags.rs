@@ -13,13 +13,13 @@ use super::rules::{FRAME, RuleSet};
 use super::tree::Tree;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, Letter, call};
+use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{
     Callee, Compact, Dispatch, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule,
     RuleOptions, compact,
 };
 use crate::ids::{ExprId, RuleId};
-use crate::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -355,8 +355,10 @@ mod tests {
                     for class in 0..network.alphabet().len() as u8 {
                         let mut expected = BTreeSet::new();
                         stacks.iter().for_each(|stack| step(&network, stack, class, &mut expected));
-                        let expected: BTreeSet<Stack> =
-                            expected.into_iter().flat_map(|stack| entered(&network, stack)).collect();
+                        let expected: BTreeSet<Stack> = expected
+                            .into_iter()
+                            .flat_map(|stack| entered(&network, stack))
+                            .collect();
                         let after = stepper.step(set, class).expect("no budget");
                         assert_eq!(stacks_of(&stepper.sets, after), expected, "{text}");
                         compared += 1;

@@ -152,9 +152,7 @@ fn each<T: Send>(
     let matchers = guards.iter_mut().map(|guard| &mut **guard);
     let mut all: Vec<(usize, &mut engine::Matcher)> = matchers.enumerate().collect();
     let act = |part: &mut [(usize, &mut engine::Matcher)]| {
-        part.iter_mut()
-            .map(|(index, matcher)| act(*index, matcher, &call.interrupt))
-            .collect()
+        part.iter_mut().map(|(index, matcher)| act(*index, matcher, &call.interrupt)).collect()
     };
     let parts: Vec<Vec<_>> = py.detach(|| crew.map(&mut all, AT_ONCE, act));
     Ok((parts.into_iter().flatten().collect(), call))

@@ -175,8 +175,7 @@ impl Matcher {
     fn accept_bytes(&self, py: Python<'_>, data: &[u8]) -> PyResult<bool> {
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        let accept =
-            Call::new(py).run(py, |interrupt| matcher.accept_bytes(data, interrupt))?;
+        let accept = Call::new(py).run(py, |interrupt| matcher.accept_bytes(data, interrupt))?;
         Ok(accept == Accept::Taken)
     }
 

@@ -144,12 +144,7 @@ impl Engine {
 
     /// Makes the answers that are likely to cost most, ahead of time; returns how many.
     #[pyo3(signature = (count, interrupt=None))]
-    fn warm(
-        &self,
-        py: Python<'_>,
-        count: usize,
-        interrupt: Option<&Interrupt>,
-    ) -> PyResult<usize> {
+    fn warm(&self, py: Python<'_>, count: usize, interrupt: Option<&Interrupt>) -> PyResult<usize> {
         Call::with(py, interrupt, None).run(py, |interrupt| self.inner.warm(count, interrupt))
     }
 

@@ -9,9 +9,9 @@
 //! all else that is read in one way. Others are walked for each count.
 
 use super::{Bounds, CHECK_MASK, COLD, Descent, NODES_OF_WORK, Stop};
+use crate::budget::Halt;
 use crate::engine::memo::set_bits;
 use crate::engine::pool::{self, Bits};
-use crate::budget::Halt;
 use crate::stacks::{Entry, NONE, REST, SetId};
 use crate::vocabulary::{BETWEEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -2,8 +2,8 @@
 
 use super::{GLANCE, Rules, glance};
 use crate::automata::{Automaton, Nfa, callee};
-use crate::error::Result;
 use crate::budget::Budget;
+use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Pairs of states after which a test for absorption gives up.
@@ -91,13 +91,7 @@ impl Rules<'_> {
 
 /// Whether state `f` of `big` can do, up to the completion of its rule, all that `r` of `small`
 /// can: every edge is matched and finality too. Sound, not complete.
-fn simulates(
-    big: &Automaton,
-    f: u32,
-    small: &Automaton,
-    r: u32,
-    budget: &Budget,
-) -> Result<bool> {
+fn simulates(big: &Automaton, f: u32, small: &Automaton, r: u32, budget: &Budget) -> Result<bool> {
     if std::ptr::eq(big, small) && f == r {
         return Ok(true);
     }
