@@ -43,6 +43,7 @@ from tokfold.structural_tags.formats import (
     TokenDispatch,
     TokenTriggeredTags,
     TriggeredTags,
+    Triggers,
 )
 from tokfold.vocabulary import Vocabulary
 
@@ -327,7 +328,7 @@ class _Reader:
             fail(path, name, "'triggers' is empty; say which texts begin a tag")
         return TriggeredTags(
             path,
-            triggers,
+            Triggers(triggers),
             self._tags(value, path, depth, name),
             fields.flag(value, "at_least_one", path, name, False),
             fields.flag(value, "stop_after_first", path, name, False),
