@@ -18,8 +18,15 @@ from typing import Any, Literal, get_args
 
 from tokfold._background import in_background
 from tokfold._cache import CacheWarning
+from tokfold._converters import TAG_LEVELS, json_text
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
-from tokfold.errors import ArtifactError, TokfoldError, VocabularyError
+from tokfold.errors import (
+    ArtifactError,
+    LimitExceededError,
+    TokfoldError,
+    UnsupportedGrammarError,
+    VocabularyError,
+)
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 from tokfold.pool import DEFAULT_BYTES, MaskPool
@@ -139,9 +146,10 @@ class GrammarCompiler:
     def compile_json_schema(
         self, schema: str | dict[str, Any] | bool, **options: Any
     ) -> CompiledGrammar:
-        """Compile a JSON schema; the options are those of :meth:`Grammar.from_json_schema`."""
-        key = ("json schema", _key_of(schema), _key_of(options))
-        return self._get(key, lambda: Grammar.from_json_schema(schema, **options))
+        """Compile a JSON schema; options, errors: those of :meth:`Grammar.from_json_schema`."""
+        text = schema if isinstance(schema, str) else json_text(schema, "JSON schema")
+        key = ("json schema", text, _key_of(options))
+        return self._get(key, lambda: Grammar.from_json_schema(text, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """Compile the grammar of any JSON."""
@@ -159,8 +167,16 @@ class GrammarCompiler:
     def compile_structural_tag(self, tag: object) -> CompiledGrammar:
         """Compile a structural tag: see :mod:`tokfold.structural_tags`."""
         dump = getattr(tag, "model_dump_json", None)
-        key = ("structural tag", _key_of(tag if dump is None else dump()))
-        return self._get(key, lambda: Grammar.from_structural_tag(tag, self.vocabulary))
+        text = tag if dump is None else dump()
+        try:
+            key = text if isinstance(text, str) else json_text(text, "structural tag", TAG_LEVELS)
+        except (TypeError, UnsupportedGrammarError, LimitExceededError):
+            key = None  # it is no tag, which is said by who reads it
+        if key is None:
+            Grammar.from_structural_tag(tag, self.vocabulary)
+        return self._get(
+            ("structural tag", key), lambda: Grammar.from_structural_tag(tag, self.vocabulary)
+        )
 
     def submit(
         self,
@@ -326,9 +342,12 @@ if hasattr(os, "register_at_fork"):
 
 def _key_of(source: object) -> str:
     """Equal for sources that are equal."""
-    if isinstance(source, str):
-        return source
-    return json.dumps(source, ensure_ascii=False, default=repr)
+    try:
+        return json.dumps(source, ensure_ascii=False, default=repr)
+    except (ValueError, RecursionError) as error:
+        raise UnsupportedGrammarError(
+            f"an option is nested too deeply, or holds itself: {error}", "options", 1, 1
+        ) from error
 
 
 def _for_waiters(error: BaseException) -> BaseException:
