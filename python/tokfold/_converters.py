@@ -41,7 +41,7 @@ __all__ = [
 
 _T = TypeVar("_T")
 
-MAX_JSON_NESTING = 100
+MAX_JSON_NESTING = 200
 """Levels of JSON text. Its readers, XGrammar's and Python's, recurse: on a stack of 512 KiB
 XGrammar's dies between 1,000 and 3,000 levels. Of 2,000 schemas of MaskBench none has over 22."""
 
@@ -62,8 +62,8 @@ MAX_PATTERN_NESTING = 200
 MAX_PATTERN_WORK = 50_000
 """States of the automaton of a pattern, and what it costs to join them: some 20 µs each."""
 
-MAX_PATTERN_LENGTH = 1_000_000
-"""Characters of a pattern by itself; they take 0.6 s."""
+MAX_PATTERN_LENGTH = 300_000
+"""Characters of a pattern by itself; they take 0.2 s, and 0.6 s to be read again."""
 
 MAX_MACRO_WORK = 100_000
 """The same of all macros of a grammar, and 25 for each: XGrammar reads them one by one."""
@@ -265,9 +265,9 @@ def _loads(text: str, what: str) -> tuple[Any, bool]:
 
 
 def _pointer(keys: list[object]) -> str:
-    """A JSON pointer; `#` for the whole."""
-    steps = (str(key)[:60].replace("~", "~0").replace("/", "~1") for key in keys)
-    return "#" + "".join(f"/{step}" for step in steps)
+    """A JSON pointer; `#` for the whole, and without its middle where it is long."""
+    steps = ["#", *(str(key)[:60].replace("~", "~0").replace("/", "~1") for key in keys)]
+    return "/".join(steps if len(steps) <= 12 else [*steps[:6], "...", *steps[-5:]])
 
 
 # ------------------------------------------------------------------ schemas
@@ -464,7 +464,7 @@ class _SchemaCounts:
 
     def _pattern(self, pattern: object, index: int) -> PatternCounts:
         if type(pattern) is not str:
-            return PatternCounts(0, 0, 0)
+            return PatternCounts(0, 0, 0, 0)
         return check_pattern(pattern, f"{self.pointer(index)}: this pattern", as_automaton=True)
 
     def totals(self, depth: int) -> tuple[int, int]:
@@ -577,6 +577,7 @@ class PatternCounts(NamedTuple):
 
     levels: int
     states: int
+    joints: int
     work: int
 
 
@@ -688,7 +689,7 @@ def check_pattern(pattern: object, what: str = "pattern", *, as_automaton: bool)
             "MAX_PATTERN_WORK",
             MAX_PATTERN_WORK,
         )
-    return PatternCounts(deepest, whole.states, work)
+    return PatternCounts(deepest, whole.states, whole.joints, work)
 
 
 def _count_of(digits: str | None) -> int:
@@ -745,7 +746,7 @@ def _repeated(part: _Part, least: int, most: int) -> _Part:
     copies = min(_CEILING, part.copies + times * times * part.states // 2)
     if times > _LARGE_REPEAT:  # written out to see whether it can be, and then not kept
         return part._replace(is_nullable=is_nullable, copies=copies)
-    joined = times * times // 2 if part.is_nullable else times
+    joined = times * times // 2 if part.is_nullable else times - 1
     ends = times if least < times else 1
     return _Part(
         min(_CEILING, part.states * times),
@@ -785,7 +786,7 @@ def check_macro(name: str, text: str, already: int = 0) -> PatternCounts:
         letters = sum(len(literal[1]) for literal in _LITERAL.finditer(text))
         if letters > MAX_PATTERN_WORK:
             _limit(f"this text has {letters:,} characters", "MAX_PATTERN_WORK", MAX_PATTERN_WORK)
-        counts = PatternCounts(0, letters, letters)
+        counts = PatternCounts(0, letters, 0, letters)
     work = already + counts.work + _WORK_FOR_A_MACRO
     if work > MAX_MACRO_WORK:
         _limit(
@@ -823,16 +824,15 @@ _TERMINAL = re.compile(
 )
 _DEFINITION = re.compile(r"^[ \t]*[?!]?_?[A-Za-z]\w*[^:\n]*:|^[ \t]*%", re.MULTILINE)
 _LARK_WORD = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|/(?:[^/\\\n]|\\.)+/[a-z]*|//[^\n]*|\#[^\n]*|(_?[A-Z][A-Z0-9_]*)'
+    r'"(?:[^"\\\n]|\\.)*"|/(?:[^/\\\n]|\\.)+/[a-z]*|//[^\n]*|\#[^\n]*|[()\[\]]|(_?[A-Z][A-Z0-9_]*)'
 )
-_LARK_PATTERN = re.compile(r"/((?:[^/\\\n]|\\.)+)/")
 
 
 def check_lark(text: object) -> int:
     """Count what Lark text comes to.
 
     Returns:
-        Levels of terminals within terminals.
+        Levels of groups, and of terminals within terminals.
 
     Raises:
         TypeError: it is no text.
@@ -844,12 +844,20 @@ def check_lark(text: object) -> int:
         _limit(
             f"this Lark grammar has {len(source):,} characters", "MAX_LARK_LENGTH", MAX_LARK_LENGTH
         )
+    level = deepest = 0
     for found in _LARK_WORD.finditer(source):
-        if found[0][0] == "/" and found[0][:2] != "//":
+        word = found[0]
+        if word[0] == "/" and word[:2] != "//":
             line, column = _place(source, found.start())
             where = f"line {line}, column {column}: this pattern"
-            check_pattern(found[0].strip("/"), where, as_automaton=False)
-    return _terminals(source)
+            deepest = max(deepest, check_pattern(word[1:], where, as_automaton=False).levels)
+        elif word in "([":
+            level += 1
+            deepest = max(deepest, level)
+        elif word in ")]":
+            level = max(0, level - 1)
+    # XGrammar itself goes no deeper than 200 groups.
+    return max(min(deepest, 2 * MAX_PATTERN_NESTING), _terminals(source))
 
 
 def _terminals(source: str) -> int:
@@ -1086,8 +1094,9 @@ def convert(converter: str, source: object, **options: Any) -> str:
         # what XGrammar raises for what it refuses, and what an option that is too large leads to
         if isinstance(error, UnsupportedGrammarError):
             raise
+        reason = xgrammar_reason(error) or f"it gives no reason ({type(error).__name__})"
         raise UnsupportedGrammarError(
-            f"XGrammar's converter does not take this {what}: {xgrammar_reason(error)}",
+            f"XGrammar's converter does not take this {what}: {reason}",
             what,
             1,
             1,
