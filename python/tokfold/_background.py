@@ -17,6 +17,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokfold import _core
+from tokfold._cache import usable_folder
 from tokfold.classes import compile_classes
 from tokfold.errors import TokfoldError
 
@@ -114,7 +115,11 @@ class Background:
     def _make(self) -> None:
         grammar, vocabulary, limits = self._arguments
         classes = compile_classes(
-            grammar, vocabulary, limits, progress=self._report, cache_dir=self._cache_dir
+            grammar,
+            vocabulary,
+            limits,
+            progress=self._report,
+            cache_dir=usable_folder(self._cache_dir),
         )
         compiled = self._compiled()
         if compiled is not None and not self._is_stopped.is_set():

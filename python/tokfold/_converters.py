@@ -605,7 +605,9 @@ _LARGE_REPEAT = 128
 """Counts past which it does so in a macro."""
 _BOUNDS = re.compile(r"\{\s*(\d*)\s*(?:(,)\s*(\d*)\s*)?\}")
 _ATOM = re.compile(r"\\(?:x[0-9A-Fa-f]{1,8}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|c.|.)|.", re.DOTALL)
-_CLASS = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]?", re.DOTALL)
+_CLASS = re.compile(
+    r"\[\^?(?:[^\]\\]|\\.)*\]?", re.DOTALL
+)  # `[]` and `[^]` end, as XGrammar reads them
 _GROUP = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|P?<\w*>|P?'\w*'|[a-zA-Z-]*[:)]))?")
 _WIDE_STATES = 12
 """States of a character that takes several bytes, as `.` and `[^a]` do; 9 at least."""
@@ -828,6 +830,10 @@ _LARK_WORD = re.compile(
 )
 
 
+_INLINE_SCHEMA = re.compile(r"%json\s*")
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+
+
 def check_lark(text: object) -> int:
     """Count what Lark text comes to.
 
@@ -857,7 +863,40 @@ def check_lark(text: object) -> int:
         elif word in ")]":
             level = max(0, level - 1)
     # XGrammar itself goes no deeper than 200 groups.
-    return max(min(deepest, 2 * MAX_PATTERN_NESTING), _terminals(source))
+    return max(min(deepest, 2 * MAX_PATTERN_NESTING), _terminals(source), _inline_schemas(source))
+
+
+def _inline_schemas(source: str) -> int:
+    """Levels of the schemas that stand in Lark text after ``%json``."""
+    levels = work = end = 0
+    for found in _INLINE_SCHEMA.finditer(source):
+        if found.start() < end:
+            continue
+        line, column = _place(source, found.start())
+        start = end = found.end()
+        depth = 0
+        for token in _JSON_TOKEN.finditer(source, start):
+            depth += 1 if token[0] in "[{" else -1 if token[0] in "]}" else 0
+            end = token.end()
+            if depth > MAX_JSON_NESTING or depth == 0:
+                break
+        try:
+            counts = check_schema(source[start:end], "schema after %json")
+        except LimitExceededError as error:
+            raise LimitExceededError(
+                f"line {line}, column {column}: {error}", error.limit, error.value
+            ) from error
+        except UnsupportedGrammarError:  # it is no JSON: a part of a text, or XGrammar says so
+            continue
+        levels, work = max(levels, counts.levels), work + counts.work
+        if work > MAX_SCHEMA_WORK:
+            _limit(
+                f"line {line}, column {column}: the schemas up to here come to {work:,} rules and "
+                "copies; make them smaller",
+                "MAX_SCHEMA_WORK",
+                MAX_SCHEMA_WORK,
+            )
+    return levels
 
 
 def _terminals(source: str) -> int:

@@ -232,6 +232,7 @@ def compile_classes(
         UnsupportedGrammarError: the grammar holds something that cannot be compressed exactly,
             or, with ``prune``, has no string at all.
         LimitExceededError: a bound of ``limits`` was reached.
+        ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
         KeyboardInterrupt: Ctrl-C.
     """
     if not isinstance(grammar, Grammar):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tokfold._background import in_background
-from tokfold._cache import CacheWarning
+from tokfold._cache import CacheWarning, check_folder, usable_folder
 from tokfold._converters import TAG_LEVELS, json_text
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
@@ -107,9 +107,15 @@ class GrammarCompiler:
                 uses one keeps it alive.
             max_pool_bytes: bound on the pool; 0 shares nothing between grammars.
             cache_dir: a folder for classes, as for :func:`tokfold.compile_classes`, and for the
-                pool, which is read now and written by :meth:`save` and :meth:`close`.
+                pool, which is read now and written by :meth:`save` and :meth:`close`. One that
+                cannot be written, or vanishes, is a :class:`CacheWarning`; requests go on.
             seed: put what nearly every request holds into the pool now, in some milliseconds.
+
+        Raises:
+            ValueError: ``max_grammars`` is negative.
+            ArtifactError: ``cache_dir`` is a file.
         """
+        check_folder(cache_dir)
         if max_grammars < 0:
             raise ValueError(f"max_grammars must not be negative, not {max_grammars}")
         self.vocabulary = vocabulary
@@ -215,7 +221,7 @@ class GrammarCompiler:
                 self.vocabulary,
                 self.limits,
                 classes=self._classes,
-                cache_dir=self._cache_dir,
+                cache_dir=usable_folder(self._cache_dir),
                 pool=self.pool if self.pool.max_bytes else None,
             )
             mine.set_result(compiled)

@@ -94,6 +94,13 @@ REFUSED = {
     "Lark, terminals that double": r"""
         lark("start: T0\n" + "\n".join(f"T{i}: T{i + 1} T{i + 1}" for i in range(40))
              + '\nT40: "z"')""",
+    "Lark, a schema": """lark('start: %json {' + '"items":{' * 5_000 + "}" * 5_001)""",
+    "a class that ends at once": """
+        schema({"type": "string", "pattern": "[^]" + "(" * 20_000 + ")" * 20_000})""",
+    "a reference with an escape": r"""
+        schema('{"\\u0024ref": "#/$defs/d0", "$defs": {' + ",".join(
+            '"d%d": {"\\u0024ref": "#/$defs/d%d"}' % (i, i + 1) for i in range(20_000))
+            + ', "d20000": {}}}')""",
     "tag, a pattern": """tag({"type": "regex", "pattern": "(" * 30_000 + "a" + ")" * 30_000})""",
     "tag, a count": """tag({"type": "regex", "pattern": "a?" * 10_000})""",
     "tag, a schema": """
@@ -283,7 +290,7 @@ def test_counts_are_those_of_the_converter():
         ("a*", 2, 1),
         (r"\(\)\[a{,2}", 10, 4),
         ("(?:a)(?<n>b)", 4, 1),
-        ("[](]a", 4, 1),
+        ("[^(]a", 14, 1),
     ],
 )
 def test_counts_of_patterns(pattern, states, joints):
