@@ -101,6 +101,9 @@ REFUSED = {
         schema('{"\\u0024ref": "#/$defs/d0", "$defs": {' + ",".join(
             '"d%d": {"\\u0024ref": "#/$defs/d%d"}' % (i, i + 1) for i in range(20_000))
             + ', "d20000": {}}}')""",
+    "tag, a text that is excluded": """
+        tag({"type": "json_schema", "json_schema": {"type": "object"}, "excludes": ["x" * 60_000]})
+        """,
     "tag, a pattern": """tag({"type": "regex", "pattern": "(" * 30_000 + "a" + ")" * 30_000})""",
     "tag, a count": """tag({"type": "regex", "pattern": "a?" * 10_000})""",
     "tag, a schema": """

@@ -178,6 +178,7 @@ def _json_schema(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401 - a leaf of 
     }
     options = json.dumps(document)
     with _refusals(leaf):
+        _converters.check_excludes(leaf.excludes)
         schema, levels, _ = _converters.check_schema(leaf.schema)
 
     def convert() -> str | None:
