@@ -18,7 +18,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tokfold.errors import StructuralTagError
+from tokfold._converters import json_text
+from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.structural_tags import fields
 from tokfold.structural_tags.fields import LARGEST, Object, fail, kind, short
 from tokfold.structural_tags.formats import (
@@ -102,7 +103,7 @@ def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
             "",
             "",
         ) from error
-    except RecursionError as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise StructuralTagError("the structural tag is nested too deeply", "", "") from error
 
 
@@ -153,8 +154,8 @@ class _Reader:
         if not isinstance(schema, dict | bool):
             fail(path, name, f"'json_schema' is an object, true or false, not {kind(schema)}")
         try:
-            text = json.dumps(schema)
-        except (TypeError, ValueError, RecursionError) as error:
+            text = json_text(schema, "schema")
+        except (TypeError, UnsupportedGrammarError, LimitExceededError) as error:
             raise StructuralTagError(
                 f"{path} ({name}): the schema cannot be written as JSON: {error}", name, path
             ) from error
