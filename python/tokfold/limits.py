@@ -40,7 +40,7 @@ class Limits:
     more work is a class of its own."""
     max_automaton_bytes: int = 1 << 30
     """Bytes of the displacement automaton; past them tokens are classes of their own, too."""
-    max_mask_work: int = 20_000_000
+    max_mask_work: int = 5_000_000
     """Work units of one mask of our engine."""
     max_accept_work: int = 5_000_000
     """Work units of one token that a matcher accepts, or of a kilobyte of text."""

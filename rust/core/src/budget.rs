@@ -426,6 +426,42 @@ impl Budget {
     }
 }
 
+/// Counts the steps of loops, some nanoseconds each, and looks at the interrupt now and then. Steps are
+/// no work: they bound how long a pass goes on unheard that was counted as a whole.
+pub(crate) struct Ticks<'a> {
+    budget: &'a Budget,
+    steps: usize,
+}
+
+impl<'a> Ticks<'a> {
+    pub(crate) fn new(budget: &'a Budget) -> Self {
+        Self { budget, steps: 0 }
+    }
+
+    /// One more step.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Deadline`].
+    #[inline]
+    pub(crate) fn step(&mut self) -> Result<()> {
+        self.steps(1)
+    }
+
+    /// So many more steps.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    #[inline]
+    pub(crate) fn steps(&mut self, steps: usize) -> Result<()> {
+        self.steps += steps;
+        if self.steps < STEPS_BETWEEN_TICKS {
+            return Ok(());
+        }
+        self.steps = 0;
+        self.budget.tick()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

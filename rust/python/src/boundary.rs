@@ -226,6 +226,44 @@ fn is_main_thread(py: Python<'_>) -> bool {
     is_main
 }
 
+/// Tables of more bytes take a while to drop.
+pub(crate) const MANY_BYTES: usize = 1 << 18;
+
+/// What may take a while to drop.
+pub(crate) trait Heavy {
+    /// Whether it does, and nobody else has it.
+    fn is_heavy(&self) -> bool;
+}
+
+/// A value of a Python object that is dropped without the GIL where that takes a while.
+pub(crate) struct OffGil<T: Heavy + Send>(Option<T>);
+
+impl<T: Heavy + Send> OffGil<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+}
+
+impl<T: Heavy + Send> std::ops::Deref for OffGil<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => unreachable!("only a drop takes the value"),
+        }
+    }
+}
+
+impl<T: Heavy + Send> Drop for OffGil<T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.0.take().filter(Heavy::is_heavy) {
+            Python::attach(|py| py.detach(|| drop(value)));
+        }
+    }
+}
+
 /// A `ValueError` with a message.
 pub(crate) fn misuse(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())

@@ -1,6 +1,6 @@
 //! `tokfold._core.Grammar`.
 
-use crate::boundary::{Call, Interrupt, detached, misuse, raise};
+use crate::boundary::{Call, Heavy, Interrupt, OffGil, detached, misuse, raise};
 use crate::tags::Tags;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -114,13 +114,22 @@ impl Made {
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Grammar {
-    pub(crate) inner: grammar::Grammar,
+    pub(crate) inner: OffGil<grammar::Grammar>,
     part: Made,
+}
+
+/// Expressions of a grammar that takes a while to drop.
+const MANY_EXPRESSIONS: usize = 1 << 13;
+
+impl Heavy for grammar::Grammar {
+    fn is_heavy(&self) -> bool {
+        self.exprs().len() > MANY_EXPRESSIONS
+    }
 }
 
 impl Grammar {
     pub(crate) fn of(inner: grammar::Grammar) -> Self {
-        Self { inner, part: Made::default() }
+        Self { inner: OffGil::new(inner), part: Made::default() }
     }
 
     /// The grammar as a part of others, made when first asked for; `None` where it has no string.
@@ -248,7 +257,7 @@ impl Grammar {
     /// The grammar in which some rules are the roots of other grammars, which is not too large.
     fn composed(&self, py: Python<'_>, parts: Vec<(String, PyRef<'_, Grammar>)>) -> PyResult<Self> {
         let found = self.placed(&parts)?;
-        let found: Vec<_> = found.into_iter().map(|(rule, part)| (rule, &part.inner)).collect();
+        let found: Vec<_> = found.into_iter().map(|(rule, part)| (rule, &*part.inner)).collect();
         let inner = py.detach(|| self.inner.composed(&found));
         Ok(Self::of(inner))
     }

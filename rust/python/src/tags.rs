@@ -177,7 +177,7 @@ impl Tags {
     /// All of it as a grammar.
     fn whole(&self) -> &grammar::Grammar {
         self.whole.get_or_init(|| {
-            let written = self.contents().map(|content| &content.written.get().inner);
+            let written = self.contents().map(|content| &*content.written.get().inner);
             let parts: Vec<_> = (1..).map(RuleId::new).zip(written).collect();
             tags::grammar(&self.tags(), self.way()).composed(&parts)
         })

@@ -324,7 +324,7 @@ impl<'a> DisplacementAutomaton<'a> {
             return Err(Halt::Depth);
         }
         let (set, a, b) = self.states[state as usize];
-        let after = self.stepper.step(set, class)?;
+        let after = self.stepper.sweep(set, class)?;
         let (alive, labels) = self.stepper.sets.without_labels(after)?;
         let mut popped = self.popped_now(labels)?;
         for i in a..b {

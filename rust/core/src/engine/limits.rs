@@ -24,7 +24,7 @@ pub struct EngineLimits {
 impl Default for EngineLimits {
     fn default() -> Self {
         Self {
-            max_mask_work: 20_000_000,
+            max_mask_work: 5_000_000,
             max_accept_work: 5_000_000,
             max_memo_bytes: 64 << 20,
             max_row_bytes: 16 << 20,

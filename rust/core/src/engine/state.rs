@@ -190,7 +190,8 @@ impl Matcher {
                 for pair in listed.chunks_exact(2) {
                     let beneath = match (pair[0], places.get(pair[1] as usize)) {
                         (BOTTOM, _) => NONE,
-                        (top, Some(&set)) if network.is_state(top) => set,
+                        // An end stands on no stack.
+                        (top, Some(&set)) if network.is_state(top) && network.stays(top) => set,
                         _ => return Err(refused()),
                     };
                     if entries.last().is_some_and(|last| last.0 >= pair[0]) {

@@ -25,12 +25,13 @@ impl Network {
     /// Those of [`Network::new`] and [`Budget::spend`].
     pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Result<Self> {
         let rules = RuleSet::make(grammar, &Outside::nothing(), options, work)?;
-        let mut out = Self::assemble(&rules, &FxHashMap::default(), &options.limits)?;
-        out.first = out.first_sets();
+        let mut out = Self::assemble(&rules, &FxHashMap::default(), &options.limits, work)?;
+        out.first = out.first_sets(work)?;
         if let Some(least) = options.share_wide {
             let width = Width { least, of: out.alphabet.widths() };
             out.delegate(&width, |network, start| network.first_width(&width, start), |_| false);
         }
+        work.tick()?;
         if !rules.has_loops {
             out.find_for_charts();
         }

@@ -81,7 +81,9 @@ impl RuleSet {
         // Three passes over all expressions.
         work.spend(3 * grammar.size())?;
         let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
+        work.tick()?;
         let facts = analysis::Analysis::new(grammar);
+        work.tick()?;
         let root = grammar.root();
         if options.prune && !facts.productive[root.index()] {
             return Err(Error::Unsupported {

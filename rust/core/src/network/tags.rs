@@ -123,7 +123,7 @@ impl Part {
                 work.spend(FRAME * rules.automata[0].len() + rules.automata[0].num_edges())?;
                 let contents = (1..).map(RuleId::new).zip(contents);
                 let contents = contents.filter_map(|(n, content)| Some((n, content.clone()?)));
-                let mut made = Self::of_rules(&rules, &contents.collect(), options)?;
+                let mut made = Self::of_rules(&rules, &contents.collect(), options, work)?;
                 // Free text has no key, as when it is written: texts move between parts without one.
                 made.key = if is_choice { key(&tags, options) } else { None };
                 Arc::new(made)

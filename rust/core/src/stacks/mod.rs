@@ -4,16 +4,19 @@
 //! stacks) walk the network this way.
 //!
 //! - [`sets`]: the sets themselves, hash-consed (a graph-structured stack).
+//! - [`shards`]: hash tables that grow a part at a time.
 //! - [`sweep`]: one byte read by many stacks at once, each called rule gone through once.
 
 mod sets;
+mod shards;
 mod sweep;
 
 pub(crate) use sets::{Entry, LABEL, NONE, REST, SetId, StackSets, sort_pairs};
 
 use crate::budget::Halt;
+use crate::hash::hash_of;
 use crate::network::{Network, contains};
-use rustc_hash::FxHashMap;
+use shards::Shards;
 use std::ops::Deref;
 
 /// Stack sets with their transitions, made when first needed.
@@ -24,7 +27,7 @@ pub(crate) struct Stepper<N> {
     pub(crate) sets: StackSets,
     /// The set after a byte, by set and byte class. Most sets are asked for few classes, so a
     /// table of all would be mostly empty: 26 MB instead of 4 for Bython.
-    steps: FxHashMap<(SetId, u8), SetId>,
+    steps: Shards<(SetId, u8, SetId)>,
     sweep: sweep::Sweep,
     /// Rules completed so far, in steps that were made.
     pub(crate) completions: u64,
@@ -35,7 +38,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         Self {
             network,
             sets: StackSets::new(),
-            steps: FxHashMap::default(),
+            steps: Shards::default(),
             sweep: sweep::Sweep::default(),
             completions: 0,
         }
@@ -43,7 +46,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.sets.bytes() + self.steps.capacity() * 13
+        self.sets.bytes() + self.steps.bytes()
     }
 
     /// The stacks after one byte, completed rules popped: the top of each has an edge.
@@ -96,7 +99,12 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         {
             return Some(NONE);
         }
-        self.steps.get(&(set, class)).copied()
+        let hash = hash_of(&(set, class));
+        self.steps.find(hash, |step| (step.0, step.1) == (set, class)).map(|step| step.2)
+    }
+
+    fn remember(&mut self, set: SetId, class: u8, after: SetId) {
+        self.steps.insert(hash_of(&(set, class)), (set, class, after));
     }
 }
 

@@ -11,11 +11,10 @@
 //! the tops after a comma are the remaining keys, for each key one fewer, and everything
 //! that is done to the shared part is done once.
 
+use super::shards::Shards;
 use crate::budget::{Halt, Meter};
 use crate::hash::hash_of;
 use crate::network::BOTTOM;
-use hashbrown::HashTable;
-use rustc_hash::FxHashMap;
 
 /// A stack set.
 pub(crate) type SetId = u32;
@@ -53,8 +52,8 @@ pub(crate) struct StackSets {
     ends: Vec<(u32, u32)>,
     depths: Vec<u32>,
     entries: Vec<Entry>,
-    table: HashTable<SetId>,
-    unions: FxHashMap<(SetId, SetId), SetId>,
+    table: Shards<SetId>,
+    unions: Shards<(SetId, SetId, SetId)>,
     /// Pairs to be united, what they depend on above them.
     pending: Vec<(SetId, SetId)>,
     /// A set nested deeper, stacks and tree levels together, is over budget.
@@ -72,8 +71,8 @@ impl StackSets {
             ends: Vec::new(),
             depths: Vec::new(),
             entries: Vec::new(),
-            table: HashTable::new(),
-            unions: FxHashMap::default(),
+            table: Shards::default(),
+            unions: Shards::default(),
             pending: Vec::new(),
             max_depth: MAX_DEPTH,
             max_bytes: usize::MAX,
@@ -93,8 +92,8 @@ impl StackSets {
     pub(crate) fn bytes(&self) -> usize {
         self.entries.capacity() * 8
             + self.nodes.capacity() * 24
-            + self.table.capacity() * 5
-            + self.unions.capacity() * 13
+            + self.table.bytes()
+            + self.unions.bytes()
     }
 
     /// Adds the tops of a set to a list, sorted.
@@ -202,11 +201,7 @@ impl StackSets {
         self.nodes.push(node);
         self.ends.push(ends);
         self.depths.push(depth);
-        let (nodes, entries) = (&self.nodes, &self.entries);
-        self.table.insert_unique(hash, id, |&id| match nodes[id as usize] {
-            Node::Leaf(a, b) => hash_of(&entries[a as usize..b as usize]),
-            Node::Branch(left, right) => hash_of(&(left, right)),
-        });
+        self.table.insert(hash, id);
         Ok(id)
     }
 
@@ -245,7 +240,9 @@ impl StackSets {
         if a == NONE {
             return Some(b);
         }
-        self.unions.get(&(a.min(b), a.max(b))).copied()
+        let (a, b) = (a.min(b), a.max(b));
+        let found = self.unions.find(hash_of(&(a, b)), |known| (known.0, known.1) == (a, b));
+        found.map(|known| known.2)
     }
 
     fn work_off(&mut self, base: usize) -> Result<(), Halt> {
@@ -262,7 +259,8 @@ impl StackSets {
             if let Some(id) = made {
                 self.pending.pop();
                 self.spend(1)?;
-                self.unions.insert((a.min(b), a.max(b)), id);
+                let (a, b) = (a.min(b), a.max(b));
+                self.unions.insert(hash_of(&(a, b)), (a, b, id));
             }
         }
         Ok(())
@@ -385,6 +383,7 @@ impl StackSets {
     pub(crate) fn group(&mut self, pairs: &mut Vec<Entry>) -> Result<(), Halt> {
         sort_within(pairs, &mut self.meter)?;
         pairs.dedup();
+        self.spend((pairs.len() / PAIRS_OF_WORK) as u64)?;
         let mut write = 0;
         let mut read = 0;
         while read < pairs.len() {

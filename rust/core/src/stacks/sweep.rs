@@ -18,6 +18,10 @@ use std::sync::Arc;
 
 /// Calls looked at that count as one unit of work.
 const CALLS_OF_WORK: u64 = 4;
+/// The same for lists.
+const LISTS_OF_WORK: u64 = 8;
+/// Lists read between two looks at the bound.
+const LISTS_AT_ONCE: usize = 256;
 
 /// What stands beneath a rule that has been called: entries, and whole sets.
 #[derive(Default)]
@@ -67,9 +71,38 @@ impl<N: Deref<Target = Network>> Stepper<N> {
     pub(super) fn make(&mut self, set: SetId, class: u8) -> Result<SetId, Halt> {
         let mut calling = Vec::new();
         let mut parts = Vec::new();
-        if let Some(after) = self.without_calls(set, class, &mut calling, &mut parts)? {
-            return Ok(after);
+        match self.without_calls(set, class, &mut calling, &mut parts)? {
+            Some(after) => Ok(after),
+            None => self.sweep_lists(set, class, &calling, &parts),
         }
+    }
+
+    /// What [`Stepper::step`] says, by one sweep through all of the set: for sets of which no part
+    /// comes again, as those are that end in labels.
+    pub(crate) fn sweep(&mut self, set: SetId, class: u8) -> Result<SetId, Halt> {
+        if let Some(known) = self.known(set, class) {
+            return Ok(known);
+        }
+        let mut lists = Vec::new();
+        let mut work = vec![set];
+        while let Some(set) = work.pop() {
+            match self.sets.halves(set) {
+                Some((left, right)) => work.extend([left, right]),
+                None => lists.push(set),
+            }
+        }
+        self.sets.spend(lists.len() as u64 / LISTS_OF_WORK)?;
+        self.sweep_lists(set, class, &lists, &[])
+    }
+
+    /// Reads a class with some lists of a set by one sweep; what its other parts became is added.
+    fn sweep_lists(
+        &mut self,
+        set: SetId,
+        class: u8,
+        lists: &[SetId],
+        others: &[SetId],
+    ) -> Result<SetId, Halt> {
         let order = match &self.sweep.order {
             Some(order) => order.clone(),
             None => {
@@ -86,14 +119,14 @@ impl<N: Deref<Target = Network>> Stepper<N> {
             class,
             room: &mut sweep,
         };
-        let result = run.all(&calling, &parts);
+        let result = run.all(lists, others);
         if result.is_err() {
             // Nothing of it is to be left in the next.
             sweep = Sweep { order: sweep.order, ..Sweep::default() };
         }
         self.sweep = sweep;
         let after = result?;
-        self.steps.insert((set, class), after);
+        self.remember(set, class, after);
         Ok(after)
     }
 
@@ -142,7 +175,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
                 self.list_without_calls(set, class)?
             }
         };
-        self.steps.insert((set, class), after);
+        self.remember(set, class, after);
         Ok(Some(after))
     }
 
@@ -184,7 +217,10 @@ struct Run<'a> {
 impl Run<'_> {
     /// Reads the class with the stacks of some lists; what other stacks became is added.
     fn all(mut self, lists: &[SetId], others: &[SetId]) -> Result<SetId, Halt> {
-        for &list in lists {
+        for (number, &list) in lists.iter().enumerate() {
+            if number.is_multiple_of(LISTS_AT_ONCE) {
+                self.sets.spend(1)?;
+            }
             let mut index = 0;
             while let Some(&(state, beneath)) = self.sets.list(list).get(index) {
                 index += 1;
@@ -256,6 +292,7 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shards::Shards;
     use super::super::{REST, Stepper};
     use super::*;
     use crate::limits::Limits;
@@ -359,7 +396,11 @@ mod tests {
                             .into_iter()
                             .flat_map(|stack| entered(&network, stack))
                             .collect();
+                        let swept = stepper.sweep(set, class).expect("no budget");
+                        // A sweep remembers where a step would look.
+                        stepper.steps = Shards::default();
                         let after = stepper.step(set, class).expect("no budget");
+                        assert_eq!(after, swept, "{text}");
                         assert_eq!(stacks_of(&stepper.sets, after), expected, "{text}");
                         compared += 1;
                         if after != NONE && compared < 500 {

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::rows::{mask_words, no_row, with_rows};
-use crate::boundary::{Call, misuse, raise};
+use crate::boundary::{Call, Heavy, MANY_BYTES, OffGil, misuse, raise};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use tokfold_core::error::Error;
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Matcher {
-    inner: Mutex<engine::Matcher>,
+    inner: OffGil<Mutex<engine::Matcher>>,
     cancel: Arc<AtomicBool>,
 }
 
 impl Matcher {
     fn wrap(inner: engine::Matcher) -> Self {
         let cancel = inner.cancel_switch();
-        Self { inner: Mutex::new(inner), cancel }
+        Self { inner: OffGil::new(Mutex::new(inner)), cancel }
     }
 
     /// The state, unless another thread is using it.
@@ -88,6 +88,17 @@ impl Matcher {
                 }),
             }
         })
+    }
+}
+
+fn le_bytes(numbers: Vec<u32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+impl Heavy for Mutex<engine::Matcher> {
+    fn is_heavy(&self) -> bool {
+        let matcher = self.try_lock();
+        matcher.is_ok_and(|matcher| matcher.now(|look| look.bytes()).is_none_or(|n| n > MANY_BYTES))
     }
 }
 
@@ -247,8 +258,7 @@ impl Matcher {
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let guard = self.own(py)?;
         let matcher = &*guard;
-        let state = Call::new(py).run(py, |interrupt| matcher.state(interrupt))?;
-        let state: Vec<u8> = state.into_iter().flat_map(u32::to_le_bytes).collect();
+        let state = Call::new(py).run(py, |interrupt| matcher.state(interrupt).map(le_bytes))?;
         Ok(PyBytes::new(py, &state))
     }
 
@@ -256,18 +266,19 @@ impl Matcher {
     fn state_for<'py>(&self, py: Python<'py>, other: &Engine) -> PyResult<Bound<'py, PyBytes>> {
         let guard = self.own(py)?;
         let matcher = &*guard;
-        let state =
-            Call::new(py).run(py, |interrupt| matcher.state_for(&other.inner, interrupt))?;
-        let state: Vec<u8> = state.into_iter().flat_map(u32::to_le_bytes).collect();
+        let state = Call::new(py)
+            .run(py, |interrupt| matcher.state_for(&other.inner, interrupt).map(le_bytes))?;
         Ok(PyBytes::new(py, &state))
     }
 
     fn restore(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        let numbers: Vec<u32> =
-            state.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        Call::new(py).run(py, |interrupt| matcher.restore(&numbers, interrupt))
+        Call::new(py).run(py, |interrupt| {
+            let number = |c: &[u8]| u32::from_le_bytes([c[0], c[1], c[2], c[3]]);
+            let numbers: Vec<u32> = state.chunks_exact(4).map(number).collect();
+            matcher.restore(&numbers, interrupt)
+        })
     }
 
     /// Makes the work under way, and all that begins while it is on, end with an error.

@@ -7,7 +7,7 @@ mod rows;
 pub(crate) use batch::{accept_batch, fill_batch, fill_batch_each, rollback_batch};
 pub(crate) use matcher::Matcher;
 
-use crate::boundary::{Call, Interrupt, detached, misuse};
+use crate::boundary::{Call, Heavy, Interrupt, MANY_BYTES, OffGil, detached, misuse};
 use crate::grammar::{Grammar, Parts, Piece, limits};
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
@@ -47,7 +47,13 @@ type NamedParts<'p> = (Vec<(String, Piece)>, PyRef<'p, Parts>);
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Engine {
-    inner: Arc<engine::Engine>,
+    inner: OffGil<Arc<engine::Engine>>,
+}
+
+impl Heavy for Arc<engine::Engine> {
+    fn is_heavy(&self) -> bool {
+        Arc::strong_count(self) == 1 && self.network().bytes() > MANY_BYTES
+    }
 }
 
 #[pymethods]
@@ -123,7 +129,7 @@ impl Engine {
             engine.prepare(interrupt)?;
             Ok(engine)
         })?;
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: OffGil::new(Arc::new(inner)) })
     }
 
     /// Takes up classes: masks then walk over their representatives.
