@@ -26,8 +26,8 @@ from strategies.engine import (
 )
 from strategies.profiles import CASES, examples
 
-FIELDS = ("max_mask_work", "max_accept_work", "max_memo_bytes", "max_matcher_bytes")
-OF_MASKS = ("max_mask_work", "max_memo_bytes")
+FIELDS = ("max_mask_work", "max_accept_work", "max_matcher_bytes")
+OF_MASKS = ("max_mask_work",)
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 AMBIGUOUS = Grammar(
@@ -150,7 +150,46 @@ def attempt(use: Callable[[], Any], field: str) -> tuple[str, Any]:
     return outcome, result
 
 
-@pytest.mark.parametrize("field", OF_MASKS)
+@examples(150)
+@given(seed=st.integers(0, 1 << 40), exponent=st.integers(0, 14))
+def test_the_memo_limit_is_never_an_error(seed, exponent):
+    """A mask whose answers find no room is walked with the whole stacks; it is the same mask."""
+    random = Random(seed)
+    setting = build_setting(random, rules=random.randint(1, 5), size=14)
+    note(str(setting))
+    ways = compiled_ways(setting)
+    if ways is None:
+        return
+    bytes_allowed = random.randint(1 << exponent, 2 << exponent)
+    compiled = limited(setting, random.random() < 0.5, max_memo_bytes=bytes_allowed)
+    bounded = tokfold.Matcher(compiled, **setting.options)
+    free = tokfold.Matcher(ways[0], **setting.options)
+    for _ in range(8):
+        if free.is_terminated:
+            break
+        expected = mask_of(free, len(setting.tokens))
+        assert mask_of(bounded, len(setting.tokens)) == expected
+        allowed = allowed_tokens(expected[0])
+        if not allowed:
+            break
+        token = random.choice(allowed)
+        assert bounded.accept_token(token)
+        assert free.accept_token(token)
+    CASES["engine: masks without room for answers"] += compiled.counters()["direct_masks"]
+
+
+def test_masks_without_room_for_answers_are_walked():
+    """Without this the test above could pass by never walking."""
+    compiled = limited(SETTING, max_memo_bytes=1)
+    matcher, free = tokfold.Matcher(compiled), tokfold.Matcher(limited(SETTING))
+    for count, token in enumerate((0, 3, 2, 0, 1), 1):
+        assert mask_of(matcher, len(TOKENS)) == mask_of(free, len(TOKENS))
+        assert matcher.accept_token(token) is free.accept_token(token)
+        assert compiled.counters()["direct_masks"] == count
+        assert compiled.counters()["bytes_held"] < 1 << 16
+
+
+@pytest.mark.parametrize("field", ["max_mask_work", "max_memo_bytes"])
 def test_masks_made_ahead_are_no_reason_to_fail(field):
     """Compiling makes some masks that may never be asked for: those that cannot be made, or not
     all be remembered, are not its business."""
@@ -375,7 +414,9 @@ class TestTime:
 
 
 @pytest.mark.parametrize("value", [0, -1, 1 << 63, True, 1.0, "1"])
-@pytest.mark.parametrize("field", [*FIELDS, "max_row_bytes", "max_accept_milliseconds"])
+@pytest.mark.parametrize(
+    "field", [*FIELDS, "max_memo_bytes", "max_row_bytes", "max_accept_milliseconds"]
+)
 def test_bounds_of_bounds(field, value):
     with pytest.raises((TypeError, ValueError), match=field):
         tokfold.Limits(**{field: value})

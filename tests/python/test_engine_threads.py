@@ -455,12 +455,14 @@ class TestBackground:
             assert compiled.wait(PATIENCE)
 
     def test_classes_that_cannot_be_kept(self, tmp_path):
-        """A cache folder that is a file: a warning, and exact masks."""
-        path = tmp_path / "file"
-        path.write_bytes(b"")
+        """A cache folder that becomes a file: a warning, and exact masks."""
+        path = tmp_path / "folder"
+        path.mkdir()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compiled = compiled_of(NESTED, classes="auto", cache_dir=path)
+            path.rename(tmp_path / "away")
+            path.write_bytes(b"")
             compiled.wait(PATIENCE)
         expected = mask_of(tokfold.Matcher(compiled_of(NESTED)), len(TOKENS))
         assert mask_of(tokfold.Matcher(compiled), len(TOKENS)) == expected

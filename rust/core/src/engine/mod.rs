@@ -101,6 +101,8 @@ pub struct Engine {
 
 /// Tables of charts may take this part of the bytes of a matcher.
 const TABLES_OF_MATCHER: usize = 4;
+/// Work units of what is made once for an engine: the order of calls, and the tables of charts.
+const PREPARATION: u64 = 20_000_000;
 
 /// The tries of a vocabulary, made by the first engine that needs them.
 #[derive(Default)]
@@ -194,20 +196,19 @@ impl Engine {
     /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
     pub fn prepare(&self, interrupt: &Interrupt) -> Result<()> {
         let mut meter = Meter::default();
-        meter.allow(self.limits.max_mask_work, interrupt);
+        meter.allow(PREPARATION, interrupt);
         let mut made = self.network.call_order(&mut meter).map(drop);
         if made.is_ok() && self.begins_on_a_chart() {
             made = self.tables(interrupt).map(drop);
         }
         made.map_err(|halt| {
             interrupt.error(halt).unwrap_or_else(|| Error::Limit {
-                limit: if halt == Halt::Bytes { "max_matcher_bytes" } else { "max_mask_work" },
+                limit: if halt == Halt::Bytes { "max_matcher_bytes" } else { "max_network_work" },
                 value: match halt {
                     Halt::Bytes => self.limits.max_matcher_bytes as u64,
-                    _ => self.limits.max_mask_work,
+                    _ => PREPARATION,
                 },
-                message: "the tables of charts for this grammar take more; simplify the grammar \
-                          or raise the limit"
+                message: "the tables of charts for this grammar take more; simplify the grammar"
                     .into(),
             })
         })
@@ -234,7 +235,7 @@ impl Engine {
             return Ok(tables.clone());
         }
         let mut meter = Meter::default();
-        meter.allow(self.limits.max_mask_work, interrupt);
+        meter.allow(PREPARATION, interrupt);
         let max_bytes = self.limits.max_matcher_bytes / TABLES_OF_MATCHER;
         match Tables::new(self.network.clone(), &mut meter, max_bytes) {
             Ok(tables) => Ok(self.tables.get_or_init(|| Arc::new(tables)).clone()),

@@ -54,7 +54,8 @@ impl Matcher {
         });
         let listed = listed.map_err(|halt| self.halted(halt, interrupt))?;
         for (place, set) in listed.into_iter().enumerate() {
-            if place % SETS_BETWEEN_CHECKS == 0 {
+            // A small state can be looked at whatever the switch says.
+            if (place + 1) % SETS_BETWEEN_CHECKS == 0 {
                 interrupt.look()?;
             }
             let entries = sets.entries(set);
@@ -180,7 +181,7 @@ impl Matcher {
             let mut family = fresh.family.write(); // nobody else has it
             let (&stop, mut rest) = state.split_first().ok_or_else(refused)?;
             while let Some((&count, after)) = rest.split_first() {
-                if places.len() % SETS_BETWEEN_CHECKS == 0 {
+                if (places.len() + 1) % SETS_BETWEEN_CHECKS == 0 {
                     interrupt.look()?;
                 }
                 let size = (count as usize).checked_mul(2).filter(|&n| n <= after.len() && n > 0);
