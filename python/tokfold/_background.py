@@ -16,6 +16,7 @@ import weakref
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from tokfold._cache import usable_folder
 from tokfold.classes import compile_classes
 from tokfold.errors import LimitExceededError, TokfoldError
 from tokfold.interrupt import Interrupt
@@ -127,7 +128,7 @@ class Background:
             vocabulary,
             limits,
             progress=self._report,
-            cache_dir=self._cache_dir,
+            cache_dir=usable_folder(self._cache_dir),
             interrupt=self._interrupt,
         )
         compiled = self._compiled()

@@ -237,6 +237,7 @@ def compile_classes(
             or, with ``prune``, has no string at all.
         LimitExceededError: a bound of ``limits`` was reached.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+        ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
         KeyboardInterrupt: Ctrl-C.
     """
     if not isinstance(grammar, Grammar):

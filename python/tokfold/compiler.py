@@ -19,9 +19,16 @@ from typing import Any, Literal, get_args
 
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
-from tokfold._cache import CacheWarning
+from tokfold._cache import CacheWarning, check_folder, usable_folder
+from tokfold._converters import TAG_LEVELS, json_text
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
-from tokfold.errors import ArtifactError, TokfoldError, VocabularyError
+from tokfold.errors import (
+    ArtifactError,
+    LimitExceededError,
+    TokfoldError,
+    UnsupportedGrammarError,
+    VocabularyError,
+)
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
@@ -168,9 +175,15 @@ class GrammarCompiler:
                 is not held. :meth:`CompiledGrammar.cost` says what one costs.
             max_pool_bytes: bound on the pool; 0 shares nothing between grammars.
             cache_dir: a folder for classes, as for :func:`tokfold.compile_classes`, and for the
-                pool, which is read now and written by :meth:`save` and :meth:`close`.
+                pool, which is read now and written by :meth:`save` and :meth:`close`. One that
+                cannot be written, or vanishes, is a :class:`CacheWarning`; requests go on.
             seed: put what nearly every request holds into the pool now, in some milliseconds.
+
+        Raises:
+            ValueError: ``max_grammars`` is negative.
+            ArtifactError: ``cache_dir`` is a file.
         """
+        check_folder(cache_dir)
         if max_grammars < 0:
             raise ValueError(f"max_grammars must not be negative, not {max_grammars}")
         if max_bytes is not None and max_bytes < 0:
@@ -220,7 +233,7 @@ class GrammarCompiler:
     def compile_json_schema(
         self, schema: str | dict[str, Any] | bool, **options: Any
     ) -> CompiledGrammar:
-        """Compile a JSON schema; the options are those of :meth:`Grammar.from_json_schema`."""
+        """Compile a JSON schema; options, errors: those of :meth:`Grammar.from_json_schema`."""
         return self._get(self._json_schema(schema, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
@@ -288,8 +301,8 @@ class GrammarCompiler:
         return _Request(("grammar", grammar._key), size, lambda: grammar)
 
     def _json_schema(self, schema: str | dict[str, Any] | bool, **options: Any) -> _Request:
-        text = _key_of(schema)
-        make = partial(Grammar.from_json_schema, schema, **options)
+        text = schema if isinstance(schema, str) else json_text(schema, "JSON schema")
+        make = partial(Grammar.from_json_schema, text, **options)
         return _Request(("json schema", text, _key_of(options)), len(text), make)
 
     def _regex(self, pattern: str) -> _Request:
@@ -302,9 +315,14 @@ class GrammarCompiler:
 
     def _structural_tag(self, tag: object) -> _Request:
         dump = getattr(tag, "model_dump_json", None)
-        text = _key_of(tag if dump is None else dump())
+        text = tag if dump is None else dump()
         make = partial(Grammar.from_structural_tag, tag, self.vocabulary)
-        return _Request(("structural tag", text), len(text), make)
+        try:
+            key = text if isinstance(text, str) else json_text(text, "structural tag", TAG_LEVELS)
+        except (TypeError, UnsupportedGrammarError, LimitExceededError):
+            make()  # it is no tag, and the reader of tags says why
+            raise
+        return _Request(("structural tag", key), len(key), make)
 
     # -- jobs: registered while they wait and compile; no lock is held meanwhile
 
@@ -417,7 +435,7 @@ class GrammarCompiler:
                 self.limits,
                 classes=self._classes,
                 classes_milliseconds=self._classes_milliseconds,
-                cache_dir=self._cache_dir,
+                cache_dir=usable_folder(self._cache_dir),
                 pool=self.pool if self.pool.max_bytes else None,
                 interrupt=interrupt,
             )
@@ -611,9 +629,12 @@ if hasattr(os, "register_at_fork"):
 
 def _key_of(source: object) -> str:
     """Equal for sources that are equal."""
-    if isinstance(source, str):
-        return source
-    return json.dumps(source, ensure_ascii=False, default=repr)
+    try:
+        return json.dumps(source, ensure_ascii=False, default=repr)
+    except (ValueError, RecursionError) as error:
+        raise UnsupportedGrammarError(
+            f"an option is nested too deeply, or holds itself: {error}", "options", 1, 1
+        ) from error
 
 
 def _size_of(source: object) -> int:

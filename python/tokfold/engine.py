@@ -12,6 +12,7 @@ import numpy as np
 
 from tokfold import _core, _parts
 from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
+from tokfold._cache import check_folder
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
 from tokfold.grammar import Grammar
@@ -259,7 +260,9 @@ def compile(
         LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
             left recursion as loops that does, which a chart does without.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+        ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
     """
+    check_folder(cache_dir)
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
     if not isinstance(vocabulary, Vocabulary):

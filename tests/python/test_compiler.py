@@ -983,9 +983,12 @@ class TestFolder:
 
     def test_a_file_in_place_of_the_folder(self, tmp_path):
         (tmp_path / "file").write_bytes(b"")
-        with pytest.warns(CacheWarning):
-            compiler = compiler_of(cache_dir=tmp_path / "file")
-        assert takes(compiler.compile_grammar('root ::= "a"'), "a")
+        with pytest.raises(tokfold.ArtifactError, match=r"/file: not a folder"):
+            compiler_of(cache_dir=tmp_path / "file")
+        compiler = compiler_of(cache_dir=tmp_path / "late")
+        (tmp_path / "late").write_bytes(b"")
+        with pytest.warns(CacheWarning, match="is no folder any more"):
+            assert takes(compiler.compile_grammar('root ::= "a"'), "a")
         with pytest.warns(CacheWarning, match="were not saved"):
             compiler.close()
 

@@ -270,6 +270,8 @@ impl Meter {
 
 /// Units of a network between two looks at an interrupt: states and edges, some nanoseconds each.
 const POLL_EVERY: u64 = 1 << 14;
+/// Steps of a loop, some nanoseconds each, between two looks at an interrupt: a power of two.
+const STEPS_BETWEEN_TICKS: usize = 1 << 14;
 
 /// A counter of states and edges made or visited, with a bound.
 ///
@@ -321,6 +323,31 @@ impl Budget {
         let done = self.done.get().saturating_add(units as u64);
         self.done.set(done);
         if done <= self.next.get() { Ok(()) } else { self.look() }
+    }
+
+    /// Looks at the interrupt now: between steps of which each may take long.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Deadline`].
+    #[inline]
+    pub(crate) fn tick(&self) -> Result<()> {
+        match self.interrupt.look() {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.next.set(0);
+                *self.halted.borrow_mut() = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// [`Self::tick`] for every so many steps of a loop.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub(crate) fn tick_every(&self, step: usize) -> Result<()> {
+        if step & (STEPS_BETWEEN_TICKS - 1) == 0 { self.tick() } else { Ok(()) }
     }
 
     /// Refuses now what would be refused on the way: at least so many units are to be counted yet.

@@ -82,11 +82,31 @@ pub(crate) struct Family {
     /// Bytes held when the tables were last rebuilt.
     pub(crate) rebuilt_bytes: usize,
     /// Where a mask took more work than it may: it would again.
-    refused: Mutex<FxHashSet<Stand>>,
+    refused: Arc<Refused>,
 }
 
 /// Stands whose masks are known to take too much work, at most.
 const MAX_REFUSED: usize = 1 << 12;
+
+/// Where a mask took more work than it may.
+#[derive(Default)]
+pub(crate) struct Refused(Mutex<FxHashSet<(Stand, bool)>>);
+
+impl Refused {
+    /// Whether the mask of a stand, with classes or without, is known to take more work than it may.
+    pub(crate) fn contains(&self, stand: Stand, with_classes: bool) -> bool {
+        self.0.lock().contains(&(stand, with_classes))
+    }
+
+    /// Remembers that it does.
+    pub(crate) fn add(&self, stand: Stand, with_classes: bool) {
+        let mut refused = self.0.lock();
+        if refused.len() >= MAX_REFUSED {
+            refused.clear();
+        }
+        refused.insert((stand, with_classes));
+    }
+}
 
 /// Steps that a rollback drops from the tables at once. Of more it leaves the tables as they are: they
 /// are made anew when they have grown.
@@ -111,7 +131,7 @@ impl Family {
             chart: None,
             may_chart: true,
             rebuilt_bytes: 0,
-            refused: Mutex::default(),
+            refused: Arc::default(),
         };
         out.begin(Stand::Stacks(start), Read::Nothing);
         Ok(out)
@@ -187,7 +207,7 @@ impl Family {
         if self.after(id) > MAX_DROPPED {
             return;
         }
-        self.refused.get_mut().clear();
+        self.refused.0.lock().clear(); // numbers of columns are given again
         if let Some(chart) = &mut self.chart {
             // Steps before one that stands on stacks may stand on columns of another branch.
             if let Stand::Chart(column) = self.steps[id as usize].stand {
@@ -363,18 +383,9 @@ impl Family {
         }
     }
 
-    /// Whether the mask of a stand is known to take more work than it may.
-    pub(crate) fn is_refused(&self, stand: Stand) -> bool {
-        self.refused.lock().contains(&stand)
-    }
-
-    /// Remembers that the mask of a stand takes more work than it may.
-    pub(crate) fn refuse(&self, stand: Stand) {
-        let mut refused = self.refused.lock();
-        if refused.len() >= MAX_REFUSED {
-            refused.clear();
-        }
-        refused.insert(stand);
+    /// Where masks took more work than they may.
+    pub(crate) fn refused(&self) -> Arc<Refused> {
+        self.refused.clone()
     }
 
     /// The stacks of a stand in tables of their own; `None` for one on a chart.

@@ -150,11 +150,13 @@ impl Matcher {
         row: &mut [i32],
     ) -> Result<()> {
         interrupt.look()?;
-        if family.is_refused(stand) {
+        let with_classes = self.engine.has_classes();
+        if family.refused().contains(stand, with_classes) {
             return Err(self.engine.too_much_work());
         }
         let began = std::time::Instant::now();
         let source = self.source(&mut family, stand, interrupt)?;
+        let refused = family.refused();
         let made = match source {
             Source::Own => mask(&mut family, stand, row),
             Source::Stacks(copied) => {
@@ -169,7 +171,7 @@ impl Matcher {
         };
         self.engine.took(began.elapsed());
         if matches!(&made, Err(Error::Limit { limit: "max_mask_work", .. })) {
-            lock::read(&self.family, interrupt)?.refuse(stand);
+            refused.add(stand, with_classes);
         }
         made
     }

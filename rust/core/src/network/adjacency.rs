@@ -5,13 +5,16 @@ use crate::budget::{Budget, Interrupt};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The bottom of the stack, as a frame: beneath it is nothing.
 pub const BOTTOM: u32 = u32::MAX;
 
 /// Units of work for each entry of a set: each becomes a stack set, and a frame of a state.
 const ENTRY: usize = 8;
+
+/// Of more return addresses equal ones are dropped before they are sorted.
+const MANY_RETURNS: usize = 1 << 14;
 
 /// For each rule the frames that can be uncovered when it is complete.
 ///
@@ -58,8 +61,11 @@ impl Adjacency {
             }
         }
         for list in &mut passed {
+            // A rule may be passed to millions of times by a few rules.
+            work.tick()?;
+            let distinct: FxHashSet<usize> = list.drain(..).collect();
+            list.extend(distinct);
             list.sort_unstable();
-            list.dedup();
         }
         let mut sets: Vec<Vec<u32>> = Vec::new();
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
@@ -76,6 +82,12 @@ impl Adjacency {
                         set.extend_from_slice(part);
                     }
                 }
+            }
+            // The same state may be returned to from millions of places.
+            work.tick()?;
+            if set.len() > MANY_RETURNS {
+                let distinct: FxHashSet<u32> = set.drain(..).collect();
+                set.extend(distinct);
             }
             set.sort_unstable();
             set.dedup();

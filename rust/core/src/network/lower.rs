@@ -13,6 +13,10 @@ use crate::ids::{ExprId, RuleId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
+/// Bytes of a literal between two looks at an interrupt, and those that count as one unit of work.
+const BYTES_AT_ONCE: usize = 1 << 14;
+const BYTES_OF_WORK: usize = 16;
+
 /// Choices of more parts than this are looked through for equal ones.
 const MANY: usize = 16;
 
@@ -22,7 +26,12 @@ pub(crate) fn alphabet(grammar: &Grammar, work: &Budget) -> Result<Alphabet> {
     for expr in grammar.exprs() {
         work.spend(1)?;
         match expr {
-            Expr::Literal(bytes) => bytes.iter().for_each(|&b| builder.add(b, b)),
+            Expr::Literal(bytes) => {
+                for part in bytes.chunks(BYTES_AT_ONCE) {
+                    work.spend(part.len() / BYTES_OF_WORK)?;
+                    part.iter().for_each(|&b| builder.add(b, b));
+                }
+            }
             Expr::Automaton(automaton) => {
                 work.spend(automaton.size())?;
                 automaton.bytes.iter().for_each(|&(_, first, last, _)| builder.add(first, last));

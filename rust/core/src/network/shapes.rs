@@ -33,11 +33,15 @@ impl Shapes {
         work: &Budget,
     ) -> Result<Self> {
         let rules = grammar.rules().len();
-        let held = |rule: usize| match needed[rule] {
-            true => held(grammar, RuleId::new(rule)),
-            false => Vec::new(),
+        let held = |rule: usize| {
+            work.tick_every(rule)?;
+            Ok(match needed[rule] {
+                true => held(grammar, RuleId::new(rule)),
+                false => Vec::new(),
+            })
         };
-        let held: Vec<Vec<ExprId>> = (0..rules).map(held).collect();
+        let held = (0..rules).map(held).collect::<Result<Vec<Vec<ExprId>>>>()?;
+        work.tick()?;
         let callees = |rule: usize| {
             let callee = |&id: &ExprId| match grammar.expr(id) {
                 Expr::Rule(callee) => Some(callee.index()),

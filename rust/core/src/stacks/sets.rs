@@ -383,7 +383,7 @@ impl StackSets {
 
     /// Sorts pairs of anything and a set; unites the sets of equal first parts.
     pub(crate) fn group(&mut self, pairs: &mut Vec<Entry>) -> Result<(), Halt> {
-        sort_pairs(pairs);
+        sort_within(pairs, &mut self.meter)?;
         pairs.dedup();
         let mut write = 0;
         let mut read = 0;
@@ -428,6 +428,43 @@ pub(crate) fn sort_pairs(pairs: &mut [(u32, u32)]) {
     if pairs.len() > 1 {
         pairs.sort_unstable_by_key(|pair| u64::from(pair.0) << 32 | u64::from(pair.1));
     }
+}
+
+/// Pairs that are sorted between two looks at an interrupt.
+const SORTED_AT_ONCE: usize = 1 << 14;
+/// Pairs sorted or merged that count as one unit of work.
+const PAIRS_OF_WORK: usize = 32;
+
+/// [`sort_pairs`] that an interrupt ends early: parts are sorted, and merged two and two.
+pub(crate) fn sort_within(pairs: &mut Vec<Entry>, meter: &mut Meter) -> Result<(), Halt> {
+    for part in pairs.chunks_mut(SORTED_AT_ONCE) {
+        if part.len() == SORTED_AT_ONCE {
+            meter.spend((SORTED_AT_ONCE / PAIRS_OF_WORK) as u64)?;
+        }
+        sort_pairs(part);
+    }
+    let mut width = SORTED_AT_ONCE;
+    let mut merged = Vec::new();
+    while width < pairs.len() {
+        merged.clear();
+        merged.reserve_exact(pairs.len());
+        for both in pairs.chunks(2 * width) {
+            let (mut left, mut right) = both.split_at(width.min(both.len()));
+            while let (Some(a), Some(b)) = (left.first(), right.first()) {
+                let from = if a <= b { &mut left } else { &mut right };
+                merged.push(from[0]);
+                *from = &from[1..];
+                if merged.len().is_multiple_of(SORTED_AT_ONCE) {
+                    meter.spend((SORTED_AT_ONCE / PAIRS_OF_WORK) as u64)?;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        std::mem::swap(pairs, &mut merged);
+        width *= 2;
+    }
+    Ok(())
 }
 
 /// The highest bit in which two numbers differ; 0 where they are equal.
@@ -476,6 +513,19 @@ mod tests {
     fn stack_set() -> impl Strategy<Value = BTreeSet<Stack>> {
         let frame = prop_oneof![0u32..6, 0u32..200, any::<u32>().prop_map(|x| x >> 1)];
         proptest::collection::btree_set(proptest::collection::vec(frame, 0..4), 0..40)
+    }
+
+    #[test]
+    fn parts_are_sorted_and_merged_as_a_whole_is_sorted() {
+        for length in [0, 1, SORTED_AT_ONCE, 3 * SORTED_AT_ONCE + 7, 4 * SORTED_AT_ONCE] {
+            let number = |i: usize| (i as u32).wrapping_mul(2_654_435_761) >> 12;
+            let mut pairs: Vec<Entry> =
+                (0..length).map(|i| (number(i), number(i + 9) % 5)).collect();
+            let mut expected = pairs.clone();
+            expected.sort_unstable();
+            sort_within(&mut pairs, &mut Meter::default()).expect("no bound");
+            assert_eq!(pairs, expected);
+        }
     }
 
     proptest! {

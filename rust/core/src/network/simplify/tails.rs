@@ -60,7 +60,7 @@ impl Rules<'_> {
             }
         }
         if let Some(reduced) = self.reduce(&nfa)? {
-            self.replace(rule, reduced);
+            self.replace(rule, reduced)?;
         }
         Ok(())
     }
