@@ -118,3 +118,24 @@ def _bound() -> contextlib.AbstractContextManager[Any]:
         return {"bytes_held": 2 * self.compiled.limits.max_matcher_bytes}
 
     return mock.patch.object(Matcher, "counters", counters)
+
+
+@fault("an untyped error in forced_bytes")
+def _forced() -> contextlib.AbstractContextManager[Any]:
+    def forced(self: Matcher, limit: int = 0) -> bytes:
+        raise KeyError(limit)
+
+    return mock.patch.object(Matcher, "forced_bytes", forced)
+
+
+@fault("masks that hostile requests change")
+def _harmed() -> contextlib.AbstractContextManager[Any]:
+    """Masks under deadlines are others than those without."""
+
+    def fill(self: Matcher, bitmask: Any, row: int = 0) -> bool:
+        result = _fill(self, bitmask, row)
+        if self.compiled.limits.max_mask_milliseconds is not None:
+            bitmask[row][20] ^= 1 << 7
+        return result
+
+    return mock.patch.object(Matcher, "fill_bitmask", fill)
