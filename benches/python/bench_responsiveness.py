@@ -13,7 +13,8 @@ Cases are those of tests/hostile, each in processes of its own with bounds on me
   the caller was on a core. A case with a hold over --suspect is run again, and the smallest of the
   figures counts. The interpreter switches every 0.1 ms, so a hold is one call into C.
 - *cancel*: another thread cancels at random moments; from there to the return of the call, without
-  the time in which the system kept the caller from a core. A third thread keeps one busy. Likewise from a deadline to the return.
+  the time in which the system kept the caller from a core. A third thread keeps one busy. Likewise
+  from a deadline to the return.
 - *memory*: growth of the process beside the bounds that were asked for.
 
 --server runs all cases in one process, in threads, with deadlines, beside a ticker and ordinary
