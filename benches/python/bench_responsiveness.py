@@ -745,9 +745,10 @@ def stalls(options: Any, vocabulary: Vocabulary, write: Write) -> None:
     """Serve hostile and ordinary requests in one process, and say how late a ticker was."""
     names = [case.name for case in chosen(options)]
     worst: list[tuple[float, float, str]] = []
-    done = threading.Event()
+    begun, done = threading.Event(), threading.Event()
 
     def tick() -> None:
+        begun.wait()
         mine = Delay(threading.get_native_id())
         me = threading.get_ident()
         last, (_, waited) = time.perf_counter(), mine()
@@ -765,7 +766,7 @@ def stalls(options: Any, vocabulary: Vocabulary, write: Write) -> None:
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
-    served = serve(vocabulary, names, DEADLINES, seconds=options.server, rounds=0)
+    served = serve(vocabulary, names, DEADLINES, seconds=options.server, rounds=0, begun=begun)
     done.set()
     ticker.join()
     write([worst, dataclasses.asdict(served)])
@@ -824,6 +825,9 @@ def main() -> None:
     parser = common.described(__doc__)
     parser.add_argument("--tokenizer", default="tekken", help="file or folder, tekken, or small")
     parser.add_argument("--case", action="append", metavar="PART", help="cases with this name")
+    parser.add_argument(
+        "--list", action="store_true", help="print the names of the cases and do nothing"
+    )
     parser.add_argument("--server", type=float, metavar="SECONDS", help="one process for all")
     parser.add_argument("--first", metavar="NAME", help="go on from this case")
     parser.add_argument("--passes", nargs="+", default=["gil", "cancel", "memory"])
@@ -840,6 +844,9 @@ def main() -> None:
         "--json", type=Path, metavar="OUT", help="write all figures there, as lines"
     )
     options = parser.parse_args()
+    if options.list:
+        print(*(case.name for case in chosen(options)), sep="\n")
+        return
     small = options.tokenizer == "small"
     vocabulary = small_vocabulary() if small else common.read_tokenizer(options.tokenizer)
     with contextlib.suppress(ImportError):

@@ -76,8 +76,12 @@ def serve(
     threads: int = 3,
     rounds: int = 1,
     classes: Any = "never",
+    begun: threading.Event | None = None,
 ) -> Served:
-    """Serve for some seconds, and at least so many rounds of all inputs; everything is counted."""
+    """Serve for some seconds, and at least so many rounds of all inputs; everything is counted.
+
+    ``begun`` is set when all inputs are made, which is no part of serving.
+    """
     sources = [(CASES[name], CASES[name].make()) for name in names]
     alone = {
         name: digests(GrammarCompiler(vocabulary, classes="never", seed=False), name)
@@ -86,6 +90,8 @@ def serve(
     gc.collect()
     gc.freeze()
     served = Served()
+    if begun is not None:
+        begun.set()
     compiler = GrammarCompiler(
         vocabulary, limits=limits, classes=classes, seed=False, max_grammars=8
     )
