@@ -790,7 +790,7 @@ def server(options: Any, vocabulary: Vocabulary) -> None:
 
 
 def chosen(options: Any) -> list[Case]:
-    cases = [case for case in CASES.values() if options.guarded or not case.guards]
+    cases = [*CASES.values()]
     if not options.held_back:
         cases = [case for case in cases if not case.held_back]
     if options.first:
@@ -832,7 +832,6 @@ def main() -> None:
     parser.add_argument("--first", metavar="NAME", help="go on from this case")
     parser.add_argument("--passes", nargs="+", default=["gil", "cancel", "memory"])
     parser.add_argument("--held-back", action="store_true", help="the cases that are held back too")
-    parser.add_argument("--guarded", action="store_true", help="those that need guards too")
     parser.add_argument("--repeats", type=int, default=3, help="runs of a case with a long hold")
     parser.add_argument("--suspect", type=float, default=3.0, metavar="MS")
     parser.add_argument("--moments", type=int, default=20, help="times that a call is cancelled")

@@ -29,7 +29,7 @@ class Case:
     then: tuple[str, ...] = ()
     """Names of calls besides the walk: see ``CALLS`` in :mod:`hostile.child`."""
     guards: str = ""
-    """Why XGrammar's converter must be kept from it: what it does without guards."""
+    """What XGrammar's converter does with it where nothing keeps it from there."""
     engine: str = "auto"
     held_back: bool = False
     """Nothing was tuned on it."""
