@@ -166,14 +166,15 @@ def _hostile(
         well, _ = tried("mask", lambda: matcher.fill_bitmask(row))
         served.masks += 1
         ids: list[int] = []
+        allowed: set[int] = set()
         if well:
             bits = np.unpackbits(row.view(np.uint8)[0], bitorder="little").astype(bool)
-            bits[list(vocabulary.stop_token_ids)] = False
-            ids = np.flatnonzero(bits).tolist()
+            allowed.update(np.flatnonzero(bits).tolist())
+            ids = sorted(allowed - set(vocabulary.stop_token_ids))
         token = sample[turn] if turn < len(sample) else draw.choice(ids or [0])
         taken, accepted = tried("accept", lambda token=token: matcher.accept_token(token))
         served.tokens += 1
-        if taken and well and accepted != (token in set(ids)):
+        if taken and well and accepted != (token in allowed):
             with lock:
                 served.wrong.append(f"{case.name}: token {token} is {accepted} by accept_token")
         if not accepted:
