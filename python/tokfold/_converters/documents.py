@@ -1,0 +1,136 @@
+"""What XGrammar reads whole: grammar text and structural tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from tokfold import _json
+from tokfold._converters.bounds import (
+    MAX_EXCLUDED,
+    MAX_GRAMMAR_NESTING,
+    MAX_MACRO_WORK,
+    check_text,
+    place,
+    refuse_size,
+)
+from tokfold._converters.patterns import check_macro, check_pattern
+from tokfold._converters.schemas import check_schema
+from tokfold._converters.values import check_nesting, loads, pointer_to
+from tokfold.errors import LimitExceededError, UnsupportedGrammarError
+
+__all__ = ["TAG_LEVELS", "check_excludes", "check_grammar", "check_tag"]
+
+_GRAMMAR_WORD = re.compile(
+    r'(?P<macro>(?:Regex|Substring)\s*\()|"(?:[^"\\\n]|\\.)*"|\[(?:[^\]\\\n]|\\.)*\]|\#[^\n]*|[()]'
+)
+TAG_LEVELS = 400
+"""Levels of JSON of a structural tag: two for each of 100 formats, and a schema."""
+
+
+def check_grammar(text: object) -> int:
+    """Count what grammar text comes to that XGrammar itself is to read.
+
+    Returns:
+        Levels of groups.
+
+    Raises:
+        TypeError: it is no text.
+        UnsupportedGrammarError: it holds NUL or a lone surrogate.
+        LimitExceededError: it is too much.
+    """
+    source = check_text(text, "grammar")
+    level = deepest = work = 0
+    for found in _GRAMMAR_WORD.finditer(source):
+        word = found[0]
+        if found["macro"]:
+            name = "Regex" if word[0] == "R" else "Substring"
+            ends = source.find("\n", found.end())
+            # a macro's texts, up to the end of its line at least
+            counts = check_macro(name, source[found.end() : ends if ends >= 0 else None], work)
+            work, deepest = counts.work, max(deepest, counts.levels)
+            level += 1
+        elif word == "(":
+            level += 1
+            if level > MAX_GRAMMAR_NESTING:
+                line, column = place(source, found.start())
+                refuse_size(
+                    f"line {line}, column {column}: groups are nested too deeply; make rules of "
+                    "some",
+                    "MAX_GRAMMAR_NESTING",
+                    MAX_GRAMMAR_NESTING,
+                )
+        elif word == ")":
+            level = max(0, level - 1)
+        deepest = max(deepest, level)
+    return deepest
+
+
+def check_excludes(excludes: Iterable[object]) -> None:
+    """Count the texts that strings of a schema must not hold.
+
+    Raises:
+        LimitExceededError: they are too long together.
+    """
+    total = sum(len(each) for each in excludes if isinstance(each, str))
+    if total > MAX_EXCLUDED:
+        refuse_size(f"'excludes' has {total:,} characters", "MAX_EXCLUDED", MAX_EXCLUDED)
+
+
+def check_tag(text: object) -> int:
+    """Count what a structural tag comes to that XGrammar itself is to convert.
+
+    Returns:
+        Levels that its converters recurse.
+
+    Raises:
+        TypeError: it is no text.
+        UnsupportedGrammarError: a part of it holds NUL or a lone surrogate.
+        LimitExceededError: it is too much; at the part.
+    """
+    source = check_text(text, "structural tag")
+    check_nesting(source, "structural tag", TAG_LEVELS)
+    try:
+        tag, _ = loads(source, "structural tag")
+    except UnsupportedGrammarError:
+        return 0  # XGrammar says what is wrong with it
+    levels = work = 0
+    todo: list[tuple[Any, list[object], int]] = [(tag, [], 1)]
+    while todo:
+        node, path, depth = todo.pop()
+        levels = max(levels, depth)
+        if isinstance(node, list):
+            todo += [(each, [*path, i], depth) for i, each in enumerate(node)]
+        if not isinstance(node, dict):
+            continue
+        for key, value in node.items():
+            here = [*path, key]
+            try:
+                if key in ("json_schema", "schema"):
+                    counts = check_schema(value if isinstance(value, str) else _json.dumps(value))
+                    deep, more = counts.levels, counts.work
+                elif key == "pattern" and isinstance(value, str):
+                    found = check_pattern(value, as_automaton=True)
+                    deep, more = found.levels, found.work
+                elif key == "excludes" and isinstance(value, list):
+                    check_excludes(value)
+                    continue
+                elif key == "grammar" and isinstance(value, str):
+                    deep, more = check_grammar(value), 0
+                else:
+                    todo.append((value, here, depth + 1))
+                    continue
+            except LimitExceededError as error:
+                raise LimitExceededError(
+                    f"{pointer_to(here)}: {error}", error.limit, error.value
+                ) from error
+            levels, work = max(levels, depth + deep), work + more
+            if work > MAX_MACRO_WORK:
+                refuse_size(
+                    f"{pointer_to(here)}: up to here the schemas and patterns of this structural "
+                    f"tag come to {work:,} rules and states",
+                    "MAX_MACRO_WORK",
+                    MAX_MACRO_WORK,
+                )
+    return levels

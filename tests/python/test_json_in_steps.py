@@ -1,0 +1,91 @@
+"""Large JSON is read and written as `json` does it, in steps between which other threads run."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokfold import _json
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@pytest.fixture(autouse=True)
+def _all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_json, "_LARGE_TEXT", 0)
+    monkeypatch.setattr(_json, "_LARGE_VALUE", 0)
+
+
+@given(VALUES, st.booleans())
+def test_values_come_back(value: object, ensure_ascii: bool) -> None:
+    text = _json.dumps(value, ensure_ascii=ensure_ascii)
+    assert text == json.dumps(value, ensure_ascii=ensure_ascii)
+    assert _json.loads(text) == json.loads(text)
+
+
+@given(VALUES, st.data())
+def test_broken_text_is_refused_at_the_same_place(value: object, data: st.DataObject) -> None:
+    text = json.dumps(value)
+    at = data.draw(st.integers(0, len(text) - 1))
+    broken = text[:at] + data.draw(st.sampled_from('{}[],:"\\x ')) + text[at + 1 :]
+
+    def read(loads: object) -> object:
+        try:
+            return loads(broken)  # type: ignore[operator]
+        except json.JSONDecodeError as error:
+            return error.msg, error.pos
+
+    assert read(_json.loads) == read(json.loads)
+
+
+@given(st.text('"\\[]{}a', max_size=30))
+def test_nesting_is_counted_alike(text: str) -> None:
+    in_steps = _json.nesting(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_json, "_LARGE_TEXT", 1 << 30)
+        assert _json.nesting(text) == in_steps
+
+
+def test_pairs_and_defaults_are_passed_on() -> None:
+    assert _json.loads('{"a": 1, "a": 2}', object_pairs_hook=list) == [("a", 1), ("a", 2)]
+    assert _json.dumps([object], default=lambda _: "x") == '["x"]'
+
+
+def test_a_value_that_holds_itself_ends() -> None:
+    held: list[object] = []
+    held.append(held)
+    with pytest.raises(ValueError, match="Circular"):
+        _json.dumps(held)
+
+
+def test_other_threads_run_meanwhile() -> None:
+    """A count, not a time: how often another thread had its turn while a text was read."""
+    text = json.dumps([{"a": n} for n in range(100_000)])
+    ended = threading.Event()
+    turns = 0
+
+    def count() -> None:
+        nonlocal turns
+        while not ended.is_set():
+            time.sleep(0)
+            turns += 1
+
+    other = threading.Thread(target=count)
+    other.start()
+    before = turns
+    _json.loads(text)
+    _json.nesting(text)
+    during = turns - before
+    ended.set()
+    other.join()
+    assert during > 3
