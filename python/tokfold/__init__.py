@@ -1,8 +1,9 @@
 """Grammar-constrained decoding, exact and nearly free.
 
-Under one grammar most tokens of a vocabulary are interchangeable. :func:`compile_classes` folds
-the vocabulary into classes of tokens that the grammar cannot tell apart; an engine then looks at
-one representative per class (:mod:`tokfold.xgrammar`), and its answer is unfolded by a gather.
+:func:`compile` makes a grammar and a vocabulary ready; a :class:`Matcher` follows one text and
+writes, before each token, which tokens may come next. A server makes one :class:`GrammarCompiler`.
+:func:`compile_classes` folds the vocabulary into classes of tokens that the grammar cannot tell
+apart: our engine uses them, and so can others (:mod:`tokfold.xgrammar`).
 """
 
 from tokfold.batch import (
@@ -14,10 +15,12 @@ from tokfold.batch import (
 from tokfold.bitmask import Unfolder, allocate_bitmask
 from tokfold.classes import TokenClasses, compile_classes
 from tokfold.compiler import CompilerStatistics, GrammarCompiler
-from tokfold.engine import CompiledGrammar, compile
+from tokfold.engine import CompiledGrammar, GrammarCost, compile
 from tokfold.errors import (
     AlphabetError,
     ArtifactError,
+    CancelledError,
+    DeadlineExceededError,
     DeviceError,
     FallbackWarning,
     GrammarSyntaxError,
@@ -31,6 +34,7 @@ from tokfold.errors import (
 )
 from tokfold.explanation import Explanation
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.matcher import Matcher, MatcherState
 from tokfold.pool import MaskPool
@@ -42,14 +46,18 @@ __version__ = "0.1.0"
 __all__ = [
     "AlphabetError",
     "ArtifactError",
+    "CancelledError",
     "CompiledGrammar",
     "CompilerStatistics",
+    "DeadlineExceededError",
     "DeviceError",
     "Explanation",
     "FallbackWarning",
     "Grammar",
     "GrammarCompiler",
+    "GrammarCost",
     "GrammarSyntaxError",
+    "Interrupt",
     "LimitExceededError",
     "Limits",
     "MaskPool",

@@ -1,7 +1,8 @@
 """Classes and warm masks, made beside the requests.
 
 One thread works for the whole process: a server that compiles a grammar for each request has
-thousands of them, and its processors are for the requests.
+thousands of them, and its processors are for the requests. The work cannot be suspended, so each
+grammar has a bound on its time in the thread, past which it goes without classes.
 """
 
 from __future__ import annotations
@@ -10,48 +11,29 @@ import atexit
 import os
 import queue
 import threading
+import time
 import weakref
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from tokfold import _core
+from tokfold._cache import usable_folder
 from tokfold.classes import compile_classes
-from tokfold.errors import TokfoldError
+from tokfold.errors import LimitExceededError, TokfoldError
+from tokfold.interrupt import Interrupt
 
 if TYPE_CHECKING:
     from tokfold.engine import CompiledGrammar
 
-__all__ = ["Background", "in_background"]
+__all__ = ["DEFAULT_MILLISECONDS", "WARM_STATES", "Background"]
 
 WARM_STATES = 1_000
 """States whose masks are made ahead of time, the costliest first."""
 
+_WARM_STEPS = (100, 300, WARM_STATES)
+"""How many states are made after each look at the clock."""
 
-_COMPILING_THREADS = 2
-
-_T = TypeVar("_T")
-
-
-def in_background(work: Callable[..., _T], *args: Any, **kwargs: Any) -> Future[_T]:
-    """Do some work that somebody waits for in one of a few threads of the process."""
-    global _executor
-    with _executor_lock:
-        if _executor is None:
-            _executor = ThreadPoolExecutor(_COMPILING_THREADS, "tokfold-compile")
-        return _executor.submit(work, *args, **kwargs)
-
-
-_executor: ThreadPoolExecutor | None = None
-_executor_lock = threading.Lock()
-
-
-def _forget_executor() -> None:
-    """In a child process there are no threads."""
-    global _executor, _executor_lock
-    _executor = None
-    _executor_lock = threading.Lock()
+DEFAULT_MILLISECONDS = 2_000
+"""What one grammar may take of the thread."""
 
 
 class _Stopped(Exception):  # noqa: N818 - no error
@@ -62,15 +44,28 @@ class Background:
     """What is made for one compiled grammar.
 
     Holds it weakly: when nobody wants it any more, the work ends, or does not begin.
+
+    Args:
+        compiled: the grammar.
+        cache_dir: a folder of compiled classes.
+        milliseconds: time of the processor that the work may take, in the thread; what waits while
+            others compute does not count. None for no bound.
     """
 
-    def __init__(self, compiled: CompiledGrammar, cache_dir: str | PathLike[str] | None) -> None:
-        self._switch = _core.Switch()
+    def __init__(
+        self,
+        compiled: CompiledGrammar,
+        cache_dir: str | PathLike[str] | None,
+        milliseconds: int | None = DEFAULT_MILLISECONDS,
+    ) -> None:
+        self._interrupt = Interrupt()
         self._is_stopped = threading.Event()
         self._is_done = threading.Event()
         self._compiled = weakref.ref(compiled)
         self._arguments = (compiled.grammar, compiled.vocabulary, compiled.limits)
         self._cache_dir = cache_dir
+        self._milliseconds = milliseconds
+        self._began = 0.0
         self.failure: TokfoldError | None = None
         weakref.finalize(compiled, self.stop).atexit = False
         _WORKER.add(self)
@@ -78,7 +73,7 @@ class Background:
     def stop(self) -> None:
         """End the work, or leave it undone."""
         self._is_stopped.set()
-        self._switch.set()
+        self._interrupt.cancel()
 
     def wait(self, timeout: float | None) -> bool:
         """Whether the work has ended, in one way or another, within so many seconds."""
@@ -87,10 +82,25 @@ class Background:
     def _report(self, done: int, total: int) -> None:
         if self._is_stopped.is_set():
             raise _Stopped
+        if self._is_late():
+            assert self._milliseconds is not None
+            raise LimitExceededError(
+                f"they take more than {self._milliseconds} ms in the background, where other "
+                "grammars wait; raise classes_milliseconds, or make them ahead of time with "
+                "compile_classes",
+                "classes_milliseconds",
+                self._milliseconds,
+            )
+
+    def _is_late(self) -> bool:
+        if self._milliseconds is None:
+            return False
+        return 1_000 * (time.thread_time() - self._began) > self._milliseconds
 
     def run(self) -> None:
         """Do the work. Called by the worker."""
         try:
+            self._began = time.thread_time()
             if not self._is_stopped.is_set():
                 self._make()
         except _Stopped:
@@ -114,14 +124,22 @@ class Background:
     def _make(self) -> None:
         grammar, vocabulary, limits = self._arguments
         classes = compile_classes(
-            grammar, vocabulary, limits, progress=self._report, cache_dir=self._cache_dir
+            grammar,
+            vocabulary,
+            limits,
+            progress=self._report,
+            cache_dir=usable_folder(self._cache_dir),
+            interrupt=self._interrupt,
         )
         compiled = self._compiled()
         if compiled is not None and not self._is_stopped.is_set():
             compiled.take_classes(classes)
             core = compiled._core
             del compiled  # its end is to be noticed
-            core.warm(WARM_STATES, self._switch)
+            for states in _WARM_STEPS:
+                if self._is_late():
+                    break
+                core.warm(states, self._interrupt._core)
 
 
 class _Worker:
@@ -176,4 +194,3 @@ _WORKER = _Worker()
 atexit.register(_WORKER.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WORKER.after_fork)
-    os.register_at_fork(after_in_child=_forget_executor)

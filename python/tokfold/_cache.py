@@ -34,9 +34,11 @@ from tokfold import _artifact
 from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
 from tokfold.errors import ArtifactError
 
-__all__ = ["ArtifactCache", "CacheWarning"]
+__all__ = ["ArtifactCache", "CacheWarning", "check_folder", "usable_folder"]
 
 Make: TypeAlias = Callable[[], tuple[Mapping[str, JSON], Mapping[str, AnyArray]]]
+
+_Folder: TypeAlias = "str | os.PathLike[str] | None"
 
 _KEY = re.compile(r"[0-9a-f]{16,128}")
 _ENTRY_NAME = re.compile(r"[a-z0-9][a-z0-9-]*-[0-9a-f]{16,128}\.v[0-9]+\.tokfold")
@@ -98,6 +100,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_flights.reset)
 
 
+def _is_no_folder(folder: str | os.PathLike[str]) -> bool:
+    return os.path.exists(folder) and not os.path.isdir(folder)
+
+
+def check_folder(folder: str | os.PathLike[str] | None) -> None:
+    """Refuse what can never be a cache folder, where it is named; None is no cache.
+
+    Raises:
+        ArtifactError: it is a file.
+    """
+    if folder is not None and _is_no_folder(folder):
+        path = os.path.abspath(folder)
+        raise ArtifactError(f"{path}: not a folder, so it cannot be a cache; choose another path")
+
+
+def usable_folder(folder: _Folder) -> _Folder:
+    """The folder; None, and a warning, where a file has come in its place since it was named."""
+    if folder is None or not _is_no_folder(folder):
+        return folder
+    _warn(f"{os.path.abspath(folder)} is no folder any more; nothing is kept there")
+    return None
+
+
 class ArtifactCache:
     """Artefacts in a folder, made when first asked for. Safe to share between threads.
 
@@ -127,10 +152,7 @@ class ArtifactCache:
         self.stale_seconds = stale_seconds
         self._has_warned = False
         self._next_sweep = 0.0
-        if os.path.exists(self.folder) and not os.path.isdir(self.folder):
-            raise ArtifactError(
-                f"{self.folder}: not a folder, so it cannot be a cache; choose another path"
-            )
+        check_folder(self.folder)
 
     def __repr__(self) -> str:
         return f"ArtifactCache({self.folder!r}, max_bytes={self.max_bytes})"

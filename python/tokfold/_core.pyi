@@ -10,7 +10,13 @@ import numpy.typing as npt
 class Grammar:
     """A parsed grammar."""
 
-    def __new__(cls, text: str, root: str, limits: dict[str, int] | None = None) -> Grammar: ...
+    def __new__(
+        cls,
+        text: str,
+        root: str,
+        limits: dict[str, int] | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> Grammar: ...
     def text(self) -> str: ...
     def macros(self) -> list[tuple[int, str, str, list[int], int, int]]: ...
     def macro_names(self) -> set[str]: ...
@@ -242,11 +248,14 @@ class Unfolder:
     ) -> None: ...
 
 @final
-class Switch:
-    """Stops work in another thread."""
+class Interrupt:
+    """Ends calls: by a flag, or at a deadline that begins when it is made."""
 
-    def __new__(cls) -> Switch: ...
-    def set(self) -> None: ...
+    def __new__(cls, milliseconds: int | None = None, *, of_limits: bool = False) -> Interrupt: ...
+    def cancel(self) -> None: ...
+    def check(self) -> None: ...
+    @property
+    def is_cancelled(self) -> bool: ...
 
 @final
 class Pool:
@@ -270,11 +279,12 @@ class Engine:
         skip_lookahead: bool,
         counters: bool = True,
         limits: dict[str, int] | None = None,
-        engine_limits: dict[str, int] | None = None,
+        engine_limits: dict[str, int | None] | None = None,
         pool: Pool | None = None,
         representation: str = "auto",
         parts: tuple[list[tuple[str, Grammar | Tags]], Parts] | None = None,
         loops: bool = True,
+        interrupt: Interrupt | None = None,
     ) -> Engine: ...
     def take_classes(
         self,
@@ -283,7 +293,7 @@ class Engine:
         num_stop_classes: int,
     ) -> None: ...
     def forget(self) -> None: ...
-    def warm(self, count: int, switch: Switch) -> int: ...
+    def warm(self, count: int, interrupt: Interrupt | None = None) -> int: ...
     @property
     def has_classes(self) -> bool: ...
     @property
@@ -342,6 +352,13 @@ def fill_batch(
     threads: int,
     classes: bool,
 ) -> npt.NDArray[np.bool_]: ...
+def fill_batch_each(
+    matchers: list[Matcher],
+    bitmask: npt.NDArray[np.int32],
+    rows: list[int] | None,
+    threads: int,
+    classes: bool,
+) -> list[bool | Exception]: ...
 def apply_bitmask(
     masks: npt.NDArray[np.int32],
     logits: npt.NDArray[np.float32] | npt.NDArray[np.int16],
@@ -391,8 +408,7 @@ def compile_classes(
     skip_lookahead: bool,
     limits: dict[str, int] | None = None,
     progress: Callable[[int, int], None] | None = None,
-    milliseconds: int | None = None,
-    inline_budget: int | None = None,
+    interrupt: Interrupt | None = None,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], int, dict[str, int | float]]: ...
 def recognize(
     grammar: Grammar,
@@ -401,5 +417,6 @@ def recognize(
     skip_lookahead: bool,
     limits: dict[str, int] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    interrupt: Interrupt | None = None,
 ) -> tuple[int, bool, bytes]: ...
 def repair_printed(text: str) -> str: ...

@@ -5,23 +5,40 @@ Libraries tell a logits processor all tokens of a sequence, and not which of the
 
 from __future__ import annotations
 
+import logging
 import sys
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+import warnings
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import MatcherStateError
+from tokfold.errors import FallbackWarning, MatcherStateError, TokfoldError
 from tokfold.matcher import Matcher
 
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
 
-__all__ = ["AnyCompiled", "AnyMatcher", "Sequence", "begin", "stop_token_ids", "vocab_size"]
+__all__ = [
+    "AnyCompiled",
+    "AnyMatcher",
+    "OnError",
+    "Sequence",
+    "begin",
+    "checked_on_error",
+    "is_failure",
+    "report",
+    "stop_token_ids",
+    "vocab_size",
+]
+
+logger = logging.getLogger("tokfold")
 
 AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar"
+
+OnError = Literal["raise", "end", "unconstrained"]
 
 _MAX_LEFT = 4_096
 
@@ -92,6 +109,39 @@ def stop_token_ids(compiled: AnyCompiled) -> tuple[int, ...]:
     return tuple(compiled.tokenizer_info.stop_token_ids)
 
 
+def checked_on_error(on_error: OnError, stops: tuple[int, ...]) -> OnError:
+    """The option, if it is one and can be kept.
+
+    Raises:
+        ValueError: it is none, or is to end texts that nothing ends.
+    """
+    if on_error not in get_args(OnError):
+        raise ValueError(f"on_error must be 'raise', 'end' or 'unconstrained', not {on_error!r}")
+    if on_error == "end" and not stops:
+        raise ValueError(
+            "on_error='end' needs a stop token, and the vocabulary has none: give it "
+            "stop_token_ids, or pass on_error='raise'"
+        )
+    return on_error
+
+
+def is_failure(error: TokfoldError) -> bool:
+    """Whether the grammar cannot go on in this text; else the processor is used wrongly."""
+    return not isinstance(error, MatcherStateError)
+
+
+def report(error: TokfoldError, on_error: OnError, row: int) -> None:
+    """Say that a row fails, and what becomes of it."""
+    if on_error == "end":
+        logger.error("row %d ends here, since its grammar fails: %s", row, error)
+        return
+    warnings.warn(
+        f"row {row} goes on without its grammar, which fails: {error}",
+        FallbackWarning,
+        stacklevel=4,
+    )
+
+
 class Sequence:
     """One sequence, prompt and all, followed from call to call.
 
@@ -99,10 +149,16 @@ class Sequence:
     whole prompt at least, and at most one more; otherwise it begins a new one. So drafts that are
     taken back are followed, and a second generation is noticed. Sequences that take turns are
     noticed when an earlier one comes back.
+
+    A token or mask that passes a limit makes the sequence *failed*, unless ``on_error`` is to raise
+    it: from then on stop tokens alone are allowed, or all tokens. Going back before it takes the
+    failure back.
     """
 
-    def __init__(self, compiled: AnyCompiled) -> None:
+    def __init__(self, compiled: AnyCompiled, on_error: OnError = "raise") -> None:
         self._compiled = compiled
+        self._on_error = on_error
+        self._stops = stop_token_ids(compiled)
         self._vocab_size = vocab_size(compiled)
         self._bitmask = allocate_bitmask(1, self._vocab_size)
         self.reset()
@@ -113,18 +169,25 @@ class Sequence:
         self._seen: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._prompt_length = 0
         self._accepted: list[int] = []
+        self.failure: TokfoldError | None = None
+        self._failed: list[int] = []  # what was generated where it failed
         # Hashes of what was followed and left before it ended, the oldest first.
         self._left: dict[int, None] = {}
 
     @property
     def is_open(self) -> bool:
         """Whether a text was begun and has not ended."""
-        return self._matcher is not None and not self._matcher.is_terminated
+        return self._matcher is not None and not self.has_ended
 
     @property
     def has_ended(self) -> bool:
         """Whether a text was begun and has ended."""
-        return self._matcher is not None and self._matcher.is_terminated
+        if self._matcher is None:
+            return False
+        if self.failure is not None:  # the matcher has not read the stop token
+            after = self._seen[self._prompt_length + len(self._failed) :]
+            return bool(np.isin(after, self._stops).any())
+        return self._matcher.is_terminated
 
     def jumps(self, tokens: npt.ArrayLike) -> bool:
         """Whether tokens go on from those of the last call by more than one, in an open text."""
@@ -159,6 +222,7 @@ class Sequence:
                 )
             self._matcher, self._accepted = begin(self._compiled), []
             self._prompt_length = len(found)
+            self.failure = None
         self._seen = found
         self._advance(found[self._prompt_length :].tolist())
 
@@ -173,7 +237,16 @@ class Sequence:
         """
         if self._matcher is None or self._matcher.is_terminated:
             return None
-        restricted = self._matcher.fill_bitmask(self._bitmask)
+        restricted = True
+        if self.failure is None:
+            try:
+                restricted = self._matcher.fill_bitmask(self._bitmask)
+            except TokfoldError as error:
+                self._fail(error, list(self._accepted))
+        if self.failure is not None:
+            if self._on_error == "unconstrained" or self.has_ended:
+                return None
+            return np.isin(np.arange(width), self._stops)
         known = min(width, self._vocab_size)
         if not restricted and known == width:
             return None
@@ -199,13 +272,28 @@ class Sequence:
             shared = next(differ, min(len(accepted), len(generated)))
             self._matcher.rollback(len(accepted) - shared)
             del accepted[shared:]
+        if generated[: len(self._failed)] != self._failed:
+            self.failure = None
+        if self.failure is not None:
+            return
         for token in generated[len(accepted) :]:
             if self._matcher.is_terminated:
                 return
-            if not (0 <= token < self._vocab_size and self._matcher.accept_token(token)):
+            try:
+                taken = 0 <= token < self._vocab_size and self._matcher.accept_token(token)
+            except TokfoldError as error:
+                self._fail(error, [*accepted, token])
+                return
+            if not taken:
                 raise MatcherStateError(
                     f"token {token}, generated at place {len(accepted)}, had been masked. Is there "
                     "another logits processor after this one? If the token is of the prompt of a "
                     "new generation, call reset() before it."
                 )
             accepted.append(token)
+
+    def _fail(self, error: TokfoldError, generated: list[int]) -> None:
+        if self._on_error == "raise" or not is_failure(error):
+            raise error
+        self.failure, self._failed = error, generated
+        report(error, self._on_error, 0)

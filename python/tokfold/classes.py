@@ -19,6 +19,7 @@ from tokfold import _artifact, _core
 from tokfold._extras import installed_version, require
 from tokfold.errors import ArtifactError
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.vocabulary import Vocabulary
 
@@ -205,6 +206,8 @@ def compile_classes(
     progress: bool | ProgressCallback | None = None,
     prune: bool = True,
     cache_dir: str | PathLike[str] | None = None,
+    *,
+    interrupt: Interrupt | None = None,
 ) -> TokenClasses:
     """Fold a vocabulary into classes of tokens that a grammar cannot tell apart.
 
@@ -224,6 +227,7 @@ def compile_classes(
             the text can still be completed. ``False`` keeps them, as XGrammar does.
         cache_dir: a folder of compiled artefacts, shared between processes. Found there, the
             classes are loaded; otherwise they are compiled and stored.
+        interrupt: ends the call early; by default the deadline of ``limits`` does.
 
     Returns:
         The classes.
@@ -232,6 +236,8 @@ def compile_classes(
         UnsupportedGrammarError: the grammar holds something that cannot be compressed exactly,
             or, with ``prune``, has no string at all.
         LimitExceededError: a bound of ``limits`` was reached.
+        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+        ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
         KeyboardInterrupt: Ctrl-C.
     """
     if not isinstance(grammar, Grammar):
@@ -239,14 +245,15 @@ def compile_classes(
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
     limits = limits or Limits()
+    ends = Interrupt._of(interrupt, limits)
     if cache_dir is None:
-        return _compile(grammar, vocabulary, limits, progress, prune)
+        return _compile(grammar, vocabulary, limits, progress, prune, ends)
     from tokfold._cache import ArtifactCache
 
     made: list[TokenClasses] = []
 
     def make() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        made.append(_compile(grammar, vocabulary, limits, progress, prune))
+        made.append(_compile(grammar, vocabulary, limits, progress, prune, ends))
         return made[0]._header, made[0]._arrays()
 
     expect = {"grammar": grammar.fingerprint, "vocabulary": vocabulary.fingerprint}
@@ -277,6 +284,7 @@ def _compile(
     limits: Limits,
     progress: bool | ProgressCallback | None,
     prune: bool,
+    interrupt: _core.Interrupt | None,
 ) -> TokenClasses:
     began = time.perf_counter()
     with _reporting(progress) as report:
@@ -286,8 +294,8 @@ def _compile(
             prune=prune,
             skip_lookahead=grammar.lookahead == "implied",
             limits=limits.as_fields(),
-            milliseconds=limits.max_call_milliseconds,
             progress=report,
+            interrupt=interrupt,
         )
     times = {name: stats.pop(name) for name in ("network_seconds", "walk_seconds")}
     times["seconds"] = time.perf_counter() - began

@@ -12,15 +12,25 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tokfold._background import in_background
-from tokfold._cache import CacheWarning
+from tokfold._admission import CompileQueue, Ticket, default_slots
+from tokfold._background import DEFAULT_MILLISECONDS
+from tokfold._cache import CacheWarning, check_folder, usable_folder
+from tokfold._converters import TAG_LEVELS, json_text
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
-from tokfold.errors import ArtifactError, TokfoldError, VocabularyError
+from tokfold.errors import (
+    ArtifactError,
+    LimitExceededError,
+    TokfoldError,
+    UnsupportedGrammarError,
+    VocabularyError,
+)
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.pool import DEFAULT_BYTES, MaskPool
 from tokfold.vocabulary import Vocabulary
@@ -39,6 +49,15 @@ filled ::= "\"" [^"\\\r\n]{100000,200000} "\""
 
 _POOL_NAME = "mask-pool.tokfold"
 
+DEFAULT_MAX_BYTES = 1 << 30
+"""Bytes of the compiled grammars that a compiler holds by default."""
+
+_LOOK_AGAIN = 64
+"""Requests, at least, between two times that the sizes of all grammars are looked at."""
+
+_RULE = 64
+"""Characters that a rule of a grammar counts for where there is no text."""
+
 Kind = Literal["grammar", "json_schema", "regex", "lark", "structural_tag"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -56,20 +75,63 @@ class CompilerStatistics:
     evicted: int
     """Compiled grammars that went to make room."""
     failures: int
-    """Requests whose grammar was refused."""
+    """Requests whose grammar was refused, for whatever reason."""
+    refused: int
+    """Those of them that ``admit`` refused."""
+    queued: int
+    """Compilations that wait for their turn."""
+    running: int
+    """Compilations at work."""
     grammars: int
     """Compiled grammars held."""
+    bytes: int
+    """Bytes of the compiled grammars held, as they were last looked at."""
     seconds: float
     """Spent compiling."""
     pool: dict[str, int]
     """Counters of the pool: see :meth:`MaskPool.counters`."""
 
 
+@dataclass
+class _Request:
+    """What is to be compiled."""
+
+    key: object
+    size: int
+    make: Callable[[], Grammar]
+
+
+class _Job:
+    """One compilation, and those who want it."""
+
+    def __init__(self, request: _Request) -> None:
+        self.key = request.key
+        self.make: Callable[[], Grammar] | None = request.make
+        self.ticket = Ticket(request.size)
+        self.done: Future[CompiledGrammar] = Future()
+        self.callers = 0
+        self.clients: list[Future[CompiledGrammar]] = []
+        self.is_running = False
+
+
+@dataclass(eq=False)
+class _Held:
+    """A compiled grammar and its bytes, as they were last looked at."""
+
+    compiled: CompiledGrammar
+    bytes: int = 0
+
+
 class GrammarCompiler:
     """A vocabulary with what was compiled for it; the methods have XGrammar's names.
 
-    Equal requests are compiled once: those that come while the first is at work wait for it. What
-    masks remember is shared between grammars by a :class:`MaskPool`, bounded in bytes, which a
+    Equal requests are compiled once: those that come while the first is at work wait for it. At
+    most ``max_compiles`` are compiled at once; the others wait, the smallest source first. Each
+    request that comes later counts as 64 KiB less for those before it, so that a large one is
+    passed by a bounded number of others (7 MB by 112). Where two or more may compile, one of them
+    is always small (64 KiB of source): large ones at work do not hold up small ones.
+
+    What masks remember is shared between grammars by a :class:`MaskPool`, bounded in bytes, which a
     folder keeps from one process to the next. Safe between threads.
 
     ::
@@ -85,7 +147,11 @@ class GrammarCompiler:
         *,
         limits: Limits | None = None,
         classes: ClassesMode = "auto",
+        classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
         max_grammars: int = 1_000,
+        max_bytes: int | None = DEFAULT_MAX_BYTES,
+        max_compiles: int | None = None,
+        admit: Callable[[CompiledGrammar], object] | None = None,
         max_pool_bytes: int = DEFAULT_BYTES,
         cache_dir: str | PathLike[str] | None = None,
         seed: bool = True,
@@ -96,24 +162,56 @@ class GrammarCompiler:
             vocabulary: the vocabulary of all grammars.
             limits: bounds for each grammar and its masks.
             classes: as for :func:`tokfold.compile`.
+            classes_milliseconds: as there: the background's bound for each grammar.
             max_grammars: compiled grammars held; the one not asked for longest goes first. Who
                 uses one keeps it alive.
+            max_bytes: bytes of the compiled grammars held, the same way; None for no bound. A
+                grammar grows as masks are made: that of a request is looked at each time, all of
+                them from time to time. One that is larger by itself is not held.
+            max_compiles: compilations at once, in all threads together; by default one for each
+                CPU, at least 2 and at most 4.
+            admit: called with each grammar after it was compiled, in the thread that compiled. What
+                it raises is what the request gets, and those that wait for the same; the grammar
+                is not held. :meth:`CompiledGrammar.cost` says what one costs.
             max_pool_bytes: bound on the pool; 0 shares nothing between grammars.
             cache_dir: a folder for classes, as for :func:`tokfold.compile_classes`, and for the
-                pool, which is read now and written by :meth:`save` and :meth:`close`.
+                pool, which is read now and written by :meth:`save` and :meth:`close`. One that
+                cannot be written, or vanishes, is a :class:`CacheWarning`; requests go on.
             seed: put what nearly every request holds into the pool now, in some milliseconds.
+
+        Raises:
+            ValueError: ``max_grammars`` is negative.
+            ArtifactError: ``cache_dir`` is a file.
         """
+        check_folder(cache_dir)
         if max_grammars < 0:
             raise ValueError(f"max_grammars must not be negative, not {max_grammars}")
+        if max_bytes is not None and max_bytes < 0:
+            raise ValueError(f"max_bytes must not be negative, not {max_bytes}; None is no bound")
+        if max_compiles is not None and max_compiles < 1:
+            raise ValueError(f"max_compiles must be 1 or more, not {max_compiles}")
+        if classes_milliseconds is not None and classes_milliseconds < 1:
+            raise ValueError(
+                f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no "
+                "bound"
+            )
         self.vocabulary = vocabulary
         self.limits = limits or Limits()
         self.pool = MaskPool(vocabulary, max_pool_bytes)
         self.max_grammars = max_grammars
+        self.max_bytes = max_bytes
+        self.max_compiles = default_slots() if max_compiles is None else max_compiles
+        self._admit = admit
         self._classes: ClassesMode = classes
+        self._classes_milliseconds = classes_milliseconds
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._lock = threading.Lock()
-        self._compiled: OrderedDict[object, Future[CompiledGrammar]] = OrderedDict()
-        self._hits = self._waits = self._misses = self._evicted = self._failures = 0
+        self._queue = CompileQueue(self.max_compiles)
+        self._jobs: dict[object, _Job] = {}
+        self._held: OrderedDict[object, _Held] = OrderedDict()
+        self._bytes = self._unlooked = 0
+        self._hits = self._waits = self._misses = self._evicted = 0
+        self._failures = self._refused = 0
         self._seconds = 0.0
         _compilers.add(self)
         self._load()
@@ -130,18 +228,13 @@ class GrammarCompiler:
             GrammarSyntaxError, UnsupportedGrammarError, LimitExceededError: as
                 :meth:`Grammar.from_ebnf` and :func:`tokfold.compile`.
         """
-        if isinstance(grammar, str):
-            return self._get(
-                ("ebnf", grammar), lambda: Grammar.from_ebnf(grammar, limits=self.limits)
-            )
-        return self._get(("grammar", grammar._key), lambda: grammar)
+        return self._get(self._grammar(grammar))
 
     def compile_json_schema(
         self, schema: str | dict[str, Any] | bool, **options: Any
     ) -> CompiledGrammar:
-        """Compile a JSON schema; the options are those of :meth:`Grammar.from_json_schema`."""
-        key = ("json schema", _key_of(schema), _key_of(options))
-        return self._get(key, lambda: Grammar.from_json_schema(schema, **options))
+        """Compile a JSON schema; options, errors: those of :meth:`Grammar.from_json_schema`."""
+        return self._get(self._json_schema(schema, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """Compile the grammar of any JSON."""
@@ -149,18 +242,15 @@ class GrammarCompiler:
 
     def compile_regex(self, pattern: str) -> CompiledGrammar:
         """Compile a regular expression."""
-        return self._get(("regex", pattern), lambda: Grammar.from_regex(pattern))
+        return self._get(self._regex(pattern))
 
     def compile_lark(self, text: str, **options: Any) -> CompiledGrammar:
         """Compile a Lark grammar; the options are those of :meth:`Grammar.from_lark`."""
-        key = ("lark", text, _key_of(options))
-        return self._get(key, lambda: Grammar.from_lark(text, **options))
+        return self._get(self._lark(text, **options))
 
     def compile_structural_tag(self, tag: object) -> CompiledGrammar:
         """Compile a structural tag: see :mod:`tokfold.structural_tags`."""
-        dump = getattr(tag, "model_dump_json", None)
-        key = ("structural tag", _key_of(tag if dump is None else dump()))
-        return self._get(key, lambda: Grammar.from_structural_tag(tag, self.vocabulary))
+        return self._get(self._structural_tag(tag))
 
     def submit(
         self,
@@ -170,6 +260,8 @@ class GrammarCompiler:
     ) -> Future[CompiledGrammar]:
         """Compile in the background; the future can be cancelled as long as it waits.
 
+        A request that is cancelled leaves the queue, unless others wait for the same.
+
         Args:
             kind: which of the ``compile_`` methods.
             source: its argument.
@@ -177,58 +269,265 @@ class GrammarCompiler:
         """
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
-        return in_background(getattr(self, f"compile_{kind}"), source, **options)
-
-    def _get(self, key: object, make: Callable[[], Grammar]) -> CompiledGrammar:
-        mine: Future[CompiledGrammar] = Future()
+        client: Future[CompiledGrammar] = Future()
         try:
-            with self._lock:
-                future = self._compiled.setdefault(key, mine)
-                self._compiled.move_to_end(key)
-                if future is mine:
-                    self._misses += 1
-                elif future.done():
-                    self._hits += 1
-                else:
+            request = getattr(self, f"_{kind}")(source, **options)
+        except Exception as error:
+            client.set_exception(error)
+            return client
+        mine = _Job(request)
+        mine.ticket = Ticket(mine.ticket.size, partial(self._start, mine))
+        try:
+            found = self._found(mine, client)
+            if isinstance(found, CompiledGrammar):
+                client.set_result(found)
+                return client
+            if found is mine:
+                self._queue.enter(mine.ticket)
+            client.add_done_callback(partial(self._forgo, found))
+        except BaseException as error:
+            self._fail(mine, error)
+            raise
+        return client
+
+    # -- requests: a key that is equal for equal ones, the size, and what makes the grammar
+
+    def _grammar(self, grammar: Grammar | str) -> _Request:
+        if isinstance(grammar, str):
+            make = partial(Grammar.from_ebnf, grammar, limits=self.limits)
+            return _Request(("ebnf", grammar), len(grammar), make)
+        text = grammar._frame_text
+        size = _RULE * len(grammar.rule_names) if text is None else len(text)
+        return _Request(("grammar", grammar._key), size, lambda: grammar)
+
+    def _json_schema(self, schema: str | dict[str, Any] | bool, **options: Any) -> _Request:
+        text = schema if isinstance(schema, str) else json_text(schema, "JSON schema")
+        make = partial(Grammar.from_json_schema, text, **options)
+        return _Request(("json schema", text, _key_of(options)), len(text), make)
+
+    def _regex(self, pattern: str) -> _Request:
+        make = partial(Grammar.from_regex, pattern)
+        return _Request(("regex", pattern), _size_of(pattern), make)
+
+    def _lark(self, text: str, **options: Any) -> _Request:
+        make = partial(Grammar.from_lark, text, **options)
+        return _Request(("lark", text, _key_of(options)), _size_of(text), make)
+
+    def _structural_tag(self, tag: object) -> _Request:
+        dump = getattr(tag, "model_dump_json", None)
+        text = tag if dump is None else dump()
+        make = partial(Grammar.from_structural_tag, tag, self.vocabulary)
+        try:
+            key = text if isinstance(text, str) else json_text(text, "structural tag", TAG_LEVELS)
+        except (TypeError, UnsupportedGrammarError, LimitExceededError):
+            make()  # it is no tag, and the reader of tags says why
+            raise
+        return _Request(("structural tag", key), len(key), make)
+
+    # -- jobs: registered while they wait and compile; no lock is held meanwhile
+
+    def _get(self, request: _Request) -> CompiledGrammar:
+        compiled = self._hit(request.key)
+        if compiled is not None:
+            return compiled
+        mine = _Job(request)
+        try:
+            found = self._found(mine, None)
+            if isinstance(found, CompiledGrammar):
+                return found
+            if found is not mine:
+                return self._wait_for(found)
+            self._queue.enter(mine.ticket)
+            mine.ticket.wait()
+            self._begin(mine)
+            return self._compile(mine)
+        except BaseException as error:
+            self._fail(mine, error)
+            raise
+
+    def _found(self, mine: _Job, client: Future[CompiledGrammar] | None) -> CompiledGrammar | _Job:
+        """The grammar, or the job that makes it: another's, or mine, which is registered now."""
+        with self._lock:
+            if mine.key not in self._held:
+                job = self._jobs.setdefault(mine.key, mine)
+                if job is not mine:
                     self._waits += 1
-            if future is not mine:
-                return future.result()
-            began = time.perf_counter()
+                if client is None:
+                    job.callers += 1
+                elif not job.is_running or client.set_running_or_notify_cancel():
+                    job.clients.append(client)
+                return job
+        return self._hit(mine.key) or self._found(mine, client)
+
+    def _hit(self, key: object) -> CompiledGrammar | None:
+        with self._lock:
+            held = self._held.get(key)
+            if held is None:
+                return None
+            self._hits += 1
+            self._held.move_to_end(key)
+        self._look_at(key, held)
+        return held.compiled
+
+    def _wait_for(self, job: _Job) -> CompiledGrammar:
+        try:
+            return job.done.result()
+        finally:
+            with self._lock:
+                job.callers -= 1
+            self._leave_unwanted(job)
+
+    def _forgo(self, job: _Job, client: Future[CompiledGrammar]) -> None:
+        """The client of a submitted job is done; if it was cancelled, it wants it no more."""
+        if not client.cancelled():
+            return
+        with self._lock:
+            if client in job.clients:
+                job.clients.remove(client)
+        self._leave_unwanted(job)
+
+    def _leave_unwanted(self, job: _Job) -> None:
+        """Take a job that nobody wants out of the queue."""
+        with self._lock:
+            if job.is_running or job.callers or job.clients or self._jobs.get(job.key) is not job:
+                return
+            del self._jobs[job.key]
+        self._queue.leave(job.ticket)
+        job.make = None
+
+    def _begin(self, job: _Job) -> bool:
+        """Whether somebody still wants it; who does cannot cancel any more."""
+        with self._lock:
+            job.clients = [c for c in job.clients if c.set_running_or_notify_cancel()]
+            if self._jobs.get(job.key) is not job or not (job.clients or job.callers):
+                return False
+            job.is_running = True
+            self._misses += 1
+            return True
+
+    def _start(self, job: _Job) -> None:
+        """It is the turn of a submitted job."""
+        try:
+            threading.Thread(target=self._run, args=(job,), name="tokfold-compile").start()
+        except RuntimeError as error:  # the interpreter ends, or the system has no more threads
+            self._fail(job, TokfoldError(f"no thread to compile the grammar in: {error}"))
+
+    def _run(self, job: _Job) -> None:
+        try:
+            if self._begin(job):
+                self._compile(job)
+            else:
+                self._leave_unwanted(job)
+                self._queue.leave(job.ticket)
+        except BaseException as error:
+            self._fail(job, error)
+
+    def _compile(self, job: _Job) -> CompiledGrammar:
+        assert job.make is not None
+        began = time.perf_counter()
+        interrupt = Interrupt.of_limits(self.limits)
+        try:
+            grammar = job.make()
+            interrupt.check()
             compiled = compile(
-                make(),
+                grammar,
                 self.vocabulary,
                 self.limits,
                 classes=self._classes,
-                cache_dir=self._cache_dir,
+                classes_milliseconds=self._classes_milliseconds,
+                cache_dir=usable_folder(self._cache_dir),
                 pool=self.pool if self.pool.max_bytes else None,
+                interrupt=interrupt,
             )
-            mine.set_result(compiled)
-            with self._lock:
-                self._seconds += time.perf_counter() - began
-                self._make_room()
-            return compiled
-        except BaseException as error:
-            # Those who wait get what this one gets; those who come later try again.
-            with self._lock:
-                if self._compiled.get(key) is mine and not mine.done():
-                    self._failures += 1
-                    del self._compiled[key]
-            if not mine.done():
-                mine.set_exception(_for_waiters(error))
-            raise
+        finally:
+            self._queue.leave(job.ticket)
+        seconds = time.perf_counter() - began
+        compiled._compile_seconds = seconds  # the conversion included
+        if self._admit is not None:
+            try:
+                self._admit(compiled)
+            except Exception:
+                with self._lock:
+                    self._refused += 1
+                compiled.stop()
+                raise
+        job.done.set_result(compiled)
+        with self._lock:
+            self._seconds += seconds
+            self._held[job.key] = held = _Held(compiled)
+            if self._jobs.get(job.key) is job:
+                del self._jobs[job.key]
+        self._settle(job)
+        self._look_at(job.key, held)
+        return compiled
 
-    def _make_room(self) -> None:
-        """Let those go that were not asked for longest. What is being compiled stays."""
-        done = [key for key, future in self._compiled.items() if future.done()]
-        for key in done[: max(0, len(self._compiled) - self.max_grammars)]:
-            del self._compiled[key]
-            self._evicted += 1
+    def _fail(self, job: _Job, error: BaseException) -> None:
+        """Those who wait get what this one gets; those who come later try again."""
+        self._queue.leave(job.ticket)
+        with self._lock:
+            is_ours = self._jobs.get(job.key) is job
+            if is_ours:
+                del self._jobs[job.key]
+                if not job.done.done():
+                    self._failures += 1
+        if is_ours:
+            if not job.done.done():
+                job.done.set_exception(_for_waiters(error))
+            self._settle(job)
+
+    def _settle(self, job: _Job) -> None:
+        """Tell the clients of a job that is no longer registered."""
+        with self._lock:
+            # Who keeps a future does not keep the source.
+            clients, job.clients, job.make = job.clients, [], None
+        error = job.done.exception()
+        for client in clients:
+            if client.running() or client.set_running_or_notify_cancel():
+                if error is None:
+                    client.set_result(job.done.result())
+                else:
+                    client.set_exception(error)
+
+    # -- room --------------------------------------------------------------------------------
+
+    def _look_at(self, key: object, held: _Held) -> None:
+        """Look at the size of a grammar, and now and then of all, and make room."""
+        looked = [(key, held)]
+        with self._lock:
+            self._unlooked += 1
+            if self._unlooked >= max(_LOOK_AGAIN, len(self._held)):
+                self._unlooked = 0
+                looked = list(self._held.items())
+        # The core is asked with no lock held.
+        sizes = [(key, held, held.compiled.num_bytes) for key, held in looked]
+        gone: list[_Held] = []  # let go with no lock held
+        with self._lock:
+            for key, held, size in sizes:
+                if self._held.get(key) is held:
+                    self._bytes += size - held.bytes
+                    held.bytes = size
+                    if self.max_bytes is not None and size > self.max_bytes:
+                        gone.append(self._evict(key))
+            while self._is_full():
+                gone.append(self._evict(next(iter(self._held))))
+
+    def _is_full(self) -> bool:
+        if len(self._held) > self.max_grammars:
+            return True
+        return self.max_bytes is not None and self._bytes > self.max_bytes and bool(self._held)
+
+    def _evict(self, key: object) -> _Held:
+        held = self._held.pop(key)
+        self._bytes -= held.bytes
+        self._evicted += 1
+        return held
 
     def _after_fork(self) -> None:
         """In a child process nobody compiles what was being compiled."""
         self._lock = threading.Lock()
-        kept = [(key, f) for key, f in self._compiled.items() if f.done()]
-        self._compiled = OrderedDict(kept)
+        self._queue.after_fork()
+        self._jobs = {}
+        self._bytes = sum(held.bytes for held in self._held.values())
 
     # -- what is held ------------------------------------------------------------------------
 
@@ -241,7 +540,11 @@ class GrammarCompiler:
                 misses=self._misses,
                 evicted=self._evicted,
                 failures=self._failures,
-                grammars=len(self._compiled),
+                refused=self._refused,
+                queued=self._queue.queued,
+                running=self._queue.running,
+                grammars=len(self._held),
+                bytes=self._bytes,
                 seconds=self._seconds,
                 pool=self.pool.counters(),
             )
@@ -249,15 +552,15 @@ class GrammarCompiler:
     def get_cache_size_bytes(self) -> int:
         """Bytes of the pool and of the compiled grammars: networks, masks, classes."""
         with self._lock:
-            done = [future for future in self._compiled.values() if future.done()]
-        held = sum(future.result().num_bytes for future in done if not future.exception())
-        return held + self.pool.counters()["bytes"]
+            held = list(self._held.values())
+        return sum(one.compiled.num_bytes for one in held) + self.pool.counters()["bytes"]
 
     def clear_cache(self) -> None:
         """Forget the compiled grammars and the pool."""
         with self._lock:
-            kept = [(key, f) for key, f in self._compiled.items() if not f.done()]
-            self._compiled = OrderedDict(kept)
+            gone, self._held = self._held, OrderedDict()
+            self._bytes = 0
+        gone.clear()
         self.pool.clear()
 
     # -- the folder --------------------------------------------------------------------------
@@ -326,9 +629,17 @@ if hasattr(os, "register_at_fork"):
 
 def _key_of(source: object) -> str:
     """Equal for sources that are equal."""
-    if isinstance(source, str):
-        return source
-    return json.dumps(source, ensure_ascii=False, default=repr)
+    try:
+        return json.dumps(source, ensure_ascii=False, default=repr)
+    except (ValueError, RecursionError) as error:
+        raise UnsupportedGrammarError(
+            f"an option is nested too deeply, or holds itself: {error}", "options", 1, 1
+        ) from error
+
+
+def _size_of(source: object) -> int:
+    """Characters; 0 for what is no text, which its converter refuses."""
+    return len(source) if isinstance(source, str) else 0
 
 
 def _for_waiters(error: BaseException) -> BaseException:

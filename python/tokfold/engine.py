@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tokfold import _core, _parts
-from tokfold._background import WARM_STATES, Background
+from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
+from tokfold._cache import check_folder
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.pool import MaskPool
 from tokfold.vocabulary import Vocabulary
@@ -22,10 +26,27 @@ if TYPE_CHECKING:
 
     from tokfold.chart_gpu.grammar import DeviceGrammar
 
-__all__ = ["ClassesMode", "CompiledGrammar", "Representation", "compile"]
+__all__ = ["ClassesMode", "CompiledGrammar", "GrammarCost", "Representation", "compile"]
 
 ClassesMode = Literal["auto", "now", "never"]
 Representation = Literal["auto", "stack", "chart", "chart-gpu"]
+
+
+@dataclass(frozen=True)
+class GrammarCost:
+    """What a compiled grammar has cost so far: see :meth:`CompiledGrammar.cost`."""
+
+    bytes: int
+    """Bytes held: the network, what masks remember, and the classes."""
+    network_states: int
+    """States of the network."""
+    compile_seconds: float
+    """Seconds to compile it, in a :class:`GrammarCompiler` with the conversion."""
+    masks: int
+    """Masks made, of all matchers."""
+    worst_mask_milliseconds: float
+    """Milliseconds of the mask that took longest; 0 before the first, and where the core does not
+    measure them."""
 
 
 class CompiledGrammar:
@@ -51,6 +72,7 @@ class CompiledGrammar:
         self._core = core
         self._classes: TokenClasses | None = None
         self._background: Background | None = None
+        self._compile_seconds = 0.0
 
     @property
     def has_classes(self) -> bool:
@@ -94,7 +116,7 @@ class CompiledGrammar:
         if self._classes is None:  # the core keeps those that came first
             self._classes = classes
 
-    def warm(self, states: int = 1_000) -> int:
+    def warm(self, states: int = 1_000, *, interrupt: Interrupt | None = None) -> int:
         """Make the masks that are likely to cost most ahead of time; returns how many were made.
 
         The partial just-in-time compilation of XGrammar 2, section 3.2. It takes microseconds
@@ -104,8 +126,12 @@ class CompiledGrammar:
         Args:
             states: how many states of the grammar's network to make, the costliest first. One
                 that takes more than ``limits`` allow is left to the mask that needs it.
+            interrupt: ends the work early.
+
+        Raises:
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the work; the rest stays.
         """
-        return self._core.warm(states, _core.Switch())
+        return self._core.warm(states, None if interrupt is None else interrupt._core)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the work in the background; whether there are classes now.
@@ -148,6 +174,20 @@ class CompiledGrammar:
         classes = 0 if self._classes is None else self._classes.class_of.nbytes
         return self._core.network_bytes + self._core.bytes_held + classes
 
+    def cost(self) -> GrammarCost:
+        """What the grammar has cost so far, for a server that refuses what costs too much.
+
+        It takes microseconds.
+        """
+        counters = self._core.counters()
+        return GrammarCost(
+            bytes=self.num_bytes,
+            network_states=self._core.network_states,
+            compile_seconds=self._compile_seconds,
+            masks=counters["masks"],
+            worst_mask_milliseconds=counters.get("worst_mask_microseconds", 0) / 1_000,
+        )
+
     def __repr__(self) -> str:
         folded = "folded" if self.has_classes else "whole vocabulary"
         charts = ", for charts only" if self.is_for_charts else ""
@@ -168,6 +208,8 @@ def compile(
     engine: Representation = "auto",
     device: torch.device | str | int | None = None,
     alphabet: Literal["bytes", "terminals"] = "bytes",
+    classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
+    interrupt: Interrupt | None = None,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
@@ -198,6 +240,12 @@ def compile(
         alphabet: with ``engine="chart-gpu"``, what a chart on the device has a column for: a byte,
             or a terminal of the grammar, which is shorter and wants terminals none of which begins
             like another. The masks are the same.
+        classes_milliseconds: with ``classes="auto"``, the processor's time that the classes and
+            the first masks of this grammar may take in the background, where other grammars wait;
+            past it there are none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound.
+
+        interrupt: ends the call early, from another thread or at a deadline; by default the
+            deadline ``max_compile_milliseconds`` of ``limits`` does.
 
     Warns:
         FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
@@ -211,7 +259,10 @@ def compile(
             begin alike, and ``alphabet`` is ``"terminals"``.
         LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
             left recursion as loops that does, which a chart does without.
+        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+        ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
     """
+    check_folder(cache_dir)
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
     if not isinstance(vocabulary, Vocabulary):
@@ -229,7 +280,13 @@ def compile(
         raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
     if alphabet != "bytes" and engine != "chart-gpu":
         raise ValueError(f'alphabet is for engine="chart-gpu", not for {engine!r}')
+    if classes_milliseconds is not None and classes_milliseconds < 1:
+        raise ValueError(
+            f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no bound"
+        )
     limits = limits or Limits()
+    ends = Interrupt._of(interrupt, limits)
+    began = time.perf_counter()
     linkable = grammar._linkable
     core = _core.Engine(
         grammar._compilable if linkable is None else linkable[0],
@@ -241,6 +298,7 @@ def compile(
         pool=None if shared is None else shared._core,
         representation="chart" if engine == "chart-gpu" else engine,
         parts=None if linkable is None else (linkable[1], _parts.shared),
+        interrupt=ends,
     )
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     if engine == "chart-gpu":
@@ -248,12 +306,13 @@ def compile(
     if isinstance(classes, TokenClasses):
         compiled.take_classes(classes)
     elif classes == "now":
-        made = _classes_now(compiled, progress, cache_dir)
+        made = _classes_now(compiled, progress, cache_dir, interrupt)
         if made is not None:
             compiled.take_classes(made)
-        compiled.warm(WARM_STATES)
+        compiled.warm(WARM_STATES, interrupt=interrupt)
     elif classes == "auto":
-        compiled._background = Background(compiled, cache_dir)
+        compiled._background = Background(compiled, cache_dir, classes_milliseconds)
+    compiled._compile_seconds = time.perf_counter() - began
     return compiled
 
 
@@ -261,11 +320,14 @@ def _classes_now(
     compiled: CompiledGrammar,
     progress: bool | ProgressCallback | None,
     cache_dir: str | PathLike[str] | None,
+    interrupt: Interrupt | None,
 ) -> TokenClasses | None:
     """The classes; None, and a warning, where left recursion passes the limits for them."""
     grammar, vocabulary, limits = compiled.grammar, compiled.vocabulary, compiled.limits
     try:
-        return compile_classes(grammar, vocabulary, limits, progress, cache_dir=cache_dir)
+        return compile_classes(
+            grammar, vocabulary, limits, progress, cache_dir=cache_dir, interrupt=interrupt
+        )
     except LimitExceededError as error:
         if not compiled.is_for_charts:
             raise

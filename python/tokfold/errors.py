@@ -9,6 +9,8 @@ from __future__ import annotations
 __all__ = [
     "AlphabetError",
     "ArtifactError",
+    "CancelledError",
+    "DeadlineExceededError",
     "DeviceError",
     "FallbackWarning",
     "GrammarSyntaxError",
@@ -98,6 +100,22 @@ class LimitExceededError(TokfoldError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.limit, self.value)
+
+
+class DeadlineExceededError(LimitExceededError, TimeoutError):
+    """A call ran past its deadline; the state is as it was before the call.
+
+    What the call made until then is kept, so that the same call goes further the next time.
+
+    Attributes:
+        limit: the field of :class:`tokfold.Limits` that set the deadline
+            (``"max_mask_milliseconds"``), or ``"milliseconds"`` of an :class:`tokfold.Interrupt`.
+        value: the time that was allowed, in milliseconds.
+    """
+
+
+class CancelledError(TokfoldError):
+    """Another thread cancelled the call; the state is as it was before the call."""
 
 
 class MatcherStateError(TokfoldError, RuntimeError):

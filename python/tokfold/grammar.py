@@ -5,17 +5,17 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokfold import _core
+from tokfold import _converters, _core
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
-from tokfold._extras import require, xgrammar_reason
-from tokfold.errors import GrammarSyntaxError, StructuralTagError, UnsupportedGrammarError
+from tokfold._extras import require
+from tokfold.errors import GrammarSyntaxError, StructuralTagError
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class Grammar:
         *,
         lookahead: Lookahead = "exact",
         limits: Limits | None = None,
+        interrupt: Interrupt | None = None,
     ) -> Grammar:
         """Read grammar text.
 
@@ -88,19 +89,22 @@ class Grammar:
             root: name of the start rule; it may occur in bodies.
             lookahead: see :attr:`lookahead`.
             limits: bounds on size and nesting.
+            interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
             GrammarSyntaxError: the text is not in the language; says where and what to do.
             LimitExceededError: the text is larger than ``limits`` allow.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
         if not isinstance(text, str):
             raise TypeError(f"grammar text must be a str, not {type(text).__name__}")
         if lookahead not in ("exact", "implied"):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
         fields = None if limits is None else limits.as_fields()
+        ends = Interrupt._of(interrupt, limits or Limits())
         self = cls._without_text(lookahead, limits)
         try:
-            self._whole = _core.Grammar(text, root, fields)
+            self._whole = _core.Grammar(text, root, fields, ends)
         except UnicodeEncodeError as error:
             if error.object != text:
                 raise GrammarSyntaxError(
@@ -172,10 +176,15 @@ class Grammar:
             schema: a JSON Schema, as text or as a value.
             options: those of ``xgrammar.Grammar.from_json_schema``.
 
+        What would end the process in the converter, or take it long, is refused before.
+
         Raises:
+            TypeError: a value that is no JSON.
             UnsupportedGrammarError: the converter refuses it.
+            LimitExceededError: it is nested too deeply, or would take the converter too long.
+            MissingExtraError: XGrammar is not installed.
         """
-        text = schema if isinstance(schema, str) else json.dumps(schema)
+        text = schema if isinstance(schema, str) else _converters.json_text(schema, "JSON schema")
         return cls._converted("from_json_schema", text, **options)
 
     @classmethod
@@ -184,6 +193,8 @@ class Grammar:
 
         Raises:
             UnsupportedGrammarError: the converter refuses it.
+            LimitExceededError: its groups are nested too deeply, or it is too long.
+            MissingExtraError: XGrammar is not installed.
         """
         return cls._converted("from_regex", pattern)
 
@@ -193,6 +204,9 @@ class Grammar:
 
         Raises:
             UnsupportedGrammarError: the converter refuses it.
+            LimitExceededError: patterns in it are nested too deeply, or its terminals are too
+                long with those that they name.
+            MissingExtraError: XGrammar is not installed.
         """
         return cls._converted("from_lark", text, **options)
 
@@ -303,17 +317,7 @@ class Grammar:
 
     @classmethod
     def _converted(cls, converter: str, source: object, **options: Any) -> Grammar:
-        xgr = require("xgrammar", "xgrammar", f"Grammar.{converter}")
-        try:
-            printed = str(getattr(xgr.Grammar, converter)(source, **options))
-        except (RuntimeError, ValueError) as error:  # what XGrammar raises for what it refuses
-            what = converter.removeprefix("from_").replace("_", " ")
-            raise UnsupportedGrammarError(
-                f"XGrammar's converter does not take this {what}: {xgrammar_reason(error)}",
-                what,
-                1,
-                1,
-            ) from error
+        printed = _converters.convert(converter, source, **options)
         # XGrammar prints hexadecimal escapes that run into the next character. The converters add
         # lookahead that the rules imply: it never changes a verdict.
         return cls.from_ebnf(_core.repair_printed(printed), lookahead="implied")

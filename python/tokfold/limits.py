@@ -40,7 +40,7 @@ class Limits:
     more work is a class of its own."""
     max_automaton_bytes: int = 1 << 30
     """Bytes of the displacement automaton; past them tokens are classes of their own, too."""
-    max_mask_work: int = 20_000_000
+    max_mask_work: int = 5_000_000
     """Work units of one mask of our engine."""
     max_accept_work: int = 5_000_000
     """Work units of one token that a matcher accepts, or of a kilobyte of text."""
@@ -59,14 +59,23 @@ class Limits:
     larger value is no help."""
     max_tree_nodes: int = 16_384
     """Nodes of the token tree, of all rows together, that a mask of charts on a device reads."""
-    max_call_milliseconds: int = 60_000
-    """Milliseconds of one mask, accept or other call of a matcher, of making a grammar ready for
-    our engine, and of making classes. The one bound that is a time: the others end a call at the
-    same place on every machine."""
+    max_compile_milliseconds: int | None = None
+    """Milliseconds until a grammar is read, converted and made ready, and until classes are made;
+    None for no deadline. A deadline that passes raises :class:`tokfold.DeadlineExceededError`. The
+    three deadlines are the only bounds that are times: all others end a call at the same place on
+    every machine."""
+    max_mask_milliseconds: int | None = None
+    """Milliseconds of one mask; None for no deadline. Each row of a batch and each node of a draft
+    has the deadline for itself."""
+    max_accept_milliseconds: int | None = None
+    """Milliseconds of one accepted token or text, and of each other call of a matcher that is no
+    mask; None for no deadline."""
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
+            if value is None and name in _DEADLINES:
+                continue
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} must be an int, not {type(value).__name__}")
             if not 0 < value < 1 << 63:
@@ -76,7 +85,7 @@ class Limits:
         """Names and values of the bounds on grammars and classes, as the core takes them."""
         return {name: getattr(self, name) for name in _CORE}
 
-    def engine_fields(self) -> dict[str, int]:
+    def engine_fields(self) -> dict[str, int | None]:
         """Names and values of the bounds on masks and matchers, as the core takes them."""
         return {name: getattr(self, name) for name in _ENGINE}
 
@@ -87,7 +96,11 @@ _ENGINE = (
     "max_memo_bytes",
     "max_row_bytes",
     "max_matcher_bytes",
-    "max_call_milliseconds",
+    "max_mask_milliseconds",
+    "max_accept_milliseconds",
 )
+_DEADLINES = ("max_compile_milliseconds", "max_mask_milliseconds", "max_accept_milliseconds")
 _DEVICE = ("max_binary_rules", "max_binary_symbols", "max_tree_nodes")
-_CORE = tuple(field.name for field in fields(Limits) if field.name not in (*_ENGINE, *_DEVICE))
+_CORE = tuple(
+    field.name for field in fields(Limits) if field.name not in (*_ENGINE, *_DEVICE, *_DEADLINES)
+)

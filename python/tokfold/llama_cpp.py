@@ -28,8 +28,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold._extras import require
-from tokfold._history import AnyCompiled, Sequence, stop_token_ids
-from tokfold.errors import MatcherStateError, VocabularyError
+from tokfold._history import (
+    AnyCompiled,
+    OnError,
+    Sequence,
+    checked_on_error,
+    stop_token_ids,
+    vocab_size,
+)
+from tokfold.errors import MatcherStateError, TokfoldError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -58,15 +65,28 @@ class GrammarLogitsProcessor:
 
     Args:
         compiled_grammar: of either engine.
+        on_error: what to do where a token or mask passes a limit. ``"end"``: the text ends; from
+            then on only its stop tokens are allowed, the reason is logged and in :attr:`failures`.
+            ``"raise"``: the call raises it. ``"unconstrained"``: a warning, and the text goes on as
+            the model has it, which is no longer of the grammar.
 
     Raises:
         TypeError: something else than a compiled grammar.
+        ValueError: ``on_error`` is none of the three, or ``"end"`` and there is no stop token.
     """
 
-    def __init__(self, compiled_grammar: AnyCompiled) -> None:
-        self._sequence = Sequence(compiled_grammar)
+    def __init__(self, compiled_grammar: AnyCompiled, *, on_error: OnError = "end") -> None:
+        vocab_size(compiled_grammar)  # refuses what is no compiled grammar
+        checked_on_error(on_error, stop_token_ids(compiled_grammar))
+        self._sequence = Sequence(compiled_grammar, on_error)
         self._stops = stop_token_ids(compiled_grammar)
         self._error: BaseException | None = None
+
+    @property
+    def failures(self) -> dict[int, TokfoldError]:
+        """Why the grammar of this text, row 0, could not go on; empty where it could."""
+        failure = self._sequence.failure
+        return {} if failure is None else {0: failure}
 
     def reset(self) -> None:
         """Take the next call for the first of a generation, and forget an error."""
@@ -89,6 +109,7 @@ class GrammarLogitsProcessor:
             ValueError: there is more than one row.
             MatcherStateError: a token was generated that had been masked, there is a draft model,
                 or the processor is shared by several models.
+            TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         if scores.ndim != 1:
             raise ValueError(f"scores must have the shape (width,), not {scores.shape}")

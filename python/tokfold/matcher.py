@@ -154,8 +154,10 @@ class Matcher:
 
         Raises:
             MatcherStateError: the text has ended, or another thread uses the matcher.
-            LimitExceededError: this mask takes more work or memory than ``limits`` allow; the row
-                then means nothing, the matcher is as it was.
+            LimitExceededError: this mask takes more work than ``limits`` allow; the row then means
+                nothing, the matcher is as it was. Its subclass :class:`DeadlineExceededError`: it
+                takes longer; the next try goes on from what this one made.
+            CancelledError: another thread called :meth:`cancel`.
             TypeError, ValueError: the bitmask has another dtype, shape or layout, or another thread
                 writes into it: give each rows of its own, ``bitmask[row : row + 1]``.
         """
@@ -194,8 +196,9 @@ class Matcher:
         Raises:
             VocabularyError: the vocabulary has no such token.
             MatcherStateError: the text has ended, or another thread uses the matcher.
-            LimitExceededError: it takes more work or memory than ``limits`` allow; nothing has
-                changed.
+            LimitExceededError: it takes more work or memory than ``limits`` allow, or longer
+                (:class:`DeadlineExceededError`); nothing has changed.
+            CancelledError: another thread called :meth:`cancel`; nothing has changed.
         """
         try:
             return self._core.accept_token(token_id)
@@ -403,7 +406,7 @@ class Matcher:
         return other
 
     def cancel(self) -> None:
-        """Make the call that another thread is in end with :class:`TokfoldError`.
+        """Make the call that another thread is in end with :class:`CancelledError`.
 
         Stays in force until :meth:`resume`; the state is as it was before that call.
         """

@@ -17,7 +17,15 @@ it. The model ends where the tokenizer of ``mlx-lm`` says, so compile with its s
 from __future__ import annotations
 
 from tokfold._extras import require
-from tokfold._history import AnyCompiled, Sequence
+from tokfold._history import (
+    AnyCompiled,
+    OnError,
+    Sequence,
+    checked_on_error,
+    stop_token_ids,
+    vocab_size,
+)
+from tokfold.errors import TokfoldError
 
 require("mlx.core", "mlx", "tokfold.mlx")
 
@@ -43,13 +51,26 @@ class GrammarLogitsProcessor:
 
     Args:
         compiled_grammar: of either engine.
+        on_error: what to do where a token or mask passes a limit. ``"end"``: the text ends; from
+            then on only its stop tokens are allowed, the reason is logged and in :attr:`failures`.
+            ``"raise"``: the call raises it. ``"unconstrained"``: a warning, and the text goes on as
+            the model has it, which is no longer of the grammar.
 
     Raises:
         TypeError: something else than a compiled grammar.
+        ValueError: ``on_error`` is none of the three, or ``"end"`` and there is no stop token.
     """
 
-    def __init__(self, compiled_grammar: AnyCompiled) -> None:
-        self._sequence = Sequence(compiled_grammar)
+    def __init__(self, compiled_grammar: AnyCompiled, *, on_error: OnError = "end") -> None:
+        vocab_size(compiled_grammar)  # refuses what is no compiled grammar
+        checked_on_error(on_error, stop_token_ids(compiled_grammar))
+        self._sequence = Sequence(compiled_grammar, on_error)
+
+    @property
+    def failures(self) -> dict[int, TokfoldError]:
+        """Why the grammar of this text, row 0, could not go on; empty where it could."""
+        failure = self._sequence.failure
+        return {} if failure is None else {0: failure}
 
     def reset(self) -> None:
         """Take the next call for the first of a generation."""
@@ -69,6 +90,7 @@ class GrammarLogitsProcessor:
             ValueError: there is more than one row.
             MatcherStateError: a token was generated that had been masked, or the processor is
                 shared by several sequences.
+            TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         if logits.ndim != 2 or logits.shape[0] != 1:
             raise ValueError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tokfold import _core
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 
 __all__ = ["Recognition", "recognize"]
@@ -29,7 +30,13 @@ class Recognition:
     """The bytes that may come there, ascending."""
 
 
-def recognize(grammar: Grammar, text: str | bytes, limits: Limits | None = None) -> Recognition:
+def recognize(
+    grammar: Grammar,
+    text: str | bytes,
+    limits: Limits | None = None,
+    *,
+    interrupt: Interrupt | None = None,
+) -> Recognition:
     """Recognize a text, byte by byte, for any context-free grammar. Ctrl-C stops it.
 
     Args:
@@ -37,19 +44,23 @@ def recognize(grammar: Grammar, text: str | bytes, limits: Limits | None = None)
         text: the text; a ``str`` as UTF-8.
         limits: bounds on size, work and depth; see :class:`Limits`. Of the work bounds
             ``max_total_work`` counts, which grows with the text.
+        interrupt: ends the call early; by default the deadline of ``limits`` does.
 
     Raises:
         UnsupportedGrammarError: the grammar holds something that is not context-free.
         LimitExceededError: a bound of ``limits`` was reached: the text is nested too deeply
             (``max_stack_depth``), or the grammar is too large or too ambiguous.
+        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         KeyboardInterrupt: Ctrl-C.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    limits = limits or Limits()
     read, complete, expected = _core.recognize(
         grammar._compilable,
         data,
         skip_lookahead=grammar.lookahead == "implied",
-        limits=(limits or Limits()).as_fields(),
+        limits=limits.as_fields(),
+        interrupt=Interrupt._of(interrupt, limits),
     )
     # Inside a character the place is that of the character: its first bytes are no column.
     before = data[:read].decode("utf-8", "ignore")

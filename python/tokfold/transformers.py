@@ -23,7 +23,7 @@ only what is generated after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -37,10 +37,20 @@ require("transformers", "transformers", "tokfold.transformers")
 import torch  # noqa: E402 - after the check that names the extra
 import transformers  # noqa: E402
 
-from tokfold._history import AnyCompiled, AnyMatcher, begin, vocab_size  # noqa: E402
+from tokfold._history import (  # noqa: E402
+    AnyCompiled,
+    AnyMatcher,
+    OnError,
+    begin,
+    checked_on_error,
+    is_failure,
+    report,
+    stop_token_ids,
+    vocab_size,
+)
 from tokfold.batch import fill_bitmask_batch  # noqa: E402
 from tokfold.bitmask import allocate_bitmask  # noqa: E402
-from tokfold.errors import MatcherStateError  # noqa: E402
+from tokfold.errors import MatcherStateError, TokfoldError  # noqa: E402
 from tokfold.matcher import Matcher  # noqa: E402
 from tokfold.torch import apply_token_bitmask_, plain  # noqa: E402
 from tokfold.torch.checks import DTYPES  # noqa: E402
@@ -55,17 +65,20 @@ class _Row:
     """One row: its matcher, and how many of the generated tokens that has accepted.
 
     A row that has finished, or was given a token that its grammar refuses, accepts no more, so
-    ``accepted`` may be less than what was generated.
+    ``accepted`` may be less than what was generated. ``failed_after`` is how many of them it was
+    given when a limit was passed: going back before that takes the failure back.
     """
 
     matcher: AnyMatcher
     grammar: int
     accepted: int
     refused: bool
+    failure: TokfoldError | None = None
+    failed_after: int = 0
 
     @property
     def is_open(self) -> bool:
-        return not self.refused and not self.matcher.is_terminated
+        return not self.refused and self.failure is None and not self.matcher.is_terminated
 
 
 class GrammarLogitsProcessor(transformers.LogitsProcessor):
@@ -88,9 +101,15 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             is a mistake, as of another processor after this one. ``"leave"``: the row is lost and
             left as it is; beam search does this when fewer tokens are allowed than there are
             beams (the score of such a beam is -inf), assisted generation with drafts.
+        on_error: what to do where a token or mask of a row passes a limit; the other rows go on
+            as ever. ``"end"``: the row ends; only its stop tokens are allowed from then on, the
+            reason is logged and in :attr:`failures`. ``"raise"``: the call raises it, for all rows.
+            ``"unconstrained"``: a warning, and the row goes on as the model has it, which is no
+            longer of the grammar.
 
     Raises:
-        ValueError: an empty list, or vocabularies of different sizes.
+        ValueError: an empty list, or vocabularies of different sizes; an option that is none, or
+            ``on_error="end"`` where there is no stop token.
         TypeError: something else than a compiled grammar.
     """
 
@@ -99,6 +118,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         compiled_grammar: AnyCompiled | Sequence[AnyCompiled],
         *,
         dead_rows: Literal["raise", "leave"] = "raise",
+        on_error: OnError = "end",
     ) -> None:
         if dead_rows not in ("raise", "leave"):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
@@ -113,7 +133,17 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         if len(set(sizes)) > 1:
             raise ValueError("The grammars were compiled for vocabularies of different sizes")
         self._dead_rows = dead_rows
+        self._stops = [stop_token_ids(grammar) for grammar in grammars]
+        for stops in self._stops:
+            checked_on_error(on_error, stops)
+        self._on_error: OnError = on_error
         self.reset()
+
+    @property
+    def failures(self) -> dict[int, TokfoldError]:
+        """Why the grammars of rows could not go on, by row; of this generation."""
+        rows = enumerate(self._rows)
+        return {index: row.failure for index, row in rows if row.failure is not None}
 
     def reset(self) -> None:
         """Take the next call for the first of a generation."""
@@ -137,6 +167,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             ValueError: the number of rows is no multiple of the number of grammars.
             MatcherStateError: a row was given a token that its grammar refuses, where
                 ``dead_rows="raise"``.
+            TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         history = self._continued(input_ids)
         if history is None:
@@ -202,12 +233,14 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             row = self._rows[parent]
             uses[parent] -= 1
             if uses[parent]:  # somebody else takes this matcher yet
-                row = _Row(row.matcher.fork(), row.grammar, row.accepted, row.refused)
+                row = replace(row, matcher=row.matcher.fork())
             rows.append(self._advanced(row, index, history[index], length))
         return rows
 
     def _advanced(self, row: _Row, index: int, tokens: History, length: int) -> _Row:
         """Take a row back to its first ``length`` tokens and on to the end of ``tokens``."""
+        if length < row.failed_after:
+            row.failure, row.failed_after = None, 0
         if row.accepted > length:
             row.matcher.rollback(row.accepted - length)
             row.accepted = length
@@ -216,7 +249,12 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             row.refused = False  # it was the token after these that was refused
         while row.accepted < len(tokens) and row.is_open:
             token = int(tokens[row.accepted])
-            if row.matcher.accept_token(token):
+            try:
+                taken = row.matcher.accept_token(token)
+            except TokfoldError as error:
+                self._fail(row, index, error, row.accepted + 1)
+                break
+            if taken:
                 row.accepted += 1
             elif self._dead_rows == "raise":
                 raise MatcherStateError(
@@ -234,18 +272,48 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         bitmask = self._bitmask
         assert bitmask is not None
         open_rows = [index for index, row in enumerate(self._rows) if row.is_open]
-        if not open_rows:
-            return scores
         ours = {i: m for i in open_rows if isinstance(m := self._rows[i].matcher, Matcher)}
-        fill_bitmask_batch(list(ours.values()), bitmask, list(ours))
+        try:
+            fill_bitmask_batch(list(ours.values()), bitmask, list(ours))
+        except TokfoldError as error:
+            if self._on_error == "raise" or not is_failure(error):
+                raise
+            ours = {}  # row by row: the others are not to fail with it
         for index in open_rows:
-            if index not in ours and not self._rows[index].matcher.fill_bitmask(bitmask, index):
-                bitmask[index] = -1
+            if index not in ours:
+                self._fill(bitmask, index)
+        masked = [index for index in open_rows if self._rows[index].failure is None]
+        if self._on_error == "end":
+            for index in self.failures:
+                self._only_stops(bitmask[index], self._rows[index])
+            masked = sorted([*masked, *self.failures])
+        if not masked:
+            return scores
         # A model may have fewer columns than the tokenizer has tokens.
         width = min(self._vocab_size, scores.shape[1])
-        masks = torch.from_numpy(bitmask[open_rows, : -(-width // 32)]).to(scores.device)
+        masks = torch.from_numpy(bitmask[masked, : -(-width // 32)]).to(scores.device)
         if scores.dtype in DTYPES and scores.stride(-1) == 1:
-            return apply_token_bitmask_(scores, masks, width, open_rows)
-        rows = torch.tensor(open_rows, device=scores.device)
+            return apply_token_bitmask_(scores, masks, width, masked)
+        rows = torch.tensor(masked, device=scores.device)
         plain.apply_tokens(scores, masks, width, rows)
         return scores
+
+    def _fill(self, bitmask: npt.NDArray[np.int32], index: int) -> None:
+        row = self._rows[index]
+        try:
+            if not row.matcher.fill_bitmask(bitmask, index):
+                bitmask[index] = -1
+        except TokfoldError as error:
+            self._fail(row, index, error, row.accepted)
+
+    def _fail(self, row: _Row, index: int, error: TokfoldError, after: int) -> None:
+        if self._on_error == "raise" or not is_failure(error):
+            raise error
+        row.failure, row.failed_after = error, after
+        report(error, self._on_error, index)
+
+    def _only_stops(self, bits: npt.NDArray[np.int32], row: _Row) -> None:
+        bits[:] = 0
+        words = bits.view(np.uint32)
+        for token_id in self._stops[row.grammar]:
+            words[token_id >> 5] |= np.uint32(1 << (token_id & 31))

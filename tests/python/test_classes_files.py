@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -293,3 +294,47 @@ def test_two_processes_at_once(tmp_path):
         process.stdin.flush()
     assert len(set("".join(map(output, both)).split())) == 1
     assert len(list((tmp_path / "c").iterdir())) == 1
+
+
+# What is no folder
+
+
+def test_a_file_is_refused_where_it_is_named(tmp_path):
+    """By all that take a folder, and at once, whether or not it would have been used."""
+    grammar, vocabulary = Grammar.from_ebnf('root ::= "a"'), Vocabulary([b"a", b"</s>"], [1])
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    for refused in (
+        lambda: compile_classes(grammar, vocabulary, cache_dir=file),
+        lambda: tokfold.compile(grammar, vocabulary, classes="now", cache_dir=file),
+        lambda: tokfold.compile(grammar, vocabulary, classes="auto", cache_dir=str(file)),
+        lambda: tokfold.compile(grammar, vocabulary, classes="never", cache_dir=file),
+        lambda: tokfold.GrammarCompiler(vocabulary, cache_dir=file),
+    ):
+        with pytest.raises(ArtifactError, match=r"/file: not a folder, .*choose another path"):
+            refused()
+
+
+@pytest.mark.parametrize("classes", ["now", "auto", "never"])
+@pytest.mark.parametrize("trouble", ["vanishes", "becomes a file", "cannot be made"])
+def test_requests_go_on_without_their_folder(tmp_path, classes, trouble):
+    vocabulary = Vocabulary([b"a", b"b", b"</s>"], [2])
+    folder = tmp_path / "cache"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compiler = tokfold.GrammarCompiler(vocabulary, classes=classes, cache_dir=folder)
+        compiler.compile_grammar('root ::= "a"').wait(10)
+        if trouble == "vanishes":
+            shutil.rmtree(folder, ignore_errors=True)
+        elif trouble == "becomes a file":
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.write_bytes(b"x")
+        else:
+            compiler._cache_dir = Path("/proc/none/cache")
+        compiled = compiler.compile_grammar('root ::= "b"')
+        compiled.wait(10)
+        compiler.close()
+    assert tokfold.Matcher(compiled).accept_string("b")
+    assert {each.category for each in caught} <= {CacheWarning}
+    if trouble == "becomes a file":
+        assert str(folder) in str(caught[0].message)

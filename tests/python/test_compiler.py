@@ -263,6 +263,9 @@ class TestMethods:
         ("options", "error"),
         [
             ({"max_grammars": -1}, ValueError),
+            ({"max_bytes": -1}, ValueError),
+            ({"max_compiles": 0}, ValueError),
+            ({"classes_milliseconds": 0}, ValueError),
             ({"max_pool_bytes": -1}, ValueError),
             ({"max_pool_bytes": 1.5}, ValueError),
         ],
@@ -338,7 +341,8 @@ class TestTogether:
         with ThreadPoolExecutor(6) as threads:
             made = [threads.submit(compiler.compile_grammar, SLOW) for _ in range(6)]
             until(lambda: compiler.statistics().waits == 5)
-            assert compiler.statistics().grammars == 1
+            found = compiler.statistics()
+            assert (found.running, found.queued, found.grammars) == (1, 0, 0)
             gate.opened.set()
             results = {id(future.result(PATIENCE)) for future in made}
         assert len(results) == 1
@@ -457,7 +461,7 @@ class TestTogether:
             one = threads.submit(compiler.compile_grammar, SLOW)
             assert gate.entered.wait(PATIENCE)
             compiler.clear_cache()
-            assert compiler.statistics().grammars == 1
+            assert (compiler.statistics().running, compiler.statistics().grammars) == (1, 0)
             two = threads.submit(compiler.compile_grammar, SLOW)
             until(lambda: compiler.statistics().waits == 1)
             gate.opened.set()
@@ -497,7 +501,7 @@ class TestSubmit:
         assert type(future.exception(PATIENCE)) is tokfold.GrammarSyntaxError
 
     def test_one_that_waits_can_be_cancelled(self, gate):
-        compiler = compiler_of()
+        compiler = compiler_of(max_compiles=2)
         slow = [compiler.submit("grammar", f'root ::= "slow{number}"') for number in range(2)]
         until(lambda: len(gate.compiled) == 2)
         waiting = compiler.submit("grammar", 'root ::= "never"')
@@ -521,6 +525,338 @@ class TestSubmit:
         mine = compiler.compile_grammar(SLOW)
         assert all(future.result(PATIENCE) is mine for future in made)
         assert compiler.statistics().misses == 1
+
+
+# ------------------------------------------------------------------- the queue
+
+LARGE = f"# {'x' * 100_000}\n" + SLOW
+"""A large source, whose compilation stops at the gate."""
+
+
+class TestQueue:
+    def test_no_more_than_may(self, gate):
+        """Callers and what is submitted wait in one queue."""
+        compiler = compiler_of(max_compiles=2)
+        with ThreadPoolExecutor(3) as threads:
+            made = [threads.submit(compiler.compile_grammar, f"{SLOW} [{n}]") for n in range(3)]
+            made += [compiler.submit("grammar", f"{SLOW} [{n}]") for n in range(3, 6)]
+            until(lambda: compiler.statistics().queued == 4)
+            assert compiler.statistics().running == 2
+            until(lambda: len(gate.compiled) == 2)
+            gate.opened.set()
+            assert [takes(f.result(PATIENCE), f"slow{n}") for n, f in enumerate(made)] == [True] * 6
+        found = compiler.statistics()
+        assert (found.running, found.queued, found.misses) == (0, 0, 6)
+
+    def test_a_small_request_is_not_behind_large_ones(self, gate):
+        compiler = compiler_of(max_compiles=2)
+        large = [compiler.submit("grammar", f"{LARGE} [{n}]") for n in range(3)]
+        assert gate.entered.wait(PATIENCE)
+        assert takes(compiler.compile_grammar('root ::= "b"'), "b")
+        assert takes(compiler.submit("grammar", 'root ::= "c"').result(PATIENCE), "c")
+        assert (compiler.statistics().running, compiler.statistics().queued) == (1, 2)
+        gate.opened.set()
+        assert all(takes(f.result(PATIENCE), f"slow{n}") for n, f in enumerate(large))
+
+    def test_who_waits_for_the_same_holds_no_slot(self, gate):
+        compiler = compiler_of(max_compiles=2)
+        with ThreadPoolExecutor(4) as threads:
+            same = [threads.submit(compiler.compile_grammar, SLOW) for _ in range(4)]
+            until(lambda: compiler.statistics().waits == 3)
+            assert takes(compiler.compile_grammar('root ::= "b"'), "b")
+            gate.opened.set()
+            assert len({id(future.result(PATIENCE)) for future in same}) == 1
+
+    def test_the_same_in_the_queue_is_one(self, gate):
+        """Those that wait for one that waits; it is compiled for the last who wants it."""
+        compiler = compiler_of(max_compiles=1)
+        blocking = compiler.submit("grammar", SLOW)
+        assert gate.entered.wait(PATIENCE)
+        text = 'root ::= "b"'
+        first, second = compiler.submit("grammar", text), compiler.submit("grammar", text)
+        assert (compiler.statistics().queued, compiler.statistics().waits) == (1, 1)
+        with ThreadPoolExecutor(1) as threads:
+            caller = threads.submit(compiler.compile_grammar, text)
+            until(lambda: compiler.statistics().waits == 2)
+            assert first.cancel()
+            assert second.cancel()
+            assert compiler.statistics().queued == 1
+            gate.opened.set()
+            assert takes(caller.result(PATIENCE), "b")
+        assert takes(blocking.result(PATIENCE), "slow")
+        assert compiler.statistics().misses == 2
+
+    def test_the_last_that_is_cancelled_leaves_the_queue(self, gate):
+        compiler = compiler_of(max_compiles=1)
+        blocking = compiler.submit("grammar", SLOW)
+        assert gate.entered.wait(PATIENCE)
+        waiting = [compiler.submit("grammar", 'root ::= "b"') for _ in range(2)]
+        for future in waiting:
+            assert compiler.statistics().queued == 1
+            assert future.cancel()
+        assert compiler.statistics().queued == 0
+        gate.opened.set()
+        blocking.result(PATIENCE)
+        assert takes(compiler.compile_grammar('root ::= "b"'), "b")
+
+    def test_one_that_joins_a_compilation_cannot_be_cancelled(self, gate):
+        compiler = compiler_of()
+        with ThreadPoolExecutor(1) as threads:
+            caller = threads.submit(compiler.compile_grammar, SLOW)
+            assert gate.entered.wait(PATIENCE)
+            joined = compiler.submit("grammar", SLOW)
+            assert joined.running()
+            assert not joined.cancel()
+            gate.opened.set()
+            assert joined.result(PATIENCE) is caller.result(PATIENCE)
+
+    def test_a_failure_frees_the_slot(self, gate):
+        compiler = compiler_of(max_compiles=1)
+        for _ in range(3):
+            with pytest.raises(tokfold.GrammarSyntaxError):
+                compiler.compile_grammar("root ::= (")
+            wrong = compiler.submit("grammar", "root ::= (")
+            assert type(wrong.exception(PATIENCE)) is tokfold.GrammarSyntaxError
+        assert takes(compiler.compile_grammar('root ::= "b"'), "b")
+        found = compiler.statistics()
+        assert (found.failures, found.running, found.queued) == (6, 0, 0)
+
+    @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
+    def test_ctrl_c_in_the_queue(self, gate, request):
+        if threading.current_thread() is not threading.main_thread():
+            pytest.skip("not in the main thread")
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+        compiler = compiler_of(max_compiles=1)
+        blocking = compiler.submit("grammar", SLOW)
+        assert gate.entered.wait(PATIENCE)
+        main = threading.main_thread().ident
+        assert main is not None
+
+        def interrupt() -> None:
+            until(lambda: compiler.statistics().queued == 1)
+            signal.pthread_kill(main, signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            compiler.compile_grammar('root ::= "b"')
+        assert compiler.statistics().queued == 0
+        gate.opened.set()
+        assert takes(blocking.result(PATIENCE), "slow")
+        assert takes(compiler.compile_grammar('root ::= "b"'), "b")
+
+    def test_wrong_arguments_are_the_futures_error(self):
+        future = compiler_of().submit("grammar", 'root ::= "a"', what=1)
+        assert type(future.exception(PATIENCE)) is TypeError
+
+    def test_no_thread_can_be_started(self, monkeypatch):
+        """As when the interpreter ends: the request gets the reason, and the next one its turn."""
+        compiler = compiler_of(max_compiles=1)
+
+        def start(self: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", start)
+            future = compiler.submit("grammar", 'root ::= "a"')
+        with pytest.raises(tokfold.TokfoldError, match="no thread to compile"):
+            future.result(PATIENCE)
+        assert takes(compiler.compile_grammar('root ::= "a"'), "a")
+
+    def test_all_get_their_answer(self, monkeypatch):
+        """Requests of random sizes, from callers and submitted, some cancelled, some wrong."""
+        real, lock = tokfold.compiler.compile, threading.Lock()
+        inside = most = 0
+
+        def compile(*args, **options):
+            nonlocal inside, most
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            try:
+                return real(*args, **options)
+            finally:
+                with lock:
+                    inside -= 1
+
+        compiler = compiler_of(max_compiles=3, max_grammars=4)
+        monkeypatch.setattr("tokfold.compiler.compile", compile)
+
+        def work(seed: int) -> None:
+            random = Random(seed)
+            waiting: list[tuple[str, Future[tokfold.CompiledGrammar]]] = []
+            for _ in range(60 if not LONG else 1_000):
+                word = random.choice("abcdefgh") + random.choice("12")
+                text = f'root ::= "{word}" {"#" * random.choice((1, 1_000, 70_000, 150_000))}\n'
+                kind = random.randrange(6)
+                if kind == 0:
+                    with pytest.raises(tokfold.GrammarSyntaxError):
+                        compiler.compile_grammar("root ::= (")
+                elif kind < 3:
+                    assert takes(compiler.compile_grammar(text), word)
+                else:
+                    future = compiler.submit("grammar", text)
+                    if random.random() > 0.4 or not future.cancel():
+                        waiting.append((word, future))
+            assert all(takes(future.result(PATIENCE), word) for word, future in waiting)
+
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(work, range(6)))
+        until(lambda: compiler.statistics().running == 0)
+        assert compiler.statistics().queued == 0
+        assert not compiler._jobs
+        assert most <= 3
+
+
+# ------------------------------------------------------------------ what it costs
+
+
+class TestBytes:
+    def test_the_sum_is_bounded(self):
+        one = compiler_of().compile_grammar('root ::= "a"').num_bytes
+        compiler = compiler_of(max_bytes=5 * one)
+        for letter in "abcdefghij":
+            compiler.compile_grammar(f'root ::= "{letter}"')
+        found = compiler.statistics()
+        assert 2 <= found.grammars <= 5
+        assert one < found.bytes <= 5 * one
+        assert found.evicted == 10 - found.grammars
+        before = found.misses
+        compiler.compile_grammar('root ::= "j"')
+        assert compiler.statistics().misses == before, "the last one is held"
+
+    def test_none_is_no_bound(self):
+        compiler = compiler_of(max_bytes=None)
+        made = [compiler.compile_grammar(f'root ::= "{letter}"') for letter in "abc"]
+        found = compiler.statistics()
+        assert (found.grammars, found.bytes) == (3, sum(one.num_bytes for one in made))
+
+    def test_one_that_is_too_large_leaves_the_others(self):
+        small = 'root ::= "a"'
+        compiler = compiler_of(max_bytes=20 * compiler_of().compile_grammar(small).num_bytes)
+        held = compiler.compile_grammar(small)
+        large = compiler.compile_grammar(f'root ::= "{"b" * 50_000}"')
+        assert large.num_bytes > compiler.max_bytes
+        assert compiler.compile_grammar(small) is held
+        assert compiler.statistics().grammars == 1
+        assert compiler.statistics().evicted == 1
+        assert takes(large, "b" * 50_000)
+
+    def test_a_grammar_that_grows_is_looked_at_when_it_is_asked_for(self):
+        compiler = compiler_of(max_bytes=None)
+        text = STRING.format(key="a")
+        compiled = compiler.compile_grammar(text)
+        before = compiler.statistics().bytes
+        use(compiler, [text], 'a"')
+        compiler.compile_grammar(text)
+        assert compiler.statistics().bytes == compiled.num_bytes > before
+
+    def test_all_are_looked_at_from_time_to_time(self, monkeypatch):
+        """Not at each request: a hundred of them look a few hundred times, not ten thousand."""
+        compiler = compiler_of(max_bytes=None)
+        made = [compiler.compile_grammar(f'root ::= "{n}" [^x]* "x"') for n in range(100)]
+        looks = 0
+        real = tokfold.CompiledGrammar.num_bytes.fget
+
+        def num_bytes(self):
+            nonlocal looks
+            looks += 1
+            return real(self)
+
+        monkeypatch.setattr(tokfold.CompiledGrammar, "num_bytes", property(num_bytes))
+        grown = tokfold.Matcher(made[7])
+        assert grown.accept_string("7a")
+        row_of(grown)
+        for _ in range(100):
+            compiler.compile_grammar('root ::= "0" [^x]* "x"')
+        assert looks <= 300
+        assert compiler.statistics().bytes == sum(one.num_bytes for one in made)
+
+    def test_a_hit_makes_room_too(self):
+        """What the grammar of a request grew by is taken from those not asked for longest."""
+        compiler = compiler_of()
+        texts = ['root ::= "a"', STRING.format(key="b")]
+        other, growing = (compiler.compile_grammar(text) for text in texts)
+        before = other.num_bytes + growing.num_bytes
+        use(compiler, texts[1:], 'b"')
+        compiler.max_bytes = growing.num_bytes
+        assert compiler.statistics().bytes == before <= compiler.max_bytes
+        assert compiler.compile_grammar(texts[1]) is growing
+        assert compiler.statistics().grammars == 1
+        assert compiler.statistics().bytes == growing.num_bytes
+
+
+class TestCost:
+    def test_what_a_grammar_cost(self):
+        compiled = compiler_of().compile_grammar(STRING.format(key="a"))
+        before = compiled.cost()
+        assert before.bytes == compiled.num_bytes
+        assert before.network_states == compiled._core.network_states > 0
+        assert before.compile_seconds > 0
+        assert (before.masks, before.worst_mask_milliseconds) == (0, 0)
+        matcher = tokfold.Matcher(compiled)
+        assert matcher.accept_string('a"')
+        row_of(matcher)
+        after = compiled.cost()
+        assert after.masks == 1
+        assert after.bytes > before.bytes
+        assert after.compile_seconds == before.compile_seconds
+        with pytest.raises(AttributeError):
+            after.masks = 2
+
+    def test_the_worst_mask_is_the_cores(self):
+        compiled = compiler_of().compile_grammar('root ::= "a"')
+
+        class Core:
+            network_states, network_bytes, bytes_held = 3, 10, 20
+
+            @staticmethod
+            def counters():
+                return {"masks": 5, "worst_mask_microseconds": 1_500}
+
+        compiled._core = Core()
+        cost = compiled.cost()
+        assert (cost.masks, cost.worst_mask_milliseconds, cost.bytes) == (5, 1.5, 30)
+
+    def test_the_compiler_counts_the_conversion(self, monkeypatch):
+        """The seconds are those of the whole request, as in the statistics."""
+        compiler = compiler_of()
+        compiled = compiler.compile_grammar('root ::= "a"')
+        assert compiled.cost().compile_seconds == compiler.statistics().seconds
+
+
+class TestAdmit:
+    def test_one_that_costs_too_much_is_refused(self):
+        class TooDear(tokfold.TokfoldError):
+            pass
+
+        def admit(compiled: tokfold.CompiledGrammar) -> None:
+            states = compiled.cost().network_states
+            if states > 50:
+                raise TooDear(f"the grammar has {states} states; 50 are allowed")
+
+        compiler = compiler_of(admit=admit)
+        assert takes(compiler.compile_grammar('root ::= "a"'), "a")
+        text = f'root ::= "{"b" * 100}"'
+        with pytest.raises(TooDear, match="50 are allowed"):
+            compiler.compile_grammar(text)
+        assert type(compiler.submit("grammar", text).exception(PATIENCE)) is TooDear
+        found = compiler.statistics()
+        assert (found.refused, found.failures, found.grammars, found.misses) == (2, 2, 1, 3)
+
+    def test_those_that_wait_are_refused_too(self, gate):
+        def admit(compiled: tokfold.CompiledGrammar) -> None:
+            raise ValueError("never")
+
+        compiler = compiler_of(admit=admit)
+        with ThreadPoolExecutor(2) as threads:
+            made = [threads.submit(compiler.compile_grammar, SLOW) for _ in range(2)]
+            until(lambda: compiler.statistics().waits == 1)
+            gate.opened.set()
+            for future in made:
+                with pytest.raises(ValueError, match="never"):
+                    future.result(PATIENCE)
+        assert compiler.statistics().refused == 1
 
 
 # -------------------------------------------------------------------- a folder
@@ -647,9 +983,12 @@ class TestFolder:
 
     def test_a_file_in_place_of_the_folder(self, tmp_path):
         (tmp_path / "file").write_bytes(b"")
-        with pytest.warns(CacheWarning):
-            compiler = compiler_of(cache_dir=tmp_path / "file")
-        assert takes(compiler.compile_grammar('root ::= "a"'), "a")
+        with pytest.raises(tokfold.ArtifactError, match=r"/file: not a folder"):
+            compiler_of(cache_dir=tmp_path / "file")
+        compiler = compiler_of(cache_dir=tmp_path / "late")
+        (tmp_path / "late").write_bytes(b"")
+        with pytest.warns(CacheWarning, match="is no folder any more"):
+            assert takes(compiler.compile_grammar('root ::= "a"'), "a")
         with pytest.warns(CacheWarning, match="were not saved"):
             compiler.close()
 
@@ -743,10 +1082,12 @@ class TestFork:
         assert lines == ["0", "1"]
 
     def test_a_child_does_not_wait_for_its_parents_threads(self, gate):
-        compiler = compiler_of()
+        """Neither for their slots, nor for those that wait in the queue."""
+        compiler = compiler_of(max_compiles=1)
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(compiler.compile_grammar, SLOW)
             assert gate.entered.wait(PATIENCE)
+            waiting = compiler.submit("grammar", 'root ::= "b"')
             pid = os.fork()
             if pid == 0:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -754,12 +1095,15 @@ class TestFork:
                 try:
                     gate.opened.set()
                     compiler.compile_grammar(SLOW)
-                    os._exit(0)
+                    compiler.compile_grammar('root ::= "b"')
+                    found = compiler.statistics()
+                    os._exit(0 if (found.running, found.queued) == (0, 0) else 1)
                 finally:
                     os._exit(1)
             status = os.waitpid(pid, 0)[1]
             gate.opened.set()
             slow.result(PATIENCE)
+            waiting.result(PATIENCE)
         assert status == 0
 
 
@@ -897,7 +1241,7 @@ def test_the_page_about_servers_is_true():
     pairs = re.findall(
         r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
     )
-    assert len(pairs) == 6
+    assert len(pairs) == 7
     names: dict[str, object] = {}
     for code, printed in pairs:
         out = io.StringIO()

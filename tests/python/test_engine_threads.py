@@ -180,7 +180,7 @@ class TestCancel:
         running.join()
         if running.error is None:
             pytest.skip("it was over before it could be cancelled")
-        assert type(running.error) is tokfold.TokfoldError
+        assert type(running.error) is tokfold.CancelledError
         assert matcher.state == before
         assert matcher.num_steps == 1
         with pytest.raises(tokfold.TokfoldError, match="cancelled"):
@@ -309,6 +309,108 @@ class TestBackground:
         assert gone() is None
         assert background.wait(PATIENCE)
 
+    def test_one_that_takes_too_long_goes_without(self, monkeypatch):
+        """It ends with the reason, the next ones get theirs, and masks are exact."""
+        real, late, asked = tokfold.compile_classes, threading.Event(), []
+
+        class Clock:
+            @staticmethod
+            def thread_time() -> float:
+                return 2.5 if late.is_set() else 0.0
+
+        def compile_classes(grammar, *args, progress, **options):
+            asked.append(grammar)
+            if len(asked) == 1:
+                progress(0, 10)  # in time
+                late.set()
+                try:
+                    progress(1, 10)
+                finally:
+                    late.clear()
+                raise AssertionError("it went on")
+            return real(grammar, *args, progress=progress, **options)
+
+        monkeypatch.setattr("tokfold._background.time", Clock)
+        monkeypatch.setattr("tokfold._background.compile_classes", compile_classes)
+        grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
+        slow, quick = (tokfold.compile(grammar, vocabulary) for _ in range(2))
+        assert quick.wait(PATIENCE)
+        with pytest.warns(
+            tokfold.FallbackWarning, match="no classes: .* 2000 ms in the background"
+        ):
+            assert slow.wait(PATIENCE) is False
+        failure = slow._background.failure
+        assert isinstance(failure, tokfold.LimitExceededError)
+        assert (failure.limit, failure.value) == ("classes_milliseconds", 2_000)
+        masks = [mask_of(tokfold.Matcher(each), len(TOKENS)) for each in (slow, quick)]
+        assert masks[0] == masks[1]
+
+    @pytest.mark.parametrize(
+        ("milliseconds", "has_classes"), [(None, True), (2_500, True), (1, False)]
+    )
+    def test_the_time_of_one_is_an_argument(self, monkeypatch, milliseconds, has_classes):
+        real, late = tokfold.compile_classes, threading.Event()
+
+        class Clock:
+            @staticmethod
+            def thread_time() -> float:
+                return 2.5 if late.is_set() else 0.0
+
+        def compile_classes(*args, progress, **options):
+            late.set()
+            progress(1, 10)
+            return real(*args, progress=progress, **options)
+
+        monkeypatch.setattr("tokfold._background.time", Clock)
+        monkeypatch.setattr("tokfold._background.compile_classes", compile_classes)
+        grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
+        compiled = tokfold.compile(grammar, vocabulary, classes_milliseconds=milliseconds)
+        compiled._background.wait(PATIENCE)
+        assert compiled.has_classes is has_classes
+
+    def test_masks_ahead_of_time_end_with_the_time(self, monkeypatch):
+        """The classes are there, and nothing is said."""
+        late, warmed = threading.Event(), []
+
+        class Clock:
+            @staticmethod
+            def thread_time() -> float:
+                return 2.5 if late.is_set() else 0.0
+
+        class Core:
+            def __init__(self, core):
+                self.core = core
+
+            def __getattr__(self, name):
+                return getattr(self.core, name)
+
+            def warm(self, states, switch):
+                warmed.append(states)
+                late.set()
+
+        held = threading.Event()
+        real = tokfold.compile_classes
+
+        def compile_classes(*args, **options):
+            assert held.wait(PATIENCE)
+            return real(*args, **options)
+
+        monkeypatch.setattr("tokfold._background.time", Clock)
+        monkeypatch.setattr("tokfold._background.compile_classes", compile_classes)
+        grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
+        compiled = tokfold.compile(grammar, vocabulary)
+        compiled._core = Core(compiled._core)
+        held.set()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert compiled.wait(PATIENCE)
+        assert warmed == [100]
+
+    @pytest.mark.parametrize("milliseconds", [0, -1])
+    def test_a_time_that_is_none(self, milliseconds):
+        with pytest.raises(ValueError, match="classes_milliseconds must be 1 or more"):
+            tokfold.compile(sql(), words(), classes_milliseconds=milliseconds)
+
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
     def test_a_child_process_does_not_wait_for_the_thread_of_its_parent(self):
         """Its own compiled grammars are served by a thread of its own."""
@@ -353,12 +455,14 @@ class TestBackground:
             assert compiled.wait(PATIENCE)
 
     def test_classes_that_cannot_be_kept(self, tmp_path):
-        """A cache folder that is a file: a warning, and exact masks."""
-        path = tmp_path / "file"
-        path.write_bytes(b"")
+        """A cache folder that becomes a file: a warning, and exact masks."""
+        path = tmp_path / "folder"
+        path.mkdir()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compiled = compiled_of(NESTED, classes="auto", cache_dir=path)
+            path.rename(tmp_path / "away")
+            path.write_bytes(b"")
             compiled.wait(PATIENCE)
         expected = mask_of(tokfold.Matcher(compiled_of(NESTED)), len(TOKENS))
         assert mask_of(tokfold.Matcher(compiled), len(TOKENS)) == expected

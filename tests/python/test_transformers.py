@@ -259,6 +259,53 @@ def test_a_grammar_for_each_row(model, tokenizer, inputs, info, vocabulary, engi
         GrammarLogitsProcessor([])
 
 
+@pytest.fixture(scope="module")
+def failing(vocabulary):
+    """A grammar whose masks pass their limit."""
+    text = 'root ::= "a" x root x | "a" y root y | [ -~]\nx ::= [ -m]+\ny ::= [a-~]+'
+    grammar = tokfold.Grammar.from_ebnf(text)
+    limits = tokfold.Limits(max_mask_work=5)
+    return tokfold.compile(grammar, vocabulary, limits, classes="never", engine="stack")
+
+
+@pytest.mark.parametrize("on_error", ["end", "unconstrained"])
+def test_a_row_that_fails_is_alone(model, tokenizer, inputs, own, failing, on_error) -> None:
+    processor = GrammarLogitsProcessor([own, failing, own], on_error=on_error)
+    if on_error == "end":
+        output = generate(model, inputs, processor)
+    else:
+        with pytest.warns(tokfold.FallbackWarning, match="row 1 goes on without its grammar"):
+            output = generate(model, inputs, processor)
+    assert list(processor.failures) == [1]
+    assert isinstance(processor.failures[1], tokfold.LimitExceededError)
+    alone = generate(model, inputs, GrammarLogitsProcessor(own))
+    start = inputs["input_ids"].shape[1]
+    for row in (0, 2):
+        assert strip(output[row], start, tokenizer) == strip(alone[row], start, tokenizer)
+    if on_error == "end":
+        assert tokenizer.eos_token_id in output[1, start:].tolist()
+    processor.reset()
+    assert processor.failures == {}
+    with pytest.raises(tokfold.LimitExceededError):
+        generate(model, inputs, GrammarLogitsProcessor([own, failing, own], on_error="raise"))
+
+
+def strip(row, start, tokenizer) -> list[int]:
+    return [token for token in row[start:].tolist() if token != tokenizer.pad_token_id]
+
+
+@pytest.mark.parametrize("beams", [2, 3])
+def test_beams_that_fail(model, inputs, failing, beams) -> None:
+    processor = GrammarLogitsProcessor(failing, dead_rows="leave")
+    generate(model, inputs, processor, num_beams=beams, max_new_tokens=12)
+    assert processor.failures
+
+
+def test_what_on_error_may_be(own) -> None:
+    with pytest.raises(ValueError, match="on_error must be"):
+        GrammarLogitsProcessor(own, on_error="ignore")
+
+
 def test_one_processor_for_one_generation_after_another(model, inputs, compiled) -> None:
     processor = GrammarLogitsProcessor(compiled)
     first = generate(model, inputs, processor)

@@ -13,14 +13,21 @@ for package, install in (
         install()
 
 
-VARIABLES = ("TOKFOLD_VLLM", "TOKFOLD_CACHE_DIR", "TOKFOLD_LIMITS", "VLLM_PLUGINS")
+VARIABLES = (
+    "TOKFOLD_VLLM",
+    "TOKFOLD_CACHE_DIR",
+    "TOKFOLD_LIMITS",
+    "VLLM_PLUGINS",
+)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def no_classes():
-    """No thread beside the tests."""
+    """No thread beside the tests, and no clock that decides one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOKFOLD_CLASSES", "never")
+        for name in ("COMPILE", "MASK", "ACCEPT"):
+            patch.setenv(f"TOKFOLD_{name}_MILLISECONDS", "0")
         yield
 
 

@@ -149,24 +149,54 @@ class Contract:
             call([5, wide[0], wide[2]])
         assert taken(call([5, wide[1], wide[2]])) == allowed("root ::= [a-z]*", wide[1:])
 
-    def test_a_limit_that_was_met(self, drive, monkeypatch) -> None:
-        """An error from within leaves the sequence where it was, to be called again."""
-        call, text = drive(compiled()), ids('{"name": "')
-        call([5])
-        accept = tokfold.Matcher.accept_token
+    @pytest.mark.parametrize("method", ["accept_token", "fill_bitmask"])
+    @pytest.mark.parametrize("on_error", ["raise", "end", "unconstrained"])
+    def test_a_limit_that_is_passed(self, drive, monkeypatch, on_error, method) -> None:
+        """What comes of it is the caller's choice; going back before it takes it back."""
+        call, text = drive(compiled(), on_error=on_error), ids('{"name": "')
+        stops = [token == STOP for token in range(SIZE)]
+        original = getattr(tokfold.Matcher, method)
+        at = 2 if method == "accept_token" else 3
 
-        def limited(matcher: tokfold.Matcher, token_id: int) -> bool:
-            if matcher.num_steps == 2:
-                raise tokfold.LimitExceededError("too much", "max_accept_work", 1)
-            return accept(matcher, token_id)
+        def limited(matcher: tokfold.Matcher, *arguments: object) -> object:
+            if matcher.num_steps == at:
+                raise tokfold.LimitExceededError("too much", "max_mask_work", 1)
+            return original(matcher, *arguments)
 
-        for end in (1, 2):
-            call([5, *text[:end]])
-        monkeypatch.setattr(tokfold.Matcher, "accept_token", limited)
-        with pytest.raises(tokfold.LimitExceededError):
-            call([5, *text[:3]])
-        monkeypatch.undo()
-        assert taken(call([5, *text[:3]])) == allowed(RECORD, text[:3])
+        with monkeypatch.context() as patch:
+            patch.setattr(tokfold.Matcher, method, limited)
+            for end in range(3):
+                call([5, *text[:end]])
+            assert call.processor.failures == {}
+            if on_error == "raise":
+                with pytest.raises(tokfold.LimitExceededError):
+                    call([5, *text[:3]])
+            elif on_error == "end":
+                for end in (3, 3, 4):
+                    assert taken(call([5, *text[:end]], SIZE + 3)) == [*stops, *[False] * 3]
+                assert all(taken(call([5, *text[:4], STOP])))
+            else:
+                with pytest.warns(tokfold.FallbackWarning, match="goes on without its grammar"):
+                    assert all(taken(call([5, *text[:3]])))
+                assert all(taken(call([5, *text[:3], *ids("x")])))
+            if on_error != "raise":
+                assert [str(error) for error in call.processor.failures.values()] == ["too much"]
+        assert taken(call([5, *text[:1]])) == allowed(RECORD, text[:1])
+        assert call.processor.failures == {}
+        assert taken(call([5, *text[:2]])) == allowed(RECORD, text[:2])
+        call([9])
+        assert call.processor.failures == {}
+
+    def test_what_cannot_be_kept(self, drive) -> None:
+        with pytest.raises(ValueError, match="on_error must be 'raise', 'end' or 'uncon"):
+            drive(compiled(), on_error="stop")
+        endless = tokfold.Vocabulary([b"a", b"b"])
+        grammar = tokfold.compile(
+            tokfold.Grammar.from_ebnf('root ::= "a"'), endless, classes="never"
+        )
+        with pytest.raises(ValueError, match="needs a stop token"):
+            drive(grammar)
+        drive(grammar, on_error="raise")
 
     def test_grammars_of_the_wrapped_xgrammar(self, drive) -> None:
         xgr = pytest.importorskip("xgrammar")

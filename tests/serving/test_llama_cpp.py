@@ -32,8 +32,8 @@ RECORDS = np.dtype([("id", np.intc), ("logit", np.single), ("p", np.single)], al
 
 
 class Driver:
-    def __init__(self, grammar) -> None:
-        self.processor = GrammarLogitsProcessor(grammar)
+    def __init__(self, grammar, **options) -> None:
+        self.processor = GrammarLogitsProcessor(grammar, **options)
         self.buffer = np.zeros(512, dtype=np.intc)
 
     def __call__(self, tokens, width=SIZE, dtype="float32"):
@@ -70,6 +70,23 @@ def test_more_than_one_row() -> None:
         processor(np.array([5], dtype=np.intc), np.zeros((1, SIZE), dtype=np.single))
     with pytest.raises(ValueError, match=r"\(length,\), not \(1, 1\)"):
         processor(np.array([[5]], dtype=np.intc), np.zeros(SIZE, dtype=np.single))
+
+
+def test_a_text_that_fails_stops_where_the_model_ends_it(monkeypatch) -> None:
+    call = Driver(compiled())
+    call([5])
+
+    def limited(matcher, bitmask, row=0):
+        raise tokfold.LimitExceededError("too much", "max_mask_work", 1)
+
+    monkeypatch.setattr(tokfold.Matcher, "fill_bitmask", limited)
+    brace = ids("{")
+    assert taken(call([5, *brace])) == [token == STOP for token in range(SIZE)]
+    call.processor.check()
+    assert not call.processor.should_stop(None, None)
+    call([5, *brace, STOP])
+    assert call.processor.should_stop(None, None)
+    assert call.processor.failures[0].limit == "max_mask_work"
 
 
 def test_several_tokens_at_once() -> None:

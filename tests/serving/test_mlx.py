@@ -83,7 +83,7 @@ class TestCallShape(Contract):
 
     @pytest.fixture
     def drive(self, mx, processor_type):
-        return lambda grammar: Driver(mx, processor_type(grammar))
+        return lambda grammar, **options: Driver(mx, processor_type(grammar, **options))
 
     def test_a_prompt_that_goes_on_by_much(self, drive) -> None:
         """The next turn of a conversation."""

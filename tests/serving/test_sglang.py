@@ -325,6 +325,10 @@ INVALID = [
 ]
 
 
+def _too_slow(self, token_id):
+    raise tokfold.LimitExceededError("too slow", "max_accept_work", 5)
+
+
 class TestHostile:
     @pytest.mark.parametrize(("kind", "spec"), INVALID)
     def test_a_wrong_grammar_is_sglangs_invalid_object(self, backend, kind, spec) -> None:
@@ -359,6 +363,43 @@ class TestHostile:
         grammar.rollback(1)
         grammar.accept_token(tokens("b")[0])
         assert grammar.conversation.matcher.text == b"b"
+
+    def test_a_token_past_the_limits_ends_the_request_at_the_next(self, monkeypatch) -> None:
+        """An error would end the scheduler where it walks over drafts, which a mask allowed."""
+        monkeypatch.setenv("TOKFOLD_LIMITS", '{"max_accept_work": 5}')
+        text = 'root ::= "b" (x root x | "a")\nx ::= "a" | "a" x | x "a" x'
+        grammar = made(make_backend(), Sample("ebnf", text, ""))
+        grammar.accept_token(tokens("b")[0])
+        allowed = filled(grammar)
+        grammar.accept_token(tokens("a")[0])  # a draft
+        assert [i for i in range(32 * WORDS) if allows(filled(grammar), i)] == [SIZE - 1]
+        grammar.rollback(1)
+        assert (filled(grammar) == allowed).all()
+        monkeypatch.setattr(tokfold.Matcher, "accept_token", _too_slow)
+        grammar.accept_token(tokens("a")[0])
+        with pytest.raises(ValueError, match=f"token {SIZE - 1} is not accepted: too slow"):
+            grammar.accept_token(SIZE - 1)
+
+    def test_the_cache_is_bounded_in_bytes(self, monkeypatch) -> None:
+        """What the compiler lets go is not held here instead."""
+        backend = make_backend()
+        samples = [Sample("ebnf", f'root ::= "{number}"', "") for number in range(5)]
+        grammars = [made(backend, sample) for sample in samples]
+        one = max(each.conversation.matcher.compiled.num_bytes for each in grammars)
+        backend.reset()
+        monkeypatch.setattr("tokfold.sglang.backend.MAX_CACHED_BYTES", 3 * one)
+        for sample in samples:
+            made(backend, sample)
+            made(backend, samples[0])
+        assert len(backend.cache) == 3
+        assert ("ebnf", samples[0].spec) in backend.cache
+        wrong = Sample("ebnf", "root ::= nowhere", "")
+        assert isinstance(made(backend, wrong), base.InvalidGrammarObject)
+        assert ("ebnf", wrong.spec) in backend.cache
+
+    def test_what_waits_leaves_threads_to_others(self, backend) -> None:
+        """SGLang's own threads, some for each CPU, would all wait for their turn to compile."""
+        assert backend.executor._max_workers >= 100
 
     def test_the_cache_is_bounded(self, monkeypatch) -> None:
         monkeypatch.setattr("tokfold.sglang.backend.MAX_CACHED", 3)

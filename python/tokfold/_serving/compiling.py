@@ -75,7 +75,7 @@ class Grammars:
         settings = self.settings
         return GrammarCompiler(
             vocabulary,
-            limits=settings.limits,
+            limits=settings.request_limits,
             classes=settings.classes,
             cache_dir=settings.cache_dir,
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from tokfold.batch import fill_bitmask_batch
+from tokfold import _core
+from tokfold.batch import MATCHERS_PER_THREAD
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokfoldError
 from tokfold.matcher import Matcher
@@ -23,7 +25,8 @@ class Conversation:
 
     A mask that takes more than the limits allow makes the conversation *failed*: its row allows
     ``last_resort`` alone, and every token is refused, so that the server ends the request with an
-    error. :meth:`rollback` to before that takes the failure back.
+    error. :meth:`rollback` to before that takes the failure back. The log has the first failure as
+    an error; what fails after a rollback is there for debugging alone.
 
     Args:
         compiled: the grammar.
@@ -44,6 +47,7 @@ class Conversation:
         self._last_resort = tuple(last_resort)
         self.matcher = Matcher(compiled, stop_token_ids=self._stops)
         self._ignored = 0
+        self._is_logged = False
         self.failure: str | None = None
 
     @property
@@ -51,17 +55,26 @@ class Conversation:
         """Whether the text has ended by a stop token."""
         return self.matcher.is_terminated
 
-    def accept(self, token_ids: Sequence[int]) -> bool:
+    def accept(self, token_ids: Sequence[int], *, fail_later: bool = False) -> bool:
         """Read tokens, all or none; what follows the end of the text is read and ignored.
+
+        Args:
+            token_ids: the tokens.
+            fail_later: where one takes more than the limits allow, count it and those after it as
+                read, so that the next row and the next tokens fail: for callers that cannot go on
+                where a token that a mask allowed is refused.
 
         Returns:
             False where one cannot follow, takes more than the limits allow, or is no token; nothing
-            has changed then.
+            has changed then but :attr:`failure`, which has the reason where it is the limits.
         """
         if self.failure is not None:
             return False
-        taken = self._take(self.matcher, token_ids)
-        if taken < len(token_ids) and not self.matcher.is_terminated:
+        taken, error = self._take(self.matcher, token_ids)
+        if error is not None:
+            self._fail(error)
+        is_refused = taken < len(token_ids) and not self.matcher.is_terminated
+        if is_refused and (error is None or not fail_later):
             self.matcher.rollback(taken)
             return False
         self._ignored += len(token_ids) - taken
@@ -71,21 +84,33 @@ class Conversation:
         """How many tokens could be read, up to the end of the text; nothing changes."""
         if self.failure is not None or self.matcher.is_terminated:
             return 0
-        return self._take(self.matcher.fork(), token_ids)
+        taken, error = self._take(self.matcher.fork(), token_ids)
+        if error is not None:
+            self._log(error)
+        return taken
 
     @staticmethod
-    def _take(matcher: Matcher, token_ids: Sequence[int]) -> int:
+    def _take(matcher: Matcher, token_ids: Sequence[int]) -> tuple[int, TokfoldError | None]:
+        """How many were read, and why not the next one, where it is the limits."""
         size = len(matcher.compiled.vocabulary)
         for taken, token_id in enumerate(token_ids):
             if matcher.is_terminated or not 0 <= token_id < size:
-                return taken
+                return taken, None
             try:
                 if not matcher.accept_token(token_id):
-                    return taken
+                    return taken, None
             except TokfoldError as error:
-                logger.error("token %d is refused: %s", token_id, error)
-                return taken
-        return len(token_ids)
+                return taken, error
+        return len(token_ids), None
+
+    def _fail(self, error: BaseException) -> None:
+        self.failure = str(error)
+        self._log(error)
+
+    def _log(self, error: BaseException) -> None:
+        level = logging.DEBUG if self._is_logged else logging.ERROR
+        self._is_logged = True
+        logger.log(level, "a request fails: %s", error)
 
     def rollback(self, count: int) -> None:
         """Take back the last tokens, those that were ignored included.
@@ -108,6 +133,7 @@ class Conversation:
         """One at the same place that goes its own way."""
         same = object.__new__(Conversation)
         same.__dict__.update(self.__dict__)
+        same._is_logged = False
         # A fork shares its memory, and the bound on it, with all forks: not from the start on.
         if self.matcher.num_steps:
             same.matcher = self.matcher.fork()
@@ -140,8 +166,12 @@ class Conversation:
                     bitmask[row, :fitting] = narrow[0, :fitting]
                 return
             except TokfoldError as error:
-                self.failure = str(error)
-                logger.error("a request fails: %s", error)
+                self._fail(error)
+        self._only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
+
+    def fill_failed(self, bitmask: npt.NDArray[np.int32], row: int, error: BaseException) -> None:
+        """Write the row of a mask that was tried elsewhere and failed."""
+        self._fail(error)
         self._only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
 
     @staticmethod
@@ -186,7 +216,9 @@ class Conversation:
         except TokfoldError:
             return False
         if not trial.accept(new[same:]):
+            self._is_logged |= trial._is_logged
             return False
+        trial._is_logged |= self._is_logged
         self.__dict__.update(trial.__dict__)
         return True
 
@@ -194,17 +226,30 @@ class Conversation:
 def fill_rows(
     conversations: Sequence[Conversation], bitmask: npt.NDArray[np.int32], rows: Sequence[int]
 ) -> None:
-    """Write the rows of many conversations, without the GIL; as :meth:`Conversation.fill`."""
-    plain = [
+    """Write the rows of many conversations, without the GIL; as :meth:`Conversation.fill`.
+
+    Each mask is made once: one that fails ends its own request, and the others are not made again.
+    """
+    pairs = list(zip(conversations, rows, strict=True))
+    together = [
         (each, row)
-        for each, row in zip(conversations, rows, strict=True)
-        if each.failure is None and not each.is_terminated
+        for each, row in pairs
+        if each.failure is None
+        and not each.is_terminated
+        and bitmask.shape[1] == -(-len(each.matcher.compiled.vocabulary) // 32)
     ]
-    if len(plain) == len(conversations) > 1:
-        try:
-            fill_bitmask_batch([each.matcher for each, _ in plain], bitmask, list(rows))
-            return
-        except (TokfoldError, ValueError):
-            pass  # one of them fails, or the width is another: row by row says which
-    for each, row in zip(conversations, rows, strict=True):
-        each.fill(bitmask, row)
+    # A core without it has no call that says whose mask failed.
+    fill_each = getattr(_core, "fill_batch_each", None)
+    if fill_each is None or len(together) < 2:
+        together = []
+    else:
+        cores = [each.matcher._core for each, _ in together]
+        threads = min(os.cpu_count() or 1, -(-len(together) // MATCHERS_PER_THREAD))
+        results = fill_each(cores, bitmask, [row for _, row in together], threads, False)
+        for (each, row), result in zip(together, results, strict=True):
+            if isinstance(result, BaseException):
+                each.fill_failed(bitmask, row, result)
+    done = {row for _, row in together}
+    for each, row in pairs:
+        if row not in done:
+            each.fill(bitmask, row)

@@ -6,16 +6,12 @@ import json
 import re
 from typing import Any
 
+from tokfold._converters import check_nesting, check_text
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.structural_tags.literals import literal
 
 __all__ = ["any_tag", "checked", "choices"]
 
-MAX_JSON_NESTING = 100
-"""Levels of a schema or tag. XGrammar's converter takes minutes over some thousands."""
-
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_BRACKET = re.compile(r"[\[\]{}]")
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -23,27 +19,17 @@ def checked(text: str, what: str, *, is_json: bool = False) -> str:
     """The text of a request, if converters can be trusted with it.
 
     Raises:
+        TypeError: it is no text.
         UnsupportedGrammarError: it holds NUL, on which some versions of XGrammar end the process,
-            or JSON that is nested too deeply, which takes them minutes.
+            or a lone surrogate.
+        LimitExceededError: it is JSON that is nested too deeply for who reads it by recursion.
     """
-    if not isinstance(text, str):
-        raise TypeError(f"a {what} must be a str, not {type(text).__name__}")
-    if "\0" in text or (is_json and _ESCAPED_NUL.search(text)):
-        raise UnsupportedGrammarError(f"this {what} holds NUL, which no text has", what, 1, 1)
-    if is_json and _nesting(text) > MAX_JSON_NESTING:
-        raise UnsupportedGrammarError(
-            f"this {what} is nested deeper than {MAX_JSON_NESTING} levels", what, 1, 1
-        )
+    check_text(text, what)
+    if is_json:
+        check_nesting(text, what)
+        if _ESCAPED_NUL.search(text):
+            raise UnsupportedGrammarError(f"this {what} holds NUL, which no text has", what, 1, 1)
     return text
-
-
-def _nesting(text: str) -> int:
-    """Levels of JSON text, whether it is JSON or not: converters do not read it as Python does."""
-    deepest = level = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
-        level += 1 if bracket in "[{" else -1
-        deepest = max(deepest, level)
-    return deepest
 
 
 def any_tag(text: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +12,8 @@ from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
 
 __all__ = ["Settings"]
+
+_DEADLINES = ("compile_milliseconds", "mask_milliseconds", "accept_milliseconds")
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,29 @@ class Settings:
         cache_dir: ``TOKFOLD_CACHE_DIR``, as for :class:`tokfold.GrammarCompiler`.
         classes: ``TOKFOLD_CLASSES``, as there.
         limits: ``TOKFOLD_LIMITS``, a JSON object of fields of :class:`tokfold.Limits`.
+        compile_milliseconds: ``TOKFOLD_COMPILE_MILLISECONDS``, until a grammar is ready; 0 for no
+            deadline, like the next two.
+        mask_milliseconds: ``TOKFOLD_MASK_MILLISECONDS``, of one mask.
+        accept_milliseconds: ``TOKFOLD_ACCEPT_MILLISECONDS``, of one token that is read.
     """
 
     cache_dir: Path | None = None
     classes: ClassesMode = "auto"
     limits: Limits = field(default_factory=Limits)
+    compile_milliseconds: int = 2_000
+    mask_milliseconds: int = 50
+    accept_milliseconds: int = 20
+
+    @property
+    def request_limits(self) -> Limits:
+        """``limits``, with the deadlines where it has none of its own."""
+        changes: dict[str, Any] = {}
+        for name in _DEADLINES:
+            milliseconds = getattr(self, name)
+            # A field that these limits do not have is not open.
+            if milliseconds and getattr(self.limits, f"max_{name}", 0) is None:
+                changes[f"max_{name}"] = milliseconds
+        return replace(self.limits, **changes)
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -49,7 +69,8 @@ class Settings:
             raise ValueError(
                 f"TOKFOLD_LIMITS must be a JSON object of fields of tokfold.Limits: {error}"
             ) from error
-        return cls(Path(folder) if folder else None, classes, limits)
+        deadlines = {name: _milliseconds(name) for name in _DEADLINES}
+        return cls(Path(folder) if folder else None, classes, limits, **deadlines)
 
     @staticmethod
     def publish(
@@ -65,3 +86,16 @@ class Settings:
         if limits is not None:
             os.environ["TOKFOLD_LIMITS"] = json.dumps(asdict(limits))
         Settings.from_environment()
+
+
+def _milliseconds(name: str) -> int:
+    """A deadline of the environment, or what stands for it there."""
+    variable = f"TOKFOLD_{name.upper()}"
+    text = os.environ.get(variable) or str(getattr(Settings, name))
+    try:
+        milliseconds = int(text)
+    except ValueError:
+        milliseconds = -1
+    if milliseconds < 0:
+        raise ValueError(f"{variable} must be whole milliseconds, or 0 for none, not {text!r}")
+    return milliseconds

@@ -7,6 +7,7 @@ import importlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import torch
@@ -26,7 +27,7 @@ from tokfold._serving import (
     grammars_of,
     vocabulary_of,
 )
-from tokfold.compiler import GrammarCompiler
+from tokfold.compiler import DEFAULT_MAX_BYTES, GrammarCompiler
 from tokfold.engine import CompiledGrammar
 from tokfold.vocabulary import Vocabulary
 
@@ -37,20 +38,47 @@ logger = logging.getLogger("tokfold")
 MAX_CACHED = 1_000
 """Grammars that SGLang's own cache holds. Without a bound every schema ever seen stays."""
 
+MAX_CACHED_BYTES = DEFAULT_MAX_BYTES
+"""Bytes of these grammars: what the compiler lets go is not to live on here."""
+
+MAX_WAITING = 256
+"""Threads in which requests wait for their grammars; how many of them compile at once is the
+compiler's to say. With SGLang's few, a small request would wait for a thread, not for its turn."""
+
 
 class _Recent(dict[Any, Any]):
-    """A cache in the place of SGLang's dict: what was not asked for longest goes first."""
+    """A cache in the place of SGLang's dict: what was not asked for longest goes first.
+
+    Sizes are looked at when a grammar comes, which was compiled then: some microseconds for each.
+    """
 
     def get(self, key: Any, default: Any = None) -> Any:  # noqa: ANN401
         if key not in self:
             return default
-        value = self[key] = self.pop(key)
+        value = self.pop(key)
+        super().__setitem__(key, value)
         return value
 
     def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401
         super().__setitem__(key, value)
-        while len(self) > MAX_CACHED:
-            del self[next(iter(self))]
+        sizes = {key: _bytes_of(value) for key, value in self.items()}
+        held = sum(sizes.values())
+        for key, size in sizes.items():
+            if len(self) > MAX_CACHED or (held > MAX_CACHED_BYTES and size):
+                held -= size
+                del self[key]
+
+
+def _prepare(backend: BaseGrammarBackend) -> None:
+    """Put a bounded cache, and threads enough, in the place of SGLang's."""
+    backend.cache = _Recent()
+    backend.executor = ThreadPoolExecutor(MAX_WAITING, "tokfold-request")
+
+
+def _bytes_of(value: Any) -> int:  # noqa: ANN401
+    """Bytes of a grammar, in the reasoning wrapper or not; 0 for an invalid one."""
+    conversation = getattr(getattr(value, "grammar", value), "conversation", None)
+    return conversation.matcher.compiled.num_bytes if isinstance(conversation, Conversation) else 0
 
 
 # -- masks ---------------------------------------------------------------------------------------
@@ -100,9 +128,10 @@ class TokfoldGrammar(BaseGrammarObject):
 
         Raises:
             ValueError: it cannot follow, which makes SGLang end the request with an error; nothing
-                has changed.
+                has changed. One that takes more than the limits allow does so at the next token:
+                where SGLang walks over drafts, an error would end the scheduler.
         """
-        if not self.conversation.accept([token]):
+        if not self.conversation.accept([token], fail_later=True):
             why = self.conversation.failure or "the grammar does not allow it here"
             raise ValueError(f"token {token} is not accepted: {why}")
         self.current_token = token
@@ -204,7 +233,7 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         eos_token_ids: Iterable[int] | None = None,
     ) -> None:
         super().__init__()
-        self.cache = _Recent()
+        _prepare(self)
         vocabulary = vocabulary_of(tokenizer, vocab_size, eos_token_ids)
         self.grammars = grammars_of(vocabulary, Settings.from_environment())
         self._last_resort = _last_resort(vocabulary)
@@ -423,5 +452,5 @@ def with_reasoning(
         tokenizer,
         enable_strict_thinking=bool(getattr(serving, "enable_strict_thinking", False)),
     )
-    wrapped.cache = _Recent()
+    _prepare(wrapped)
     return cast(BaseGrammarBackend, wrapped)

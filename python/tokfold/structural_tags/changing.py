@@ -105,7 +105,7 @@ def _fits(
             if not all(isinstance(text, str) for text in texts):
                 texts = [_begin(tag) for tag in _tags_of(added, holder, vocabulary)]
             is_called = all(
-                isinstance(text, str) and text.startswith(holder.triggers) for text in texts
+                isinstance(text, str) and holder.triggers.beginning(text) for text in texts
             )
             return is_called and (not removed or {*map(_begin, holder.tags)}.issuperset(removed))
         case formats.TokenTriggeredTags():
@@ -149,6 +149,11 @@ def _replaced(format: Format, old: Format, new: Format) -> Format:
     raise AssertionError(format)
 
 
+def _triggers_of(format: formats.TriggeredTags, texts: Iterable[str]) -> set[str]:
+    """The triggers with which some texts begin."""
+    return {trigger for text in texts for trigger in format.triggers.beginning(text)}
+
+
 def _with_tags(
     format: Format, added: list[object], removed: list[str | int], vocabulary: Vocabulary | None
 ) -> Format:
@@ -156,13 +161,10 @@ def _with_tags(
         case formats.TriggeredTags():
             kept, beginnings = _kept_tags(format, removed)
             tags = (*kept, *_tags_of(added, format, vocabulary))
-            triggers = tuple(
-                trigger
-                for trigger in format.triggers
-                if any(isinstance(tag.begin, str) and tag.begin.startswith(trigger) for tag in tags)
-                or not any(begin.startswith(trigger) for begin in beginnings)
-            )
-            return replace(format, tags=_some(format, tags), triggers=triggers)
+            used = _triggers_of(format, (tag.begin for tag in tags if isinstance(tag.begin, str)))
+            gone = _triggers_of(format, beginnings)
+            left = (one for one in format.triggers if one in used or one not in gone)
+            return replace(format, tags=_some(format, tags), triggers=formats.Triggers(left))
         case formats.TokenTriggeredTags():
             kept, _ = _kept_tags(format, removed)
             tags = (*kept, *_tags_of(added, format, vocabulary))

@@ -7,9 +7,10 @@ ids, defaults are filled in, a single end is a tuple of one. :mod:`reading` make
 
 from __future__ import annotations
 
-from collections import abc
+from collections import Counter, abc
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 __all__ = [
@@ -188,12 +189,41 @@ class Tag(_Format):
 # --------------------------------------------------- free text that dispatches
 
 
+class Triggers(tuple[str, ...]):
+    """Texts that begin tags, with an index of them: there may be ten thousand, and as many tags."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        return dict(Counter(self))
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        return sorted({len(trigger) for trigger in self})
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def beginning(self, text: str) -> list[str]:
+        """The triggers with which a text begins, the shortest first; repeated ones as often."""
+        found: list[str] = []
+        for length in self._lengths:
+            if length > len(text):
+                break
+            start = text[:length]
+            found += [start] * self._counts.get(start, 0)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class TriggeredTags(_Format):
     """Free text; a trigger in it is the beginning of a tag."""
 
     type: ClassVar[str] = "triggered_tags"
-    triggers: tuple[str, ...]
+    triggers: Triggers
     tags: tuple[Tag, ...]
     at_least_one: bool
     stop_after_first: bool

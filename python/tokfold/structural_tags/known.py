@@ -293,7 +293,7 @@ def trigger_of(format: formats.TriggeredTags, tag: Tag) -> str:
             "'token_triggered_tags'",
         )
     begin = tag.begin
-    found = [trigger for trigger in format.triggers if begin.startswith(trigger)]
+    found = format.triggers.beginning(begin)
     if len(found) > 1:
         names = " and ".join(map(literal, found))
         fail(tag.path, format.type, f"the tag begins with {names}; keep one of these triggers")

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from tokfold import _core
+from tokfold import _converters, _core
 from tokfold._extras import require, xgrammar_reason
-from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
+from tokfold.errors import GrammarSyntaxError, LimitExceededError, UnsupportedGrammarError
 from tokfold.grammar import Grammar
 from tokfold.structural_tags.budgets import MAX_RULES, bounded_text, num_rules
 from tokfold.structural_tags.formats import AnyText, EbnfGrammar, JsonSchema, Regex
@@ -74,6 +74,7 @@ class LeafCache:
 
         Raises:
             UnsupportedGrammarError: the converter does not take it, or misreads it.
+            LimitExceededError: it would take the converter too long, or end the process.
             GrammarSyntaxError: a grammar text is not in the language.
             MissingExtraError: it takes XGrammar to convert it, which is not installed.
         """
@@ -164,8 +165,10 @@ def _json_schema(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401 - a leaf of 
         # The same rules in half the time: the converter of tags goes over them again.
         xgr = _xgrammar(leaf)
         with _refusals(leaf):
-            converted = xgr.Grammar.from_json_schema(leaf.schema)
-        return _read(str(converted))
+            schema, levels, _ = _converters.check_schema(leaf.schema)
+            return _read(
+                _converters.with_stack(levels, lambda: str(xgr.Grammar.from_json_schema(schema)))
+            )
     document = {
         "type": leaf.type,
         "style": leaf.style,
@@ -174,17 +177,30 @@ def _json_schema(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401 - a leaf of 
         "excludes": leaf.excludes,
     }
     options = json.dumps(document)
-    converted = _converted(leaf, f'{options[:-1]}, "json_schema": {leaf.schema}}}')
-    if "\\u0000" in leaf.schema and leaf.style != "json" and _lost_nul(converted):
+    with _refusals(leaf):
+        _converters.check_excludes(leaf.excludes)
+        schema, levels, _ = _converters.check_schema(leaf.schema)
+
+    def convert() -> str | None:
+        converted = _converted(leaf, f'{options[:-1]}, "json_schema": {schema}}}')
+        if "\\u0000" in schema and leaf.style != "json" and _lost_nul(converted):
+            return None
+        return str(converted)
+
+    printed = _converters.with_stack(levels, convert)
+    if printed is None:
         raise _unsupported(leaf, "the schema has a NUL, which XGrammar loses in this style")
-    return _read(str(converted))
+    return _read(printed)
 
 
 def _regex(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401
     fault = _misread(leaf.pattern)
     if fault is not None:
         raise _unsupported(leaf, fault)
-    return _read(str(_converted(leaf, json.dumps({"type": "regex", "pattern": leaf.pattern}))))
+    with _refusals(leaf):
+        levels = _converters.check_pattern(leaf.pattern, as_automaton=True).levels
+    document = json.dumps({"type": "regex", "pattern": leaf.pattern})
+    return _read(_converters.with_stack(levels, lambda: str(_converted(leaf, document))))
 
 
 def _converted(leaf: Leaf, document: str) -> Any:  # noqa: ANN401 - an xgrammar.Grammar
@@ -201,7 +217,13 @@ def _xgrammar(leaf: Leaf) -> Any:  # noqa: ANN401 - the module
 def _refusals(leaf: Leaf) -> Iterator[None]:
     try:
         yield
-    except (RuntimeError, ValueError) as error:  # what XGrammar raises for what it refuses
+    except LimitExceededError as error:
+        message = f"{leaf.path} ({leaf.type}): {error}"
+        raise LimitExceededError(message, error.limit, error.value) from error
+    except UnsupportedGrammarError as error:
+        raise _unsupported(leaf, str(error)) from error
+    except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
+        # what XGrammar raises for what it refuses
         reason = f"XGrammar's converter does not take it: {xgrammar_reason(error)}"
         raise _unsupported(leaf, reason) from error
 

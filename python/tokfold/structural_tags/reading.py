@@ -18,7 +18,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tokfold.errors import StructuralTagError
+from tokfold._converters import json_text
+from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.structural_tags import fields
 from tokfold.structural_tags.fields import LARGEST, Object, fail, kind, short
 from tokfold.structural_tags.formats import (
@@ -43,6 +44,7 @@ from tokfold.structural_tags.formats import (
     TokenDispatch,
     TokenTriggeredTags,
     TriggeredTags,
+    Triggers,
 )
 from tokfold.vocabulary import Vocabulary
 
@@ -101,7 +103,7 @@ def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
             "",
             "",
         ) from error
-    except RecursionError as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise StructuralTagError("the structural tag is nested too deeply", "", "") from error
 
 
@@ -152,8 +154,8 @@ class _Reader:
         if not isinstance(schema, dict | bool):
             fail(path, name, f"'json_schema' is an object, true or false, not {kind(schema)}")
         try:
-            text = json.dumps(schema)
-        except (TypeError, ValueError, RecursionError) as error:
+            text = json_text(schema, "schema")
+        except (TypeError, UnsupportedGrammarError, LimitExceededError) as error:
             raise StructuralTagError(
                 f"{path} ({name}): the schema cannot be written as JSON: {error}", name, path
             ) from error
@@ -327,7 +329,7 @@ class _Reader:
             fail(path, name, "'triggers' is empty; say which texts begin a tag")
         return TriggeredTags(
             path,
-            triggers,
+            Triggers(triggers),
             self._tags(value, path, depth, name),
             fields.flag(value, "at_least_one", path, name, False),
             fields.flag(value, "stop_after_first", path, name, False),

@@ -189,7 +189,7 @@ def check_request(params: Any) -> None:  # noqa: ANN401 - StructuredOutputsParam
 
 
 def _read(params: Any) -> None:  # noqa: ANN401
-    limits = Settings.from_environment().limits
+    limits = Settings.from_environment().request_limits
     if params.json is not None:
         text = params.json if isinstance(params.json, str) else json.dumps(params.json)
         _checked_schema(text)

@@ -15,6 +15,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -26,6 +27,7 @@ from xgrammar.grammar import (
 )
 
 import tokfold
+from tokfold import _converters
 from tokfold.errors import (
     FallbackWarning,
     GrammarSyntaxError,
@@ -123,12 +125,14 @@ class GrammarCompiler:
             UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
         """
         if isinstance(grammar, str):
+            levels = _converters.check_grammar(grammar)
             return self._cached(
                 ("ebnf", grammar, root_rule_name),
                 lambda: self._compile(
                     xgr.Grammar.from_ebnf(grammar, root_rule_name=root_rule_name),
                     text=grammar,
                 ),
+                levels,
             )
         if isinstance(grammar, xgr.Grammar):
             return self._cached(
@@ -151,9 +155,14 @@ class GrammarCompiler:
 
         Raises:
             RuntimeError: XGrammar cannot convert the schema.
-            UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
+            UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``; or
+                would take XGrammar too long, or end the process.
         """
-        text = _convert_schema_to_str(schema)
+        if isinstance(schema, dict):
+            schema = _converters.json_text(schema, "JSON schema")
+        text, levels, _ = _converters.check_schema(
+            _convert_schema_to_str(schema), is_open=not strict_mode
+        )
         options: dict[str, Any] = {
             "any_whitespace": any_whitespace,
             "indent": indent,
@@ -168,6 +177,7 @@ class GrammarCompiler:
             lambda: self._compile(
                 xgr.Grammar.from_json_schema(text, **options), trust_lookahead=True
             ),
+            levels,
         )
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
@@ -184,9 +194,11 @@ class GrammarCompiler:
             RuntimeError: XGrammar cannot convert it.
             UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
         """
+        levels = _converters.check_pattern(regex, as_automaton=False).levels
         return self._cached(
             ("regex", regex),
             lambda: self._compile(xgr.Grammar.from_regex(regex), trust_lookahead=True),
+            levels,
         )
 
     def compile_lark(
@@ -203,6 +215,7 @@ class GrammarCompiler:
             TypeError: ``named_grammars`` is no such mapping.
             UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
         """
+        levels = _converters.check_lark(lark_string)
         names, _ = _convert_named_grammars_to_lists(named_grammars)
         values = [
             value if isinstance(value, str) else value.serialize_json()
@@ -217,6 +230,7 @@ class GrammarCompiler:
                     named_grammars=named_grammars,
                 )
             ),
+            levels,
         )
 
     @overload
@@ -242,12 +256,17 @@ class GrammarCompiler:
             TypeError: the arguments are neither of the two forms.
             UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``.
         """
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, dict):  # what is written as JSON by recursion
+                _converters.json_text(value, "structural tag", _converters.TAG_LEVELS)
         text = _get_structural_tag_str_from_args(list(args), kwargs)
+        levels = _converters.check_tag(text)
         return self._cached(
             ("structural tag", text),
             lambda: self._compile(
                 xgr.Grammar.from_structural_tag(with_token_ids(text, self._token_id)),
             ),
+            levels,
         )
 
     def recompile(self, grammar: xgr.Grammar, *, trust_lookahead: bool) -> CompiledGrammar:
@@ -285,7 +304,11 @@ class GrammarCompiler:
         """What a saved grammar is checked against."""
         return self._source.fingerprint
 
-    def _cached(self, key: Hashable, make: Callable[[], CompiledGrammar]) -> CompiledGrammar:
+    def _cached(
+        self, key: Hashable, make: Callable[[], CompiledGrammar], levels: int = 0
+    ) -> CompiledGrammar:
+        if _converters.is_deep(levels):  # else no frame of ours stands between
+            make = partial(_converters.with_stack, levels, make)
         if not self._cache_enabled:
             return make()
         with self._lock:

@@ -12,13 +12,13 @@ Cost: some hundred microseconds for each macro, once in a process for each text.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import xgrammar as xgr
 
-from tokfold import _core
+from tokfold import _converters, _core
 from tokfold._extras import xgrammar_reason
-from tokfold.errors import UnsupportedGrammarError
+from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 from tokfold.grammar import MACROS_OF_BYTES
 from tokfold.xgrammar.automata import Automaton, Bytes, built_automata
 from tokfold.xgrammar.forms import MACRO_KINDS, GrammarForm
@@ -46,13 +46,23 @@ def with_meanings(grammar: _core.Grammar) -> _core.Grammar:
     Raises:
         UnsupportedGrammarError: XGrammar cannot read a macro, or writes its automaton in a way
             that is not known; at the place of the macro.
+        LimitExceededError: a macro, or all of them, would take XGrammar too long; likewise.
     """
+    work = 0
     meanings: dict[int, list[_Automaton]] = {}
     for number, name, text, rules, line, column in grammar.macros():
         if name not in MACROS_OF_BYTES:
             continue
         try:
-            meanings[number] = _meaning(text, tuple(sorted(set(rules))))
+            counts = _converters.check_macro(name, text, already=work)
+            work = counts.work
+            meanings[number] = _converters.with_stack(
+                counts.levels, partial(_meaning, text, tuple(sorted(set(rules))))
+            )
+        except LimitExceededError as error:
+            raise LimitExceededError(
+                f"line {line}, column {column}: {name}: {error}", error.limit, error.value
+            ) from error
         except (UnsupportedGrammarError, RuntimeError) as error:
             reason = xgrammar_reason(error)
             if _PARSING in reason:  # the rest names a rule of ours

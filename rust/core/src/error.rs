@@ -45,8 +45,15 @@ pub enum Error {
     Artifact(String),
     /// A matcher was asked for what its state does not allow.
     State(String),
-    /// The caller asked to stop.
+    /// Another thread, or an observer, cancelled the call.
     Cancelled,
+    /// The call ran past its deadline.
+    Deadline {
+        /// The field of the limits that set it, or the argument.
+        limit: &'static str,
+        /// The time that was allowed.
+        milliseconds: u64,
+    },
 }
 
 /// The result of whatever may say no.
@@ -69,7 +76,12 @@ impl fmt::Display for Error {
             Error::Vocabulary(message) | Error::Artifact(message) | Error::State(message) => {
                 f.write_str(message)
             }
-            Error::Cancelled => f.write_str("cancelled"),
+            Error::Cancelled => f.write_str("another thread cancelled the call"),
+            Error::Deadline { limit, milliseconds } => write!(
+                f,
+                "deadline {limit} = {milliseconds} ms passed: the call needs more time; nothing has \
+                 changed: simplify the grammar, try again or raise the limit"
+            ),
         }
     }
 }

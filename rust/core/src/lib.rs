@@ -3,10 +3,11 @@
 //! Dependencies run one way:
 //! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
 //! `engine` -> `classes`, `mask`; `laboratory` -> `network`, `stacks`.
-//! `ids`, `limits`, `error`, `graph`, `hash` and `work` stand below everything.
+//! `ids`, `limits`, `error`, `graph`, `hash` and `budget` stand below everything.
 #![forbid(unsafe_code)]
 
 pub mod automata;
+pub mod budget;
 mod chart;
 pub mod classes;
 pub mod engine;
@@ -24,4 +25,3 @@ pub mod recognizer;
 mod stacks;
 pub mod syntax;
 pub mod vocabulary;
-pub mod work;

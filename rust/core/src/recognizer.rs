@@ -4,10 +4,11 @@
 //! context-free grammar is recognized exactly, ambiguity included. It answers the command line's
 //! questions; it is not built for speed.
 
+use crate::budget::{Halt, Interrupt};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::network::{Network, contains};
-use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper};
+use crate::stacks::{NONE, REST, SetId, Stepper};
 
 /// The state of a recognition.
 pub struct Recognizer<'a> {
@@ -16,6 +17,7 @@ pub struct Recognizer<'a> {
     current: SetId,
     read: usize,
     limits: Limits,
+    interrupt: Interrupt,
 }
 
 /// Work units (see `classes`) that each byte of the text may take, over all bytes so far, besides
@@ -27,14 +29,14 @@ impl<'a> Recognizer<'a> {
     ///
     /// # Errors
     /// Never in practice: [`Error::Limit`] if not even the start fits.
-    pub fn new(network: &'a Network, limits: &Limits) -> Result<Self> {
+    pub fn new(network: &'a Network, limits: &Limits, interrupt: &Interrupt) -> Result<Self> {
         let mut stepper = Stepper::new(network);
         stepper.sets.max_depth = limits.max_stack_depth;
-        let mut out = Self { network, stepper, current: NONE, read: 0, limits: limits.clone() };
-        out.current = match out.stepper.sets.add(&[(network.start(), REST)]) {
-            Ok(start) => start,
-            Err(OverBudget) => return Err(out.over_budget()),
-        };
+        stepper.sets.max_bytes = limits.max_automaton_bytes;
+        let (limits, interrupt) = (limits.clone(), interrupt.clone());
+        let mut out = Self { network, stepper, current: NONE, read: 0, limits, interrupt };
+        let start = out.stepper.sets.add(&[(network.start(), REST)]);
+        out.current = start.map_err(|halt| out.halted(halt))?;
         Ok(out)
     }
 
@@ -42,29 +44,20 @@ impl<'a> Recognizer<'a> {
     ///
     /// # Errors
     /// [`Error::Limit`] when the text is nested too deeply, or is so ambiguous that it takes too
-    /// much memory or work.
+    /// much memory or work; [`Error::Cancelled`] and [`Error::Deadline`] from the interrupt.
     pub fn advance(&mut self, byte: u8) -> Result<bool> {
         let class = self.network.alphabet().class(byte);
         let bytes_read = WORK_PER_BYTE.saturating_mul(self.read as u64 + 1);
         let allowance = self.limits.total_work(self.network.len()).saturating_add(bytes_read);
-        self.stepper.sets.allowance = allowance;
-        let next = match self.stepper.step(self.current, class) {
-            Ok(next) => next,
-            Err(OverBudget) => return Err(self.over_budget()),
-        };
+        let meter = &mut self.stepper.sets.meter;
+        meter.allow(allowance.saturating_sub(meter.spent()), &self.interrupt);
+        let next = self.stepper.step(self.current, class);
+        let next = next.map_err(|halt| self.halted(halt))?;
         if next == NONE {
             return Ok(false);
         }
         if self.stepper.bytes() > self.limits.max_automaton_bytes {
-            return Err(Error::Limit {
-                limit: "max_automaton_bytes",
-                value: self.limits.max_automaton_bytes as u64,
-                message: format!(
-                    "recognition holds more after {} bytes; make the grammar less ambiguous or \
-                     raise the limit",
-                    self.read
-                ),
-            });
+            return Err(self.halted(Halt::Bytes));
         }
         self.current = next;
         self.read += 1;
@@ -110,25 +103,38 @@ impl<'a> Recognizer<'a> {
         (0..=255).filter(|&b| contains(&classes, self.network.alphabet().class(b))).collect()
     }
 
-    /// What kept a step from being made.
-    fn over_budget(&self) -> Error {
+    /// The error of a step that was not made.
+    fn halted(&self, halt: Halt) -> Error {
         let read = self.read;
-        if self.stepper.sets.work > self.stepper.sets.allowance {
-            return Error::Limit {
-                limit: "max_total_work",
-                value: self.limits.max_total_work,
-                message: format!(
+        let (limit, value, message) = match halt {
+            Halt::Cancelled | Halt::Deadline => {
+                return self.interrupt.error(halt).unwrap_or(Error::Cancelled);
+            }
+            Halt::Work => (
+                "max_total_work",
+                self.limits.max_total_work,
+                format!(
                     "recognition takes more after {read} bytes; make the grammar less ambiguous \
                      or raise the limit"
                 ),
-            };
-        }
-        Error::Limit {
-            limit: "max_stack_depth",
-            value: u64::from(self.limits.max_stack_depth),
-            message: format!(
-                "after {read} bytes the text is nested deeper than that; raise the limit to read on"
             ),
-        }
+            Halt::Bytes => (
+                "max_automaton_bytes",
+                self.limits.max_automaton_bytes as u64,
+                format!(
+                    "recognition holds more after {read} bytes; make the grammar less ambiguous or \
+                     raise the limit"
+                ),
+            ),
+            Halt::Depth => (
+                "max_stack_depth",
+                u64::from(self.limits.max_stack_depth),
+                format!(
+                    "after {read} bytes the text is nested deeper than that; raise the limit to \
+                     read on"
+                ),
+            ),
+        };
+        Error::Limit { limit, value, message }
     }
 }

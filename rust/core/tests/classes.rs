@@ -3,12 +3,13 @@
 //! representatives, budgets, cancelling and limits.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use tokfold_core::classes::{ClassOptions, ClassStats, Progress, TokenClasses, compile};
+use tokfold_core::budget::{Interrupt, Observer};
+use tokfold_core::classes::{ClassOptions, ClassStats, TokenClasses, compile};
 use tokfold_core::error::{Error, Result};
 use tokfold_core::grammar::Grammar;
 use tokfold_core::limits::Limits;
@@ -140,7 +141,7 @@ fn folded(
     vocabulary: &Vocabulary,
     options: &ClassOptions,
 ) -> Result<(TokenClasses, ClassStats)> {
-    compile(grammar, vocabulary, options, &mut |_| true)
+    compile(grammar, vocabulary, options, &Interrupt::default())
 }
 
 /// For each token the contexts (before, after) in which it makes a string, as bits.
@@ -275,25 +276,41 @@ fn progress_is_heard() {
     let bytes: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
     let vocabulary = vocabulary(&bytes, &[], &[]);
     let grammar = grammar("root ::= [0-9] root [0-9] | [0-9]");
-    let mut reports: Vec<Progress> = Vec::new();
-    compile(&grammar, &vocabulary, &ClassOptions::default(), &mut |p| {
-        reports.push(p);
-        true
-    })
-    .expect("folded");
+    let run = |stop: usize| {
+        let hearing = Arc::new(Hearing { reports: Mutex::default(), stop });
+        let interrupt = Interrupt::default().with_observer(hearing.clone());
+        let outcome = compile(&grammar, &vocabulary, &ClassOptions::default(), &interrupt);
+        (outcome.map(drop), hearing.reports.lock().expect("no panic").clone())
+    };
+    let (outcome, reports) = run(usize::MAX);
+    assert_eq!(outcome, Ok(()));
     assert!(reports.len() > 4);
-    assert!(reports.windows(2).all(|w| w[0].done <= w[1].done));
-    assert!(reports.iter().all(|p| p.total == 20_000 && p.done <= p.total));
-    assert_eq!(reports.last().map(|p| p.done), Some(20_000));
-    // Whoever says stop is obeyed, at every report but the last, which comes after the work.
-    for stop in 0..reports.len() - 1 {
-        let mut seen = 0;
-        let outcome = compile(&grammar, &vocabulary, &ClassOptions::default(), &mut |_| {
-            seen += 1;
-            seen <= stop
-        });
-        assert_eq!(outcome.map(|_| ()), Err(Error::Cancelled), "at report {stop}");
-        assert_eq!(seen, stop + 1);
+    assert!(reports.windows(2).all(|w| w[0].0 <= w[1].0));
+    assert!(reports.iter().all(|&(done, total)| total == 20_000 && done <= total));
+    assert_eq!(reports.last().map(|report| report.0), Some(20_000));
+    // An observer that ends the work is obeyed, at every report.
+    for stop in 0..reports.len() {
+        let (outcome, heard) = run(stop);
+        assert_eq!(outcome, Err(Error::Cancelled), "at report {stop}");
+        assert_eq!(heard.len(), stop + 1);
+    }
+}
+
+/// Keeps what it hears, and ends the work after so many reports.
+struct Hearing {
+    reports: Mutex<Vec<(usize, usize)>>,
+    stop: usize,
+}
+
+impl Observer for Hearing {
+    fn go_on(&self) -> bool {
+        true
+    }
+
+    fn progress(&self, done: usize, total: usize) -> bool {
+        let mut reports = self.reports.lock().expect("no panic");
+        reports.push((done, total));
+        reports.len() <= self.stop
     }
 }
 

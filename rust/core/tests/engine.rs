@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::{Arc, OnceLock};
 
+use tokfold_core::budget::Interrupt;
 use tokfold_core::classes::{self, ClassOptions};
 use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, Pool, StopRule};
 use tokfold_core::error::Error;
@@ -14,6 +15,11 @@ use tokfold_core::network::{Network, NetworkOptions};
 use tokfold_core::recognizer::Recognizer;
 use tokfold_core::syntax::parse;
 use tokfold_core::vocabulary::Vocabulary;
+
+/// No interrupt.
+fn none() -> Interrupt {
+    Interrupt::default()
+}
 
 /// Right-hand sides as text, with repetitions below and above what is written out.
 fn body() -> impl Strategy<Value = String> {
@@ -92,7 +98,7 @@ fn pool() -> Arc<Pool> {
 /// Whether a text begins some string, and whether it is one; `None` where it is too ambiguous.
 fn recognized(network: &Network, text: &[u8]) -> Option<(bool, bool)> {
     let limits = Limits { max_automaton_bytes: 4 << 20, ..Limits::default() };
-    let mut recognizer = Recognizer::new(network, &limits).ok()?;
+    let mut recognizer = Recognizer::new(network, &limits, &none()).ok()?;
     for &byte in text {
         match recognizer.advance(byte) {
             Ok(true) => {}
@@ -124,7 +130,7 @@ proptest! {
         let folded = engine(counted.clone(), &vocabulary);
         let pooled = sharing(counted, &vocabulary, Some(pool()));
         let class_options = ClassOptions { limits: limits(), ..ClassOptions::default() };
-        let (classes, _) = classes::compile(&grammar, &vocabulary, &class_options, &mut |_| true)
+        let (classes, _) = classes::compile(&grammar, &vocabulary, &class_options, &none())
             .expect("classes of a small grammar");
         folded.take_classes(&classes).expect("of this vocabulary");
         let mut matcher = Matcher::new(unfolded, StopRule::default()).expect("stop tokens");
@@ -134,9 +140,9 @@ proptest! {
         for (choice, action) in choices {
             let mut row = vec![0; words(size)];
             let mut again = row.clone();
-            match (matcher.fill(&mut row), second.fill(&mut again)) {
+            match (matcher.fill(&mut row, &none()), second.fill(&mut again, &none())) {
                 (Ok(some), Ok(same)) => prop_assert_eq!(some, same),
-                (Err(Error::State(_)), Err(Error::State(_))) if matcher.is_terminated() => break,
+                (Err(Error::State(_)), Err(Error::State(_))) if matcher.is_terminated(&none()).expect("no lock") => break,
                 (Err(Error::Limit { .. }), _) | (_, Err(Error::Limit { .. })) => return Ok(()),
                 other => prop_assert!(false, "{:?}", other),
             }
@@ -150,10 +156,10 @@ proptest! {
                 }
             }
             // Refused or not, a mask that is made says the same whatever others left in the pool.
-            if third.fill(&mut again).is_ok() {
+            if third.fill(&mut again, &none()).is_ok() {
                 prop_assert_eq!(&row, &again, "with and without a pool, {}", text);
             }
-            let read = matcher.text();
+            let read = matcher.text(&none()).expect("no lock");
             let allowed: Vec<u32> =
                 (0..size as u32).filter(|&t| row[t as usize >> 5] >> (t & 31) & 1 == 1).collect();
             for token in 0..size as u32 {
@@ -167,32 +173,32 @@ proptest! {
                 prop_assert_eq!(allowed.contains(&token), truth, "{:?} after {:?} of {}", vocabulary.bytes(token), read, text);
                 if token > 1 && viable {
                     let mut fork = matcher.fork();
-                    match fork.accept_token(token) {
+                    match fork.accept_token(token, &none()) {
                         Ok(accept) => prop_assert_eq!(accept, Accept::Taken),
                         Err(_) => return Ok(()),
                     }
-                    prop_assert_eq!(fork.is_accepting(), complete);
+                    prop_assert_eq!(fork.is_accepting(&none()).expect("no lock"), complete);
                 }
             }
             prop_assert!(!allowed.is_empty(), "dead end after {:?} of {}", read, text);
-            if action == 0 && matcher.steps() > 0 {
-                let back = 1 + choice.index(matcher.steps());
-                matcher.rollback(back).expect("so many steps");
-                second.rollback(back).expect("so many steps");
-                third.rollback(back).expect("so many steps");
+            if action == 0 && matcher.steps(&none()).expect("no lock") > 0 {
+                let back = 1 + choice.index(matcher.steps(&none()).expect("no lock"));
+                matcher.rollback(back, &none()).expect("so many steps");
+                second.rollback(back, &none()).expect("so many steps");
+                third.rollback(back, &none()).expect("so many steps");
                 continue;
             }
             let token = allowed[choice.index(allowed.len())];
             for matcher in [&mut matcher, &mut second, &mut third] {
-                match matcher.accept_token(token) {
+                match matcher.accept_token(token, &none()) {
                     Ok(accept) => prop_assert_eq!(accept, Accept::Taken),
                     Err(_) => return Ok(()),
                 }
             }
-            prop_assert_eq!(matcher.state(), second.state());
+            prop_assert_eq!(matcher.state(&none()), second.state(&none()));
             let mut restored = matcher.fork();
-            restored.restore(&matcher.state().expect("a state")).expect("a state");
-            prop_assert_eq!(restored.state(), matcher.state());
+            restored.restore(&matcher.state(&none()).expect("a state"), &none()).expect("a state");
+            prop_assert_eq!(restored.state(&none()), matcher.state(&none()));
         }
     }
 }
@@ -219,7 +225,7 @@ fn masks_are_exact_at_both_bounds() {
     let mut row = vec![0; words(vocabulary.len())];
     let find = |text: &[u8]| (0..vocabulary.len() as u32).find(|&t| vocabulary.bytes(t) == text);
     for read in 0..2_000usize {
-        matcher.fill(&mut row).expect("a mask");
+        matcher.fill(&mut row, &none()).expect("a mask");
         for length in [1, 2, 3, 24] {
             for end in ["", "c"] {
                 let mut text = vec![b'a'; length - end.len()];
@@ -231,11 +237,11 @@ fn masks_are_exact_at_both_bounds() {
                 assert_eq!(bit, truth, "{length} with {end:?} after {read}");
             }
         }
-        assert_eq!(matcher.accept_bytes(b"a").expect("no limit"), Accept::Taken);
+        assert_eq!(matcher.accept_bytes(b"a", &none()).expect("no limit"), Accept::Taken);
     }
-    assert_eq!(matcher.accept_bytes(b"a").expect("no limit"), Accept::Refused);
-    assert_eq!(matcher.accept_bytes(b"c").expect("no limit"), Accept::Taken);
-    assert!(matcher.is_accepting());
+    assert_eq!(matcher.accept_bytes(b"a", &none()).expect("no limit"), Accept::Refused);
+    assert_eq!(matcher.accept_bytes(b"c", &none()).expect("no limit"), Accept::Taken);
+    assert!(matcher.is_accepting(&none()).expect("no lock"));
 }
 
 #[test]
@@ -250,7 +256,7 @@ fn a_mask_is_made_now_only_of_what_is_there_and_little() {
     let (mut row, mut now) = (vec![0; words(vocabulary.len())], vec![7; words(vocabulary.len())]);
     let mut matcher = fresh(r#"root ::= "a" root "b" | "c""#);
     assert_eq!(matcher.fill_now(&mut now), Ok(None), "there is no trie yet");
-    assert_eq!(matcher.fill(&mut row), Ok(true));
+    assert_eq!(matcher.fill(&mut row, &none()), Ok(true));
     assert_eq!(matcher.engine().counters().masks, 1);
     assert_eq!(matcher.fill_now(&mut now), Ok(Some(true)));
     assert_eq!(now, row);
@@ -258,13 +264,13 @@ fn a_mask_is_made_now_only_of_what_is_there_and_little() {
     matcher.engine().forget();
     assert_eq!(matcher.fill_now(&mut now), Ok(None), "it is forgotten");
     assert_eq!(matcher.engine().counters().masks, 2);
-    matcher.fill(&mut row).expect("a mask");
+    matcher.fill(&mut row, &none()).expect("a mask");
     matcher.cancel_switch().store(true, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(matcher.fill_now(&mut now), Err(Error::Cancelled));
     matcher.cancel_switch().store(false, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(matcher.accept_bytes(b"c").expect("no limit"), Accept::Taken);
+    assert_eq!(matcher.accept_bytes(b"c", &none()).expect("no limit"), Accept::Taken);
     let stop = 1;
-    assert_eq!(matcher.accept_token(stop).expect("no limit"), Accept::Taken);
+    assert_eq!(matcher.accept_token(stop, &none()).expect("no limit"), Accept::Taken);
     assert!(matches!(matcher.fill_now(&mut now), Err(Error::State(_))));
     // Many frames at once: whoever calls does not hold up others so long.
     let rules: Vec<String> = (0..40)
@@ -272,12 +278,12 @@ fn a_mask_is_made_now_only_of_what_is_there_and_little() {
         .collect();
     let names: Vec<String> = (0..40).map(|i| format!("r{i}")).collect();
     let mut many = fresh(&format!("root ::= {}\n{}", names.join(" | "), rules.join("\n")));
-    assert_eq!(many.accept_bytes(b"xx").expect("no limit"), Accept::Taken);
+    assert_eq!(many.accept_bytes(b"xx", &none()).expect("no limit"), Accept::Taken);
     let before = many.engine().counters().visits;
-    many.fill(&mut row).expect("a mask");
+    many.fill(&mut row, &none()).expect("a mask");
     assert!(many.engine().counters().visits - before > 16, "few frames: another test is needed");
     assert_eq!(many.fill_now(&mut now), Ok(None));
-    assert_eq!(many.fill(&mut now), Ok(true));
+    assert_eq!(many.fill(&mut now, &none()), Ok(true));
     assert_eq!(now, row);
 }
 
@@ -291,18 +297,18 @@ fn any_step_can_be_taken_back_and_forks_go_their_own_way() {
     let letter = |i: usize| [b'a' + (i * i % 3) as u8];
     let text: Vec<u8> = (0..1_000).flat_map(letter).collect();
     for i in 0..1_000 {
-        matcher.accept_bytes(&letter(i)).expect("no limit");
+        matcher.accept_bytes(&letter(i), &none()).expect("no limit");
     }
     for back in [0, 1, 2, 3, 17, 255, 256, 600, 999, 1_000] {
         let mut fork = matcher.fork();
-        fork.rollback(back).expect("so many steps");
-        assert_eq!(fork.text(), text[..1_000 - back]);
-        fork.accept_bytes(b"cab").expect("no limit");
-        assert_eq!(fork.text(), [&text[..1_000 - back], b"cab"].concat());
+        fork.rollback(back, &none()).expect("so many steps");
+        assert_eq!(fork.text(&none()).expect("no lock"), text[..1_000 - back]);
+        fork.accept_bytes(b"cab", &none()).expect("no limit");
+        assert_eq!(fork.text(&none()).expect("no lock"), [&text[..1_000 - back], b"cab"].concat());
     }
-    assert!(matches!(matcher.rollback(1_001), Err(Error::State(_))));
-    assert_eq!(matcher.text(), text);
-    matcher.rollback(990).expect("so many steps");
-    matcher.accept_bytes(b"bb").expect("no limit");
-    assert_eq!(matcher.text(), [&text[..10], b"bb"].concat());
+    assert!(matches!(matcher.rollback(1_001, &none()), Err(Error::State(_))));
+    assert_eq!(matcher.text(&none()).expect("no lock"), text);
+    matcher.rollback(990, &none()).expect("so many steps");
+    matcher.accept_bytes(b"bb", &none()).expect("no limit");
+    assert_eq!(matcher.text(&none()).expect("no lock"), [&text[..10], b"bb"].concat());
 }

@@ -4,7 +4,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use tokfold_core::budget::{Budget, Interrupt};
 use tokfold_core::error::{Error, Position};
 use tokfold_core::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use tokfold_core::ids::{ExprId, RuleId};
@@ -12,7 +15,6 @@ use tokfold_core::limits::Limits;
 use tokfold_core::network::{Adjacency, BOTTOM, Network, NetworkOptions};
 use tokfold_core::recognizer::Recognizer;
 use tokfold_core::syntax::parse;
-use tokfold_core::work::Work;
 
 const LETTERS: [u8; 3] = *b"abc";
 /// Strings up to this length are compared.
@@ -225,7 +227,8 @@ fn agrees(network: &Network, meaning: &Meaning) -> Result<(), TestCaseError> {
     };
     for value in 0..3usize.pow(LONGEST) {
         let word = spelled(value, LONGEST);
-        let mut recognizer = Recognizer::new(network, &Limits::default()).expect("fits");
+        let mut recognizer =
+            Recognizer::new(network, &Limits::default(), &Interrupt::default()).expect("fits");
         if value == 0 {
             check(&recognizer, b"")?;
         }
@@ -418,7 +421,8 @@ fn work_is_bounded_and_can_be_ended() {
     let text = "root ::= (\"ab\" | \"a\"){3,40} \"c\" | r\nr ::= \"a\" r \"b\" | r \"c\" | \"d\"";
     let grammar = parse(text, "root", &Limits::default()).expect("well-formed");
     let accepts = |network: &Network, text: &str| {
-        let mut recognizer = Recognizer::new(network, &Limits::default()).expect("fits");
+        let mut recognizer =
+            Recognizer::new(network, &Limits::default(), &Interrupt::default()).expect("fits");
         text.bytes().all(|b| recognizer.advance(b).expect("fits")) && recognizer.is_accepting()
     };
     let mut made = 0;
@@ -440,9 +444,9 @@ fn work_is_bounded_and_can_be_ended() {
     }
     assert!(made > 10);
     let large = parse("root ::= ([ab] \"a\"{1,90}){1,900}", "root", &Limits::default());
-    let mut go_on = || false;
     let options = NetworkOptions::default();
-    let work = Work::new(&options.limits, &mut go_on);
+    let flag = Arc::new(AtomicBool::new(true));
+    let work = Budget::new(&options.limits, &Interrupt::default().with_flag(&flag));
     let ended = Network::make(&large.expect("well-formed"), &options, &work);
     assert!(matches!(ended, Err(Error::Cancelled)));
 }

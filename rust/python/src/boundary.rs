@@ -1,11 +1,18 @@
-//! The border to Python: errors, the GIL and Ctrl-C, in one place.
+//! The border to Python: errors, the GIL, cancelling and Ctrl-C, in one place.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokfold_core::budget::{self, Observer};
 use tokfold_core::error::Error;
+
+/// Between two looks for Ctrl-C: each waits for the interpreter.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 /// The exception of `tokfold.errors` for an error of the core.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
@@ -31,10 +38,13 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Limit { limit, value, .. } => {
             errors.getattr("LimitExceededError")?.call1((message, *limit, *value))?
         }
+        Error::Deadline { limit, milliseconds } => {
+            errors.getattr("DeadlineExceededError")?.call1((message, *limit, *milliseconds))?
+        }
         Error::Vocabulary(_) => errors.getattr("VocabularyError")?.call1((message,))?,
         Error::Artifact(_) => errors.getattr("ArtifactError")?.call1((message,))?,
         Error::State(_) => errors.getattr("MatcherStateError")?.call1((message,))?,
-        Error::Cancelled => errors.getattr("TokfoldError")?.call1((message,))?,
+        Error::Cancelled => errors.getattr("CancelledError")?.call1((message,))?,
     };
     Ok(PyErr::from_value(value))
 }
@@ -47,41 +57,209 @@ pub(crate) fn detached<T: Send>(
     py.detach(work).map_err(|error| raise(py, &error))
 }
 
-/// Calls a Python progress callback and looks for Ctrl-C, from code that runs without the GIL.
-/// What was raised is kept for [`Reporter::finish`]; the core is told to stop.
-pub(crate) struct Reporter {
-    callback: Option<Py<PyAny>>,
+/// `tokfold._core.Interrupt`: a cancel flag, and a deadline that begins when it is made.
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct Interrupt {
+    flag: Arc<AtomicBool>,
+    inner: budget::Interrupt,
+}
+
+#[pymethods]
+impl Interrupt {
+    #[new]
+    #[pyo3(signature = (milliseconds=None, *, of_limits=false))]
+    fn new(milliseconds: Option<u64>, of_limits: bool) -> Self {
+        let flag = Arc::new(AtomicBool::new(false));
+        let limit = if of_limits { "max_compile_milliseconds" } else { "milliseconds" };
+        let inner = budget::Interrupt::default().with_flag(&flag);
+        Self { flag, inner: inner.with_deadline(limit, milliseconds) }
+    }
+
+    fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Raises where the deadline has passed or the flag is set.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.inner.look().map_err(|error| raise(py, &error))
+    }
+}
+
+/// One call into the core that may take long: what ends it, and what ended it.
+pub(crate) struct Call {
+    watcher: Option<Arc<Watcher>>,
+    /// For the core.
+    pub(crate) interrupt: budget::Interrupt,
+}
+
+impl Call {
+    /// A call that Ctrl-C ends.
+    pub(crate) fn new(py: Python<'_>) -> Self {
+        Self::with(py, None, None)
+    }
+
+    /// A call that an interrupt ends, and Ctrl-C, and what a progress callback raises.
+    pub(crate) fn with(
+        py: Python<'_>,
+        interrupt: Option<&Interrupt>,
+        progress: Option<Py<PyAny>>,
+    ) -> Self {
+        let inner = interrupt.map_or_else(budget::Interrupt::default, |given| given.inner.clone());
+        let hears_signals = is_main_thread(py);
+        if !hears_signals && progress.is_none() {
+            return Self { watcher: None, interrupt: inner };
+        }
+        let watcher = Arc::new(Watcher {
+            hears_signals,
+            progress,
+            state: Mutex::new(Watched { looked: Instant::now(), raised: None }),
+        });
+        let interrupt = inner.with_observer(watcher.clone());
+        Self { watcher: Some(watcher), interrupt }
+    }
+
+    /// Runs `work` without the GIL; what Ctrl-C or the callback raised comes before its own error.
+    pub(crate) fn run<T: Send>(
+        self,
+        py: Python<'_>,
+        work: impl FnOnce(&budget::Interrupt) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let result = py.detach(|| work(&self.interrupt));
+        self.finish(py, result)
+    }
+
+    /// The result as Python gets it.
+    pub(crate) fn finish<T>(&self, py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+        match self.raised() {
+            Some(raised) => Err(raised),
+            None => result.map_err(|error| raise(py, &error)),
+        }
+    }
+
+    /// What Ctrl-C or the callback raised.
+    pub(crate) fn raised(&self) -> Option<PyErr> {
+        self.watcher.as_ref().and_then(|watcher| watcher.lock().raised.take())
+    }
+}
+
+/// Looks for Ctrl-C and calls a progress callback, from code that runs without the GIL.
+struct Watcher {
+    hears_signals: bool,
+    progress: Option<Py<PyAny>>,
+    state: Mutex<Watched>,
+}
+
+struct Watched {
+    looked: Instant,
     raised: Option<PyErr>,
 }
 
-impl Reporter {
-    pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
-        Self { callback, raised: None }
+impl Watcher {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Watched> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether to go on.
-    pub(crate) fn report(&mut self, done: usize, total: usize) -> bool {
-        let outcome = Python::attach(|py| {
-            py.check_signals()?;
-            match &self.callback {
-                Some(callback) => callback.call1(py, (done, total)).map(drop),
-                None => Ok(()),
-            }
-        });
-        match outcome {
+    fn ask(&self, ask: impl FnOnce(Python<'_>) -> PyResult<()>) -> bool {
+        match Python::attach(ask) {
             Ok(()) => true,
             Err(error) => {
-                self.raised = Some(error);
+                self.lock().raised = Some(error);
                 false
             }
         }
     }
+}
 
-    /// What the callback or Ctrl-C raised comes before what the core made of it.
-    pub(crate) fn finish<T>(self, py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
-        match self.raised {
-            Some(raised) => Err(raised),
-            None => result.map_err(|error| raise(py, &error)),
+impl Observer for Watcher {
+    fn go_on(&self) -> bool {
+        {
+            let mut state = self.lock();
+            if state.raised.is_some() {
+                return false;
+            }
+            if !self.hears_signals || state.looked.elapsed() < BETWEEN_SIGNALS {
+                return true;
+            }
+            state.looked = Instant::now();
+        }
+        self.ask(|py| py.check_signals())
+    }
+
+    fn progress(&self, done: usize, total: usize) -> bool {
+        match &self.progress {
+            None => self.go_on(),
+            Some(callback) => self.ask(|py| {
+                py.check_signals()?;
+                callback.call1(py, (done, total)).map(drop)
+            }),
+        }
+    }
+}
+
+/// Whether the interpreter gives signals to this thread.
+fn is_main_thread(py: Python<'_>) -> bool {
+    static THREADING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    thread_local! {
+        // A child process may begin in any thread of its parent.
+        static KNOWN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
+    }
+    let process = std::process::id();
+    if let Some((known, is_main)) = KNOWN.get()
+        && known == process
+    {
+        return is_main;
+    }
+    let ask = || -> PyResult<bool> {
+        let import = || PyModule::import(py, "threading").map(Bound::unbind);
+        let threading = THREADING.get_or_try_init(py, import)?.bind(py);
+        let main = threading.call_method0("main_thread")?.getattr("ident")?;
+        threading.call_method0("get_ident")?.eq(main)
+    };
+    // Where that cannot be told, signals are looked for.
+    let is_main = ask().unwrap_or(true);
+    KNOWN.set(Some((process, is_main)));
+    is_main
+}
+
+/// Tables of more bytes take a while to drop.
+pub(crate) const MANY_BYTES: usize = 1 << 18;
+
+/// What may take a while to drop.
+pub(crate) trait Heavy {
+    /// Whether it does, and nobody else has it.
+    fn is_heavy(&self) -> bool;
+}
+
+/// A value of a Python object that is dropped without the GIL where that takes a while.
+pub(crate) struct OffGil<T: Heavy + Send>(Option<T>);
+
+impl<T: Heavy + Send> OffGil<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+}
+
+impl<T: Heavy + Send> std::ops::Deref for OffGil<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => unreachable!("only a drop takes the value"),
+        }
+    }
+}
+
+impl<T: Heavy + Send> Drop for OffGil<T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.0.take().filter(Heavy::is_heavy) {
+            Python::attach(|py| py.detach(|| drop(value)));
         }
     }
 }
@@ -89,38 +267,4 @@ impl Reporter {
 /// A `ValueError` with a message.
 pub(crate) fn misuse(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())
-}
-
-/// When a compilation is to be done.
-pub(crate) struct Deadline {
-    milliseconds: u64,
-    end: Option<Instant>,
-    is_passed: bool,
-}
-
-impl Deadline {
-    pub(crate) fn new(milliseconds: Option<u64>) -> Self {
-        let end =
-            milliseconds.and_then(|limit| Instant::now().checked_add(Duration::from_millis(limit)));
-        Self { milliseconds: milliseconds.unwrap_or(u64::MAX), end, is_passed: false }
-    }
-
-    /// Whether there is time left. Once there is none, there never is.
-    pub(crate) fn is_ahead(&mut self) -> bool {
-        self.is_passed |= self.end.is_some_and(|end| Instant::now() > end);
-        !self.is_passed
-    }
-
-    /// The error of work that ended, named for what ended it.
-    pub(crate) fn explain(&self, error: Error) -> Error {
-        match error {
-            Error::Cancelled if self.is_passed => Error::Limit {
-                limit: "max_call_milliseconds",
-                value: self.milliseconds,
-                message: "the grammar takes longer to compile; simplify it or raise the limit"
-                    .into(),
-            },
-            error => error,
-        }
-    }
 }

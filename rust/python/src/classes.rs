@@ -1,6 +1,6 @@
 //! `tokfold._core.compile_classes`.
 
-use crate::boundary::{Deadline, Reporter};
+use crate::boundary::{Call, Interrupt};
 use crate::grammar::{Grammar, limits};
 use crate::vocabulary::Vocabulary;
 use numpy::{IntoPyArray, PyArray1};
@@ -14,7 +14,7 @@ type Folded<'py> =
 // The arguments are those of the Python signature, which names them all.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None, milliseconds=None, inline_budget=None))]
+#[pyo3(signature = (grammar, vocabulary, *, prune, skip_lookahead, limits=None, progress=None, interrupt=None))]
 pub(crate) fn compile_classes<'py>(
     py: Python<'py>,
     grammar: &Grammar,
@@ -23,25 +23,18 @@ pub(crate) fn compile_classes<'py>(
     skip_lookahead: bool,
     limits: Option<&Bound<'py, PyDict>>,
     progress: Option<Py<PyAny>>,
-    milliseconds: Option<u64>,
-    inline_budget: Option<usize>,
+    interrupt: Option<&Interrupt>,
 ) -> PyResult<Folded<'py>> {
-    let defaults = ClassOptions::default();
     let options = ClassOptions {
         prune,
         skip_lookahead,
-        inline_budget: inline_budget.unwrap_or(defaults.inline_budget),
         limits: self::limits(limits)?,
+        ..ClassOptions::default()
     };
-    let mut reporter = Reporter::new(progress);
-    let mut deadline = Deadline::new(milliseconds);
-    let result = py.detach(|| {
-        classes::compile(&grammar.inner, &vocabulary.inner, &options, &mut |p| {
-            deadline.is_ahead() && reporter.report(p.done, p.total)
-        })
-    });
-    let result = result.map_err(|error| deadline.explain(error));
-    let (classes, stats) = reporter.finish(py, result)?;
+    let call = Call::with(py, interrupt, progress);
+    let (classes, stats) = call.run(py, |interrupt| {
+        classes::compile(&grammar.inner, &vocabulary.inner, &options, interrupt)
+    })?;
     let report = PyDict::new(py);
     report.set_item("rules", stats.rules)?;
     report.set_item("network_states", stats.network_states)?;

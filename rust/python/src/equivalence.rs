@@ -1,6 +1,6 @@
 //! `tokfold._core.compare`.
 
-use crate::boundary::Reporter;
+use crate::boundary::Call;
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -24,17 +24,15 @@ pub(crate) fn compare<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
     let limits = self::limits(limits)?;
-    let mut reporter = Reporter::new(progress);
-    let result = py.detach(|| {
+    let call = Call::with(py, None, progress);
+    let found = call.run(py, |interrupt| {
         let stripped = |grammar: &grammar::Grammar, skip: bool| {
             if skip { grammar.without_lookahead() } else { grammar.clone() }
         };
         let left = stripped(&left.inner, skip_lookahead.0);
         let right = stripped(&right.inner, skip_lookahead.1);
-        let mut go_on = |pairs: usize| reporter.report(pairs, max_pairs);
-        laboratory::compare(&left, &right, max_pairs, &limits, &mut go_on)
-    });
-    let found = reporter.finish(py, result)?;
+        laboratory::compare(&left, &right, max_pairs, &limits, interrupt)
+    })?;
     let (text, depth) = match found.verdict {
         Verdict::Proved => (None, None),
         Verdict::Bounded { depth } => (None, Some(depth)),

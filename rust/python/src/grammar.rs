@@ -1,17 +1,17 @@
 //! `tokfold._core.Grammar`.
 
-use crate::boundary::{detached, misuse, raise};
+use crate::boundary::{Call, Heavy, Interrupt, OffGil, detached, misuse, raise};
 use crate::tags::Tags;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokfold_core::budget::Budget;
 use tokfold_core::error::Error;
 use tokfold_core::grammar::{CallEdge, Callee, Described, Expr};
 use tokfold_core::ids::{ExprId, RuleId};
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{NetworkOptions, Part, PartCache};
-use tokfold_core::work::Work;
 use tokfold_core::{grammar, syntax};
 
 /// Limits from a mapping of field names; a name that is no field is a mistake of the package.
@@ -72,7 +72,7 @@ impl Piece {
         &self,
         options: (&NetworkOptions, &str),
         cache: &PartCache,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<MadePart, Error> {
         match self {
             Piece::Grammar(grammar) => grammar.get().part(options, cache, work),
@@ -114,13 +114,22 @@ impl Made {
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Grammar {
-    pub(crate) inner: grammar::Grammar,
+    pub(crate) inner: OffGil<grammar::Grammar>,
     part: Made,
+}
+
+/// Expressions of a grammar that takes a while to drop.
+const MANY_EXPRESSIONS: usize = 1 << 13;
+
+impl Heavy for grammar::Grammar {
+    fn is_heavy(&self) -> bool {
+        self.exprs().len() > MANY_EXPRESSIONS
+    }
 }
 
 impl Grammar {
     pub(crate) fn of(inner: grammar::Grammar) -> Self {
-        Self { inner, part: Made::default() }
+        Self { inner: OffGil::new(inner), part: Made::default() }
     }
 
     /// The grammar as a part of others, made when first asked for; `None` where it has no string.
@@ -128,13 +137,27 @@ impl Grammar {
         &self,
         (options, name): (&NetworkOptions, &str),
         cache: &PartCache,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<MadePart, Error> {
         self.part.get(name, || Part::of(&self.inner, options, cache, work))
     }
 }
 
 impl Grammar {
+    fn listed_macros(&self) -> Vec<Macro> {
+        let mut found = Vec::new();
+        for id in self.inner.macros() {
+            if let Expr::Macro(call) = self.inner.expr(id) {
+                let text = syntax::print_macro(&self.inner, call);
+                let rules = call.rules().map(|rule| rule.index()).collect();
+                let position = self.inner.position(id);
+                let (line, column) = (position.line, position.column);
+                found.push((id.index(), call.name.clone(), text, rules, line, column));
+            }
+        }
+        found
+    }
+
     /// Each part with the rule in whose place it stands.
     pub(crate) fn placed<'p, P>(&self, parts: &'p [(String, P)]) -> PyResult<Vec<(RuleId, &'p P)>> {
         let rules = self.inner.rules().iter().map(|rule| rule.name.as_str());
@@ -179,15 +202,18 @@ impl Parts {
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, root, limits=None))]
+    #[pyo3(signature = (text, root, limits=None, interrupt=None))]
     fn new(
         py: Python<'_>,
         text: &str,
         root: &str,
         limits: Option<&Bound<'_, PyDict>>,
+        interrupt: Option<&Interrupt>,
     ) -> PyResult<Self> {
         let limits = self::limits(limits)?;
-        let inner = detached(py, || syntax::parse(text, root, &limits))?;
+        let call = Call::with(py, interrupt, None);
+        let inner =
+            call.run(py, |interrupt| syntax::parse_within(text, root, &limits, interrupt))?;
         Ok(Self::of(inner))
     }
 
@@ -196,27 +222,17 @@ impl Grammar {
     }
 
     /// The macros that the root can reach, in the order of the text.
-    fn macros(&self) -> Vec<Macro> {
-        let mut found = Vec::new();
-        for id in self.inner.macros() {
-            if let Expr::Macro(call) = self.inner.expr(id) {
-                let text = syntax::print_macro(&self.inner, call);
-                let rules = call.rules().map(|rule| rule.index()).collect();
-                let position = self.inner.position(id);
-                let (line, column) = (position.line, position.column);
-                found.push((id.index(), call.name.clone(), text, rules, line, column));
-            }
-        }
-        found
+    fn macros(&self, py: Python<'_>) -> Vec<Macro> {
+        py.detach(|| self.listed_macros())
     }
 
     /// The names of the macros that the root can reach, each once.
-    fn macro_names(&self) -> BTreeSet<String> {
+    fn macro_names(&self, py: Python<'_>) -> BTreeSet<String> {
         let name = |id| match self.inner.expr(id) {
             Expr::Macro(call) => Some(call.name.clone()),
             _ => None,
         };
-        self.inner.macros().into_iter().filter_map(name).collect()
+        py.detach(|| self.inner.macros().into_iter().filter_map(name).collect())
     }
 
     /// Checks that the grammar in which some rules are the roots of other grammars is not too large.
@@ -241,7 +257,7 @@ impl Grammar {
     /// The grammar in which some rules are the roots of other grammars, which is not too large.
     fn composed(&self, py: Python<'_>, parts: Vec<(String, PyRef<'_, Grammar>)>) -> PyResult<Self> {
         let found = self.placed(&parts)?;
-        let found: Vec<_> = found.into_iter().map(|(rule, part)| (rule, &part.inner)).collect();
+        let found: Vec<_> = found.into_iter().map(|(rule, part)| (rule, &*part.inner)).collect();
         let inner = py.detach(|| self.inner.composed(&found));
         Ok(Self::of(inner))
     }

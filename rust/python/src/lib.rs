@@ -22,9 +22,13 @@ mod _core {
     #[pymodule_export]
     use super::arena::{build_arena, read_arena};
     #[pymodule_export]
+    use super::boundary::Interrupt;
+    #[pymodule_export]
     use super::classes::compile_classes;
     #[pymodule_export]
-    use super::engine::{Engine, Matcher, Switch, accept_batch, fill_batch, rollback_batch};
+    use super::engine::{
+        Engine, Matcher, accept_batch, fill_batch, fill_batch_each, rollback_batch,
+    };
     #[pymodule_export]
     use super::equivalence::compare;
     #[pymodule_export]

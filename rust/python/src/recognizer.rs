@@ -1,21 +1,23 @@
 //! `tokfold._core.recognize`.
 
-use crate::boundary::{Reporter, detached};
+use crate::boundary::{Call, Interrupt};
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tokfold_core::error::{Error, Result};
+use tokfold_core::budget::{self, Budget};
+use tokfold_core::error::Result;
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{Network, NetworkOptions};
 use tokfold_core::recognizer;
-use tokfold_core::work::Work;
 
-/// Bytes between two looks for Ctrl-C.
+/// Bytes between two reports of progress.
 const REPORT_EVERY: usize = 1 << 14;
 
 /// How many bytes could be read, whether the text may end there, and which bytes may come next.
 #[pyfunction]
-#[pyo3(signature = (grammar, data, *, skip_lookahead, limits=None, progress=None))]
+#[pyo3(signature = (grammar, data, *, skip_lookahead, limits=None, progress=None, interrupt=None))]
+// The arguments are those of the Python signature, which names them all.
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn recognize<'py>(
     py: Python<'py>,
     grammar: &Grammar,
@@ -23,11 +25,12 @@ pub(crate) fn recognize<'py>(
     skip_lookahead: bool,
     limits: Option<&Bound<'py, PyDict>>,
     progress: Option<Py<PyAny>>,
+    interrupt: Option<&Interrupt>,
 ) -> PyResult<(usize, bool, Bound<'py, PyBytes>)> {
     let limits = self::limits(limits)?;
-    let mut reporter = Reporter::new(progress);
-    let result = py.detach(|| run(grammar, data, skip_lookahead, limits, &mut reporter));
-    let (read, accepting, expected) = reporter.finish(py, result)?;
+    let call = Call::with(py, interrupt, progress);
+    let (read, accepting, expected) =
+        call.run(py, |interrupt| run(grammar, data, skip_lookahead, limits, interrupt))?;
     Ok((read, accepting, PyBytes::new(py, &expected)))
 }
 
@@ -36,7 +39,7 @@ fn run(
     data: &[u8],
     skip_lookahead: bool,
     limits: Limits,
-    reporter: &mut Reporter,
+    interrupt: &budget::Interrupt,
 ) -> Result<(usize, bool, Vec<u8>)> {
     let options = NetworkOptions {
         skip_lookahead,
@@ -46,14 +49,13 @@ fn run(
         limits,
         ..NetworkOptions::default()
     };
-    let mut go_on = || reporter.report(0, data.len());
-    let work = Work::new(&options.limits, &mut go_on);
+    let work = Budget::new(&options.limits, interrupt);
     let network = Network::make(&grammar.inner, &options, &work)?;
-    let mut recognizer = recognizer::Recognizer::new(&network, &options.limits)?;
+    let mut recognizer = recognizer::Recognizer::new(&network, &options.limits, interrupt)?;
     let mut read = 0;
     for &byte in data {
-        if read % REPORT_EVERY == 0 && !reporter.report(read, data.len()) {
-            return Err(Error::Cancelled);
+        if read % REPORT_EVERY == 0 {
+            interrupt.report(read, data.len())?;
         }
         if !recognizer.advance(byte)? {
             break;
@@ -82,9 +84,10 @@ pub(crate) fn open_rules(
         limits: self::limits(limits)?,
         ..NetworkOptions::default()
     };
-    let found = detached(py, || {
-        let network = Network::new(&grammar.inner, &options)?;
-        let mut recognizer = recognizer::Recognizer::new(&network, &options.limits)?;
+    let found = Call::new(py).run(py, |interrupt| {
+        let work = Budget::new(&options.limits, interrupt);
+        let network = Network::make(&grammar.inner, &options, &work)?;
+        let mut recognizer = recognizer::Recognizer::new(&network, &options.limits, interrupt)?;
         for &byte in data {
             if !recognizer.advance(byte)? {
                 break;

@@ -6,13 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
+use tokfold_core::budget::Budget;
 use tokfold_core::error::Error;
 use tokfold_core::grammar;
 use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
 use tokfold_core::network::tags::{self, Tag, Way};
 use tokfold_core::network::{NetworkOptions, Part, PartCache};
-use tokfold_core::work::Work;
 
 /// How a tag begins; its contents, each with the text before it, as it was written and as it is
 /// compiled; the texts of which one ends it.
@@ -177,7 +177,7 @@ impl Tags {
     /// All of it as a grammar.
     fn whole(&self) -> &grammar::Grammar {
         self.whole.get_or_init(|| {
-            let written = self.contents().map(|content| &content.written.get().inner);
+            let written = self.contents().map(|content| &*content.written.get().inner);
             let parts: Vec<_> = (1..).map(RuleId::new).zip(written).collect();
             tags::grammar(&self.tags(), self.way()).composed(&parts)
         })
@@ -196,7 +196,7 @@ impl Tags {
         &self,
         (options, name): (&NetworkOptions, &str),
         cache: &PartCache,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<MadePart, Error> {
         self.part.get(name, || {
             let part =

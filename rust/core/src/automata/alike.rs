@@ -111,8 +111,8 @@ impl Alike {
 #[cfg(test)]
 mod tests {
     use crate::automata::{Automaton, FIRST_CALL, Nfa};
+    use crate::budget::{Budget, Interrupt};
     use crate::limits::Limits;
-    use crate::work::Work;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -193,8 +193,7 @@ mod tests {
                     edges.push((p % n, letter, q % n));
                 }
             }
-            let mut go_on = || true;
-            let work = Work::new(&Limits::default(), &mut go_on);
+            let work = Budget::new(&Limits::default(), &Interrupt::default());
             // With a bound of one state the subset construction is given up.
             let out = nfa.reduce(if few { 1 } else { 1_000 }, &work).expect("within bounds");
             prop_assert_eq!(words_of(&out), words(&epsilon, &edges, finals));

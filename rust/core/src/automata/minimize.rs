@@ -8,8 +8,8 @@
 //! missing edges, which is what unpruned grammars need.
 
 use super::{Automaton, FIRST_CALL, levels};
+use crate::budget::Budget;
 use crate::error::Result;
-use crate::work::Work;
 use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
@@ -19,8 +19,8 @@ const IN_CACHE: usize = 1 << 16;
 /// Merges the equivalent states of a deterministic automaton.
 ///
 /// # Errors
-/// Those of [`Work::spend`].
-pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
+/// Those of [`Budget::spend`].
+pub fn minimize(automaton: Automaton, work: &Budget) -> Result<Automaton> {
     debug_assert!(automaton.is_deterministic());
     // Hashes, or sorting and the tables below.
     work.spend(2 * weight(&automaton) * automaton.size())?;
@@ -33,7 +33,7 @@ pub fn minimize(automaton: Automaton, work: &Work<'_>) -> Result<Automaton> {
 }
 
 /// The classes of equivalent states.
-fn refined(automaton: &Automaton, work: &Work<'_>) -> Result<Partition> {
+fn refined(automaton: &Automaton, work: &Budget) -> Result<Partition> {
     let num_states = automaton.len();
     let weight = weight(automaton);
     let transitions = by_letter(automaton);
@@ -264,6 +264,7 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Interrupt;
     use crate::limits::Limits;
     use proptest::prelude::*;
 
@@ -316,8 +317,7 @@ mod tests {
             let mut a = Automaton::from_states(&states);
             a.renumber();
             let classes = moore(&a);
-            let mut go_on = || true;
-            let work = Work::new(&Limits::default(), &mut go_on);
+            let work = Budget::new(&Limits::default(), &Interrupt::default());
             let b = minimize(a.clone(), &work).expect("within bounds");
             let blocks = refined(&a, &work).expect("within bounds");
             prop_assert_eq!(blocks.len(), b.len());

@@ -4,8 +4,8 @@ use super::alike::Alike;
 use super::marks::Marks;
 use super::moves::Moves;
 use super::{Automaton, Letter, minimize};
+use crate::budget::Budget;
 use crate::error::Result;
-use crate::work::Work;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -104,8 +104,8 @@ impl Nfa {
     /// nondeterministic one without epsilon edges (everything downstream takes both).
     ///
     /// # Errors
-    /// Those of [`Work::spend`].
-    pub fn reduce(&self, max_states: usize, work: &Work<'_>) -> Result<Automaton> {
+    /// Those of [`Budget::spend`].
+    pub fn reduce(&self, max_states: usize, work: &Budget) -> Result<Automaton> {
         let size = self.len() + self.num_edges();
         work.spend(size)?;
         if let Some(automaton) = self.as_it_stands() {
@@ -199,7 +199,7 @@ struct Subsets<'a> {
 impl Subsets<'_> {
     /// The subset construction. The start is a state of its own, never a target, so that it can
     /// be non-final while an equal set of states met later is final.
-    fn determinize(&self, max_states: usize, work: &Work<'_>) -> Result<Option<Automaton>> {
+    fn determinize(&self, max_states: usize, work: &Budget) -> Result<Option<Automaton>> {
         let mut out = Automaton::with_capacity(self.finals.len(), self.edges.items.len());
         let mut met = Met::new(self.closures, self.finals.len());
         let mut moves = Moves::default();
@@ -245,7 +245,7 @@ impl Subsets<'_> {
     }
 
     /// The same language without epsilon edges, states as they are, behind a fresh start.
-    fn without_epsilon(&self, work: &Work<'_>) -> Result<Automaton> {
+    fn without_epsilon(&self, work: &Budget) -> Result<Automaton> {
         let mut out = Automaton::with_capacity(self.finals.len() + 1, self.edges.items.len());
         let mut moves = Moves::default();
         let mut marks = Marks::new(self.finals.len());
@@ -399,7 +399,7 @@ struct Closures {
 }
 
 impl Closures {
-    fn new(nfa: &Nfa, edges: &Rows<(Letter, u32)>, work: &Work<'_>) -> Result<Self> {
+    fn new(nfa: &Nfa, edges: &Rows<(Letter, u32)>, work: &Budget) -> Result<Self> {
         let epsilon = Rows::new(nfa.len(), nfa.epsilon.iter());
         let mut starts = Vec::with_capacity(nfa.len() + 1);
         let mut members = Vec::with_capacity(nfa.len());

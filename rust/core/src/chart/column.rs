@@ -147,13 +147,13 @@ impl<'a> Column<'a> {
     }
 
     /// Calls `each` for those who called `rule` here and are there: where the call returns to, and
-    /// the set of places where the rule of the caller began.
+    /// the set of places where the rule of the caller began. It ends where `each` says false.
     #[inline]
     pub(super) fn return_to<N: Deref<Target = Network>>(
         self,
         tables: &Tables<N>,
         rule: u32,
-        mut each: impl FnMut(u32, RowId),
+        mut each: impl FnMut(u32, RowId) -> bool,
     ) {
         let (there, rows, returns) = (self.there(), self.rows(), tables.returns());
         let mut from = 0;
@@ -169,14 +169,16 @@ impl<'a> Column<'a> {
                 let below = (1u64 << bit) - 1;
                 let rank = found.before + (found.word & below).count_ones();
                 let call = callers.first + (callers.mask & below).count_ones();
-                each(returns[call as usize], rows[rank as usize]);
+                if !each(returns[call as usize], rows[rank as usize]) {
+                    return;
+                }
             }
         }
         let counting = self.counting();
         for (&state, &row) in counting.iter().zip(&rows[rows.len() - counting.len()..]) {
             for call in tables.network.calls(state).iter() {
-                if tables.called(call) == rule {
-                    each(call.to, row);
+                if tables.called(call) == rule && !each(call.to, row) {
+                    return;
                 }
             }
         }
@@ -193,6 +195,7 @@ impl<'a> Column<'a> {
         self.return_to(tables, rule, |to, row| {
             let (first, words) = self.tree.sets.get(row);
             each(to, first, words);
+            true
         });
         let here = [1 << (self.place() & 63)];
         for call in tables.start_calls(rule) {

@@ -6,11 +6,15 @@
 
 use super::column::Column;
 use super::tables::Tables;
+use crate::budget::{Halt, Meter};
 use crate::network::Network;
 use std::ops::Deref;
 
 /// A column of so many states has a fan; tests make one for all.
 const LEAST: usize = if cfg!(test) { 1 } else { 256 };
+
+/// Calls that count as one unit of work.
+const OUTS_OF_WORK: u64 = 8;
 
 /// A state or rule, and a word of places.
 pub(super) type Spoke = (u32, u64);
@@ -52,13 +56,20 @@ pub(super) struct FanRoom {
 }
 
 impl FanRoom {
-    fn make<N: Deref<Target = Network>>(&mut self, tables: &Tables<N>, column: Column<'_>) -> Fan {
+    fn make<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        column: Column<'_>,
+        meter: &mut Meter,
+    ) -> Result<Fan, Halt> {
         let (_, rules) = tables.sizes();
         self.stays.resize_with(rules, Vec::new);
         self.complete.resize_with(rules, Vec::new);
         self.listed.resize(rules, u32::MAX);
+        let outs = tables.outs(meter)?;
         for (state, _, words) in column.states() {
-            for out in tables.outs(state) {
+            meter.spend(1 + outs.of(state).len() as u64 / OUTS_OF_WORK)?;
+            for out in outs.of(state) {
                 if let Some(to) = out.to {
                     self.stays[out.called as usize].push((to, words[0]));
                 }
@@ -69,6 +80,7 @@ impl FanRoom {
         }
         let mut out = Fan { starts: Vec::with_capacity(rules + 1), spokes: Vec::new() };
         for (stays, complete) in self.stays.iter_mut().zip(&mut self.complete) {
+            meter.spend(1 + (stays.len() + complete.len()) as u64 / OUTS_OF_WORK)?;
             let from = out.spokes.len();
             out.spokes.append(stays);
             let first = out.spokes.len();
@@ -88,7 +100,7 @@ impl FanRoom {
             out.starts.push((from as u32, first as u32));
         }
         out.starts.push((out.spokes.len() as u32, out.spokes.len() as u32));
-        out
+        Ok(out)
     }
 }
 
@@ -106,20 +118,25 @@ impl Fans {
         tables: &Tables<N>,
         column: Column<'_>,
         room: &mut FanRoom,
-    ) -> Option<&Fan> {
+        meter: &mut Meter,
+    ) -> Result<Option<&Fan>, Halt> {
         if column.len() < LEAST || !column.counting().is_empty() || tables.network.has_counters() {
-            return None;
+            return Ok(None);
         }
         let id = column.id() as usize;
         if self.fans.len() <= id {
             self.fans.resize_with(id + 1, || None);
         }
         if self.fans[id].is_none() {
-            let fan = room.make(tables, column);
+            let made = room.make(tables, column, meter);
+            if made.is_err() {
+                *room = FanRoom::default(); // nothing of it is to be left in the next
+            }
+            let fan = made?;
             self.bytes += fan.bytes();
             self.fans[id] = Some(Box::new(fan));
         }
-        self.fans[id].as_deref()
+        Ok(self.fans[id].as_deref())
     }
 
     /// Forgets all columns after the first `len`.

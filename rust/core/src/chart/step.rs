@@ -7,12 +7,14 @@ use super::memo::{Memo, Reach};
 use super::rows::{NO_ROW, RowId, Rows, unite};
 use super::tables::{FINAL, STAYS, Tables, read_at};
 use super::tree::{ColumnId, Draft, There, Tree};
+use crate::budget::{Halt, Meter};
 use crate::network::{Network, contains};
-use crate::stacks::OverBudget;
 use rustc_hash::FxHashMap;
 use std::ops::Deref;
 
 const NONE: u32 = u32::MAX;
+/// Words of rules that may begin which count as one unit of work.
+const BEGUN_OF_WORK: u64 = 16;
 
 /// A state that was reached.
 struct Reached {
@@ -50,10 +52,10 @@ pub(crate) struct Scratch {
     states: Marks,
     rules: Marks,
     draft: Draft,
-    /// Words written so far.
-    pub(crate) work: u64,
-    /// `work` may not pass this.
-    pub(crate) allowance: u64,
+    /// Counts words written.
+    pub(crate) meter: Meter,
+    /// Why the step under way is to end.
+    halt: Option<Halt>,
 }
 
 impl Scratch {
@@ -77,8 +79,8 @@ impl Scratch {
             states: Marks::new(states),
             rules: Marks::new(rules),
             draft: Draft::default(),
-            work: 0,
-            allowance: u64::MAX,
+            meter: Meter::default(),
+            halt: None,
         }
     }
 
@@ -87,14 +89,31 @@ impl Scratch {
         &mut self,
         tables: &Tables<N>,
         tree: &mut Tree,
-    ) -> ColumnId {
+    ) -> Result<ColumnId, Halt> {
         self.begin(1);
         let zero = tree.sets.single(0);
         let start = tables.network.start();
         let at = self.reach_state(start);
         self.reached[at].last = zero;
-        self.compose(tables, &mut tree.sets, tables.network.accepts_empty());
-        tree.push(None, &self.draft)
+        self.compose(tables, &mut tree.sets, tables.network.accepts_empty())?;
+        Ok(tree.push(None, &self.draft))
+    }
+
+    /// Counts work; whether the step is to go on.
+    #[inline]
+    fn count(&mut self, units: u64) -> bool {
+        if !self.meter.count(units) && self.halt.is_none() {
+            self.halt = self.meter.look().err();
+        }
+        self.halt.is_none()
+    }
+
+    /// Ends the step where that is due.
+    fn halted(&mut self) -> Result<(), Halt> {
+        match self.halt.take() {
+            Some(halt) => Err(halt),
+            None => Ok(()),
+        }
     }
 
     fn begin(&mut self, stride: usize) {
@@ -155,7 +174,7 @@ impl Scratch {
         *at as usize * self.stride
     }
 
-    /// A state was reached whose rule began at these places.
+    /// A state was reached whose rule began at these places; whether the step is to go on.
     #[inline]
     fn reach<N: Deref<Target = Network>>(
         &mut self,
@@ -163,9 +182,9 @@ impl Scratch {
         sets: &Rows,
         state: u32,
         row: RowId,
-    ) {
+    ) -> bool {
         let kind = tables.kind(state);
-        self.work += 1;
+        let mut units = 1;
         if kind & STAYS != 0 {
             let at = self.reach_state(state);
             let last = std::mem::replace(&mut self.reached[at].last, row);
@@ -177,17 +196,18 @@ impl Scratch {
                 }
                 let from = self.reached[at].words as usize;
                 let (first, words) = sets.get(row);
-                self.work += words.len() as u64;
+                units += words.len() as u64;
                 unite(&mut self.words[from..], first..first + words.len(), words);
             }
         }
         if kind & FINAL != 0 {
             let from = self.complete(tables.network.rule_of(state));
             let (first, words) = sets.get(row);
-            self.work += words.len() as u64;
+            units += words.len() as u64;
             unite(&mut self.began[from..], first..first + words.len(), words);
             unite(&mut self.places, first..first + words.len(), words);
         }
+        self.count(units)
     }
 
     /// Adds the column after one more letter; none where no string of the grammar goes on so.
@@ -197,7 +217,8 @@ impl Scratch {
         tree: &mut Tree,
         tip: ColumnId,
         class: u8,
-    ) -> Result<Option<ColumnId>, OverBudget> {
+    ) -> Result<Option<ColumnId>, Halt> {
+        self.halt = None;
         if !contains(tree.column(tip).next(), class) {
             return Ok(None);
         }
@@ -222,9 +243,12 @@ impl Scratch {
                 }
             }
         }
-        let done = self.complete_rules(tables, columns, &mut memo, &mut fans);
+        let mut done = self.halted();
         if done.is_ok() {
-            self.return_to_starts(tables, columns);
+            done = self.complete_rules(tables, columns, &mut memo, &mut fans);
+        }
+        if done.is_ok() {
+            done = self.return_to_starts(tables, columns);
         }
         tree.memo = memo;
         tree.fans = fans;
@@ -234,7 +258,7 @@ impl Scratch {
         if self.reached.is_empty() && self.narrow.is_empty() && !accepts {
             return Ok(None);
         }
-        self.compose(tables, &mut tree.sets, accepts);
+        self.compose(tables, &mut tree.sets, accepts)?;
         Ok(Some(tree.push(Some(tip), &self.draft)))
     }
 
@@ -245,10 +269,26 @@ impl Scratch {
         columns: Columns<'_>,
         memo: &mut Memo,
         fans: &mut Fans,
-    ) -> Result<(), OverBudget> {
-        let top = tables.network.rule_of(tables.network.start());
+    ) -> Result<(), Halt> {
         let mut here = std::mem::take(&mut self.here);
         let mut from_here = std::mem::take(&mut self.from_here);
+        let done = self.complete_from(tables, columns, memo, fans, (&mut here, &mut from_here));
+        self.is_here.iter_mut().for_each(|word| *word = 0);
+        here.clear();
+        self.here = here;
+        self.from_here = from_here;
+        done
+    }
+
+    fn complete_from<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        columns: Columns<'_>,
+        memo: &mut Memo,
+        fans: &mut Fans,
+        (here, from_here): (&mut Vec<u32>, &mut Vec<Reach>),
+    ) -> Result<(), Halt> {
+        let top = tables.network.rule_of(tables.network.start());
         for at in (0..self.stride).rev() {
             while self.places[at] != 0 {
                 let bit = 63 - self.places[at].leading_zeros();
@@ -261,9 +301,11 @@ impl Scratch {
                         self.is_here[rule as usize >> 6] |= 1 << (rule & 63);
                     }
                 }
-                self.work += 1 + self.complete.len() as u64 / 8;
+                self.count(1 + self.complete.len() as u64 / 8);
                 // A rule that is complete may complete others that began at its place.
                 for index in 0..here.len() {
+                    self.count(tables.num_units(here[index]) as u64 / 8);
+                    self.halted()?;
                     tables.units_among(here[index], column.begun(), |word_at, units| {
                         let new = units & !self.is_here[word_at as usize];
                         self.is_here[word_at as usize] |= new;
@@ -276,11 +318,13 @@ impl Scratch {
                 }
                 here.iter().for_each(|&rule| self.is_here[rule as usize >> 6] = 0);
                 if self.stride == 1
-                    && let Some(fan) = fans.get(tables, column, &mut self.fan_room)
+                    && let Some(fan) =
+                        fans.get(tables, column, &mut self.fan_room, &mut self.meter)?
                 {
-                    for &rule in &here {
+                    for &rule in here.iter() {
                         let (states, rules) = fan.of(rule);
-                        self.work += (states.len() + rules.len()) as u64;
+                        self.count((states.len() + rules.len()) as u64);
+                        self.halted()?;
                         self.narrow.reach(states);
                         for &(rule, word) in rules {
                             let from = self.complete(rule);
@@ -288,36 +332,32 @@ impl Scratch {
                             self.places[0] |= word;
                         }
                     }
-                    if self.work > self.allowance {
-                        return Err(OverBudget);
-                    }
                     self.places[at] &= (1 << bit) - 1;
                     continue;
                 }
                 here.sort_unstable();
-                if let Some(known) = memo.get(column.id(), &here) {
+                if let Some(known) = memo.get(column.id(), here) {
                     for &(to, row) in known {
-                        self.reach(tables, columns.sets(), to, row);
+                        if !self.reach(tables, columns.sets(), to, row) {
+                            break;
+                        }
                     }
                 } else {
                     from_here.clear();
-                    for &rule in &here {
+                    for &rule in here.iter() {
                         column.return_to(tables, rule, |to, row| {
                             from_here.push((to, row));
-                            self.reach(tables, columns.sets(), to, row);
+                            self.reach(tables, columns.sets(), to, row)
                         });
+                        self.halted()?;
                     }
-                    memo.note(column.id(), &here, &mut from_here);
+                    memo.note(column.id(), here, from_here);
                 }
-                if self.work > self.allowance {
-                    return Err(OverBudget);
-                }
+                self.halted()?;
                 // Whoever called began earlier.
                 self.places[at] &= (1 << bit) - 1;
             }
         }
-        self.here = here;
-        self.from_here = from_here;
         Ok(())
     }
 
@@ -327,9 +367,10 @@ impl Scratch {
         &mut self,
         tables: &Tables<N>,
         columns: Columns<'_>,
-    ) {
+    ) -> Result<(), Halt> {
         for index in 0..self.complete.len() {
             let rule = self.complete[index];
+            self.halted()?;
             if self.stride == 1 && !tables.network.has_counters() {
                 let began = self.began[index];
                 for call in tables.start_calls(rule).iter().filter(|call| call.stays) {
@@ -338,7 +379,7 @@ impl Scratch {
                         self.narrow.add(call.to, began & word);
                     }
                 }
-                self.work += tables.start_calls(rule).len() as u64;
+                self.count(tables.start_calls(rule).len() as u64);
                 continue;
             }
             for call in tables.start_calls(rule) {
@@ -358,9 +399,10 @@ impl Scratch {
                         self.words[target + at as usize] |= word;
                     }
                 }
-                self.work += predicted.len() as u64;
+                self.count(predicted.len() as u64);
             }
         }
+        self.halted()
     }
 
     /// What was reached, as a column.
@@ -369,7 +411,7 @@ impl Scratch {
         tables: &Tables<N>,
         sets: &mut Rows,
         accepts: bool,
-    ) {
+    ) -> Result<(), Halt> {
         let network: &Network = &tables.network;
         let mut narrow = std::mem::take(&mut self.narrow);
         narrow.drain(|state, word| {
@@ -383,7 +425,7 @@ impl Scratch {
             }
         });
         self.narrow = narrow;
-        let Self { reached, reached_at, counting, states, rules, draft, words, .. } = self;
+        let Self { reached, reached_at, counting, states, rules, draft, words, meter, .. } = self;
         draft.there.clear();
         draft.begun.clear();
         draft.rows.clear();
@@ -399,7 +441,16 @@ impl Scratch {
                 true => states.add(found.state >> 6, 1 << (found.state & 63)),
                 false => draft.counting.push(found.state),
             }
-            tables.begun(found.state, &mut |at, word| rules.add(at, word));
+            let mut begun = 0;
+            tables.begun(found.state, &mut |at, word| {
+                begun += 1;
+                rules.add(at, word);
+            });
+            if let Err(halt) = meter.spend(begun / BEGUN_OF_WORK) {
+                states.drain(|_, _| {});
+                rules.drain(|_, _| {});
+                return Err(halt);
+            }
             let first = network.first(found.state);
             draft.next.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
         }
@@ -414,5 +465,6 @@ impl Scratch {
         let rows = draft.counting.iter().map(|state| reached[counting[state] as usize].last);
         draft.rows.extend(rows);
         rules.drain(|at, word| draft.begun.push((at, word)));
+        Ok(())
     }
 }

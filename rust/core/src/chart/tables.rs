@@ -1,6 +1,7 @@
 //! What of a network does not depend on the text: who calls whom.
 
 use super::bits::{Marks, SparseWord, insert, insert_last};
+use crate::budget::{Halt, Meter};
 use crate::graph;
 use crate::network::{Call, Network};
 use std::ops::Deref;
@@ -69,13 +70,60 @@ pub(super) struct Out {
 }
 
 /// Calls of states, one after the other.
-struct Outs {
+pub(super) struct Outs {
     starts: Vec<u32>,
     outs: Vec<Out>,
 }
 
+impl Outs {
+    /// Those of one state.
+    #[inline]
+    pub(super) fn of(&self, state: u32) -> &[Out] {
+        let (from, to) = (self.starts[state as usize], self.starts[state as usize + 1]);
+        &self.outs[from as usize..to as usize]
+    }
+}
+
+/// Counts what tables take while they are made: a unit of work for some words or calls, and bytes.
+struct Count<'m> {
+    meter: &'m mut Meter,
+    /// Words and calls not yet counted as work.
+    steps: u64,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+/// Words and calls that count as one unit of work.
+const STEPS_OF_WORK: u64 = 16;
+
+impl Count<'_> {
+    /// So many words or calls are looked at.
+    #[inline]
+    fn look(&mut self, steps: usize) -> Result<(), Halt> {
+        self.steps += steps as u64;
+        if self.steps < 1 << 12 { Ok(()) } else { self.settle() }
+    }
+
+    /// So many values of a type are kept.
+    #[inline]
+    fn keep<T>(&mut self, count: usize) -> Result<(), Halt> {
+        self.bytes += count * size_of::<T>();
+        self.look(count)
+    }
+
+    fn settle(&mut self) -> Result<(), Halt> {
+        self.meter.spend(std::mem::take(&mut self.steps) / STEPS_OF_WORK)?;
+        if self.bytes > self.max_bytes { Err(Halt::Bytes) } else { Ok(()) }
+    }
+}
+
 impl<N: Deref<Target = Network>> Tables<N> {
-    pub(crate) fn new(network: N) -> Self {
+    /// The tables of a network, of so many bytes at most.
+    ///
+    /// # Errors
+    /// Those of the meter, and [`Halt::Bytes`].
+    pub(crate) fn new(network: N, meter: &mut Meter, max_bytes: usize) -> Result<Self, Halt> {
+        let count = &mut Count { meter, steps: 0, bytes: 0, max_bytes };
         let mut starts = network.rule_starts().to_vec();
         let rules = starts.partition_point(|&start| start < network.read_by_charts());
         starts.truncate(rules);
@@ -88,10 +136,18 @@ impl<N: Deref<Target = Network>> Tables<N> {
                     *start = call.start;
                 }
                 calls[read_rule(&network, call) as usize].push((state, call.to));
+                count.keep::<(u32, u32)>(1)?;
             }
+            count.look(1)?;
         }
         let mut returns = Vec::new();
-        let callers = calls.into_iter().map(|calls| by_words(calls, &mut returns)).collect();
+        let mut callers = Vec::with_capacity(rules);
+        for calls in calls {
+            count.look(calls.len())?;
+            let words = by_words(calls, &mut returns);
+            count.keep::<Callers>(words.len())?;
+            callers.push(words);
+        }
         let mut start_calls = vec![Vec::new(); rules];
         let mut readers = vec![Vec::new(); network.alphabet().len()];
         for (&start, rule) in starts.iter().zip(0..) {
@@ -103,17 +159,20 @@ impl<N: Deref<Target = Network>> Tables<N> {
             for (class, _) in network.edges(start) {
                 insert(&mut readers[class as usize], rule);
             }
+            count.keep::<StartCall>(1 + network.calls(start).len())?;
         }
         let mut reading = vec![Vec::new(); network.alphabet().len()];
         for state in states.clone() {
             for (class, _) in network.edges(state) {
                 insert_last(&mut reading[class as usize], state);
+                count.look(1)?;
             }
         }
-        let units = closures(rules, |rule| {
+        let complete = |rule: usize| {
             let complete = |call: &&StartCall| network.is_final(call.to);
             start_calls[rule].iter().filter(complete).map(|call| call.rule as usize).collect()
-        });
+        };
+        let units = closures(rules, complete, count)?;
         let called = |state: u32| {
             let calls = network.calls(state);
             let mut called: Vec<usize> =
@@ -122,16 +181,21 @@ impl<N: Deref<Target = Network>> Tables<N> {
             called.dedup();
             called
         };
-        let leading = closures(rules, |rule| called(starts[rule]));
+        let leading = closures(rules, |rule| called(starts[rule]), count)?;
         let mut marks = Marks::new(rules);
-        let begun = states.clone().map(|state| {
-            let words = called(state).into_iter().flat_map(|rule| &leading[rule]);
-            words.for_each(|&(at, word)| marks.add(at, word));
-            drained(&mut marks)
-        });
-        let begun = begun.collect();
+        let mut begun = Vec::with_capacity(states.len());
+        for state in states.clone() {
+            for rule in called(state) {
+                count.look(leading[rule].len())?;
+                leading[rule].iter().for_each(|&(at, word)| marks.add(at, word));
+            }
+            let words = drained(&mut marks);
+            count.keep::<SparseWord>(words.len() + 2)?;
+            begun.push(words);
+        }
         let kinds = states.map(|state| kind(&network, state)).collect();
-        Self {
+        count.settle()?;
+        Ok(Self {
             network,
             kinds,
             callers,
@@ -143,7 +207,7 @@ impl<N: Deref<Target = Network>> Tables<N> {
             readers,
             reading,
             outs: OnceLock::new(),
-        }
+        })
     }
 
     /// The numbers of states of the tables, and of rules, are below these.
@@ -217,18 +281,26 @@ impl<N: Deref<Target = Network>> Tables<N> {
         &self.reading[class as usize]
     }
 
-    /// The calls of a state of the tables.
-    #[inline]
-    pub(super) fn outs(&self, state: u32) -> &[Out] {
-        let all = self.outs.get_or_init(|| self.make_outs());
-        let (from, to) = (all.starts[state as usize], all.starts[state as usize + 1]);
-        &all.outs[from as usize..to as usize]
+    /// The calls of the states of the tables, made when first needed.
+    ///
+    /// # Errors
+    /// Those of the meter; nothing is kept then.
+    pub(super) fn outs(&self, meter: &mut Meter) -> Result<&Outs, Halt> {
+        match self.outs.get() {
+            Some(known) => Ok(known),
+            None => {
+                let made = self.make_outs(meter)?;
+                Ok(self.outs.get_or_init(|| made))
+            }
+        }
     }
 
-    fn make_outs(&self) -> Outs {
+    fn make_outs(&self, meter: &mut Meter) -> Result<Outs, Halt> {
         let mut all = Outs { starts: vec![0], outs: Vec::new() };
         for state in 0..self.kinds.len() as u32 {
-            for call in self.network.calls(state).iter() {
+            let calls = self.network.calls(state);
+            meter.spend(1 + calls.len() as u64 / STEPS_OF_WORK)?;
+            for call in calls.iter() {
                 let kind = self.kind(call.to);
                 all.outs.push(Out {
                     called: self.called(call),
@@ -238,7 +310,7 @@ impl<N: Deref<Target = Network>> Tables<N> {
             }
             all.starts.push(all.outs.len() as u32);
         }
-        all
+        Ok(all)
     }
 
     /// Where the start of a rule goes over a letter.
@@ -283,17 +355,23 @@ fn kind(network: &Network, state: u32) -> u8 {
 
 /// Calls of one rule, in the order of the states that call, as words of bit sets. Those of one
 /// state that return to different states come into different words.
-fn by_words(mut calls: Vec<(u32, u32)>, returns: &mut Vec<u32>) -> Vec<Callers> {
+fn by_words(calls: Vec<(u32, u32)>, returns: &mut Vec<u32>) -> Vec<Callers> {
+    // The calls of a state stand side by side: the first of each state makes one layer, the second
+    // the next, and so on.
+    let mut layers: Vec<Vec<(u32, u32)>> = Vec::new();
+    let mut before = None;
+    let mut layer = 0;
+    for (state, to) in calls {
+        layer = if before.replace(state) == Some(state) { layer + 1 } else { 0 };
+        if layers.len() == layer {
+            layers.push(Vec::new());
+        }
+        layers[layer].push((state, to));
+    }
     let mut out: Vec<Callers> = Vec::new();
-    while !calls.is_empty() {
+    for calls in layers {
         let layer = out.len();
-        let mut again = Vec::new();
-        let mut before = None;
         for (state, to) in calls {
-            if before.replace(state) == Some(state) {
-                again.push((state, to));
-                continue;
-            }
             let mask = 1 << (state & 63);
             match out[layer..].last_mut() {
                 Some(last) if last.at == state >> 6 => last.mask |= mask,
@@ -301,31 +379,36 @@ fn by_words(mut calls: Vec<(u32, u32)>, returns: &mut Vec<u32>) -> Vec<Callers> 
             }
             returns.push(to);
         }
-        calls = again;
     }
     out.sort_by_key(|callers| callers.at);
     out
 }
 
 /// For each of some numbers all that it leads to, itself too.
-fn closures(count: usize, direct: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<SparseWord>> {
-    let mut out: Vec<Vec<SparseWord>> = vec![Vec::new(); count];
-    let mut marks = Marks::new(count);
-    for component in graph::components(count, &direct) {
+fn closures(
+    size: usize,
+    direct: impl Fn(usize) -> Vec<usize>,
+    count: &mut Count<'_>,
+) -> Result<Vec<Vec<SparseWord>>, Halt> {
+    let mut out: Vec<Vec<SparseWord>> = vec![Vec::new(); size];
+    let mut marks = Marks::new(size);
+    for component in graph::components(size, &direct) {
         for &number in &component {
             marks.add(number as u32 >> 6, 1 << (number & 63));
             // Those of the component itself have none yet.
             for next in direct(number) {
+                count.look(1 + out[next].len())?;
                 out[next].iter().for_each(|&(at, word)| marks.add(at, word));
             }
         }
         let words = drained(&mut marks);
+        count.keep::<SparseWord>(component.len() * (words.len() + 2))?;
         for &number in &component[1..] {
             out[number].clone_from(&words);
         }
         out[component[0]] = words;
     }
-    out
+    Ok(out)
 }
 
 fn drained(marks: &mut Marks) -> Vec<SparseWord> {
@@ -335,6 +418,12 @@ fn drained(marks: &mut Marks) -> Vec<SparseWord> {
 }
 
 impl<N> Tables<N> {
+    /// Words of the rules that are complete with a rule.
+    #[inline]
+    pub(super) fn num_units(&self, rule: u32) -> usize {
+        self.units[rule as usize].len()
+    }
+
     /// Those of `rules` that are complete with a rule that is complete, as words of a bit set.
     #[inline]
     pub(super) fn units_among(

@@ -1,6 +1,7 @@
 //! Charts beside stacks, over all texts up to a length.
 
 use super::{Scratch, Tables, Tree};
+use crate::budget::{Interrupt, Meter};
 use crate::limits::Limits;
 use crate::network::{ClassSet, LeftRecursion, Network, NetworkOptions, contains};
 use crate::recognizer::Recognizer;
@@ -17,14 +18,15 @@ fn compare(text: &str, options: &NetworkOptions, bytes: &[u8], length: usize) ->
     let network = Network::new(&grammar, options).expect("network");
     let loops = NetworkOptions { left_recursion: LeftRecursion::Loops, ..options.clone() };
     let with_loops = Network::new(&grammar, &loops).expect("network");
-    let tables = Tables::new(&network);
+    let tables = Tables::new(&network, &mut Meter::default(), usize::MAX).expect("no bound");
     let mut scratch = Scratch::new(&tables);
     let mut compared = 0;
     let mut tree = Tree::default();
-    let mut work = vec![(Vec::new(), scratch.start(&tables, &mut tree))];
+    let mut work = vec![(Vec::new(), scratch.start(&tables, &mut tree).expect("no bound"))];
     while let Some((read, at)) = work.pop() {
         let limits = Limits::default();
-        let mut stacks = Recognizer::new(&with_loops, &limits).expect("a start");
+        let mut stacks =
+            Recognizer::new(&with_loops, &limits, &Interrupt::default()).expect("a start");
         for &byte in &read {
             assert!(stacks.advance(byte).expect("no limit"), "{text} {read:?}");
         }
@@ -105,9 +107,9 @@ fn columns_that_are_dropped_leave_no_trace() {
         let options =
             NetworkOptions { left_recursion, simplify: false, ..NetworkOptions::default() };
         let network = Network::new(&grammar, &options).expect("network");
-        let tables = Tables::new(&network);
+        let tables = Tables::new(&network, &mut Meter::default(), usize::MAX).expect("no bound");
         let (mut scratch, mut tree) = (Scratch::new(&tables), Tree::default());
-        let mut path = vec![scratch.start(&tables, &mut tree)];
+        let mut path = vec![scratch.start(&tables, &mut tree).expect("no bound")];
         let mut read: Vec<u8> = Vec::new();
         for _ in 0..400 {
             let tip = path[read.len()];
@@ -126,7 +128,7 @@ fn columns_that_are_dropped_leave_no_trace() {
                 path.push(next.expect("was expected"));
             }
             let mut fresh = (Scratch::new(&tables), Tree::default());
-            let mut at = fresh.0.start(&tables, &mut fresh.1);
+            let mut at = fresh.0.start(&tables, &mut fresh.1).expect("no bound");
             for &byte in &read {
                 let class = network.alphabet().class(byte);
                 let next = fresh.0.step(&tables, &mut fresh.1, at, class).expect("no limit");

@@ -5,8 +5,12 @@ use super::column::{Column, Columns};
 use super::fan::Fans;
 use super::memo::Memo;
 use super::rows::{RowId, Rows};
+use crate::budget::{Halt, Interrupt};
 use crate::network::ClassSet;
 use std::ops::Range;
+
+/// Columns copied between two looks at the interrupt.
+const COLUMNS_BETWEEN_CHECKS: u32 = 16;
 
 /// A column of a [`Tree`].
 pub(crate) type ColumnId = u32;
@@ -209,11 +213,21 @@ impl Tree {
         self.fans.truncate(self.nodes.len());
     }
 
-    /// The columns up to one, alone; its number among them is its place.
-    pub(crate) fn branch(&mut self, tip: ColumnId) -> Tree {
+    /// The columns up to one, alone, and its number among them, which is its place.
+    ///
+    /// # Errors
+    /// Those of the interrupt.
+    pub(crate) fn branch(
+        &mut self,
+        tip: ColumnId,
+        interrupt: &Interrupt,
+    ) -> Result<(Tree, ColumnId), Halt> {
         let mut out = Tree::default();
         let columns = self.columns(tip);
         for place in 0..columns.len() as u32 {
+            if place.is_multiple_of(COLUMNS_BETWEEN_CHECKS) {
+                interrupt.check()?;
+            }
             let column = columns.at(place);
             let copied = column.states().map(|(_, first, words)| out.sets.add(first, words));
             let draft = Draft {
@@ -226,6 +240,7 @@ impl Tree {
             };
             out.push(place.checked_sub(1), &draft);
         }
-        out
+        let last = out.last();
+        Ok((out, last))
     }
 }

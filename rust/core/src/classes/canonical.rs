@@ -7,7 +7,8 @@
 //! frame gets one continuation, the union of all it has, recursively.
 
 use super::displacement::{DisplacementAutomaton, DisplacementId, Popped};
-use crate::stacks::{NONE, OverBudget, SetId, sort_pairs};
+use crate::budget::Halt;
+use crate::stacks::{NONE, SetId, sort_pairs};
 use rustc_hash::FxHashMap;
 
 /// Remembers canonical states and unions of them.
@@ -23,7 +24,7 @@ impl Canonical {
         &mut self,
         automaton: &mut DisplacementAutomaton<'_>,
         state: DisplacementId,
-    ) -> Result<DisplacementId, OverBudget> {
+    ) -> Result<DisplacementId, Halt> {
         if let Some(&known) = self.known.get(&state) {
             return Ok(known);
         }
@@ -46,7 +47,7 @@ impl Canonical {
         automaton: &mut DisplacementAutomaton<'_>,
         alive: SetId,
         mut popped: Vec<Popped>,
-    ) -> Result<DisplacementId, OverBudget> {
+    ) -> Result<DisplacementId, Halt> {
         automaton.group(&mut popped)?;
         if let Some(pairs) = overlapping(automaton, &popped) {
             automaton.spend(pairs.len())?;
@@ -65,7 +66,7 @@ impl Canonical {
         &mut self,
         automaton: &mut DisplacementAutomaton<'_>,
         states: Vec<DisplacementId>,
-    ) -> Result<DisplacementId, OverBudget> {
+    ) -> Result<DisplacementId, Halt> {
         if let [only] = states[..] {
             return Ok(only);
         }
@@ -105,7 +106,7 @@ fn overlapping(
 fn gather(
     automaton: &mut DisplacementAutomaton<'_>,
     mut pairs: Vec<(DisplacementId, u32)>,
-) -> Result<Vec<Popped>, OverBudget> {
+) -> Result<Vec<Popped>, Halt> {
     sort_pairs(&mut pairs);
     let mut out = Vec::new();
     for group in pairs.chunk_by(|a, b| a.0 == b.0) {

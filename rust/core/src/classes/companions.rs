@@ -11,10 +11,10 @@
 //! a state that a call starts at or returns to may stand alone. The greatest solution is found by
 //! descending from "everything".
 
-use super::displacement::{POLL_EVERY, Stopped};
+use crate::budget::{Halt, Interrupt};
 use crate::limits::Limits;
 use crate::network::{BOTTOM, Network, contains};
-use crate::stacks::{NONE, OverBudget, REST, SetId, Stepper};
+use crate::stacks::{NONE, REST, SetId, Stepper};
 
 /// Sets with more tops than this, or deeper, are given up for the bare state.
 const MAX_TOPS: usize = 24;
@@ -29,8 +29,8 @@ pub(crate) fn companions(
     network: &Network,
     stepper: &mut Stepper<&Network>,
     limits: &Limits,
-    go_on: &mut dyn FnMut() -> bool,
-) -> Result<Vec<Option<SetId>>, Stopped> {
+    interrupt: &Interrupt,
+) -> Result<Vec<Option<SetId>>, Halt> {
     let n = network.len();
     let mut found: Vec<Option<SetId>> = vec![None; n];
     let mut rounds = vec![0u8; n];
@@ -41,7 +41,7 @@ pub(crate) fn companions(
             found[q as usize] = Some(bare(network, stepper, q)?);
             work.push(q);
         }
-        Ok::<(), OverBudget>(())
+        Ok::<(), Halt>(())
     };
     alone(network.start(), &mut found, stepper)?;
     reached[network.start() as usize] = true;
@@ -56,14 +56,8 @@ pub(crate) fn companions(
     }
     // States that may stand alone stay alone, whatever leads to them.
     let fixed: Vec<bool> = found.iter().map(Option::is_some).collect();
-    let mut polled = stepper.sets.work;
     while let Some(q) = work.pop() {
-        if stepper.sets.work > polled + POLL_EVERY as u64 {
-            polled = stepper.sets.work;
-            if !go_on() {
-                return Err(Stopped::Cancelled);
-            }
-        }
+        stepper.sets.spend(1)?;
         let Some(from) = found[q as usize] else { continue };
         for (class, t) in network.edges(q) {
             let t = t as usize;
@@ -71,7 +65,11 @@ pub(crate) fn companions(
             if fixed[t] {
                 continue;
             }
-            let after = after(network, stepper, limits, (q, from), class, t as u32)?;
+            let after = after(network, stepper, limits, interrupt, (q, from), class)?;
+            let after = match after {
+                Some(after) => after,
+                None => bare(network, stepper, t as u32)?,
+            };
             let new = match found[t] {
                 None => after,
                 Some(old) if old == after => continue,
@@ -93,36 +91,40 @@ pub(crate) fn companions(
     Ok(found)
 }
 
-/// What one byte makes of the stacks beside `q`, of which the edge to `t` is one.
+/// What one byte makes of the stacks beside `q`; `None` where that is the bare state to which the
+/// byte leads, or too much.
 fn after(
     network: &Network,
     stepper: &mut Stepper<&Network>,
     limits: &Limits,
+    interrupt: &Interrupt,
     (q, from): (u32, SetId),
     class: u8,
-    t: u32,
-) -> Result<SetId, OverBudget> {
+) -> Result<Option<SetId>, Halt> {
     let entries = stepper.sets.list(from);
     let only = entries.len() == 1 || (entries.len() == 2 && entries[1].0 == BOTTOM);
     let calls = network.calls(q).iter().any(|call| contains(network.first(call.start), class));
     if only && !calls {
-        return bare(network, stepper, t); // by far the most: a letter inside a literal
+        return Ok(None); // by far the most: a letter inside a literal
     }
     // Too much, or too deep a chain of calls: the bare state is always sound.
-    let allowance = stepper.sets.work.saturating_add(limits.token_work(network.len()));
-    stepper.sets.allowance = allowance.min(limits.total_work(network.len()));
+    let meter = &mut stepper.sets.meter;
+    let left = limits.total_work(network.len()).saturating_sub(meter.spent());
+    meter.allow(limits.token_work(network.len()).min(left), interrupt);
     let after = stepper.step(from, class);
-    stepper.sets.allowance = u64::MAX;
-    let Ok(after) = after else { return bare(network, stepper, t) };
+    stepper.sets.meter.allow(u64::MAX, interrupt);
+    let after = match after {
+        Err(halt) if halt.is_interrupt() => return Err(halt),
+        after => after.ok(),
+    };
     let sets = &stepper.sets;
-    if sets.depth(after) > MAX_DEPTH || sets.entries(after).len() > MAX_TOPS {
-        return bare(network, stepper, t);
-    }
-    Ok(after)
+    let is_small =
+        |&set: &SetId| sets.depth(set) <= MAX_DEPTH && sets.entries(set).len() <= MAX_TOPS;
+    Ok(after.filter(is_small))
 }
 
 /// The state alone, and the bare rest where it is final.
-fn bare(network: &Network, stepper: &mut Stepper<&Network>, q: u32) -> Result<SetId, OverBudget> {
+fn bare(network: &Network, stepper: &mut Stepper<&Network>, q: u32) -> Result<SetId, Halt> {
     let mut set = NONE;
     if network.stays(q) {
         set = stepper.sets.add(&[(q, REST)])?;

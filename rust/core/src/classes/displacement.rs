@@ -16,10 +16,11 @@
 //! bound on it gives the same result on every machine.
 
 use super::companions::companions;
+use crate::budget::{Halt, Interrupt};
 use crate::hash::hash_of;
 use crate::limits::Limits;
 use crate::network::{Adjacency, BOTTOM, Network};
-use crate::stacks::{Entry, LABEL, NONE, OverBudget, SetId, Stepper, sort_pairs};
+use crate::stacks::{Entry, LABEL, NONE, SetId, Stepper, sort_pairs};
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 
@@ -36,25 +37,6 @@ const UNKNOWN: u32 = u32::MAX;
 const OVER: u32 = u32::MAX - 1;
 /// Pops nested deeper than this are over budget: making states canonical recurses along them.
 const MAX_NESTING: u32 = 500;
-
-/// Work units before the first pause of a step.
-const PACE: u64 = 4_000_000;
-
-/// Frames written between two looks for an end of the work.
-pub(crate) const POLL_EVERY: usize = 1 << 17;
-
-/// Why there is no automaton.
-pub(crate) enum Stopped {
-    OverBudget,
-    /// The caller wants no more of it.
-    Cancelled,
-}
-
-impl From<OverBudget> for Stopped {
-    fn from(_: OverBudget) -> Self {
-        Stopped::OverBudget
-    }
-}
 
 /// The automaton, as far as it has been needed.
 pub(crate) struct DisplacementAutomaton<'a> {
@@ -74,9 +56,6 @@ pub(crate) struct DisplacementAutomaton<'a> {
     table: HashTable<DisplacementId>,
     transitions: Vec<DisplacementId>,
     max_bytes: usize,
-    /// What work may reach, and how much of it is done between two pauses.
-    allowance: u64,
-    pace: u64,
     start: DisplacementId,
 }
 
@@ -99,8 +78,8 @@ impl<'a> DisplacementAutomaton<'a> {
         network: &'a Network,
         adjacency: &Adjacency,
         limits: &Limits,
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Self, Stopped> {
+        interrupt: &Interrupt,
+    ) -> Result<Self, Halt> {
         let mut out = Self {
             network,
             stepper: Stepper::new(network),
@@ -116,29 +95,21 @@ impl<'a> DisplacementAutomaton<'a> {
             table: HashTable::new(),
             transitions: Vec::new(),
             max_bytes: limits.max_automaton_bytes,
-            allowance: u64::MAX,
-            pace: PACE,
             start: DEAD,
         };
         out.stepper.sets.max_depth = limits.max_stack_depth;
+        out.stepper.sets.max_bytes = limits.max_automaton_bytes;
+        out.stepper.sets.meter.allow(u64::MAX, interrupt);
         out.intern(NONE, &[]);
-        let mut written = 0;
         for set in adjacency.sets() {
-            written += 1 + set.len();
-            if written > POLL_EVERY {
-                written = 0;
-                if out.is_full() {
-                    return Err(Stopped::OverBudget);
-                }
-                if !go_on() {
-                    return Err(Stopped::Cancelled);
-                }
+            if out.is_full() {
+                return Err(Halt::Bytes);
             }
             let alive = out.identity(set)?;
             let id = out.intern(alive, &[]);
             out.beneath.push(id);
         }
-        out.start = out.initial(limits, go_on)?;
+        out.start = out.initial(limits, interrupt)?;
         Ok(out)
     }
 
@@ -149,28 +120,13 @@ impl<'a> DisplacementAutomaton<'a> {
 
     /// Work so far.
     pub(crate) fn work(&self) -> u64 {
-        self.stepper.sets.work
+        self.stepper.sets.meter.spent()
     }
 
-    /// From here on work may reach `allowance` and no more. After every so much it pauses: what
-    /// was under way ends as if over budget, and can be asked for again after [`Self::resume`].
-    pub(crate) fn allow(&mut self, allowance: u64) {
-        self.allowance = allowance;
-        self.pace = PACE;
-        self.stepper.sets.allowance = allowance.min(self.work().saturating_add(PACE));
-    }
-
-    /// Whether the last answer was "over budget" for a pause only.
-    pub(crate) fn is_paused(&self) -> bool {
-        let sets = &self.stepper.sets;
-        sets.work > sets.allowance && sets.allowance < self.allowance
-    }
-
-    /// Goes on after a pause; the next comes later, so that any single step is done in the end.
-    pub(crate) fn resume(&mut self) {
-        self.pace = self.pace.saturating_mul(2);
-        let next = self.work().saturating_add(self.pace);
-        self.stepper.sets.allowance = self.allowance.min(next);
+    /// From here on a token may take so much work, and all tokens together no more than `total`.
+    pub(crate) fn allow(&mut self, token_work: u64, total: u64) {
+        let left = total.saturating_sub(self.work());
+        self.stepper.sets.meter.allow_more(token_work.min(left));
     }
 
     /// What is alive in a state, and its popped entries.
@@ -185,20 +141,19 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// The set of the labels of these frames, which are sorted and distinct.
-    pub(crate) fn labels(&mut self, frames: &[u32]) -> Result<SetId, OverBudget> {
+    pub(crate) fn labels(&mut self, frames: &[u32]) -> Result<SetId, Halt> {
         let entries: Vec<Entry> = frames.iter().map(|&frame| (LABEL | frame, NONE)).collect();
         self.stepper.sets.add(&entries)
     }
 
     /// The union of two stack sets.
-    pub(crate) fn unite_stacks(&mut self, a: u32, b: u32) -> Result<u32, OverBudget> {
+    pub(crate) fn unite_stacks(&mut self, a: u32, b: u32) -> Result<u32, Halt> {
         self.stepper.sets.union(a, b)
     }
 
     /// Counts work done elsewhere.
-    pub(crate) fn spend(&mut self, work: usize) -> Result<(), OverBudget> {
-        self.stepper.sets.work += work as u64;
-        if self.stepper.sets.work > self.stepper.sets.allowance { Err(OverBudget) } else { Ok(()) }
+    pub(crate) fn spend(&mut self, work: usize) -> Result<(), Halt> {
+        self.stepper.sets.spend(work as u64)
     }
 
     /// How large it has become.
@@ -211,13 +166,13 @@ impl<'a> DisplacementAutomaton<'a> {
                 + self.states.capacity() * 16
                 + self.table.capacity() * 5
                 + self.transitions.capacity() * 4,
-            work: self.stepper.sets.work,
+            work: self.work(),
         }
     }
 
     /// Frames in whose place they themselves stand; the bottom as the bare bottom, which reads
     /// nothing.
-    fn identity(&mut self, frames: &[u32]) -> Result<SetId, OverBudget> {
+    fn identity(&mut self, frames: &[u32]) -> Result<SetId, Halt> {
         let mut entries: Vec<Entry> = Vec::with_capacity(frames.len());
         for &frame in frames {
             let beneath = if frame == BOTTOM { NONE } else { self.labels(&[frame])? };
@@ -231,14 +186,10 @@ impl<'a> DisplacementAutomaton<'a> {
     ///
     /// A frame that is uncovered by a pop only ever stands beside the frame that was popped, so
     /// it is reached through that frame's continuation and needs no entry here.
-    fn initial(
-        &mut self,
-        limits: &Limits,
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<DisplacementId, Stopped> {
+    fn initial(&mut self, limits: &Limits, interrupt: &Interrupt) -> Result<DisplacementId, Halt> {
         let network = self.network;
         let mut entries = Vec::new();
-        let companions = companions(network, &mut self.stepper, limits, go_on)?;
+        let companions = companions(network, &mut self.stepper, limits, interrupt)?;
         for (q, set) in companions.into_iter().enumerate() {
             if let Some(set) = set {
                 let labelled = self.labelled(set, q as u32)?;
@@ -252,7 +203,7 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// The set with the label of a frame in place of the unknown rest.
-    fn labelled(&mut self, set: SetId, frame: u32) -> Result<SetId, OverBudget> {
+    fn labelled(&mut self, set: SetId, frame: u32) -> Result<SetId, Halt> {
         let mut entries = self.stepper.sets.entries(set);
         for entry in &mut entries {
             // Companions are a few levels deep.
@@ -265,7 +216,7 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// Entries for frames popped with nothing read since: sorted by continuation.
-    fn popped_now(&mut self, labels: SetId) -> Result<Vec<Popped>, OverBudget> {
+    fn popped_now(&mut self, labels: SetId) -> Result<Vec<Popped>, Halt> {
         if labels == NONE {
             return Ok(Vec::new());
         }
@@ -317,17 +268,17 @@ impl<'a> DisplacementAutomaton<'a> {
     /// The state after one more byte.
     ///
     /// # Errors
-    /// [`OverBudget`] when it would take more work than is allowed; the answer is remembered, so
-    /// that every token that passes here gets the same.
+    /// [`Halt::Work`] when it would take more work, depth or memory than is allowed; the answer is
+    /// remembered, so that every token that passes here gets the same. An interrupt is not.
     #[inline]
     pub(crate) fn next(
         &mut self,
         state: DisplacementId,
         class: u8,
-    ) -> Result<DisplacementId, OverBudget> {
+    ) -> Result<DisplacementId, Halt> {
         match self.transitions[self.slot(state, class)] {
             UNKNOWN => self.make(state, class),
-            OVER => Err(OverBudget),
+            OVER => Err(Halt::Work),
             known => Ok(known),
         }
     }
@@ -338,7 +289,7 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// Makes a transition after those of the continuations beneath, deepest first.
-    fn make(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
+    fn make(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, Halt> {
         let mut work = vec![state];
         while let Some(&state) = work.last() {
             let slot = self.slot(state, class);
@@ -355,23 +306,22 @@ impl<'a> DisplacementAutomaton<'a> {
                 }
             }
             if work.len() == before {
-                let made = self.make_one(state, class);
-                if made.is_err() && self.is_paused() {
-                    return made;
-                }
-                self.transitions[slot] = made.unwrap_or(OVER);
+                self.transitions[slot] = match self.make_one(state, class) {
+                    Err(halt) if halt.is_interrupt() => return Err(halt),
+                    made => made.unwrap_or(OVER),
+                };
             }
         }
         match self.transitions[self.slot(state, class)] {
-            OVER => Err(OverBudget),
+            OVER => Err(Halt::Work),
             known => Ok(known),
         }
     }
 
     /// Makes a transition when those of the continuations beneath are known.
-    fn make_one(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, OverBudget> {
+    fn make_one(&mut self, state: DisplacementId, class: u8) -> Result<DisplacementId, Halt> {
         if self.nesting[state as usize] > MAX_NESTING || self.is_full() {
-            return Err(OverBudget);
+            return Err(Halt::Depth);
         }
         let (set, a, b) = self.states[state as usize];
         let after = self.stepper.sweep(set, class)?;
@@ -380,7 +330,7 @@ impl<'a> DisplacementAutomaton<'a> {
         for i in a..b {
             let (beneath, frames) = self.popped[i as usize];
             match self.transitions[self.slot(beneath, class)] {
-                OVER => return Err(OverBudget),
+                OVER => return Err(Halt::Work),
                 DEAD => {}
                 after => popped.push((after, frames)),
             }
@@ -397,7 +347,7 @@ impl<'a> DisplacementAutomaton<'a> {
     }
 
     /// Unites the frames of entries with the same continuation; sorts.
-    pub(crate) fn group(&mut self, entries: &mut Vec<Popped>) -> Result<(), OverBudget> {
+    pub(crate) fn group(&mut self, entries: &mut Vec<Popped>) -> Result<(), Halt> {
         self.stepper.sets.group(entries)
     }
 }

@@ -11,14 +11,14 @@ mod displacement;
 
 pub use displacement::AutomatonSize;
 
+use crate::budget::{Budget, Halt, Interrupt};
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::network::{Adjacency, Network, NetworkOptions};
 use crate::vocabulary::Vocabulary;
-use crate::work::Work;
 use canonical::Canonical;
-use displacement::{DEAD, DisplacementAutomaton, DisplacementId, Stopped};
+use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
@@ -46,15 +46,6 @@ impl Default for ClassOptions {
             limits: network.limits,
         }
     }
-}
-
-/// How far a compilation is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Tokens done.
-    pub done: usize,
-    /// Tokens to do.
-    pub total: usize,
 }
 
 /// What a compilation took. Times are for people; nothing depends on them.
@@ -101,25 +92,24 @@ const REPORT_EVERY: usize = 4_096;
 /// Work units between two reports of progress.
 const REPORT_WORK: u64 = 500_000;
 
-/// Folds a vocabulary under a grammar. `report` is called now and then and ends the work by
-/// returning false.
+/// Folds a vocabulary under a grammar. The observer of `interrupt` hears how many tokens are done.
 ///
 /// Classes are numbered by their lowest token id, then come the stop tokens.
 ///
 /// # Errors
-/// [`Error::Unsupported`] and [`Error::Limit`] as for [`Network::new`]; [`Error::Cancelled`].
+/// [`Error::Unsupported`] and [`Error::Limit`] as for [`Network::new`]; [`Error::Cancelled`],
+/// [`Error::Deadline`].
 pub fn compile(
     grammar: &Grammar,
     vocabulary: &Vocabulary,
     options: &ClassOptions,
-    report: &mut dyn FnMut(Progress) -> bool,
+    interrupt: &Interrupt,
 ) -> Result<(TokenClasses, ClassStats)> {
     let began = Instant::now();
     let total = vocabulary.order().len();
-    let mut go_on = || report(Progress { done: 0, total });
     let over_ids = grammar.with_tokens(|| vocabulary.whole_ranges(), vocabulary.len())?;
     let grammar = over_ids.as_ref().unwrap_or(grammar);
-    let work = Work::new(&options.limits, &mut go_on);
+    let work = Budget::new(&options.limits, interrupt);
     let network = Network::make(
         grammar,
         &NetworkOptions {
@@ -139,40 +129,43 @@ pub fn compile(
     let adjacency = Adjacency::make(&network, options.limits.max_network_edges, &work)?;
     let network_work = work.done();
     let network_time = began.elapsed();
-    if !report(Progress { done: 0, total }) {
-        return Err(Error::Cancelled);
-    }
+    let halted = |halt| interrupt.error(halt).unwrap_or_else(|| too_large(&options.limits));
+    interrupt.progress(0, total).map_err(halted)?;
     let began = Instant::now();
-    let mut go_on = || report(Progress { done: 0, total });
-    let automaton = DisplacementAutomaton::new(&network, &adjacency, &options.limits, &mut go_on);
-    let mut automaton = automaton.map_err(|stopped| match stopped {
-        Stopped::OverBudget => too_large(&options.limits),
-        Stopped::Cancelled => Error::Cancelled,
-    })?;
+    let automaton = DisplacementAutomaton::new(&network, &adjacency, &options.limits, interrupt);
+    let automaton = automaton.map_err(halted)?;
+    let limits = &options.limits;
+    let mut folding = Folding {
+        network: &network,
+        automaton,
+        token_work: limits.token_work(network.len()),
+        total_work: limits.total_work(network.len()),
+        interrupt,
+    };
     let texts = vocabulary.order().iter().zip(vocabulary.shared());
     let texts = texts.map(|(&id, &shared)| (shared as usize, vocabulary.bytes(id)));
-    let start = End::State(automaton.start());
-    let mut ends = walk(&network, &mut automaton, start, texts, &options.limits, report)?;
-    canonicalize(&network, &mut automaton, &mut ends, &options.limits, report)?;
+    let start = End::State(folding.automaton.start());
+    let mut ends = folding.walk(start, texts).map_err(halted)?;
+    folding.canonicalize(&mut ends).map_err(halted)?;
     // The same of tokens taken whole, by their ids.
     let mut whole = Vec::new();
     if let Some(escape) = network.alphabet().escape() {
-        let escaped = step(&network, &mut automaton, escape, &options.limits, report)?;
+        let escaped = folding.step(escape).map_err(halted)?;
         let ids: Vec<[u8; 4]> = whole_ids(vocabulary).map(u32::to_be_bytes).collect();
         let shared = |i: usize| match i {
             0 => 0,
             _ => ids[i].iter().zip(&ids[i - 1]).take_while(|(a, b)| a == b).count(),
         };
         let texts = ids.iter().enumerate().map(|(i, id)| (shared(i), id.as_slice()));
-        whole = walk(&network, &mut automaton, escaped, texts, &options.limits, report)?;
-        canonicalize(&network, &mut automaton, &mut whole, &options.limits, report)?;
+        whole = folding.walk(escaped, texts).map_err(halted)?;
+        folding.canonicalize(&mut whole).map_err(halted)?;
     }
     let mut stats = ClassStats {
         rules: network.num_rules(),
         network_states: network.len(),
         network_work,
         byte_classes: network.alphabet().len(),
-        automaton: automaton.size(),
+        automaton: folding.automaton.size(),
         network_time,
         ..ClassStats::default()
     };
@@ -203,118 +196,88 @@ fn whole_ids(vocabulary: &Vocabulary) -> impl Iterator<Item = u32> {
     vocabulary.whole_ranges().into_iter().flat_map(|(first, last)| first..=last)
 }
 
-/// Where one letter leads from the start.
-fn step(
-    network: &Network,
-    automaton: &mut DisplacementAutomaton<'_>,
-    class: u8,
-    limits: &Limits,
-    report: &mut dyn FnMut(Progress) -> bool,
-) -> Result<End> {
-    let allowance = automaton.work().saturating_add(limits.token_work(network.len()));
-    automaton.allow(allowance.min(limits.total_work(network.len())));
-    loop {
-        match automaton.next(automaton.start(), class) {
-            Ok(state) => return Ok(End::State(state)),
-            Err(_) if !automaton.is_paused() => return Ok(End::OverBudget),
-            Err(_) if !report(Progress { done: 0, total: 0 }) => return Err(Error::Cancelled),
-            Err(_) => automaton.resume(),
+/// A vocabulary being folded.
+struct Folding<'a> {
+    network: &'a Network,
+    automaton: DisplacementAutomaton<'a>,
+    /// Work units of one token, and of all.
+    token_work: u64,
+    total_work: u64,
+    interrupt: &'a Interrupt,
+}
+
+impl Folding<'_> {
+    /// Where one letter leads from the start.
+    fn step(&mut self, class: u8) -> std::result::Result<End, Halt> {
+        self.automaton.allow(self.token_work, self.total_work);
+        let next = self.automaton.next(self.automaton.start(), class);
+        end_of(next)
+    }
+
+    /// One depth-first walk of a trie: texts in order, each with the length of what it shares with
+    /// the one before.
+    fn walk<'t>(
+        &mut self,
+        start: End,
+        texts: impl ExactSizeIterator<Item = (usize, &'t [u8])>,
+    ) -> std::result::Result<Vec<End>, Halt> {
+        let alphabet = self.network.alphabet();
+        let total = texts.len();
+        let longest = if self.network.has_cuts() { LONGEST_VIEW } else { usize::MAX };
+        let mut ends = Vec::with_capacity(total);
+        let mut reported = self.automaton.work();
+        // path[d]: the state after the first d bytes of the current token, as far as it is alive.
+        let mut path: Vec<End> = vec![start];
+        for (i, (shared, whole)) in texts.enumerate() {
+            if i % REPORT_EVERY == 0 || self.automaton.work() > reported + REPORT_WORK {
+                reported = self.automaton.work();
+                self.interrupt.progress(i, total)?;
+            }
+            path.truncate(shared + 1);
+            let bytes = &whole[..whole.len().min(longest)];
+            self.automaton.allow(self.token_work, self.total_work);
+            while path.len() <= bytes.len() {
+                let End::State(state) = path[path.len() - 1] else { break };
+                if state == DEAD {
+                    break;
+                }
+                let class = alphabet.class(bytes[path.len() - 1]);
+                path.push(end_of(self.automaton.next(state, class))?);
+            }
+            let end = path[path.len() - 1];
+            // Dead so far is dead. Else what follows is out of view.
+            let seen = bytes.len() == whole.len() || end == End::State(DEAD);
+            ends.push(if seen { end } else { End::OverBudget });
         }
+        self.interrupt.progress(total, total)?;
+        Ok(ends)
+    }
+
+    /// Replaces the states where tokens end by canonical ones. One that takes too much work stays as
+    /// it is: its tokens then stay apart from others that do the same, which is sound.
+    fn canonicalize(&mut self, ends: &mut [End]) -> std::result::Result<(), Halt> {
+        let mut canonical = Canonical::default();
+        for end in ends {
+            if let End::State(state) = end {
+                self.automaton.allow(self.token_work, self.total_work);
+                match canonical.of(&mut self.automaton, *state) {
+                    Ok(same) => *state = same,
+                    Err(halt) if halt.is_interrupt() => return Err(halt),
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-/// One depth-first walk of a trie: texts in order, each with the length of what it shares with the
-/// one before.
-fn walk<'t>(
-    network: &Network,
-    automaton: &mut DisplacementAutomaton<'_>,
-    start: End,
-    texts: impl ExactSizeIterator<Item = (usize, &'t [u8])>,
-    limits: &Limits,
-    report: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Vec<End>> {
-    let alphabet = network.alphabet();
-    let total = texts.len();
-    let total_work = limits.total_work(network.len());
-    let token_work = limits.token_work(network.len());
-    let longest = if network.has_cuts() { LONGEST_VIEW } else { usize::MAX };
-    let mut ends = Vec::with_capacity(total);
-    let mut reported = automaton.work();
-    // path[d]: the state after the first d bytes of the current token, as far as it is alive.
-    let mut path: Vec<End> = vec![start];
-    for (i, (shared, whole)) in texts.enumerate() {
-        let due = automaton.work() > reported + REPORT_WORK;
-        if due {
-            reported = automaton.work();
-        }
-        if (i % REPORT_EVERY == 0 || due) && !report(Progress { done: i, total }) {
-            return Err(Error::Cancelled);
-        }
-        path.truncate(shared + 1);
-        let bytes = &whole[..whole.len().min(longest)];
-        let allowance = automaton.work().saturating_add(token_work);
-        automaton.allow(allowance.min(total_work));
-        while path.len() <= bytes.len() {
-            let End::State(state) = path[path.len() - 1] else { break };
-            if state == DEAD {
-                break;
-            }
-            let class = alphabet.class(bytes[path.len() - 1]);
-            let mut next = automaton.next(state, class);
-            while next.is_err() && automaton.is_paused() {
-                if !report(Progress { done: i, total }) {
-                    return Err(Error::Cancelled);
-                }
-                automaton.resume();
-                next = automaton.next(state, class);
-            }
-            path.push(next.map_or(End::OverBudget, End::State));
-        }
-        let end = path[path.len() - 1];
-        // Dead so far is dead. Else what follows is out of view.
-        let seen = bytes.len() == whole.len() || end == End::State(DEAD);
-        ends.push(if seen { end } else { End::OverBudget });
+/// The end of a token: a state, or over budget; an interrupt is passed on.
+fn end_of(next: std::result::Result<DisplacementId, Halt>) -> std::result::Result<End, Halt> {
+    match next {
+        Ok(state) => Ok(End::State(state)),
+        Err(halt) if halt.is_interrupt() => Err(halt),
+        Err(_) => Ok(End::OverBudget),
     }
-    report(Progress { done: total, total });
-    Ok(ends)
-}
-
-/// Replaces the states where tokens end by canonical ones. One that takes too much work stays as
-/// it is: its tokens then stay apart from others that do the same, which is sound.
-fn canonicalize(
-    network: &Network,
-    automaton: &mut DisplacementAutomaton<'_>,
-    ends: &mut [End],
-    limits: &Limits,
-    report: &mut dyn FnMut(Progress) -> bool,
-) -> Result<()> {
-    let total_work = limits.total_work(network.len());
-    let token_work = limits.token_work(network.len());
-    let mut canonical = Canonical::default();
-    let total = ends.len();
-    let mut reported = automaton.work();
-    for end in ends {
-        if automaton.work() > reported + REPORT_WORK {
-            reported = automaton.work();
-            if !report(Progress { done: total, total }) {
-                return Err(Error::Cancelled);
-            }
-        }
-        if let End::State(state) = end {
-            let allowance = automaton.work().saturating_add(token_work);
-            automaton.allow(allowance.min(total_work));
-            let mut same = canonical.of(automaton, *state);
-            while same.is_err() && automaton.is_paused() {
-                if !report(Progress { done: total, total }) {
-                    return Err(Error::Cancelled);
-                }
-                automaton.resume();
-                same = canonical.of(automaton, *state);
-            }
-            *state = same.unwrap_or(*state);
-        }
-    }
-    Ok(())
 }
 
 /// The group of tokens that are never taken.

@@ -11,11 +11,11 @@ use super::Engine;
 use super::descent::{NODES_OF_WORK, class_at};
 use super::family::{Family, OnChart, Stand};
 use super::memo::set_bits;
-use super::walker::{Check, Stop, Walker};
+use super::walker::{Stop, Walker};
+use crate::budget::{Halt, Interrupt};
 use crate::chart::ColumnId;
 use crate::error::Error;
 use crate::network::contains;
-use crate::stacks::OverBudget;
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
@@ -30,16 +30,12 @@ impl Engine {
         &self,
         family: &mut Family,
         stand: Stand,
-        check: Check<'_>,
+        interrupt: &Interrupt,
         row: &mut [i32],
     ) -> Result<(), Error> {
-        let Some(folded) = self.folded.get() else {
-            return self.bits_by_chart(self.plain(), family, stand, check, row);
-        };
-        let mut bits = vec![0; folded.words];
-        self.bits_by_chart(&folded.walker, family, stand, check, &mut bits)?;
-        self.unfold(folded, &bits, row);
-        Ok(())
+        self.over_tokens(row, |walker, bits| {
+            self.bits_by_chart(walker, family, stand, interrupt, bits)
+        })
     }
 
     /// The same over the trie of a walker.
@@ -48,19 +44,49 @@ impl Engine {
         walker: &Walker,
         family: &mut Family,
         stand: Stand,
-        check: Check<'_>,
+        interrupt: &Interrupt,
         bits: &mut [i32],
     ) -> Result<(), Error> {
-        let allowance = self.allowance();
-        // Questions about frames that charts alone can read on from are left out.
-        let asked = walker.mask(family.view(stand), allowance, check, bits);
-        asked.map_err(|stop| self.stopped(stop))?;
+        // Questions about frames that charts alone can read on from are left out. What cannot be
+        // answered within bounds is read.
+        match walker.mask(family.view(stand), self.allowance(), interrupt, bits) {
+            Err(Stop::Work | Stop::Memory | Stop::Forgotten) => bits.fill(0),
+            made => made.map_err(|stop| self.stopped(stop, interrupt))?,
+        }
+        self.read_on(walker, family, stand, interrupt, bits)
+    }
+
+    /// Writes what may follow a text on a chart by reading on with the chart alone.
+    pub(super) fn bits_by_branches(
+        &self,
+        walker: &Walker,
+        family: &mut Family,
+        stand: Stand,
+        interrupt: &Interrupt,
+        bits: &mut [i32],
+    ) -> Result<(), Error> {
+        bits.fill(0);
+        self.read_on(walker, family, stand, interrupt, bits)
+    }
+
+    /// Sets the bits of all entries that the chart of a text can read on; those that are set stay.
+    fn read_on(
+        &self,
+        walker: &Walker,
+        family: &mut Family,
+        stand: Stand,
+        interrupt: &Interrupt,
+        bits: &mut [i32],
+    ) -> Result<(), Error> {
         let max_bytes = MAX_BYTES.min(self.limits.max_matcher_bytes / 8);
         let Some((chart, tip)) = family.on_chart(stand) else { return Ok(()) };
         let branches = Branches::new(chart, &walker.trie, bits, max_bytes);
-        let (entered, walked) = branches.walk(tip, allowance.work, check);
+        let (entered, walked) = branches.walk(tip, self.limits.max_mask_work, interrupt);
         walker.count_nodes(entered);
-        walked.map_err(|stop| self.stopped(stop))
+        walked.map_err(|halt| match halt {
+            Halt::Bytes => super::matcher::crowded(self),
+            halt => self.stopped(halt.into(), interrupt),
+        })
     }
 }
 
@@ -94,19 +120,24 @@ impl<'a> Branches<'a> {
     }
 
     /// Sets the bits of all entries that can be read after a column; how many nodes were entered.
-    fn walk(mut self, tip: ColumnId, work: u64, check: Check<'_>) -> (u64, Result<(), Stop>) {
+    fn walk(mut self, tip: ColumnId, work: u64, interrupt: &Interrupt) -> (u64, Result<(), Halt>) {
         // Columns up to here are the text's and its forks'.
         let last = self.chart.tree.last();
-        let before = self.chart.scratch.work;
-        self.chart.scratch.allowance = before.saturating_add(work);
-        let walked = self.walk_all(tip, last, check);
+        let before = self.chart.scratch.meter.spent();
+        self.chart.scratch.meter.allow(work, interrupt);
+        let walked = self.walk_all(tip, last, interrupt);
         self.chart.tree.truncate(last);
         // Masks are no steps of the text.
-        self.chart.scratch.work = before;
+        self.chart.scratch.meter.back_to(before);
         (self.entered, walked)
     }
 
-    fn walk_all(&mut self, tip: ColumnId, last: ColumnId, check: Check<'_>) -> Result<(), Stop> {
+    fn walk_all(
+        &mut self,
+        tip: ColumnId,
+        last: ColumnId,
+        interrupt: &Interrupt,
+    ) -> Result<(), Halt> {
         let (trie, bytes) = (self.trie, self.chart.tree.bytes());
         let tables = self.chart.tables.clone();
         let alphabet = tables.network.alphabet();
@@ -129,10 +160,10 @@ impl<'a> Branches<'a> {
             }
             self.entered += 1;
             if self.entered.is_multiple_of(NODES_BETWEEN_CHECKS) {
-                check()?;
+                interrupt.check()?;
             }
             if self.entered.is_multiple_of(NODES_OF_WORK) {
-                self.chart.scratch.work += 1;
+                self.chart.scratch.meter.spend(1)?;
             }
             let Some(column) = self.step(before, class_at(alphabet, trie, node))? else {
                 node = end;
@@ -157,16 +188,13 @@ impl<'a> Branches<'a> {
     }
 
     #[inline]
-    fn step(&mut self, before: ColumnId, class: u8) -> Result<Option<ColumnId>, Stop> {
+    fn step(&mut self, before: ColumnId, class: u8) -> Result<Option<ColumnId>, Halt> {
         let OnChart { tables, scratch, tree } = &mut self.chart;
         if !contains(tree.column(before).next(), class) {
             return Ok(None);
         }
         if let Some(&known) = self.steps.get(&(before, class)) {
             return Ok(known);
-        }
-        if scratch.work > scratch.allowance {
-            return Err(OverBudget.into());
         }
         let next = scratch.step(tables, tree, before, class)?;
         self.steps.insert((before, class), next);

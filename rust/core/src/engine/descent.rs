@@ -9,11 +9,12 @@ mod tally;
 pub(super) use runs::Reads;
 
 use super::hot::{COLD, HotSets, UNKNOWN};
-use super::walker::{Check, Stop};
+use super::walker::Stop;
 use super::way::{ALONE, OWN, Question};
 use crate::automata::alphabet::Alphabet;
+use crate::budget::{Halt, Interrupt};
 use crate::network::Network;
-use crate::stacks::{LABEL, NONE, OverBudget, REST, SetId, Stepper};
+use crate::stacks::{LABEL, NONE, REST, SetId, Stepper};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -24,6 +25,8 @@ use tally::Tally;
 const CHECK_MASK: u64 = 4_095;
 /// Trie nodes that count as one unit of work: a step that is remembered is cheap.
 pub(super) const NODES_OF_WORK: u64 = 8;
+/// Tables of fewer bytes are not worth dropping.
+const LEAST_CLEARED: usize = 1 << 20;
 
 /// What a walk over the trie gives besides the entries that it lists.
 #[derive(Default)]
@@ -57,7 +60,7 @@ struct Walk<'a> {
     counts: bool,
     /// Nothing is said of nodes at most so many bytes deep.
     near: u32,
-    check: Check<'a>,
+    interrupt: &'a Interrupt,
 }
 
 /// What one answer may cost, and whom it asks whether to go on.
@@ -66,7 +69,9 @@ pub(super) struct Bounds<'a> {
     /// What [`Descent::spent`] may not pass.
     pub(super) limit: u64,
     pub(super) max_bytes: usize,
-    pub(super) check: Check<'a>,
+    /// Bytes of the tables of a descent.
+    pub(super) max_tables: usize,
+    pub(super) interrupt: &'a Interrupt,
 }
 
 /// A question with the same answer but for some children of the root.
@@ -147,13 +152,35 @@ impl Descent {
 
     /// Work done.
     pub(super) fn spent(&self) -> u64 {
-        self.stepper.sets.work + self.work
+        self.stepper.sets.meter.spent() + self.work
     }
 
     /// Lets the stepper work up to what is left.
     fn allow(&mut self, bounds: Bounds<'_>) {
         let left = bounds.limit.saturating_sub(self.spent());
-        self.stepper.sets.allowance = self.stepper.sets.work.saturating_add(left);
+        self.stepper.sets.meter.allow(left, bounds.interrupt);
+        self.stepper.sets.max_bytes = bounds.max_tables;
+    }
+
+    /// Ends a mask: nothing holds on to its interrupt.
+    pub(super) fn release(&mut self) {
+        self.stepper.sets.meter.release();
+    }
+
+    /// Drops the tables of stack sets; false where there is next to nothing to drop. What repetitions
+    /// do stays: it is no matter of sets.
+    pub(super) fn clear(&mut self) -> bool {
+        if self.bytes() - self.tally_bytes() < LEAST_CLEARED {
+            return false;
+        }
+        self.work = self.spent();
+        self.stepper = Stepper::new(self.network.clone());
+        self.stepper.sets.max_depth = u32::MAX;
+        self.own_steps = FxHashMap::default();
+        self.uncounted = FxHashMap::default();
+        self.hot = HotSets::default();
+        self.leads = FxHashMap::default();
+        true
     }
 
     /// A loop that does what the question does, as a question, where most of the trie leads into
@@ -193,7 +220,7 @@ impl Descent {
     ) -> Result<(), Stop> {
         self.allow(bounds);
         let (start, own) = self.start(question)?;
-        let walk = Walk { start, own, counts: false, near: 0, check: bounds.check };
+        let walk = Walk { start, own, counts: false, near: 0, interrupt: bounds.interrupt };
         for nodes in children {
             self.walk(nodes.clone(), walk, found)?;
             found.walked.push(nodes);
@@ -207,7 +234,7 @@ impl Descent {
         question: Question,
         start: SetId,
         own: Option<u32>,
-    ) -> Result<Option<(Question, SetId)>, OverBudget> {
+    ) -> Result<Option<(Question, SetId)>, Halt> {
         if !self.is_whole || !matches!(question.under, ALONE | OWN) {
             return Ok(None);
         }
@@ -255,7 +282,7 @@ impl Descent {
     }
 
     /// The stacks of a question, and its frame where that leaves its delegated calls out.
-    fn start(&mut self, question: Question) -> Result<(SetId, Option<u32>), OverBudget> {
+    fn start(&mut self, question: Question) -> Result<(SetId, Option<u32>), Halt> {
         let beneath = match question.under {
             ALONE | OWN => REST,
             state => self.stepper.sets.add(&[(state, REST)])?,
@@ -264,12 +291,7 @@ impl Descent {
         Ok((start, (question.under == OWN).then_some(question.frame)))
     }
 
-    fn first_step(
-        &mut self,
-        start: SetId,
-        own: Option<u32>,
-        class: u8,
-    ) -> Result<SetId, OverBudget> {
+    fn first_step(&mut self, start: SetId, own: Option<u32>, class: u8) -> Result<SetId, Halt> {
         match own {
             Some(frame) => self.own_step(frame, class),
             None => self.stepper.step(start, class),
@@ -289,12 +311,12 @@ impl Descent {
         self.allow(bounds);
         let (start, own) = self.start(question)?;
         let counts = self.network.is_counting(question.frame);
-        let walk = Walk { start, own, counts, near, check: bounds.check };
+        let walk = Walk { start, own, counts, near, interrupt: bounds.interrupt };
         for &root in roots {
             if self.spent() > bounds.limit {
                 return Err(Stop::Work);
             }
-            (bounds.check)()?;
+            bounds.interrupt.check()?;
             self.walk(root + 1..self.trie.end(root), walk, found)?;
         }
         Ok(())
@@ -302,7 +324,7 @@ impl Descent {
 
     /// Walks children of one node with all that is below them.
     fn walk(&mut self, nodes: Range<u32>, walk: Walk<'_>, found: &mut Found) -> Result<(), Stop> {
-        let Walk { start, own, counts, near, check } = walk;
+        let Walk { start, own, counts, near, interrupt } = walk;
         let trie = self.trie.clone();
         let network = self.network.clone();
         let alphabet = network.alphabet();
@@ -325,7 +347,7 @@ impl Descent {
             }
             entered += 1;
             if entered & CHECK_MASK == 0 {
-                check()?;
+                interrupt.check()?;
             }
             let class = class_at(alphabet, &trie, node);
             let set = match (own, depth) {
@@ -378,7 +400,7 @@ impl Descent {
     }
 
     #[inline]
-    fn step(&mut self, set: SetId, hot: u16, class: u8) -> Result<SetId, OverBudget> {
+    fn step(&mut self, set: SetId, hot: u16, class: u8) -> Result<SetId, Halt> {
         if hot == COLD {
             return self.stepper.step(set, class);
         }
@@ -395,7 +417,7 @@ impl Descent {
     /// A set that does with so many bytes what `set` does, if there is one in which nothing counts:
     /// the inside of a string of bounded length is then a loop as well.
     #[inline]
-    fn uncounted(&mut self, set: SetId, bytes: u32) -> Result<SetId, OverBudget> {
+    fn uncounted(&mut self, set: SetId, bytes: u32) -> Result<SetId, Halt> {
         if !self.network.has_counters() {
             return Ok(set);
         }
@@ -418,7 +440,7 @@ impl Descent {
         Ok(if bytes <= enough { uncounted } else { set })
     }
 
-    fn own_step(&mut self, frame: u32, class: u8) -> Result<SetId, OverBudget> {
+    fn own_step(&mut self, frame: u32, class: u8) -> Result<SetId, Halt> {
         if let Some(&known) = self.own_steps.get(&(frame, class)) {
             return Ok(known);
         }

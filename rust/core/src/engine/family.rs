@@ -6,10 +6,12 @@
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
 
 use super::way::View;
+use crate::budget::{Halt, Interrupt};
 use crate::chart::{ColumnId, Scratch, Tables, Tree};
 use crate::network::{BOTTOM, ClassSet, Network};
-use crate::stacks::{Entry, NONE, OverBudget, REST, SetId, StackSets, Stepper};
-use rustc_hash::FxHashMap;
+use crate::stacks::{Entry, NONE, REST, SetId, StackSets, Stepper};
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// A place in the tree of steps.
@@ -29,7 +31,7 @@ pub(crate) enum Read {
 }
 
 /// How what was read is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stand {
     /// As a set of stacks.
     Stacks(SetId),
@@ -79,11 +81,40 @@ pub(crate) struct Family {
     pub(crate) may_chart: bool,
     /// Bytes held when the tables were last rebuilt.
     pub(crate) rebuilt_bytes: usize,
+    /// Where a mask took more work than it may: it would again.
+    refused: Arc<Refused>,
 }
+
+/// Stands whose masks are known to take too much work, at most.
+const MAX_REFUSED: usize = 1 << 12;
+
+/// Where a mask took more work than it may.
+#[derive(Default)]
+pub(crate) struct Refused(Mutex<FxHashSet<(Stand, bool)>>);
+
+impl Refused {
+    /// Whether the mask of a stand, with classes or without, is known to take more work than it may.
+    pub(crate) fn contains(&self, stand: Stand, with_classes: bool) -> bool {
+        self.0.lock().contains(&(stand, with_classes))
+    }
+
+    /// Remembers that it does.
+    pub(crate) fn add(&self, stand: Stand, with_classes: bool) {
+        let mut refused = self.0.lock();
+        if refused.len() >= MAX_REFUSED {
+            refused.clear();
+        }
+        refused.insert((stand, with_classes));
+    }
+}
+
+/// Steps that a rollback drops from the tables at once. Of more it leaves the tables as they are: they
+/// are made anew when they have grown.
+const MAX_DROPPED: usize = 1 << 12;
 
 impl Family {
     /// Tables with a first step at the start of the language, or where `state` says.
-    pub(crate) fn new(network: &Arc<Network>) -> Result<Self, OverBudget> {
+    pub(crate) fn new(network: &Arc<Network>) -> Result<Self, Halt> {
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
         let mut start = stepper.sets.add(&[(network.start(), REST)])?;
@@ -100,6 +131,7 @@ impl Family {
             chart: None,
             may_chart: true,
             rebuilt_bytes: 0,
+            refused: Arc::default(),
         };
         out.begin(Stand::Stacks(start), Read::Nothing);
         Ok(out)
@@ -161,8 +193,21 @@ impl Family {
         }
     }
 
-    /// Drops the steps after `id`, for a family with one member.
+    /// How many steps or columns [`Self::truncate`] would drop.
+    pub(crate) fn after(&self, id: StepId) -> usize {
+        let columns = match (self.steps[id as usize].stand, &self.chart) {
+            (Stand::Chart(column), Some(chart)) => chart.tree.last() - column,
+            _ => 0,
+        };
+        (self.steps.len() - 1 - id as usize).max(columns as usize)
+    }
+
+    /// Drops the steps after `id`, for a family with one member, where they are few.
     pub(crate) fn truncate(&mut self, id: StepId) {
+        if self.after(id) > MAX_DROPPED {
+            return;
+        }
+        self.refused.0.lock().clear(); // numbers of columns are given again
         if let Some(chart) = &mut self.chart {
             // Steps before one that stands on stacks may stand on columns of another branch.
             if let Stand::Chart(column) = self.steps[id as usize].stand {
@@ -237,6 +282,11 @@ impl Family {
         classes
     }
 
+    /// Whether a stand is on a chart.
+    pub(crate) fn is_on_chart(&self, stand: Stand) -> bool {
+        matches!(stand, Stand::Chart(_))
+    }
+
     /// The number of frames that can stand on top.
     pub(crate) fn tops(&self, stand: Stand) -> usize {
         match (stand, &self.chart) {
@@ -277,10 +327,13 @@ impl Family {
     }
 
     /// What may follow one more letter; `None` where it cannot follow.
-    pub(crate) fn advance(&mut self, stand: Stand, class: u8) -> Result<Option<Stand>, OverBudget> {
+    pub(crate) fn advance(&mut self, stand: Stand, class: u8) -> Result<Option<Stand>, Halt> {
         match (stand, &mut self.chart) {
             (Stand::Chart(column), Some(chart)) => {
                 let Chart { tables, scratch, tree } = &mut **chart;
+                if tree.bytes() > self.stepper.sets.max_bytes {
+                    return Err(Halt::Bytes);
+                }
                 Ok(scratch.step(tables, tree, column, class)?.map(Stand::Chart))
             }
             (Stand::Chart(_), None) => Ok(None),
@@ -293,25 +346,90 @@ impl Family {
 
     /// Work units spent.
     pub(crate) fn work(&self) -> u64 {
-        self.stepper.sets.work + self.chart.as_ref().map_or(0, |chart| chart.scratch.work)
+        let chart = self.chart.as_ref().map_or(0, |chart| chart.scratch.meter.spent());
+        self.stepper.sets.meter.spent() + chart
     }
 
-    /// Allows so much more work.
-    pub(crate) fn allow(&mut self, work: u64) {
+    /// Begins a call: it may do so much work, until `interrupt` says otherwise, and the tables may
+    /// hold so many bytes.
+    pub(crate) fn allow(&mut self, work: u64, max_bytes: usize, interrupt: &Interrupt) {
         let sets = &mut self.stepper.sets;
-        sets.allowance = sets.work.saturating_add(work);
+        sets.meter.allow(work, interrupt);
+        sets.max_bytes = max_bytes;
         if let Some(chart) = &mut self.chart {
-            chart.scratch.allowance = chart.scratch.work.saturating_add(work);
+            chart.scratch.meter.allow(work, interrupt);
         }
     }
 
+    /// Ends a call: nothing holds on to its interrupt.
+    pub(crate) fn release(&mut self) {
+        self.stepper.sets.meter.release();
+        if let Some(chart) = &mut self.chart {
+            chart.scratch.meter.release();
+        }
+    }
+
+    /// What was added last to the chart; for [`Self::forget_columns`].
+    pub(crate) fn last_column(&self) -> Option<ColumnId> {
+        self.chart.as_ref().map(|chart| chart.tree.last())
+    }
+
+    /// Drops the columns that a call added which came to nothing.
+    pub(crate) fn forget_columns(&mut self, last: Option<ColumnId>) {
+        if let (Some(last), Some(chart)) = (last, &mut self.chart)
+            && chart.tree.last() > last
+        {
+            chart.tree.truncate(last);
+        }
+    }
+
+    /// Where masks took more work than they may.
+    pub(crate) fn refused(&self) -> Arc<Refused> {
+        self.refused.clone()
+    }
+
+    /// The stacks of a stand in tables of their own; `None` for one on a chart.
+    pub(crate) fn stacks_apart(
+        &self,
+        stand: Stand,
+        interrupt: &Interrupt,
+    ) -> Result<Option<(StackSets, SetId)>, Halt> {
+        let Stand::Stacks(set) = stand else { return Ok(None) };
+        let mut sets = StackSets::new();
+        sets.max_depth = u32::MAX;
+        sets.meter.allow(u64::MAX, interrupt);
+        let set = copy_set(&self.stepper.sets, set, &mut sets)?;
+        Ok(Some((sets, set)))
+    }
+
+    /// A family with the columns of a text on a chart, and no steps before; `None` for one on stacks.
+    pub(crate) fn chart_apart(
+        &mut self,
+        stand: Stand,
+        interrupt: &Interrupt,
+    ) -> Result<Option<(Self, Stand)>, Halt> {
+        let (Stand::Chart(column), Some(chart)) = (stand, &mut self.chart) else {
+            return Ok(None);
+        };
+        let mut out = Self::new(&self.network)?;
+        let (tree, last) = chart.tree.branch(column, interrupt)?;
+        let tables = chart.tables.clone();
+        out.chart = Some(Box::new(Chart { scratch: Scratch::new(&tables), tables, tree }));
+        let stand = Stand::Chart(last);
+        out.begin(stand, Read::Nothing);
+        Ok(Some((out, stand)))
+    }
+
     /// The start of the language, as a column.
-    pub(crate) fn chart_start(&mut self, tables: &Arc<Tables<Arc<Network>>>) -> Stand {
+    pub(crate) fn chart_start(
+        &mut self,
+        tables: &Arc<Tables<Arc<Network>>>,
+    ) -> Result<Stand, Halt> {
         let chart = self.chart.get_or_insert_with(|| {
             let scratch = Scratch::new(tables);
             Box::new(Chart { tables: tables.clone(), scratch, tree: Tree::default() })
         });
-        Stand::Chart(chart.scratch.start(tables, &mut chart.tree))
+        chart.scratch.start(tables, &mut chart.tree).map(Stand::Chart)
     }
 
     /// From now on a step stands elsewhere, where the same may follow.
@@ -336,8 +454,10 @@ impl Family {
         &mut self,
         network: &Arc<Network>,
         id: StepId,
-    ) -> Result<(Self, StepId), OverBudget> {
+        interrupt: &Interrupt,
+    ) -> Result<(Self, StepId), Halt> {
         let mut out = Self::new(network)?;
+        out.stepper.sets.meter.allow(u64::MAX, interrupt);
         out.may_chart = self.may_chart;
         out.steps.clear();
         let path = self.path(id);
@@ -348,7 +468,7 @@ impl Family {
         });
         if let (Some(column), Some(chart)) = (last, &mut self.chart) {
             let tables = chart.tables.clone();
-            let tree = chart.tree.branch(column);
+            let (tree, _) = chart.tree.branch(column, interrupt)?;
             out.chart = Some(Box::new(Chart { scratch: Scratch::new(&tables), tables, tree }));
         }
         let mut copies = FxHashMap::default();
@@ -374,18 +494,25 @@ impl Family {
             };
         }
         out.rebuilt_bytes = out.bytes();
+        out.release();
         Ok((out, parent))
     }
 }
 
 /// The same set in another table.
-fn copy(
+pub(super) fn copy_set(from: &StackSets, set: SetId, to: &mut StackSets) -> Result<SetId, Halt> {
+    copy(from, set, to, &mut FxHashMap::default())
+}
+
+/// The same set in another table; `copies` are those that are there.
+pub(super) fn copy(
     from: &StackSets,
     set: SetId,
     to: &mut StackSets,
     copies: &mut FxHashMap<SetId, SetId>,
-) -> Result<SetId, OverBudget> {
-    for set in beneath_first(from, set, |set| copies.contains_key(&set)) {
+) -> Result<SetId, Halt> {
+    let is_there = |set| copies.contains_key(&set);
+    for set in beneath_first(from, set, is_there, &mut |steps| to.spend(steps))? {
         let entries: Vec<Entry> = from
             .entries(set)
             .into_iter()
@@ -398,14 +525,15 @@ fn copy(
 }
 
 /// The sets that a set is made of, itself the last, each after those beneath its tops; without
-/// those that are `known`.
+/// those that are `known`. `spend` counts the entries looked at.
 pub(crate) fn beneath_first(
     sets: &StackSets,
     set: SetId,
     known: impl Fn(SetId) -> bool,
-) -> Vec<SetId> {
+    spend: &mut dyn FnMut(u64) -> Result<(), Halt>,
+) -> Result<Vec<SetId>, Halt> {
     let mut out = Vec::new();
-    let mut seen: rustc_hash::FxHashSet<SetId> = Default::default();
+    let mut seen: FxHashSet<SetId> = Default::default();
     // A set is met twice: when it is found, and when all beneath it is listed.
     let mut work = vec![(set, false)];
     while let Some((set, ready)) = work.pop() {
@@ -418,7 +546,8 @@ pub(crate) fn beneath_first(
         }
         work.push((set, true));
         let beneath = sets.entries(set);
+        spend(1 + beneath.len() as u64)?;
         work.extend(beneath.iter().filter(|e| e.0 != BOTTOM).map(|e| (e.1, false)));
     }
-    out
+    Ok(out)
 }

@@ -2,37 +2,54 @@
 
 use super::family::{Family, Stand};
 use super::gap::first_gap;
-use super::{Engine, Matcher, Reading, read, write};
+use super::{CachedMasks, Engine, Matcher, lock};
+use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use crate::mask::words;
+use crate::stacks::{SetId, StackSets};
+use std::sync::Arc;
 
-/// What is there of the engine that was asked last.
-type Known<'m> = Option<(&'m Engine, Reading<'m>)>;
+/// The cached masks of the engine that was asked last.
+type Known<'m> = Option<(&'m Engine, CachedMasks<'m>)>;
+
+/// What a mask that is not cached is made of.
+enum Source {
+    /// The family of the matcher: nobody else has it.
+    Own,
+    /// A copy of the stacks: forks read on meanwhile.
+    Stacks(Box<(StackSets, SetId)>),
+    /// A copy of the columns.
+    Chart(Box<(Family, Stand)>),
+}
 
 impl Matcher {
     /// Writes the row of tokens that may come next and says whether it forbids any.
     ///
     /// # Errors
-    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Cancelled`]. The row then means
-    /// nothing.
+    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`]. The
+    /// row then means nothing.
     ///
     /// # Panics
     /// If the row has not exactly the words of the vocabulary.
-    pub fn fill(&self, row: &mut [i32]) -> Result<bool> {
-        self.fill_reading(&mut None, row)
+    pub fn fill(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
+        self.fill_with(&mut None, row, interrupt)
     }
 
-    /// [`Self::fill`] for many matchers, which hand on what they read.
-    ///
-    /// # Errors
-    /// That of the first matcher that has one.
-    pub fn fill_many(work: &mut [(&Matcher, &mut [i32])]) -> Result<Vec<bool>> {
+    /// [`Self::fill`] for many matchers, each with a deadline and a result of its own.
+    pub fn fill_many(
+        work: &mut [(&Matcher, &mut [i32])],
+        interrupt: &Interrupt,
+    ) -> Vec<Result<bool>> {
         let mut known = None;
-        work.iter_mut().map(|(matcher, row)| matcher.fill_reading(&mut known, row)).collect()
+        let mut out = Vec::with_capacity(work.len());
+        for (matcher, row) in work {
+            out.push(matcher.fill_with(&mut known, row, interrupt));
+        }
+        out
     }
 
-    /// [`Self::fill`] where that takes next to no time and nobody is to be waited for; else `None`,
-    /// and the row means nothing. For callers that others wait for.
+    /// [`Self::fill`] where that takes next to no time and no lock is waited for; else `None`, and the
+    /// row means nothing. For callers that others wait for.
     ///
     /// # Errors
     /// As for [`Self::fill`].
@@ -41,13 +58,13 @@ impl Matcher {
     /// As [`Self::fill`].
     pub fn fill_now(&self, row: &mut [i32]) -> Result<Option<bool>> {
         assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
-        let Ok(family) = self.family.try_read() else { return Ok(None) };
+        let Some(family) = self.family.try_read() else { return Ok(None) };
         self.refuse_unready(&family)?;
         let stand = family.step(self.at).stand;
         let Some(view) = family.stacks(stand) else { return Ok(None) };
-        let Some(mut reading) = self.engine.reading_now() else { return Ok(None) };
-        let is_there = reading.mask(view, row);
-        Ok(is_there.then(|| self.finish_row(&family, stand, row)))
+        let Some(mut cached) = self.engine.cached_now() else { return Ok(None) };
+        let is_there = cached.mask(view, row);
+        Ok(is_there.then(|| self.finish_row(family.accepts(stand), row)))
     }
 
     fn refuse_unready(&self, family: &Family) -> Result<()> {
@@ -55,58 +72,120 @@ impl Matcher {
         self.refuse_cancelled()
     }
 
-    fn fill_reading<'m>(&'m self, known: &mut Known<'m>, row: &mut [i32]) -> Result<bool> {
+    fn fill_with<'m>(
+        &'m self,
+        known: &mut Known<'m>,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
         assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
-        // Whoever has the family may wait for an answer to be added: nobody waits for the family
-        // while holding on to the answers. Forks that fill rows do not wait for each other.
+        // A thread that holds the family may wait for an answer to be added: no thread waits for the
+        // family while it holds cached masks. Forks that fill rows do not wait for each other.
         let family = match self.family.try_read() {
-            Ok(family) => family,
-            Err(_) => {
+            Some(family) => family,
+            None => {
                 *known = None;
-                read(&self.family)
+                lock::read(&self.family, &self.mask_interrupt(interrupt))?
             }
         };
         self.refuse_unready(&family)?;
         let stand = family.step(self.at).stand;
-        let Some(view) = family.stacks(stand) else {
-            drop(family);
-            *known = None;
-            return self.fill_on_chart(row);
-        };
-        let (_, reading) = match known.take() {
-            Some((engine, reading)) if std::ptr::eq(engine, &*self.engine) => {
-                known.insert((engine, reading))
+        if let Some(view) = family.stacks(stand) {
+            let cached = match known.take() {
+                Some((engine, cached)) if std::ptr::eq(engine, &*self.engine) => {
+                    known.insert((engine, cached))
+                }
+                _ => known.insert((&*self.engine, self.engine.cached())),
+            };
+            if cached.1.mask(view, row) {
+                return Ok(self.finish_row(family.accepts(stand), row));
             }
-            _ => known.insert((&*self.engine, self.engine.reading())),
-        };
-        if reading.mask(view, row) {
-            return Ok(self.finish_row(&family, stand, row));
         }
+        drop(family);
         *known = None;
-        let check = self.clock();
-        check()?;
-        self.engine.mask(view, &check, row)?;
-        Ok(self.finish_row(&family, stand, row))
-    }
-
-    /// The same for a text on a chart, which remembers the way to where it is read.
-    fn fill_on_chart(&self, row: &mut [i32]) -> Result<bool> {
-        let mut family = write(&self.family);
-        let stand = family.step(self.at).stand;
-        if self.engine.network.is_for_charts() {
-            self.fill_by_chart(&mut family, stand, row)?;
-        } else if !self.engine.reading().mask(family.view(stand), row) {
-            let check = self.clock();
-            check()?;
-            self.engine.mask(family.view(stand), &check, row)?;
+        let interrupt = &self.mask_interrupt(interrupt);
+        let mut family = lock::write(&self.family, interrupt)?;
+        let accepts = family.accepts(stand);
+        if family.is_on_chart(stand)
+            && !self.engine.network.is_for_charts()
+            && self.engine.cached().mask(family.view(stand), row)
+        {
+            return Ok(self.finish_row(accepts, row));
         }
-        Ok(self.finish_row(&family, stand, row))
+        self.make(family, stand, interrupt, row)?;
+        Ok(self.finish_row(accepts, row))
     }
 
-    fn fill_by_chart(&self, family: &mut Family, stand: Stand, row: &mut [i32]) -> Result<()> {
-        let check = self.clock();
-        check()?;
-        self.engine.mask_by_chart(family, stand, &check, row)
+    /// Makes the row of textual tokens that may follow a stand.
+    fn make(
+        &self,
+        family: parking_lot::RwLockWriteGuard<'_, Family>,
+        stand: Stand,
+        interrupt: &Interrupt,
+        row: &mut [i32],
+    ) -> Result<()> {
+        let engine = &self.engine;
+        let mask = |family: &mut Family, stand: Stand, row: &mut [i32]| match engine
+            .network
+            .is_for_charts()
+        {
+            true => engine.mask_by_chart(family, stand, interrupt, row),
+            false => engine.mask(family, stand, interrupt, row),
+        };
+        let stacks = |sets: &StackSets, set: SetId, row: &mut [i32]| {
+            engine.mask_of_stacks(sets, set, interrupt, row)
+        };
+        self.make_with(family, stand, interrupt, mask, stacks, row)
+    }
+
+    /// Makes a row from the family, or from a copy where forks have it too: those then go on reading
+    /// while the mask is made.
+    fn make_with(
+        &self,
+        mut family: parking_lot::RwLockWriteGuard<'_, Family>,
+        stand: Stand,
+        interrupt: &Interrupt,
+        mask: impl FnOnce(&mut Family, Stand, &mut [i32]) -> Result<()>,
+        stacks: impl FnOnce(&StackSets, SetId, &mut [i32]) -> Result<()>,
+        row: &mut [i32],
+    ) -> Result<()> {
+        interrupt.look()?;
+        let with_classes = self.engine.has_classes();
+        if family.refused().contains(stand, with_classes) {
+            return Err(self.engine.too_much_work());
+        }
+        let began = std::time::Instant::now();
+        let source = self.source(&mut family, stand, interrupt)?;
+        let refused = family.refused();
+        let made = match source {
+            Source::Own => mask(&mut family, stand, row),
+            Source::Stacks(copied) => {
+                drop(family);
+                stacks(&copied.0, copied.1, row)
+            }
+            Source::Chart(mut copied) => {
+                drop(family);
+                let stand = copied.1;
+                mask(&mut copied.0, stand, row)
+            }
+        };
+        self.engine.took(began.elapsed());
+        if matches!(&made, Err(Error::Limit { limit: "max_mask_work", .. })) {
+            refused.add(stand, with_classes);
+        }
+        made
+    }
+
+    fn source(&self, family: &mut Family, stand: Stand, interrupt: &Interrupt) -> Result<Source> {
+        if Arc::strong_count(&self.family) == 1 {
+            return Ok(Source::Own);
+        }
+        let halted = |halt| self.halted(halt, interrupt);
+        if let Some(copied) = family.stacks_apart(stand, interrupt).map_err(halted)? {
+            return Ok(Source::Stacks(Box::new(copied)));
+        }
+        let copied = family.chart_apart(stand, interrupt).map_err(halted)?;
+        Ok(copied.map_or(Source::Own, |copied| Source::Chart(Box::new(copied))))
     }
 
     /// Writes the row of token classes that may come next and says whether it forbids any token.
@@ -117,26 +196,27 @@ impl Matcher {
     ///
     /// # Panics
     /// If the row has not exactly [`Engine::class_words`] words.
-    pub fn fill_classes(&self, row: &mut [i32]) -> Result<bool> {
-        let mut family = write(&self.family);
+    pub fn fill_classes(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
+        let interrupt = self.mask_interrupt(interrupt);
+        let family = lock::write(&self.family, &interrupt)?;
         self.refuse_ended(&family)?;
         let stand = family.step(self.at).stand;
-        self.fill_classes_at(&mut family, stand, &self.clock(), row)
+        self.fill_classes_at(family, stand, &interrupt, row)
     }
 
-    /// [`Self::fill_classes`] for many matchers.
-    ///
-    /// # Errors
-    /// That of the first matcher that has one.
-    pub fn fill_classes_many(work: &mut [(&Matcher, &mut [i32])]) -> Result<Vec<bool>> {
-        work.iter_mut().map(|(matcher, row)| matcher.fill_classes(row)).collect()
+    /// [`Self::fill_classes`] for many matchers, each with a deadline and a result of its own.
+    pub fn fill_classes_many(
+        work: &mut [(&Matcher, &mut [i32])],
+        interrupt: &Interrupt,
+    ) -> Vec<Result<bool>> {
+        work.iter_mut().map(|(matcher, row)| matcher.fill_classes(row, interrupt)).collect()
     }
 
     fn fill_classes_at(
         &self,
-        family: &mut Family,
+        mut family: parking_lot::RwLockWriteGuard<'_, Family>,
         stand: Stand,
-        check: &dyn Fn() -> Result<()>,
+        interrupt: &Interrupt,
         row: &mut [i32],
     ) -> Result<bool> {
         let Some(folded) = self.engine.folded.get() else {
@@ -145,18 +225,30 @@ impl Matcher {
             ));
         };
         assert_eq!(row.len(), folded.words, "words of a row of classes");
-        check()?;
+        interrupt.look()?;
         let is_stop = |id: &u32| folded.stops.iter().any(|stop| stop.0 == *id);
         if let Some(id) = self.stop_ids().iter().find(|id| !is_stop(id)) {
             return Err(Error::State(format!(
                 "stop token {id} of this matcher is no class of its own: use masks of tokens"
             )));
         }
-        match self.engine.network.is_for_charts() {
-            true => self.engine.bits_by_chart(&folded.walker, family, stand, check, row)?,
-            false => self.engine.class_mask(folded, family.view(stand), check, row)?,
+        let (engine, accepts) = (&self.engine, family.accepts(stand));
+        let is_there = !engine.network.is_for_charts()
+            && engine.cached_class_mask(folded, family.view(stand), row);
+        if !is_there {
+            let mask = |family: &mut Family, stand: Stand, row: &mut [i32]| match engine
+                .network
+                .is_for_charts()
+            {
+                true => engine.bits_by_chart(&folded.walker, family, stand, interrupt, row),
+                false => engine.bits(&folded.walker, family, stand, interrupt, row),
+            };
+            let stacks = |sets: &StackSets, set: SetId, row: &mut [i32]| {
+                engine.bits_of_stacks(&folded.walker, sets, set, interrupt, row)
+            };
+            self.make_with(family, stand, interrupt, mask, stacks, row)?;
         }
-        if family.accepts(stand) {
+        if accepts {
             let own = |stop: &&(u32, u32)| self.stop_ids().binary_search(&stop.0).is_ok();
             for (_, class) in folded.stops.iter().filter(own) {
                 row[*class as usize >> 5] |= 1 << (class & 31);
@@ -166,12 +258,11 @@ impl Matcher {
     }
 
     /// Sets the bits of stop tokens; says whether the row forbids any token.
-    fn finish_row(&self, family: &Family, stand: Stand, row: &mut [i32]) -> bool {
+    fn finish_row(&self, accepts: bool, row: &mut [i32]) -> bool {
         let size = self.engine.vocabulary.len();
-        let accepting = family.accepts(stand);
         for &id in self.stop_ids() {
             let bit = 1 << (id & 31);
-            if accepting {
+            if accepts {
                 row[id as usize >> 5] |= bit;
             } else {
                 row[id as usize >> 5] &= !bit;
@@ -185,11 +276,12 @@ impl Matcher {
     /// row of one that is not, or that ends the text, is empty. The state stays as it is.
     ///
     /// `parents[i]` is the node before node `i`, less than `i`, or negative for the state itself. Rows
-    /// are of tokens, or of `classes`.
+    /// are of tokens, or of `classes`. Each node has the deadlines of an accept and of a mask for
+    /// itself.
     ///
     /// # Errors
-    /// Those of [`Self::fill`] and [`Self::fill_classes`], and [`Error::State`] for a parent that is no node before,
-    /// [`Error::Vocabulary`] for an id that is none. The rows then mean nothing.
+    /// Those of [`Self::fill`] and [`Self::fill_classes`], and [`Error::State`] for a parent that is no
+    /// node before, [`Error::Vocabulary`] for an id that is none. The rows then mean nothing.
     ///
     /// # Panics
     /// If there are not exactly the rows of the tree.
@@ -199,6 +291,7 @@ impl Matcher {
         tokens: &[u32],
         classes: bool,
         rows: &mut [i32],
+        interrupt: &Interrupt,
     ) -> Result<Vec<bool>> {
         let size = self.engine.vocabulary.len();
         let width = match classes {
@@ -207,7 +300,7 @@ impl Matcher {
         };
         assert_eq!(rows.len(), width * (tokens.len() + 1), "words of the rows");
         assert_eq!(parents.len(), tokens.len(), "a parent for each node");
-        let mut family = write(&self.family);
+        let mut family = lock::write(&self.family, &self.accept_interrupt(interrupt))?;
         self.refuse_ended(&family)?;
         // Where the text goes on after each node, if it does.
         let mut stands: Vec<Option<Stand>> = vec![Some(family.step(self.at).stand)];
@@ -233,7 +326,11 @@ impl Matcher {
                     (None, family.accepts(before))
                 }
                 Some(before) => {
-                    let stand = self.advance_token(&mut family, before, token)?;
+                    let interrupt = self.accept_interrupt(interrupt);
+                    self.allow(&mut family, &interrupt);
+                    let stand = self.advance_token(&mut family, before, token, &interrupt);
+                    family.release();
+                    let stand = stand.map_err(|halt| self.halted(halt, &interrupt))?;
                     let goes_on =
                         |&stand: &Stand| !(self.stops.when_complete && family.accepts(stand));
                     (stand.filter(goes_on), stand.is_some())
@@ -242,25 +339,25 @@ impl Matcher {
             stands.push(stand);
             allowed.push(is_allowed);
         }
-        let check = self.clock();
+        drop(family);
         for (stand, row) in stands.into_iter().zip(rows.chunks_exact_mut(width.max(1))) {
-            match stand {
-                None => row.fill(0),
-                Some(stand) if classes => {
-                    self.fill_classes_at(&mut family, stand, &check, row)?;
-                }
-                Some(stand) if self.engine.network.is_for_charts() => {
-                    self.fill_by_chart(&mut family, stand, row)?;
-                    self.finish_row(&family, stand, row);
-                }
-                Some(stand) => {
-                    check()?;
-                    if !self.engine.reading().mask(family.view(stand), row) {
-                        self.engine.mask(family.view(stand), &check, row)?;
-                    }
-                    self.finish_row(&family, stand, row);
-                }
+            let Some(stand) = stand else {
+                row.fill(0);
+                continue;
+            };
+            let interrupt = &self.mask_interrupt(interrupt);
+            let mut family = lock::write(&self.family, interrupt)?;
+            if classes {
+                self.fill_classes_at(family, stand, interrupt, row)?;
+                continue;
             }
+            let accepts = family.accepts(stand);
+            let is_there = !self.engine.network.is_for_charts()
+                && self.engine.cached().mask(family.view(stand), row);
+            if !is_there {
+                self.make(family, stand, interrupt, row)?;
+            }
+            self.finish_row(accepts, row);
         }
         Ok(allowed)
     }
@@ -290,8 +387,8 @@ mod tests {
         let mut matcher = Matcher::new(engine.clone(), StopRule::default()).expect("stop tokens");
         let mut row = vec![0; words(10_000)];
         for _ in 0..20 {
-            assert_eq!(matcher.fill(&mut row), Ok(true));
-            assert_eq!(matcher.accept_bytes(b"some"), Ok(Accept::Taken));
+            assert_eq!(matcher.fill(&mut row, &Interrupt::default()), Ok(true));
+            assert_eq!(matcher.accept_bytes(b"some", &Interrupt::default()), Ok(Accept::Taken));
         }
         assert_eq!(engine.gap.searches(), 1);
     }

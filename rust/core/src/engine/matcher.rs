@@ -1,13 +1,13 @@
 //! One request's state.
 
 use super::family::{Family, Read, Stand, StepId};
-use super::{Engine, Representation, read, write};
+use super::{Engine, Representation, lock};
+use crate::budget::{Halt, Interrupt};
 use crate::error::{Error, Result};
 use crate::network::contains;
-use crate::stacks::OverBudget;
+use parking_lot::RwLock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, RwLock};
-use std::time::{Duration, Instant};
 
 /// Work units of one accepted token, and as many more for each of its letters, past which a text is
 /// better off on a chart.
@@ -16,6 +16,16 @@ const HEAVY_LETTER: u64 = 500;
 
 /// Bytes read between two looks at the limits: a power of two.
 const CHUNK: usize = 1_024;
+/// The same for bytes that are read ahead, where more is done for each.
+const AHEAD_BETWEEN_CHECKS: usize = 64;
+
+/// Work units, some tens of microseconds, and bytes of a token that is accepted while others wait.
+const QUICK_WORK: u64 = 512;
+const QUICK_BYTES: usize = 256;
+/// Steps of a text that is looked at while others wait.
+const SHORT_TEXT: usize = 4_096;
+/// Steps that are taken back while others wait.
+const QUICK_DROPPED: usize = 256;
 
 /// How a text ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,8 +88,10 @@ impl Matcher {
         }
         let mut family = Family::new(&engine.network).map_err(|_| over(&engine))?;
         if engine.begins_on_a_chart() {
-            let start = family.chart_start(engine.tables());
-            family.begin(start, Read::Nothing);
+            let interrupt = Interrupt::default();
+            let tables = engine.tables(&interrupt);
+            let start = tables.and_then(|tables| family.chart_start(&tables));
+            family.begin(start.map_err(|_| over(&engine))?, Read::Nothing);
         }
         Ok(Self {
             engine,
@@ -111,22 +123,6 @@ impl Matcher {
         self.stops.stop_ids.as_deref().unwrap_or(self.engine.vocabulary.stop_ids())
     }
 
-    /// The number of tokens and texts accepted, which can be rolled back.
-    pub fn steps(&self) -> usize {
-        read(&self.family).depth(self.at) as usize
-    }
-
-    /// Whether the text may end here.
-    pub fn is_accepting(&self) -> bool {
-        let family = read(&self.family);
-        family.accepts(family.step(self.at).stand)
-    }
-
-    /// Whether the text has ended.
-    pub fn is_terminated(&self) -> bool {
-        self.ended(&read(&self.family))
-    }
-
     fn ended(&self, family: &Family) -> bool {
         let step = family.step(self.at);
         matches!(step.read, Read::Stop(_))
@@ -146,16 +142,17 @@ impl Matcher {
     ///
     /// # Errors
     /// Those of [`Self::accept_token`], for the first token that has one: none was accepted then.
-    pub fn accept_prefix(&mut self, tokens: &[u32]) -> Result<usize> {
+    pub fn accept_prefix(&mut self, tokens: &[u32], interrupt: &Interrupt) -> Result<usize> {
         for (count, &token) in tokens.iter().enumerate() {
-            if self.is_terminated() {
+            if self.is_terminated(interrupt)? {
                 return Ok(count);
             }
-            match self.accept_token(token) {
+            match self.accept_token(token, interrupt) {
                 Ok(Accept::Taken) => {}
                 Ok(Accept::Refused) => return Ok(count),
                 Err(error) => {
-                    self.rollback(count)?;
+                    // What was taken is taken back, whatever the interrupt says.
+                    self.rollback(count, &Interrupt::default())?;
                     return Err(error);
                 }
             }
@@ -167,61 +164,142 @@ impl Matcher {
     ///
     /// # Errors
     /// [`Error::Vocabulary`] for an id that is none; [`Error::State`] after the end;
-    /// [`Error::Limit`], [`Error::Cancelled`]. Nothing has changed then.
-    pub fn accept_token(&mut self, id: u32) -> Result<Accept> {
-        let size = self.engine.vocabulary.len();
-        if id as usize >= size {
-            return Err(Error::Vocabulary(format!(
-                "token {id} is outside the vocabulary of {size} tokens"
-            )));
+    /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`]. Nothing has changed then.
+    pub fn accept_token(&mut self, id: u32, interrupt: &Interrupt) -> Result<Accept> {
+        let interrupt = self.accept_interrupt(interrupt);
+        self.refuse_unknown(id)?;
+        if !self.is_stop(id) {
+            return self.read(What::Token(id), &interrupt);
         }
-        let is_stop = self.stop_ids().binary_search(&id).is_ok();
-        if is_stop {
-            let mut family = write(&self.family);
-            self.refuse_ended(&family)?;
-            let stand = family.step(self.at).stand;
-            if !family.accepts(stand) {
-                return Ok(Accept::Refused);
+        let mut family = lock::write(&self.family, &interrupt)?;
+        let (at, accept) = self.stopped(&mut family, id)?;
+        drop(family);
+        self.at = at;
+        Ok(accept)
+    }
+
+    /// [`Self::accept_token`] where that takes some microseconds at most and no lock is waited for;
+    /// else `None`, and nothing has changed. For callers that others wait for.
+    pub fn accept_token_now(&mut self, id: u32) -> Option<Result<Accept>> {
+        if let Err(error) = self.refuse_unknown(id) {
+            return Some(Err(error));
+        }
+        let mut family = self.family.try_write()?;
+        let (at, accept) = match self.is_stop(id) {
+            true => match self.stopped(&mut family, id) {
+                Ok(stopped) => stopped,
+                Err(error) => return Some(Err(error)),
+            },
+            false => {
+                if let Err(error) =
+                    self.refuse_ended(&family).and_then(|()| self.refuse_cancelled())
+                {
+                    return Some(Err(error));
+                }
+                let is_long = self.engine.vocabulary.bytes(id).len() > QUICK_BYTES;
+                if is_long || family.bytes() > self.soft_limit(&family) {
+                    return None;
+                }
+                let before = family.step(self.at).stand;
+                let last = family.last_column();
+                let work = QUICK_WORK.min(self.engine.limits.max_accept_work);
+                family.allow(work, usize::MAX, &Interrupt::default());
+                let stand = self.advance_token(&mut family, before, id, &Interrupt::default());
+                family.release();
+                match stand {
+                    Ok(Some(stand)) => {
+                        (family.push(self.at, stand, Read::Token(id)), Accept::Taken)
+                    }
+                    Ok(None) => {
+                        family.forget_columns(last);
+                        (self.at, Accept::Refused)
+                    }
+                    Err(_) => {
+                        family.forget_columns(last);
+                        return None;
+                    }
+                }
             }
-            let at = family.push(self.at, stand, Read::Stop(id));
-            drop(family);
-            self.at = at;
-            return Ok(Accept::Taken);
-        }
-        self.read(What::Token(id))
+        };
+        drop(family);
+        self.at = at;
+        Some(Ok(accept))
     }
 
     /// Accepts bytes as one step; none at all is a step too.
     ///
     /// # Errors
     /// As for [`Self::accept_token`].
-    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<Accept> {
-        self.read(What::Bytes(bytes))
+    pub fn accept_bytes(&mut self, bytes: &[u8], interrupt: &Interrupt) -> Result<Accept> {
+        let interrupt = self.accept_interrupt(interrupt);
+        self.read(What::Bytes(bytes), &interrupt)
     }
 
-    fn read(&mut self, what: What<'_>) -> Result<Accept> {
-        let mut family = write(&self.family);
+    fn refuse_unknown(&self, id: u32) -> Result<()> {
+        let size = self.engine.vocabulary.len();
+        match (id as usize) < size {
+            true => Ok(()),
+            false => Err(Error::Vocabulary(format!(
+                "token {id} is outside the vocabulary of {size} tokens"
+            ))),
+        }
+    }
+
+    fn is_stop(&self, id: u32) -> bool {
+        self.stop_ids().binary_search(&id).is_ok()
+    }
+
+    /// Where the text stands after a stop token.
+    fn stopped(&self, family: &mut Family, id: u32) -> Result<(StepId, Accept)> {
+        self.refuse_ended(family)?;
+        self.refuse_cancelled()?;
+        let stand = family.step(self.at).stand;
+        match family.accepts(stand) {
+            false => Ok((self.at, Accept::Refused)),
+            true => Ok((family.push(self.at, stand, Read::Stop(id)), Accept::Taken)),
+        }
+    }
+
+    fn read(&mut self, what: What<'_>, interrupt: &Interrupt) -> Result<Accept> {
+        let mut family = lock::write(&self.family, interrupt)?;
         self.refuse_ended(&family)?;
+        interrupt.look()?;
         let before = family.step(self.at).stand;
         let work = family.work();
+        let mut last = family.last_column();
+        self.allow(&mut family, interrupt);
         let mut advanced = match what {
-            What::Token(id) => self.advance_token(&mut family, before, id),
-            What::Bytes(bytes) => self.advance(&mut family, before, bytes).map(|(stand, _)| stand),
+            What::Token(id) => self.advance_token(&mut family, before, id, interrupt),
+            What::Bytes(bytes) => {
+                self.advance(&mut family, before, bytes, interrupt).map(|(stand, _)| stand)
+            }
         };
-        if let Some(stand) = self.on_a_chart(&mut family, before, what, work, &advanced) {
-            advanced = Ok(Some(stand));
+        if self.is_better_on_a_chart(&family, before, what, work, &advanced) {
+            match self.read_on_a_chart(&mut family, self.bytes_of(what), interrupt) {
+                Ok(stand) => {
+                    advanced = Ok(stand);
+                    last = None; // steps stand on the columns from now on
+                }
+                Err(halt) if halt.is_interrupt() => advanced = Err(halt),
+                // What failed once would be tried again for each token.
+                Err(_) => family.may_chart = false,
+            }
+        }
+        family.release();
+        if !matches!(advanced, Ok(Some(_))) {
+            family.forget_columns(last);
         }
         let stand = match advanced {
             Ok(None) => return Ok(Accept::Refused),
             Ok(Some(stand)) => stand,
-            Err(error) => {
+            Err(halt) => {
                 // What was made on the way is not to stand in the way of the next.
                 let is_crowded = family.bytes() > self.soft_limit(&family);
                 drop(family);
-                if is_crowded {
-                    let _ = self.rebuild(); // at worst the old tables stay
+                if is_crowded && !halt.is_interrupt() {
+                    let _ = self.rebuild(interrupt); // at worst the old tables stay
                 }
-                return Err(error);
+                return Err(self.halted(halt, interrupt));
             }
         };
         let read = match what {
@@ -232,7 +310,7 @@ impl Matcher {
         let crowded = family.bytes() > self.soft_limit(&family);
         drop(family);
         let before = std::mem::replace(&mut self.at, at);
-        if crowded && let Err(error) = self.rebuild() {
+        if crowded && let Err(error) = self.rebuild(interrupt) {
             self.at = before;
             return Err(error);
         }
@@ -246,21 +324,33 @@ impl Matcher {
         }
     }
 
-    /// Says when a call that begins now is to end.
-    pub(super) fn clock(&self) -> impl Fn() -> Result<()> + '_ {
-        let limit = self.engine.limits.max_call_milliseconds;
-        let end = Instant::now().checked_add(Duration::from_millis(limit));
-        move || {
-            self.refuse_cancelled()?;
-            if end.is_some_and(|end| Instant::now() > end) {
-                return Err(Error::Limit {
-                    limit: "max_call_milliseconds",
-                    value: limit,
-                    message: "the call takes longer; nothing has changed".into(),
-                });
-            }
-            Ok(())
+    /// When a call that begins now is to end: as the caller says, when the matcher is cancelled, and
+    /// at the deadline of accepts.
+    pub(super) fn accept_interrupt(&self, interrupt: &Interrupt) -> Interrupt {
+        let milliseconds = self.engine.limits.max_accept_milliseconds;
+        let interrupt = interrupt.clone().with_flag(&self.cancelled);
+        interrupt.with_deadline("max_accept_milliseconds", milliseconds)
+    }
+
+    /// The same for a mask.
+    pub(super) fn mask_interrupt(&self, interrupt: &Interrupt) -> Interrupt {
+        let milliseconds = self.engine.limits.max_mask_milliseconds;
+        let interrupt = interrupt.clone().with_flag(&self.cancelled);
+        interrupt.with_deadline("max_mask_milliseconds", milliseconds)
+    }
+
+    /// The error of a call that reads.
+    pub(super) fn halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
+        match halt {
+            Halt::Bytes => crowded(&self.engine),
+            halt => interrupt.error(halt).unwrap_or_else(|| over(&self.engine)),
         }
+    }
+
+    /// Allows the work of a token, or of a chunk of text.
+    pub(super) fn allow(&self, family: &mut Family, interrupt: &Interrupt) {
+        let limits = &self.engine.limits;
+        family.allow(limits.max_accept_work, limits.max_matcher_bytes, interrupt);
     }
 
     /// Where the text stands after some bytes, or nowhere and how many could be read.
@@ -269,15 +359,21 @@ impl Matcher {
         family: &mut Family,
         mut stand: Stand,
         bytes: &[u8],
-    ) -> Result<(Option<Stand>, usize)> {
-        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
+        interrupt: &Interrupt,
+    ) -> std::result::Result<(Option<Stand>, usize), Halt> {
         for (i, &byte) in bytes.iter().enumerate() {
-            match reader.next(family, stand, self.engine.class(byte))? {
+            if i > 0 && i & (CHUNK - 1) == 0 {
+                interrupt.check()?;
+                self.allow(family, interrupt);
+                if family.bytes() > self.engine.limits.max_matcher_bytes {
+                    return Err(Halt::Bytes);
+                }
+            }
+            match family.advance(stand, self.engine.class(byte))? {
                 None => return Ok((None, i)),
                 Some(next) => stand = next,
             }
         }
-        (reader.check)()?;
         Ok((Some(stand), bytes.len()))
     }
 
@@ -287,26 +383,25 @@ impl Matcher {
         family: &mut Family,
         before: Stand,
         id: u32,
-    ) -> Result<Option<Stand>> {
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Option<Stand>, Halt> {
         let vocabulary = &self.engine.vocabulary;
         let mut stand = None;
         if vocabulary.is_textual(id) {
-            stand = self.advance(family, before, vocabulary.bytes(id))?.0;
+            stand = self.advance(family, before, vocabulary.bytes(id), interrupt)?.0;
         }
         if let Some(escape) = self.engine.network.alphabet().escape()
             && vocabulary.is_whole(id)
         {
-            let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
-            let mut whole = reader.next(family, before, escape)?;
+            let mut whole = family.advance(before, escape)?;
             for byte in id.to_be_bytes() {
                 let Some(at) = whole else { break };
-                whole = reader.next(family, at, self.engine.class(byte))?;
+                whole = family.advance(at, self.engine.class(byte))?;
             }
             stand = match (stand, whole) {
                 // Tokens are taken whole on stacks only.
                 (Some(Stand::Stacks(set)), Some(Stand::Stacks(whole))) => {
-                    let union = family.stepper.sets.union(set, whole);
-                    Some(Stand::Stacks(union.map_err(|OverBudget| over(&self.engine))?))
+                    Some(Stand::Stacks(family.stepper.sets.union(set, whole)?))
                 }
                 (stand, whole) => stand.or(whole),
             };
@@ -314,46 +409,52 @@ impl Matcher {
         Ok(stand)
     }
 
-    /// Where the text stands on a chart, if it is better off there: stacks took too much work for
-    /// what was read, or more than they may.
-    fn on_a_chart(
+    fn bytes_of<'w>(&'w self, what: What<'w>) -> &'w [u8] {
+        match what {
+            What::Token(id) => self.engine.vocabulary.bytes(id),
+            What::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Whether the text is better off on a chart: stacks took too much work or memory for what was
+    /// read, or more than they may.
+    fn is_better_on_a_chart(
         &self,
-        family: &mut Family,
+        family: &Family,
         before: Stand,
         what: What<'_>,
         work: u64,
-        advanced: &Result<Option<Stand>>,
-    ) -> Option<Stand> {
-        let is_over = matches!(advanced, Err(Error::Limit { limit: "max_accept_work", .. }));
-        let bytes = match what {
-            What::Token(id) => self.engine.vocabulary.bytes(id),
-            What::Bytes(bytes) => bytes,
+        advanced: &std::result::Result<Option<Stand>, Halt>,
+    ) -> bool {
+        let letters = self.bytes_of(what).len() as u64;
+        let is_heavy = family.work() - work > HEAVY + HEAVY_LETTER * letters;
+        let is_wanted = match advanced {
+            Err(halt) => !halt.is_interrupt(),
+            Ok(stand) => is_heavy && stand.is_some(),
         };
-        let is_heavy = family.work() - work > HEAVY + HEAVY_LETTER * bytes.len() as u64;
-        let wanted = is_over || (is_heavy && matches!(advanced, Ok(Some(_))));
-        let may = self.engine.representation == Representation::Automatic
+        is_wanted
+            && self.engine.representation == Representation::Automatic
             && !self.engine.network.takes_tokens()
             && family.may_chart
-            && matches!(before, Stand::Stacks(_));
-        if !wanted || !may {
-            return None;
-        }
-        let stand = self.read_on_a_chart(family, bytes);
-        // What failed once would be tried again for each token.
-        family.may_chart = stand.is_some();
-        stand
+            && matches!(before, Stand::Stacks(_))
     }
 
-    /// Reads the text and some more bytes on a chart.
-    fn read_on_a_chart(&self, family: &mut Family, bytes: &[u8]) -> Option<Stand> {
-        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
+    /// Reads the text on a chart, on which it stands from then on, and some more bytes; `None` where
+    /// those cannot follow.
+    fn read_on_a_chart(
+        &self,
+        family: &mut Family,
+        bytes: &[u8],
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Option<Stand>, Halt> {
+        let tables = self.engine.tables(interrupt)?;
         // What another fork has read again before need not be.
         let path = family.path_ids(self.at);
         let is_column = |&id: &StepId| matches!(family.step(id).stand, Stand::Chart(_));
         let known = path.iter().rposition(is_column);
         let (mut stand, path) = match known {
             Some(place) => (family.step(path[place]).stand, &path[place + 1..]),
-            None => (family.chart_start(self.engine.tables()), &path[..]),
+            None => (family.chart_start(&tables)?, &path[..]),
         };
         let mut stands = Vec::new();
         for &id in path {
@@ -362,18 +463,21 @@ impl Matcher {
                 Read::Bytes(text) => family.bytes_of(text).to_vec(),
                 Read::Nothing | Read::Stop(_) => Vec::new(),
             };
-            for byte in text {
-                stand = reader.next(family, stand, self.engine.class(byte)).ok()??;
-            }
+            self.allow(family, interrupt);
+            // Stacks have read it.
+            stand = self.advance(family, stand, &text, interrupt)?.0.ok_or(Halt::Work)?;
             stands.push((id, stand));
         }
-        for &byte in bytes {
-            stand = reader.next(family, stand, self.engine.class(byte)).ok()??;
+        let last = family.last_column();
+        self.allow(family, interrupt);
+        let after = self.advance(family, stand, bytes, interrupt)?.0;
+        if after.is_none() {
+            family.forget_columns(last);
         }
         // What was read before stands there too from now on, so that a rollback need not do this
         // again.
         stands.into_iter().for_each(|(id, stand)| family.restand(id, stand));
-        Some(stand)
+        Ok(after)
     }
 
     fn soft_limit(&self, family: &Family) -> usize {
@@ -382,10 +486,11 @@ impl Matcher {
     }
 
     /// New tables with nothing but what this matcher needs. Forks keep the old ones.
-    fn rebuild(&mut self) -> Result<()> {
-        let (family, at) = write(&self.family)
-            .rebuilt(&self.engine.network, self.at)
-            .map_err(|OverBudget| over(&self.engine))?;
+    fn rebuild(&mut self, interrupt: &Interrupt) -> Result<()> {
+        let mut family = lock::write(&self.family, interrupt)?;
+        let rebuilt = family.rebuilt(&self.engine.network, self.at, interrupt);
+        drop(family);
+        let (family, at) = rebuilt.map_err(|halt| self.halted(halt, interrupt))?;
         if family.bytes() > self.engine.limits.max_matcher_bytes {
             return Err(crowded(&self.engine));
         }
@@ -397,9 +502,36 @@ impl Matcher {
     /// Takes back the last `count` steps.
     ///
     /// # Errors
-    /// [`Error::State`] when there are fewer.
-    pub fn rollback(&mut self, count: usize) -> Result<()> {
-        let mut family = write(&self.family);
+    /// [`Error::State`] when there are fewer; [`Error::Deadline`], [`Error::Cancelled`] while a fork
+    /// reads on. Nothing has changed then.
+    pub fn rollback(&mut self, count: usize, interrupt: &Interrupt) -> Result<()> {
+        // A matcher that was cancelled can still go back: that takes no time of its own.
+        let mut family = lock::write(&self.family, interrupt)?;
+        let at = self.rolled_back(&mut family, count)?;
+        drop(family);
+        self.at = at;
+        Ok(())
+    }
+
+    /// [`Self::rollback`] where no lock is waited for and little is to be dropped; else `None`.
+    pub fn rollback_now(&mut self, count: usize) -> Option<Result<()>> {
+        let mut family = self.family.try_write()?;
+        let depth = family.depth(self.at) as usize;
+        if count <= depth
+            && family.after(family.ancestor(self.at, (depth - count) as u32)) > QUICK_DROPPED
+        {
+            return None;
+        }
+        let at = match self.rolled_back(&mut family, count) {
+            Ok(at) => at,
+            Err(error) => return Some(Err(error)),
+        };
+        drop(family);
+        self.at = at;
+        Some(Ok(()))
+    }
+
+    fn rolled_back(&self, family: &mut Family, count: usize) -> Result<StepId> {
         let depth = family.depth(self.at);
         let Some(left) = u32::try_from(count).ok().and_then(|count| depth.checked_sub(count))
         else {
@@ -411,22 +543,65 @@ impl Matcher {
         if Arc::strong_count(&self.family) == 1 {
             family.truncate(at);
         }
-        drop(family);
-        self.at = at;
-        Ok(())
+        Ok(at)
     }
 
     /// Back to the first step.
-    pub fn reset(&mut self) {
-        let steps = self.steps();
-        // Never more than there are.
-        let _ = self.rollback(steps);
+    ///
+    /// # Errors
+    /// As [`Self::rollback`].
+    pub fn reset(&mut self, interrupt: &Interrupt) -> Result<()> {
+        let steps = self.steps(interrupt)?;
+        self.rollback(steps, interrupt)
     }
 
-    /// The bytes that may come next.
-    pub fn expected(&self) -> Vec<u8> {
-        let family = read(&self.family);
-        self.expected_after(&family, family.step(self.at).stand)
+    /// What `look` says of the state, if no lock is to be waited for and the text is short; else
+    /// `None`.
+    pub fn now<T>(&self, look: impl FnOnce(&Look<'_>) -> T) -> Option<T> {
+        let family = self.family.try_read()?;
+        let is_short = (family.depth(self.at) as usize) < SHORT_TEXT;
+        is_short.then(|| look(&Look { matcher: self, family: &family }))
+    }
+
+    /// What `look` says of the state.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`], [`Error::Cancelled`] while a fork reads on.
+    pub fn look<T>(&self, interrupt: &Interrupt, look: impl FnOnce(&Look<'_>) -> T) -> Result<T> {
+        let family = lock::read(&self.family, interrupt)?;
+        Ok(look(&Look { matcher: self, family: &family }))
+    }
+
+    /// The number of tokens and texts accepted, which can be rolled back.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub fn steps(&self, interrupt: &Interrupt) -> Result<usize> {
+        self.look(interrupt, |look| look.steps())
+    }
+
+    /// Whether the text may end here.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub fn is_accepting(&self, interrupt: &Interrupt) -> Result<bool> {
+        self.look(interrupt, |look| look.is_accepting())
+    }
+
+    /// Whether the text has ended.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub fn is_terminated(&self, interrupt: &Interrupt) -> Result<bool> {
+        self.look(interrupt, |look| look.is_terminated())
+    }
+
+    /// Everything read so far.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub fn text(&self, interrupt: &Interrupt) -> Result<Vec<u8>> {
+        self.look(interrupt, |look| look.text())
     }
 
     fn expected_after(&self, family: &Family, stand: Stand) -> Vec<u8> {
@@ -436,52 +611,76 @@ impl Matcher {
     /// The bytes that must come next, whatever is chosen; at most `limit` of them.
     ///
     /// # Errors
-    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Cancelled`].
-    pub fn forced_bytes(&self, limit: usize) -> Result<Vec<u8>> {
-        let mut family = write(&self.family);
-        self.refuse_ended(&family)?;
-        let mut stand = family.step(self.at).stand;
-        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
-        let escape = self.engine.network.alphabet().escape();
-        let mut out = Vec::new();
-        while out.len() < limit && !family.accepts(stand) {
-            let classes = family.next_classes(stand);
-            // A token that is taken whole may come as well.
-            if escape.is_some_and(|escape| contains(&classes, escape)) {
-                break;
+    /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
+    pub fn forced_bytes(&self, limit: usize, interrupt: &Interrupt) -> Result<Vec<u8>> {
+        let interrupt = &self.accept_interrupt(interrupt);
+        self.reading_ahead(interrupt, |family, mut stand| {
+            let escape = self.engine.network.alphabet().escape();
+            let mut out = Vec::new();
+            while out.len() < limit && !family.accepts(stand) {
+                let classes = family.next_classes(stand);
+                // A token that is taken whole may come as well.
+                if escape.is_some_and(|escape| contains(&classes, escape)) {
+                    break;
+                }
+                let mut bytes = (0..=255).filter(|&b| contains(&classes, self.engine.class(b)));
+                let (Some(byte), None) = (bytes.next(), bytes.next()) else { break };
+                if out.len() % AHEAD_BETWEEN_CHECKS == 0 {
+                    interrupt.check()?;
+                    self.allow(family, interrupt);
+                    if family.bytes() > self.engine.limits.max_matcher_bytes {
+                        return Err(Halt::Bytes);
+                    }
+                }
+                match family.advance(stand, self.engine.class(byte))? {
+                    Some(next) => stand = next,
+                    None => break,
+                }
+                out.push(byte);
             }
-            let mut bytes = (0..=255).filter(|&b| contains(&classes, self.engine.class(b)));
-            let (Some(byte), None) = (bytes.next(), bytes.next()) else { break };
-            match reader.next(&mut family, stand, self.engine.class(byte))? {
-                Some(next) => stand = next,
-                None => break,
-            }
-            out.push(byte);
-        }
-        Ok(out)
+            Ok(out)
+        })
     }
 
-    /// How many of some bytes could be read next. Nothing changes.
+    /// How many of some bytes could be read next, and what may come there. Nothing changes.
     ///
     /// # Errors
     /// As for [`Self::forced_bytes`].
-    pub fn readable(&self, bytes: &[u8]) -> Result<(usize, Vec<u8>)> {
-        let mut family = write(&self.family);
-        self.refuse_ended(&family)?;
-        let mut stand = family.step(self.at).stand;
-        let mut reader = Reader { matcher: self, check: self.clock(), read: 0 };
-        for (i, &byte) in bytes.iter().enumerate() {
-            match reader.next(&mut family, stand, self.engine.class(byte))? {
-                Some(next) => stand = next,
-                None => return Ok((i, self.expected_after(&family, stand))),
+    pub fn readable(&self, bytes: &[u8], interrupt: &Interrupt) -> Result<(usize, Vec<u8>)> {
+        let interrupt = &self.accept_interrupt(interrupt);
+        self.reading_ahead(interrupt, |family, mut stand| {
+            let mut read = 0;
+            for (i, &byte) in bytes.iter().enumerate() {
+                if i % AHEAD_BETWEEN_CHECKS == 0 {
+                    interrupt.check()?;
+                    self.allow(family, interrupt);
+                }
+                match family.advance(stand, self.engine.class(byte))? {
+                    Some(next) => stand = next,
+                    None => break,
+                }
+                read += 1;
             }
-        }
-        Ok((bytes.len(), self.expected_after(&family, stand)))
+            Ok((read, self.expected_after(family, stand)))
+        })
     }
 
-    /// Everything read so far.
-    pub fn text(&self) -> Vec<u8> {
-        self.text_of(&read(&self.family))
+    /// Reads ahead in the tables of the family and leaves the state as it is.
+    fn reading_ahead<T>(
+        &self,
+        interrupt: &Interrupt,
+        read: impl FnOnce(&mut Family, Stand) -> std::result::Result<T, Halt>,
+    ) -> Result<T> {
+        let mut family = lock::write(&self.family, interrupt)?;
+        self.refuse_ended(&family)?;
+        interrupt.look()?;
+        let stand = family.step(self.at).stand;
+        let last = family.last_column();
+        self.allow(&mut family, interrupt);
+        let done = read(&mut family, stand);
+        family.release();
+        family.forget_columns(last);
+        done.map_err(|halt| self.halted(halt, interrupt))
     }
 
     pub(super) fn text_of(&self, family: &Family) -> Vec<u8> {
@@ -497,19 +696,62 @@ impl Matcher {
     }
 
     /// Bytes held by this matcher and its forks together.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub fn bytes(&self, interrupt: &Interrupt) -> Result<usize> {
+        self.look(interrupt, |look| look.bytes())
+    }
+}
+
+/// What can be seen of a matcher without changing it.
+pub struct Look<'m> {
+    matcher: &'m Matcher,
+    family: &'m Family,
+}
+
+impl Look<'_> {
+    fn stand(&self) -> Stand {
+        self.family.step(self.matcher.at).stand
+    }
+
+    /// The number of tokens and texts accepted, which can be rolled back.
+    pub fn steps(&self) -> usize {
+        self.family.depth(self.matcher.at) as usize
+    }
+
+    /// Whether the text may end here.
+    pub fn is_accepting(&self) -> bool {
+        self.family.accepts(self.stand())
+    }
+
+    /// Whether the text has ended.
+    pub fn is_terminated(&self) -> bool {
+        self.matcher.ended(self.family)
+    }
+
+    /// The bytes that may come next.
+    pub fn expected(&self) -> Vec<u8> {
+        self.matcher.expected_after(self.family, self.stand())
+    }
+
+    /// Everything read so far.
+    pub fn text(&self) -> Vec<u8> {
+        self.matcher.text_of(self.family)
+    }
+
+    /// Bytes held by the matcher and its forks together.
     pub fn bytes(&self) -> usize {
-        read(&self.family).bytes()
+        self.family.bytes()
     }
 
     /// What the state holds and what it took to come here.
     pub fn counters(&self) -> MatcherCounters {
-        let family = read(&self.family);
-        let sets = &family.stepper.sets;
         MatcherCounters {
-            items: family.tops(family.step(self.at).stand),
-            sets: sets.len(),
-            completions: family.stepper.completions,
-            work: family.work(),
+            items: self.family.tops(self.stand()),
+            sets: self.family.stepper.sets.len(),
+            completions: self.family.stepper.completions,
+            work: self.family.work(),
         }
     }
 }
@@ -519,32 +761,6 @@ impl Matcher {
 enum What<'a> {
     Token(u32),
     Bytes(&'a [u8]),
-}
-
-/// Reads letter after letter within the bounds of one call.
-struct Reader<'a, C> {
-    matcher: &'a Matcher,
-    check: C,
-    read: usize,
-}
-
-impl<C: Fn() -> Result<()>> Reader<'_, C> {
-    fn next(&mut self, family: &mut Family, stand: Stand, class: u8) -> Result<Option<Stand>> {
-        let engine = &self.matcher.engine;
-        if self.read & (CHUNK - 1) == 0 {
-            match self.read {
-                0 => self.matcher.refuse_cancelled()?, // no time has passed
-                _ => (self.check)()?,
-            }
-            family.allow(engine.limits.max_accept_work);
-            if self.read > 0 && family.bytes() > engine.limits.max_matcher_bytes {
-                return Err(crowded(engine));
-            }
-        }
-        self.read += 1;
-        let next = family.advance(stand, class);
-        next.map_err(|OverBudget| over(engine))
-    }
 }
 
 /// Bytes below which tables are never rebuilt.

@@ -1,4 +1,4 @@
-//! Our own engine: exact masks for any context-free grammar (DESIGN.md, "The engine").
+//! Our own engine: exact masks for any context-free grammar (DESIGN.md, section 6).
 //!
 //! A state is a hash-consed set of stacks over the network, which is what Earley's sets say
 //! without their positions: an item is a network state with the set of what can stand beneath
@@ -7,17 +7,33 @@
 //! right recursion costs a constant for each step (what Leo's items are for).
 //!
 //! [`Engine`] is what all requests of one grammar and vocabulary share; [`Matcher`] is one
-//! request's state.
+//! request's state. The files:
+//!
+//! - a request: `matcher` (accept, roll back), `family` (the tables that forks share), `state`
+//!   (states as values), `fill` (masks of one, of many, of drafts);
+//! - how a mask is made: `way` and `chart_way` (which questions it is made of), `walker` (their
+//!   answers), `descent` (walks of the trie that find an answer), `direct` (a walk with the whole
+//!   stacks, where answers would take too much), `by_chart` (a walk with the chart itself);
+//! - what is remembered: `memo` and `pending` (answers, sets of trie nodes), `reading` (masks made of
+//!   answers that are there), `hot` (steps of sets that are met often), `pool` and `digests` (answers
+//!   shared between grammars);
+//! - `limits`, `lock` (locks that are never waited for longer than an interrupt allows), `gap`
+//!   (whether a row forbids anything).
+//!
+//! Every call that can take long takes an [`Interrupt`](crate::budget::Interrupt). Where a short
+//! answer will do there is a call that ends in `_now`: it waits for nothing and takes microseconds.
 
 mod by_chart;
 mod chart_way;
 mod descent;
 mod digests;
+mod direct;
 mod family;
 mod fill;
 mod gap;
 mod hot;
 mod limits;
+mod lock;
 mod matcher;
 mod memo;
 mod pending;
@@ -28,20 +44,24 @@ mod walker;
 mod way;
 
 pub use limits::EngineLimits;
-pub use matcher::{Accept, Matcher, MatcherCounters, StopRule};
+pub use matcher::{Accept, Look, Matcher, MatcherCounters, StopRule};
 pub use pool::{LEAST_NODES, Pool, PoolCounters};
 pub use walker::WalkCounters;
 
+use crate::budget::{Halt, Interrupt, Meter};
 use crate::chart::Tables;
 use crate::classes::TokenClasses;
 use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
 use crate::network::{ClassSet, Network, members};
+use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::{Trie, Vocabulary};
-use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
-use walker::{Allowance, Check, Stop, Walker};
+use family::{Family, Stand};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use walker::{Allowance, Stop, Walker};
 use way::View;
 
 /// How what was read is remembered.
@@ -72,8 +92,17 @@ pub struct Engine {
     spelled: Box<[[u64; 4]; 256]>,
     representation: Representation,
     tables: OnceLock<Arc<Tables<Arc<Network>>>>,
+    /// Held while the tables are made; why they cannot be, once that is known.
+    making_tables: Mutex<Option<Halt>>,
     gap: gap::Gap,
+    /// The longest that a mask took which was not cached, in microseconds.
+    worst_mask: AtomicU64,
 }
+
+/// Tables of charts may take this part of the bytes of a matcher.
+const TABLES_OF_MATCHER: usize = 4;
+/// Work units of what is made once for an engine: the order of calls, and the tables of charts.
+const PREPARATION: u64 = 20_000_000;
 
 /// The tries of a vocabulary, made by the first engine that needs them.
 #[derive(Default)]
@@ -116,6 +145,10 @@ impl Engine {
         pool: Option<Arc<Pool>>,
         limits: EngineLimits,
     ) -> Self {
+        match network.takes_tokens() {
+            true => tries.with_ids(&vocabulary),
+            false => tries.of_bytes(&vocabulary),
+        };
         let mut spelled = Box::new([[0; 4]; 256]);
         for byte in 0..=255u8 {
             let class = network.alphabet().class(byte);
@@ -133,7 +166,9 @@ impl Engine {
             spelled,
             representation: Representation::default(),
             tables: OnceLock::new(),
+            making_tables: Mutex::default(),
             gap: gap::Gap::default(),
+            worst_mask: AtomicU64::new(0),
         }
     }
 
@@ -155,13 +190,66 @@ impl Engine {
         Ok(Self { representation, ..self })
     }
 
+    /// Makes what every request needs: the order of calls, and for charts their tables.
+    ///
+    /// # Errors
+    /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
+    pub fn prepare(&self, interrupt: &Interrupt) -> Result<()> {
+        let mut meter = Meter::default();
+        meter.allow(PREPARATION, interrupt);
+        let mut made = self.network.call_order(&mut meter).map(drop);
+        if made.is_ok() && self.begins_on_a_chart() {
+            made = self.tables(interrupt).map(drop);
+        }
+        made.map_err(|halt| {
+            interrupt.error(halt).unwrap_or_else(|| Error::Limit {
+                limit: if halt == Halt::Bytes { "max_matcher_bytes" } else { "max_network_work" },
+                value: match halt {
+                    Halt::Bytes => self.limits.max_matcher_bytes as u64,
+                    _ => PREPARATION,
+                },
+                message: "the tables of charts for this grammar take more; simplify the grammar"
+                    .into(),
+            })
+        })
+    }
+
     /// What charts need of the network, made when first needed.
-    fn tables(&self) -> &Arc<Tables<Arc<Network>>> {
-        self.tables.get_or_init(|| Arc::new(Tables::new(self.network.clone())))
+    fn tables(
+        &self,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Arc<Tables<Arc<Network>>>, Halt> {
+        if let Some(tables) = self.tables.get() {
+            return Ok(tables.clone());
+        }
+        let mut refused = loop {
+            if let Some(guard) = self.making_tables.try_lock_for(Duration::from_millis(1)) {
+                break guard;
+            }
+            interrupt.check()?;
+        };
+        if let Some(halt) = *refused {
+            return Err(halt);
+        }
+        if let Some(tables) = self.tables.get() {
+            return Ok(tables.clone());
+        }
+        let mut meter = Meter::default();
+        meter.allow(PREPARATION, interrupt);
+        let max_bytes = self.limits.max_matcher_bytes / TABLES_OF_MATCHER;
+        match Tables::new(self.network.clone(), &mut meter, max_bytes) {
+            Ok(tables) => Ok(self.tables.get_or_init(|| Arc::new(tables)).clone()),
+            Err(halt) => {
+                if !halt.is_interrupt() {
+                    *refused = Some(halt);
+                }
+                Err(halt)
+            }
+        }
     }
 
     /// Whether texts are on a chart from their first letter on.
-    fn begins_on_a_chart(&self) -> bool {
+    pub fn begins_on_a_chart(&self) -> bool {
         self.representation == Representation::Chart || self.network.is_for_charts()
     }
 
@@ -225,7 +313,7 @@ impl Engine {
             walker.forget();
         }
         if let Some(folded) = self.folded.get() {
-            write(&folded.unfolder).forget();
+            folded.unfolder.write().forget();
         }
     }
 
@@ -272,7 +360,7 @@ impl Engine {
     /// Bytes held by what is remembered, network and vocabulary not counted.
     pub fn bytes(&self) -> usize {
         let plain = self.plain.get().map_or(0, Walker::bytes);
-        let folded = self.folded.get().map_or(0, |f| f.walker.bytes() + read(&f.unfolder).bytes());
+        let folded = self.folded.get().map_or(0, |f| f.walker.bytes() + f.unfolder.read().bytes());
         plain + folded + self.tables.get().map_or(0, |tables| tables.bytes())
     }
 
@@ -288,6 +376,7 @@ impl Engine {
             out.misses += c.misses;
             out.shared += c.shared;
             out.trie_nodes += c.trie_nodes;
+            out.direct += c.direct;
         }
         out
     }
@@ -296,14 +385,9 @@ impl Engine {
     /// section 3.2); returns how many were made. With classes, over their representatives.
     ///
     /// # Errors
-    /// What `check` says, and [`Error::Cancelled`] when `go_on`, which is asked between two
-    /// answers, says no. Limits are none: an answer that takes too much is not made.
-    pub fn warm(
-        &self,
-        count: usize,
-        check: &dyn Fn() -> Result<()>,
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<usize> {
+    /// [`Error::Cancelled`], [`Error::Deadline`]. Limits are none: an answer that takes too much is
+    /// not made.
+    pub fn warm(&self, count: usize, interrupt: &Interrupt) -> Result<usize> {
         let walker = match self.folded.get() {
             Some(folded) => &folded.walker,
             None => self.plain(),
@@ -311,14 +395,12 @@ impl Engine {
         let costs = walker.costs();
         let mut made = 0;
         for frame in costs.into_iter().take(count) {
-            if !go_on() {
-                return Err(Error::Cancelled);
-            }
-            match walker.warm(frame, self.allowance(), check) {
+            interrupt.look()?;
+            match walker.warm(frame, self.allowance(), interrupt) {
                 Ok(fresh) => made += usize::from(fresh),
                 // The rest when it is needed.
                 Err(Stop::Memory | Stop::Forgotten) => break,
-                Err(stop) => return Err(self.stopped(stop)),
+                Err(stop) => return Err(self.stopped(stop, interrupt)),
             }
         }
         Ok(made)
@@ -340,23 +422,73 @@ impl Engine {
         Allowance { work: self.limits.max_mask_work, bytes: self.limits.max_memo_bytes }
     }
 
-    /// Writes which textual tokens may follow; bits of other ids are 0.
-    fn mask(&self, view: View<'_>, check: Check<'_>, row: &mut [i32]) -> Result<()> {
-        let Some(folded) = self.folded.get() else {
-            let made = self.plain().mask(view, self.allowance(), check, row);
-            return made.map_err(|stop| self.stopped(stop));
-        };
-        let mut bits = vec![0; folded.words];
-        let made = folded.walker.mask(view, self.allowance(), check, &mut bits);
-        made.map_err(|stop| self.stopped(stop))?;
-        self.unfold(folded, &bits, row);
-        Ok(())
+    /// Writes which textual tokens may follow a stand; bits of other ids are 0.
+    fn mask(
+        &self,
+        family: &mut Family,
+        stand: Stand,
+        interrupt: &Interrupt,
+        row: &mut [i32],
+    ) -> Result<()> {
+        self.over_tokens(row, |walker, bits| self.bits(walker, family, stand, interrupt, bits))
     }
 
-    fn unfold(&self, folded: &Folded, bits: &[i32], row: &mut [i32]) {
-        if !read(&folded.unfolder).unfold_again(bits, row) {
-            write(&folded.unfolder).unfold(bits, row);
+    /// The same for a set of stacks.
+    fn mask_of_stacks(
+        &self,
+        sets: &StackSets,
+        set: SetId,
+        interrupt: &Interrupt,
+        row: &mut [i32],
+    ) -> Result<()> {
+        self.over_tokens(row, |walker, bits| {
+            self.bits_of_stacks(walker, sets, set, interrupt, bits)
+        })
+    }
+
+    /// Writes which entries of the trie of a walker may follow a stand.
+    fn bits(
+        &self,
+        walker: &Walker,
+        family: &mut Family,
+        stand: Stand,
+        interrupt: &Interrupt,
+        bits: &mut [i32],
+    ) -> Result<()> {
+        match walker.mask(family.view(stand), self.allowance(), interrupt, bits) {
+            Err(Stop::Memory | Stop::Forgotten | Stop::Work) if family.is_on_chart(stand) => {
+                self.bits_by_branches(walker, family, stand, interrupt, bits)
+            }
+            made => made.map_err(|stop| self.stopped(stop, interrupt)),
         }
+    }
+
+    fn bits_of_stacks(
+        &self,
+        walker: &Walker,
+        sets: &StackSets,
+        set: SetId,
+        interrupt: &Interrupt,
+        bits: &mut [i32],
+    ) -> Result<()> {
+        let made = walker.mask(View::Stacks(sets, set), self.allowance(), interrupt, bits);
+        made.map_err(|stop| self.stopped(stop, interrupt))
+    }
+
+    /// Makes a row of tokens by the walker that there is: over classes, which are unfolded, or over
+    /// the whole vocabulary.
+    fn over_tokens(
+        &self,
+        row: &mut [i32],
+        make: impl FnOnce(&Walker, &mut [i32]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(folded) = self.folded.get() else { return make(self.plain(), row) };
+        let mut bits = vec![0; folded.words];
+        make(&folded.walker, &mut bits)?;
+        if !folded.unfolder.read().unfold_again(&bits, row) {
+            folded.unfolder.write().unfold(&bits, row);
+        }
+        Ok(())
     }
 
     /// Words of a class mask, where there are classes.
@@ -364,79 +496,91 @@ impl Engine {
         self.folded.get().map(|folded| folded.words)
     }
 
-    /// Writes which textual classes may follow; bits of stop classes are 0.
-    fn class_mask(
-        &self,
-        folded: &Folded,
-        view: View<'_>,
-        check: Check<'_>,
-        row: &mut [i32],
-    ) -> Result<()> {
+    /// Writes which textual classes may follow where that is cached; bits of stop classes are 0.
+    fn cached_class_mask(&self, folded: &Folded, view: View<'_>, row: &mut [i32]) -> bool {
         let mut there = folded.walker.reading();
-        if let Some(mask) = there.mask(view, row) {
-            there.count(&mask);
-            return Ok(());
+        match there.mask(view, row) {
+            Some(mask) => {
+                there.count(&mask);
+                true
+            }
+            None => false,
         }
-        drop(there);
-        let made = folded.walker.mask(view, self.allowance(), check, row);
-        made.map_err(|stop| self.stopped(stop))
     }
 
-    /// What is there for masks, for one or many.
-    fn reading(&self) -> Reading<'_> {
+    /// The cached masks, for one or many.
+    fn cached(&self) -> CachedMasks<'_> {
         match self.folded.get() {
-            None => Reading { answers: self.plain().reading(), rows: None, bits: Vec::new() },
-            Some(folded) => Reading {
+            None => CachedMasks { answers: self.plain().reading(), rows: None, bits: Vec::new() },
+            Some(folded) => CachedMasks {
                 answers: folded.walker.reading(),
-                rows: Some(read(&folded.unfolder)),
+                rows: Some(folded.unfolder.read()),
                 bits: vec![0; folded.words],
             },
         }
     }
 
-    /// The same where it is there now, and nobody is changing it.
-    fn reading_now(&self) -> Option<Reading<'_>> {
+    /// The cached masks, if no lock is to be waited for.
+    fn cached_now(&self) -> Option<CachedMasks<'_>> {
         Some(match self.folded.get() {
-            None => {
-                Reading { answers: self.plain.get()?.reading_now()?, rows: None, bits: Vec::new() }
-            }
-            Some(folded) => Reading {
+            None => CachedMasks {
+                answers: self.plain.get()?.reading_now()?,
+                rows: None,
+                bits: Vec::new(),
+            },
+            Some(folded) => CachedMasks {
                 answers: folded.walker.reading_now()?,
-                rows: Some(folded.unfolder.try_read().ok()?),
+                rows: Some(folded.unfolder.try_read()?),
                 bits: vec![0; folded.words],
             },
         })
     }
 
-    fn stopped(&self, stop: Stop) -> Error {
+    /// Takes note of what a mask took that was not cached.
+    fn took(&self, time: Duration) {
+        self.worst_mask.fetch_max(time.as_micros() as u64, Ordering::Relaxed);
+    }
+
+    /// The longest that a mask took which was not cached, in microseconds.
+    pub fn worst_mask_microseconds(&self) -> u64 {
+        self.worst_mask.load(Ordering::Relaxed)
+    }
+
+    fn too_much_work(&self) -> Error {
+        Error::Limit {
+            limit: "max_mask_work",
+            value: self.limits.max_mask_work,
+            message: "this mask takes more work; the grammar is very ambiguous here: \
+                      simplify it or raise the limit"
+                .into(),
+        }
+    }
+
+    fn stopped(&self, stop: Stop, interrupt: &Interrupt) -> Error {
         match stop {
+            Stop::Halted(halt) => interrupt.error(halt).unwrap_or_else(|| self.too_much_work()),
             Stop::Told(error) => error,
-            Stop::Work => Error::Limit {
-                limit: "max_mask_work",
-                value: self.limits.max_mask_work,
-                message: "this mask takes more work; the grammar is very ambiguous here: \
-                          simplify it or raise the limit"
-                    .into(),
-            },
+            Stop::Work => self.too_much_work(),
             Stop::Memory | Stop::Forgotten => Error::Limit {
                 limit: "max_memo_bytes",
                 value: self.limits.max_memo_bytes as u64,
-                message: "this mask alone remembers more; raise the limit".into(),
+                message: "the stacks of one path of tokens take more; raise the limit".into(),
             },
         }
     }
 }
 
-/// What is there for masks: answers and rows, which many threads read at once. While one holds it
-/// none is added; whoever holds it must not ask [`Engine::mask`].
-struct Reading<'e> {
+/// Read guards on the caches of masks, which many threads hold at once. A writer waits while one is
+/// alive, so the holder must not ask for a mask that is not cached.
+struct CachedMasks<'e> {
     answers: reading::Reading<'e>,
     rows: Option<RwLockReadGuard<'e, Unfolder>>,
     bits: Vec<i32>,
 }
 
-impl Reading<'_> {
-    /// As [`Engine::mask`] where everything is there; else false, and the row means nothing.
+impl CachedMasks<'_> {
+    /// Writes the row of a view where all that it is made of is cached; else false, and the row means
+    /// nothing.
     fn mask(&mut self, view: View<'_>, row: &mut [i32]) -> bool {
         let mask = match &self.rows {
             None => self.answers.mask(view, row),
@@ -447,17 +591,4 @@ impl Reading<'_> {
         };
         mask.inspect(|mask| self.answers.count(mask)).is_some()
     }
-}
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A lock whose holder panicked guards tables that are only ever added to: still whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let accepted = match &self.accepted {
             Bits::Listed(numbers) => numbers.len(),
             Bits::Row(row) => row.len(),

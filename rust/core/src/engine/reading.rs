@@ -1,13 +1,14 @@
 //! Masks made of answers that are there, for one matcher or many.
 
 use super::memo::Memo;
-use super::read;
 use super::walker::{WalkCounters, Walker};
 use super::way::{Room, View};
-use std::sync::RwLockReadGuard;
+use parking_lot::RwLockReadGuard;
 
 /// Answers of a mask that is made while others wait for it.
 const FEW: u64 = 16;
+/// Answers of a mask that is made under one guard. One of more lets others in between.
+const SOME: u64 = 64;
 
 /// Answers that are there. What masks cost is counted when it goes, so that threads do not meet at
 /// the counters for each mask.
@@ -65,12 +66,12 @@ impl Drop for Reading<'_> {
 impl Walker {
     /// The answers that are there, for one mask or many: meanwhile none is added.
     pub(crate) fn reading(&self) -> Reading<'_> {
-        self.reading_of(read(&self.memo), u64::MAX)
+        self.reading_of(self.memo.read(), SOME)
     }
 
     /// The same, for masks of few answers, and only while nobody adds one.
     pub(crate) fn reading_now(&self) -> Option<Reading<'_>> {
-        Some(self.reading_of(self.memo.try_read().ok()?, FEW))
+        Some(self.reading_of(self.memo.try_read()?, FEW))
     }
 
     fn reading_of<'a>(&'a self, memo: RwLockReadGuard<'a, Memo>, most: u64) -> Reading<'a> {

@@ -2,7 +2,8 @@
 
 use super::family::{Family, Read, Stand, beneath_first};
 use super::matcher::SOFT_BYTES;
-use super::{Engine, Matcher, read, write};
+use super::{Engine, Matcher, lock};
+use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use crate::network::{BOTTOM, Moved, Moves};
 use crate::stacks::{Entry, NONE, SetId};
@@ -11,6 +12,9 @@ use std::sync::Arc;
 
 /// While a text is read again.
 const LETTERS_BETWEEN_CHECKS: usize = 64;
+/// While a state is written or read.
+const SETS_BETWEEN_CHECKS: usize = 1_024;
+const ENTRIES_BETWEEN_CHECKS: u64 = 4_096;
 
 impl Matcher {
     /// The state as numbers that are equal exactly when the states are: the stack sets, each
@@ -21,15 +25,16 @@ impl Matcher {
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Cancelled`] where that takes too much.
-    pub fn state(&self) -> Result<Vec<u32>> {
+    pub fn state(&self, interrupt: &Interrupt) -> Result<Vec<u32>> {
         self.refuse_stackless()?;
-        let family = read(&self.family);
+        let interrupt = &self.accept_interrupt(interrupt);
+        let family = lock::read(&self.family, interrupt)?;
         let step = family.step(self.at);
         let mut again = None;
         let (set, sets) = match step.stand {
             Stand::Stacks(set) => (set, &family.stepper.sets),
             Stand::Chart(_) => {
-                let (stacks, set) = self.read_again(&family)?;
+                let (stacks, set) = self.read_again(&family, interrupt)?;
                 (set, &again.insert(stacks).stepper.sets)
             }
         };
@@ -38,7 +43,21 @@ impl Matcher {
             Read::Stop(id) => id + 1,
             _ => 0,
         }];
-        for (place, set) in beneath_first(sets, set, |_| false).into_iter().enumerate() {
+        let mut steps = 0;
+        let listed = beneath_first(sets, set, |_| false, &mut |more| {
+            steps += more;
+            if steps < ENTRIES_BETWEEN_CHECKS {
+                return Ok(());
+            }
+            steps = 0;
+            interrupt.check()
+        });
+        let listed = listed.map_err(|halt| self.halted(halt, interrupt))?;
+        for (place, set) in listed.into_iter().enumerate() {
+            // A small state can be looked at whatever the switch says.
+            if (place + 1) % SETS_BETWEEN_CHECKS == 0 {
+                interrupt.look()?;
+            }
             let entries = sets.entries(set);
             out.push(entries.len() as u32);
             for (top, beneath) in entries {
@@ -64,9 +83,8 @@ impl Matcher {
     }
 
     /// The stacks of a text that stands on a chart, in tables of their own.
-    fn read_again(&self, family: &Family) -> Result<(Family, SetId)> {
+    fn read_again(&self, family: &Family, interrupt: &Interrupt) -> Result<(Family, SetId)> {
         let unreadable = || Error::State("the text cannot be read again".into()); // it was read
-        let check = self.clock();
         let network = &self.engine().network;
         let mut stacks = Family::new(network).map_err(|_| unreadable())?;
         // What was accepted has a state, whatever an accept may cost.
@@ -74,13 +92,14 @@ impl Matcher {
         let mut stand = Stand::Stacks(stacks.start);
         for (read, byte) in self.text_of(family).into_iter().enumerate() {
             if read % LETTERS_BETWEEN_CHECKS == 0 {
-                check()?;
+                interrupt.look()?;
                 if stacks.bytes() > max_bytes {
                     return Err(super::matcher::crowded(self.engine()));
                 }
             }
+            stacks.allow(u64::MAX, max_bytes, interrupt);
             let next = stacks.advance(stand, network.alphabet().class(byte));
-            stand = next.map_err(|_| unreadable())?.ok_or_else(unreadable)?;
+            stand = next.map_err(|halt| self.halted(halt, interrupt))?.ok_or_else(unreadable)?;
         }
         match stand {
             Stand::Stacks(set) => Ok((stacks, set)),
@@ -94,13 +113,13 @@ impl Matcher {
     /// # Errors
     /// [`Error::State`] where the text stands in a tag, or in the beginning of one, or the grammars
     /// differ in more; those of [`Self::state`].
-    pub fn state_for(&self, other: &Engine) -> Result<Vec<u32>> {
+    pub fn state_for(&self, other: &Engine, interrupt: &Interrupt) -> Result<Vec<u32>> {
         let (from, to) = (&self.engine().network, other.network());
         let refused = |why: &str| Error::State(why.into());
         if !Arc::ptr_eq(&self.engine().vocabulary, other.vocabulary()) {
             return Err(refused("the other grammar was compiled for another vocabulary"));
         }
-        let state = self.state()?;
+        let state = self.state(interrupt)?;
         if Arc::ptr_eq(from, to) {
             return Ok(state);
         }
@@ -151,16 +170,20 @@ impl Matcher {
     ///
     /// # Errors
     /// [`Error::State`] for numbers that are no state of this network. Nothing has changed then.
-    pub fn restore(&mut self, state: &[u32]) -> Result<()> {
+    pub fn restore(&mut self, state: &[u32], interrupt: &Interrupt) -> Result<()> {
         self.refuse_stackless()?;
+        let interrupt = &self.accept_interrupt(interrupt);
         let refused = || Error::State("this is no state of this grammar".into());
         let network = &self.engine().network;
         let fresh = Matcher::new(self.engine().clone(), super::StopRule::default())?;
         let mut places: Vec<SetId> = Vec::new();
         let at = {
-            let mut family = write(&fresh.family);
+            let mut family = fresh.family.write(); // nobody else has it
             let (&stop, mut rest) = state.split_first().ok_or_else(refused)?;
             while let Some((&count, after)) = rest.split_first() {
+                if (places.len() + 1) % SETS_BETWEEN_CHECKS == 0 {
+                    interrupt.look()?;
+                }
                 let size = (count as usize).checked_mul(2).filter(|&n| n <= after.len() && n > 0);
                 let (listed, after) = after.split_at(size.ok_or_else(refused)?);
                 rest = after;
@@ -168,7 +191,8 @@ impl Matcher {
                 for pair in listed.chunks_exact(2) {
                     let beneath = match (pair[0], places.get(pair[1] as usize)) {
                         (BOTTOM, _) => NONE,
-                        (top, Some(&set)) if network.is_state(top) => set,
+                        // An end stands on no stack.
+                        (top, Some(&set)) if network.is_state(top) && network.stays(top) => set,
                         _ => return Err(refused()),
                     };
                     if entries.last().is_some_and(|last| last.0 >= pair[0]) {
@@ -176,7 +200,6 @@ impl Matcher {
                     }
                     entries.push((pair[0], beneath));
                 }
-                family.stepper.sets.allowance = u64::MAX;
                 places.push(family.stepper.sets.add(&entries).map_err(|_| refused())?);
             }
             let &set = places.last().ok_or_else(refused)?;

@@ -16,14 +16,16 @@ use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Pool};
 use super::way::{ALONE, OWN, Question, Room, View};
-use super::{lock, read, write};
+use super::{direct, lock};
+use crate::budget::{Halt, Interrupt};
 use crate::error::Error;
 use crate::network::{Network, contains};
-use crate::stacks::{LABEL, OverBudget};
+use crate::stacks::LABEL;
 use crate::vocabulary::Trie;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 /// What masks cost so far; masks made of answers that were there count where they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct WalkCounters {
     pub shared: u64,
     /// Trie nodes entered to make them.
     pub trie_nodes: u64,
+    /// Masks made by a walk with the whole stacks, without answers.
+    pub direct: u64,
 }
 
 /// Why a mask was not made.
@@ -49,14 +53,13 @@ pub(crate) enum Stop {
     Work,
     /// What it remembers takes more than it may.
     Memory,
-    /// The caller said so.
+    /// The interrupt ended it.
+    Halted(Halt),
+    /// The interrupt ended it, while it waited for a lock.
     Told(Error),
     /// What was begun is forgotten: begin again.
     Forgotten,
 }
-
-/// Asked now and then whether to go on: an error is the reason to stop.
-pub(crate) type Check<'a> = &'a dyn Fn() -> Result<(), Error>;
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
@@ -64,9 +67,13 @@ impl From<Error> for Stop {
     }
 }
 
-impl From<OverBudget> for Stop {
-    fn from(_: OverBudget) -> Self {
-        Stop::Work
+impl From<Halt> for Stop {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Work | Halt::Depth => Stop::Work,
+            Halt::Bytes => Stop::Memory,
+            Halt::Cancelled | Halt::Deadline => Stop::Halted(halt),
+        }
     }
 }
 
@@ -88,6 +95,7 @@ pub(super) struct Counts {
     misses: AtomicU64,
     shared: AtomicU64,
     trie_nodes: AtomicU64,
+    direct: AtomicU64,
 }
 
 impl Counts {
@@ -104,6 +112,7 @@ impl Counts {
         add(&self.misses, counters.misses);
         add(&self.shared, counters.shared);
         add(&self.trie_nodes, counters.trie_nodes);
+        add(&self.direct, counters.direct);
     }
 
     fn sums(&self) -> WalkCounters {
@@ -114,15 +123,21 @@ impl Counts {
             misses: self.misses.load(Ordering::Relaxed),
             shared: self.shared.load(Ordering::Relaxed),
             trie_nodes: self.trie_nodes.load(Ordering::Relaxed),
+            direct: self.direct.load(Ordering::Relaxed),
         }
     }
 }
 
 /// Descents that are kept for the next thread that needs one.
 const MAX_IDLE: usize = 4;
-/// Times that a mask begins beside others, which may make everything be forgotten. Then, or when the
-/// memo is full, it has the walker to itself.
-const MAX_BESIDE: usize = 4;
+/// Times that a mask begins anew because others made everything be forgotten.
+const MAX_ATTEMPTS: usize = 3;
+/// Work units that the answers of one mask may take. What would take more is walked with the whole
+/// stacks; the answers that were made until then stay for the next mask.
+const MAX_ANSWERS_WORK: u64 = 400_000;
+/// The part of the memory of a walker that the tables of one descent may take. They are worth little
+/// once their answers stand.
+const TABLES_OF_MEMORY: usize = 4;
 
 /// The answers over one trie.
 pub(crate) struct Walker {
@@ -131,9 +146,6 @@ pub(crate) struct Walker {
     /// Words of a row.
     words: usize,
     pub(super) memo: RwLock<Memo>,
-    /// Held by every mask under way, together or by one alone. Taken before all other locks, and
-    /// never by who holds the interpreter.
-    turn: RwLock<()>,
     idle: Mutex<Vec<Descent>>,
     /// Bytes of all descents, as they were when last put away.
     descent_bytes: AtomicUsize,
@@ -145,6 +157,18 @@ pub(crate) struct Walker {
     pub(super) counts: Counts,
 }
 
+/// Questions between two looks at the interrupt, less one.
+const VISITS_MASK: u64 = 255;
+
+/// What became of an attempt to make a mask of answers.
+struct Attempt {
+    result: Result<(), Stop>,
+    /// Work units.
+    spent: u64,
+    /// Bytes of answers added.
+    added: usize,
+}
+
 /// One mask under way.
 struct Walk<'a> {
     descent: Descent,
@@ -153,6 +177,8 @@ struct Walk<'a> {
     age: u64,
     /// So many states may still be described for it.
     states: usize,
+    /// Bytes of the answers that it added to the memo.
+    added: usize,
     counters: WalkCounters,
 }
 
@@ -165,7 +191,6 @@ impl Walker {
             trie,
             words,
             memo: RwLock::new(Memo::new(words, ids, 0)),
-            turn: RwLock::default(),
             idle: Mutex::default(),
             descent_bytes: AtomicUsize::new(0),
             is_whole: false,
@@ -182,7 +207,7 @@ impl Walker {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        read(&self.memo).bytes() + self.descent_bytes.load(Ordering::Relaxed)
+        self.memo.read().bytes() + self.descent_bytes.load(Ordering::Relaxed)
     }
 
     /// What masks cost so far.
@@ -195,45 +220,48 @@ impl Walker {
         self.counts.add(&WalkCounters { trie_nodes: entered, ..WalkCounters::default() });
     }
 
-    /// Forgets every answer, when no mask is under way that has the walker to itself.
+    /// Forgets every answer. Masks under way begin anew.
     pub(crate) fn forget(&self) {
-        let _turn = read(&self.turn);
-        self.forget_all();
-    }
-
-    fn forget_all(&self) {
-        let mut memo = write(&self.memo);
-        *memo = Memo::new(self.words, self.trie.ids(), memo.age + 1);
+        let mut memo = self.memo.write();
+        let new = Memo::new(self.words, self.trie.ids(), memo.age + 1);
+        let old = std::mem::replace(&mut *memo, new);
         // Those that are in use are dropped when they come back.
-        let gone = std::mem::take(&mut *lock(&self.idle));
+        let gone = std::mem::take(&mut *self.idle.lock());
         drop(memo);
-        for descent in gone {
+        for descent in &gone {
             self.descent_bytes.fetch_sub(descent.noted_bytes, Ordering::Relaxed);
         }
+        drop((old, gone)); // it takes a while, and nobody waits
     }
 
-    fn begin<'a>(&self, allowance: Allowance, check: Check<'a>) -> Walk<'a> {
-        let age = read(&self.memo).age;
-        let idle = lock(&self.idle).pop();
+    fn begin<'a>(&self, allowance: Allowance, interrupt: &'a Interrupt) -> Walk<'a> {
+        let age = self.memo.read().age;
+        let idle = self.idle.lock().pop();
         let make = || Descent::new(self.network.clone(), self.trie.clone(), self.is_whole, age);
         let descent = idle.filter(|descent| descent.age == age).unwrap_or_else(make);
         let limit = descent.spent().saturating_add(allowance.work);
-        let bounds = Bounds { limit, max_bytes: allowance.bytes, check };
+        let max_tables = allowance.bytes / TABLES_OF_MEMORY;
+        let bounds = Bounds { limit, max_bytes: allowance.bytes, max_tables, interrupt };
         let counters = WalkCounters::default();
-        Walk { descent, bounds, age, states: MOST_STATES, counters }
+        Walk { descent, bounds, age, states: MOST_STATES, added: 0, counters }
     }
 
     fn end(&self, mut walk: Walk<'_>) {
         let entered = std::mem::take(&mut walk.descent.trie_nodes);
         self.counts.add(&WalkCounters { trie_nodes: entered, ..walk.counters });
+        walk.descent.release();
+        if walk.descent.bytes() > walk.bounds.max_tables / 2 {
+            walk.descent.clear();
+        }
         self.note_bytes(&mut walk.descent);
         let descent = walk.descent;
         // Forgetting takes both locks in this order.
-        let memo = read(&self.memo);
-        let mut idle = lock(&self.idle);
+        let memo = self.memo.read();
+        let mut idle = self.idle.lock();
         if descent.age == memo.age && idle.len() < MAX_IDLE {
             idle.push(descent);
         } else {
+            drop((idle, memo));
             self.descent_bytes.fetch_sub(descent.noted_bytes, Ordering::Relaxed);
         }
     }
@@ -246,9 +274,12 @@ impl Walker {
     }
 
     /// The memo, if it is still what it was when the mask began.
-    fn memo(&self, age: u64) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
-        let memo = read(&self.memo);
-        if memo.age == age { Ok(memo) } else { Err(Stop::Forgotten) }
+    fn memo(&self, walk: &Walk<'_>) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
+        let memo = match self.memo.try_read() {
+            Some(memo) => memo,
+            None => lock::read(&self.memo, walk.bounds.interrupt)?,
+        };
+        if memo.age == walk.age { Ok(memo) } else { Err(Stop::Forgotten) }
     }
 
     /// Sets the bits of the entries that may follow.
@@ -258,36 +289,57 @@ impl Walker {
         &self,
         view: View<'_>,
         allowance: Allowance,
-        check: Check<'_>,
+        interrupt: &Interrupt,
         bits: &mut [i32],
     ) -> Result<(), Stop> {
         self.counts.add(&WalkCounters { masks: 1, ..WalkCounters::default() });
-        for _ in 0..MAX_BESIDE {
-            let _turn = read(&self.turn);
-            match self.attempt(view, allowance, check, bits) {
-                Err(Stop::Memory) => break,
-                Err(Stop::Forgotten) => {}
+        let work = allowance.work.min(MAX_ANSWERS_WORK);
+        let mut spent = 0;
+        let mut last = Stop::Forgotten;
+        for _ in 0..MAX_ATTEMPTS {
+            let attempt = self.attempt(view, Allowance { work, ..allowance }, interrupt, bits);
+            spent += attempt.spent;
+            match attempt.result {
+                Err(Stop::Forgotten) => continue,
+                Err(Stop::Memory) => {
+                    self.forget();
+                    // What other masks remember is no reason to make this one without answers.
+                    last = Stop::Memory;
+                    if attempt.added < allowance.bytes / 4 {
+                        continue;
+                    }
+                }
+                Err(Stop::Work) => last = Stop::Work,
                 result => return result,
             }
+            break;
         }
-        // What other masks remember, and do meanwhile, is no reason to refuse this one.
-        let _turn = write(&self.turn);
-        self.forget_all();
-        self.attempt(view, allowance, check, bits)
+        let View::Stacks(sets, set) = view else { return Err(last) };
+        bits.fill(0);
+        let bounds = direct::Bounds {
+            work: allowance.work.saturating_sub(spent),
+            max_bytes: allowance.bytes / TABLES_OF_MEMORY,
+            interrupt,
+        };
+        let entered = direct::walk(&self.network, &self.trie, (sets, set), bounds, bits)?;
+        self.counts.add(&WalkCounters { trie_nodes: entered, direct: 1, ..Default::default() });
+        Ok(())
     }
 
     fn attempt(
         &self,
         view: View<'_>,
         allowance: Allowance,
-        check: Check<'_>,
+        interrupt: &Interrupt,
         bits: &mut [i32],
-    ) -> Result<(), Stop> {
+    ) -> Attempt {
         bits.fill(0);
-        let mut walk = self.begin(allowance, check);
-        let done = self.descend(view, &mut walk, bits);
+        let mut walk = self.begin(allowance, interrupt);
+        let before = walk.descent.spent();
+        let result = self.descend(view, &mut walk, bits);
+        let (spent, added) = (walk.descent.spent() - before, walk.added);
         self.end(walk);
-        done
+        Attempt { result, spent, added }
     }
 
     fn descend(&self, view: View<'_>, walk: &mut Walk<'_>, bits: &mut [i32]) -> Result<(), Stop> {
@@ -295,8 +347,14 @@ impl Walker {
         view.walk(&self.network, &self.trie, &mut room, |question, pending| {
             walk.counters.visits += 1;
             walk.descent.work += 1;
+            if walk.counters.visits & VISITS_MASK == 0 {
+                walk.bounds.interrupt.check()?;
+                if walk.descent.spent() > walk.bounds.limit {
+                    return Err(Stop::Work);
+                }
+            }
             let answer = self.answer(question, pending, walk)?;
-            self.memo(walk.age)?.add(answer, bits);
+            self.memo(walk)?.add(answer, bits);
             Ok(answer.pending)
         })
     }
@@ -335,7 +393,7 @@ impl Walker {
         &self,
         frame: u32,
         allowance: Allowance,
-        check: Check<'_>,
+        interrupt: &Interrupt,
     ) -> Result<bool, Stop> {
         let network = &self.network;
         if network.needs_chart(frame) {
@@ -352,8 +410,7 @@ impl Walker {
             let under = if together { call.to } else { ALONE };
             questions.push(Question { frame: call.start, under });
         }
-        let _turn = read(&self.turn);
-        let mut walk = self.begin(allowance, check);
+        let mut walk = self.begin(allowance, interrupt);
         let made = questions.into_iter().try_for_each(|question| {
             match self.answer(question, AT_ROOT, &mut walk) {
                 Ok(_) | Err(Stop::Work) => Ok(()),
@@ -373,7 +430,7 @@ impl Walker {
     ) -> Result<Answer, Stop> {
         let question = self.like(question);
         let nodes = {
-            let memo = self.memo(walk.age)?;
+            let memo = self.memo(walk)?;
             if let Some(answer) = memo.get(question, pending) {
                 walk.counters.hits += 1;
                 return Ok(answer);
@@ -382,7 +439,8 @@ impl Walker {
         };
         walk.counters.misses += 1;
         let key = self.pool.as_ref().and_then(|pool| {
-            let mut digests = lock(&self.digests);
+            // Another thread may describe states for a while: then this answer goes without.
+            let mut digests = self.digests.try_lock()?;
             let asked = (question, &*nodes);
             digests.key(&self.network, &self.trie, pool, asked, &mut walk.states)
         });
@@ -393,7 +451,14 @@ impl Walker {
                 entry
             }
             None => {
-                let entry = self.make(question, pending, &nodes, walk)?;
+                let entry = match self.make(question, pending, &nodes, walk) {
+                    // The tables of other answers are no reason to refuse this one.
+                    Err(Stop::Memory) if walk.descent.clear() => {
+                        self.make(question, pending, &nodes, walk)
+                    }
+                    made => made,
+                };
+                let entry = entry?;
                 if let (Some(key), Some(pool)) = (key, &self.pool) {
                     pool.put(key, entry.clone());
                 }
@@ -401,13 +466,12 @@ impl Walker {
             }
         };
         self.note_bytes(&mut walk.descent);
-        let others = self.descent_bytes.load(Ordering::Relaxed);
-        let mut memo = write(&self.memo);
+        walk.added += entry.bytes();
+        let mut memo = lock::write(&self.memo, walk.bounds.interrupt)?;
         if memo.age != walk.age {
             return Err(Stop::Forgotten);
         }
-        // One walk of the whole trie is the least unit.
-        let room = walk.bounds.max_bytes.saturating_sub(others);
+        let room = walk.bounds.max_bytes - walk.bounds.max_tables;
         memo.insert(question, pending, &entry, room).ok_or(Stop::Memory)
     }
 
@@ -435,7 +499,7 @@ impl Walker {
         match bases {
             None => walk.descent.walk_all(question, nodes, 0, walk.bounds, &mut found)?,
             Some(bases) => {
-                let memo = self.memo(walk.age)?;
+                let memo = self.memo(walk)?;
                 let mut bits = vec![0; self.words];
                 bases.iter().for_each(|&base| memo.add(base, &mut bits));
                 for nodes in &found.walked {

@@ -14,13 +14,13 @@
 
 use super::goals::{GoalId, Goals, ROOT, Way};
 use super::whose;
-use crate::error::{Error, Position, Result};
+use crate::budget::{Budget, Halt, Interrupt};
+use crate::error::{Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::RuleId;
 use crate::limits::Limits;
 use crate::network::{Network, NetworkOptions};
-use crate::stacks::{OverBudget, REST, SetId, Stepper};
-use crate::work::Work;
+use crate::stacks::{REST, SetId, Stepper};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -65,35 +65,36 @@ pub struct Comparison {
 ///
 /// # Errors
 /// Those of [`Network::make`], of the first grammar that has one, or else of both together; the
-/// message says which. [`Error::Cancelled`] where `go_on`, called now and then with the number of
-/// pairs met, says so.
+/// message says which. [`Error::Cancelled`] and [`Error::Deadline`] from the interrupt, whose observer
+/// hears of the pairs met.
 pub fn compare(
     left: &Grammar,
     right: &Grammar,
     max_pairs: usize,
     limits: &Limits,
-    go_on: &mut dyn FnMut(usize) -> bool,
+    interrupt: &Interrupt,
 ) -> Result<Comparison> {
     let options =
         NetworkOptions { counters: true, limits: limits.clone(), ..NetworkOptions::default() };
     let network = {
-        let mut go_on = || go_on(0);
-        let work = Work::new(limits, &mut go_on);
+        let work = Budget::new(limits, interrupt);
         let made = Network::make(&joined(left, right), &options, &work);
-        made.map_err(|error| whose::told(error, [left, right], &options, &mut go_on))?
+        made.map_err(|error| whose::told(error, [left, right], &options, interrupt))?
     };
     let mut stepper = Stepper::new(&network);
     stepper.sets.max_depth = limits.max_stack_depth;
-    stepper.sets.allowance = limits.total_work(network.len());
+    stepper.sets.max_bytes = limits.max_automaton_bytes;
+    stepper.sets.meter.allow(limits.total_work(network.len()), interrupt);
     let starts = [LEFT, RIGHT].map(|byte| start(&network, &mut stepper, byte));
     let [Ok(left), Ok(right)] = starts else {
+        interrupt.look()?;
         return Ok(Comparison { verdict: Verdict::Bounded { depth: 0 }, pairs: 0 });
     };
     if left == right {
         return Ok(Comparison { verdict: Verdict::Proved, pairs: 1 });
     }
     let goals = Goals::new(&network, stepper, left, right);
-    Search { goals, max_pairs, looked: 0, over: false, go_on }.run(left)
+    Search { goals, max_pairs, looked: 0, over: false, interrupt }.run(left)
 }
 
 const LEFT: u8 = b'<';
@@ -104,7 +105,7 @@ fn start(
     network: &Network,
     stepper: &mut Stepper<&Network>,
     byte: u8,
-) -> std::result::Result<SetId, OverBudget> {
+) -> std::result::Result<SetId, Halt> {
     let start = stepper.sets.add(&[(network.start(), REST)])?;
     stepper.step(start, network.alphabet().class(byte))
 }
@@ -135,16 +136,16 @@ fn joined(left: &Grammar, right: &Grammar) -> Grammar {
     stubs.composed(&[(RuleId::new(1), left), (RuleId::new(2), right)])
 }
 
-struct Search<'n, 'f> {
+struct Search<'n> {
     goals: Goals<'n>,
     max_pairs: usize,
     looked: usize,
     /// Whether the bounds are reached.
     over: bool,
-    go_on: &'f mut dyn FnMut(usize) -> bool,
+    interrupt: &'n Interrupt,
 }
 
-impl Search<'_, '_> {
+impl Search<'_> {
     fn run(mut self, left: SetId) -> Result<Comparison> {
         let verdict = match self.refute()? {
             Some(verdict) => verdict,
@@ -152,7 +153,7 @@ impl Search<'_, '_> {
                 let is_shortest = self.shorten()?;
                 let word = self.goals.difference(ROOT).unwrap_or_default();
                 let text = self.goals.words.text(&word);
-                self.goals.stepper.sets.allowance = u64::MAX; // the text is known to be read
+                self.goals.stepper.sets.meter.release(); // the text is known to be read
                 let is_left = self.goals.accepts(left, &word).unwrap_or(false);
                 Verdict::Different { text, is_left, is_shortest }
             }
@@ -199,9 +200,7 @@ impl Search<'_, '_> {
                 return Ok(true);
             };
             self.over |= self.goals.effort > EFFORT.saturating_mul(self.max_pairs as u64);
-            if !(self.go_on)(self.goals.len()) {
-                return Err(Error::Cancelled);
-            }
+            self.report()?;
             let may_look = |&goal: &GoalId| *self.goals.way(goal) == Way::Open;
             if self.over || places.is_empty() || !places.iter().all(may_look) {
                 return Ok(false);
@@ -223,6 +222,11 @@ impl Search<'_, '_> {
         }
     }
 
+    /// Tells the observer how many pairs were met.
+    fn report(&self) -> Result<()> {
+        self.interrupt.report(self.goals.len(), self.max_pairs)
+    }
+
     /// Looks at one pair, and puts those that it depends on into the queue.
     fn look(
         &mut self,
@@ -234,13 +238,15 @@ impl Search<'_, '_> {
             return Ok(());
         }
         self.looked += 1;
-        if self.looked.is_multiple_of(POLL_EVERY) && !(self.go_on)(self.goals.len()) {
-            return Err(Error::Cancelled);
+        if self.looked.is_multiple_of(POLL_EVERY) {
+            self.report()?;
         }
-        if self.goals.look(goal).is_err() {
+        if let Err(halt) = self.goals.look(goal) {
+            if let Some(error) = self.interrupt.error(halt) {
+                return Err(error);
+            }
             self.goals.give_up(goal);
-            let sets = &self.goals.stepper.sets;
-            self.over |= sets.work > sets.allowance;
+            self.over |= matches!(halt, Halt::Work | Halt::Bytes);
         }
         self.over |= self.goals.len() >= self.max_pairs
             || self.goals.effort > EFFORT.saturating_mul(self.max_pairs as u64);
@@ -264,7 +270,7 @@ mod tests {
     fn verdict(left: &str, right: &str, max_pairs: usize) -> Verdict {
         let limits = Limits::default();
         let read = |text: &str| parse(text, "root", &limits).expect("grammar text");
-        let found = compare(&read(left), &read(right), max_pairs, &limits, &mut |_| true);
+        let found = compare(&read(left), &read(right), max_pairs, &limits, &Interrupt::default());
         found.expect("networks").verdict
     }
 

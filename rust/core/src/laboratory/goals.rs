@@ -2,8 +2,9 @@
 
 use super::parts::Part;
 use super::words::{Words, next_classes};
+use crate::budget::Halt;
 use crate::network::{Identity, Network};
-use crate::stacks::{NONE, OverBudget, SetId, Stepper};
+use crate::stacks::{NONE, SetId, Stepper};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -253,7 +254,7 @@ impl<'n> Goals<'n> {
     /// Looks at a pair: finds what it follows from, or that it differs.
     ///
     /// Where the bounds do not allow it the pair is stuck, and stays so.
-    pub(super) fn look(&mut self, goal: GoalId) -> Result<(), OverBudget> {
+    pub(super) fn look(&mut self, goal: GoalId) -> Result<(), Halt> {
         let Goal { left, right, splits, .. } = self.goals[goal as usize];
         let (left, right) = (self.entered(left)?, self.entered(right)?);
         if left == right {
@@ -270,7 +271,7 @@ impl<'n> Goals<'n> {
             self.goals[goal as usize].way = Way::Step(Vec::new());
             let other = if left == NONE { right } else { left };
             let word = self.words.of_set(&self.stepper.sets, other);
-            let word = word.ok_or(OverBudget)?;
+            let word = word.ok_or(Halt::Depth)?;
             let length = word.len() as u32;
             self.differs(goal, (Difference::Text(word), length));
             return Ok(());
@@ -305,7 +306,7 @@ impl<'n> Goals<'n> {
         self.depend(goal, children);
     }
 
-    fn step(&mut self, goal: GoalId, left: SetId, right: SetId) -> Result<(), OverBudget> {
+    fn step(&mut self, goal: GoalId, left: SetId, right: SetId) -> Result<(), Halt> {
         let mut children = Vec::new();
         for class in next_classes(self.network, &self.stepper.sets, [left, right]) {
             let after = [left, right].map(|set| self.stepper.step(set, class));
@@ -401,7 +402,7 @@ impl<'n> Goals<'n> {
     }
 
     /// Whether a set of stacks takes a text.
-    pub(super) fn accepts(&mut self, mut set: SetId, text: &[u8]) -> Result<bool, OverBudget> {
+    pub(super) fn accepts(&mut self, mut set: SetId, text: &[u8]) -> Result<bool, Halt> {
         for &class in text {
             if set == NONE {
                 return Ok(false);

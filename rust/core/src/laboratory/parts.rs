@@ -2,9 +2,10 @@
 
 use super::goals::Goals;
 use super::words::stacks_of;
+use crate::budget::Halt;
 use crate::hash::hash_of;
 use crate::network::Identity;
-use crate::stacks::{Entry, NONE, OverBudget, REST, SetId};
+use crate::stacks::{Entry, NONE, REST, SetId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -22,7 +23,7 @@ pub(super) struct Part {
 impl Goals<'_> {
     /// The set in which a state that does nothing but call once is what it calls, above where that
     /// returns to: grammars that divide their rules otherwise then have stacks of one height.
-    pub(super) fn entered(&mut self, set: SetId) -> Result<SetId, OverBudget> {
+    pub(super) fn entered(&mut self, set: SetId) -> Result<SetId, Halt> {
         let network = self.network;
         let passes = |state: u32| {
             let is_one = !network.is_counting(state) && network.listed(state).is_empty();
@@ -60,11 +61,7 @@ impl Goals<'_> {
 
     /// Two sets, each split where all of its stacks come together, as far down as leaves as many
     /// such places beneath both.
-    pub(super) fn aligned(
-        &mut self,
-        left: SetId,
-        right: SetId,
-    ) -> Result<Option<Vec<Part>>, OverBudget> {
+    pub(super) fn aligned(&mut self, left: SetId, right: SetId) -> Result<Option<Vec<Part>>, Halt> {
         let (ours, theirs) = (self.narrows(left), self.narrows(right));
         let common = ours.len().min(theirs.len());
         if common == 0 {
@@ -103,7 +100,7 @@ impl Goals<'_> {
     }
 
     /// The stacks of a set down to one that they all go through, above the rest.
-    fn above(&mut self, set: SetId, end: SetId) -> Result<SetId, OverBudget> {
+    fn above(&mut self, set: SetId, end: SetId) -> Result<SetId, Halt> {
         let mut made: FxHashMap<SetId, SetId> = FxHashMap::default();
         made.insert(end, REST);
         let mut work = vec![set];
@@ -126,11 +123,7 @@ impl Goals<'_> {
 
     /// The stacks of two sets, matched one to one where they seem to do the same; `None` where the
     /// sets have other numbers of stacks, or nothing would be won.
-    pub(super) fn matched(
-        &mut self,
-        left: SetId,
-        right: SetId,
-    ) -> Result<Option<Vec<Part>>, OverBudget> {
+    pub(super) fn matched(&mut self, left: SetId, right: SetId) -> Result<Option<Vec<Part>>, Halt> {
         let mut ours = stacks_of(&self.stepper.sets, left);
         let mut theirs = stacks_of(&self.stepper.sets, right);
         if ours.len() != theirs.len() {

@@ -3,10 +3,10 @@
 //! Both are compared as one grammar, whose rules bear names and places that nobody wrote. Whoever
 //! wrote the two is told of them as they stand.
 
+use crate::budget::{Budget, Interrupt};
 use crate::error::Error;
 use crate::grammar::Grammar;
 use crate::network::{Network, NetworkOptions};
-use crate::work::Work;
 
 /// The rules that stand for the two grammars in the one of both; the names of their rules begin with
 /// these and `__`.
@@ -20,15 +20,15 @@ pub(super) fn told(
     error: Error,
     grammars: [&Grammar; 2],
     options: &NetworkOptions,
-    go_on: &mut dyn FnMut() -> bool,
+    interrupt: &Interrupt,
 ) -> Error {
-    if error == Error::Cancelled {
+    if matches!(error, Error::Cancelled | Error::Deadline { .. }) {
         return error;
     }
     // A grammar without any string can be compared, so that it is no error here.
     let options = NetworkOptions { prune: false, ..options.clone() };
     for (grammar, side) in grammars.into_iter().zip(SIDES) {
-        let work = Work::new(&options.limits, go_on);
+        let work = Budget::new(&options.limits, interrupt);
         if let Err(error) = Network::make(grammar, &options, &work) {
             return with(error, |message| format!("in the {side} grammar: {message}"));
         }
@@ -71,7 +71,7 @@ mod tests {
     /// The error, empty if there is none.
     fn refused(left: &str, right: &str, limits: &Limits) -> String {
         let read = |text: &str| parse(text, "root", &Limits::default()).expect("grammar text");
-        let found = compare(&read(left), &read(right), 100, limits, &mut |_| true);
+        let found = compare(&read(left), &read(right), 100, limits, &Default::default());
         found.err().map_or_else(String::new, |error| error.to_string())
     }
 

@@ -38,7 +38,8 @@ fn store(terminals: &[&str], scanners: &[Vec<u32>], tokens: &[&str]) -> Store {
     let scanners = Scanners::new(count, scanners, &after, &[]).expect("scanners");
     let joints = Joints::new(words(terminals), scanners, false);
     let limits = Limits { max_states: 1000, max_work: 100_000 };
-    Store::new(joints, &vocabulary(tokens), &limits, &mut |_, _| true).expect("small")
+    Store::new(joints, &vocabulary(tokens), &limits, &crate::budget::Interrupt::default())
+        .expect("small")
 }
 
 /// The store of words in one scanner, with its vocabulary.
@@ -83,7 +84,12 @@ fn a_bound_is_an_error() {
     let scanners = Scanners::new(1, &[vec![0]], &[vec![0]], &[]).expect("scanners");
     let joints = Joints::new(words(&["abc"]), scanners, false);
     let limits = Limits { max_states: 1, max_work: 100_000 };
-    let made = Store::new(joints, &vocabulary(&["a", "ab"]), &limits, &mut |_, _| true);
+    let made = Store::new(
+        joints,
+        &vocabulary(&["a", "ab"]),
+        &limits,
+        &crate::budget::Interrupt::default(),
+    );
     assert!(made.is_err());
 }
 

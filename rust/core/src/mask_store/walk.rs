@@ -9,6 +9,7 @@ use super::joint::{JointId, Joints};
 use super::letters::{Column, SequenceId, Sequences};
 use super::obligations::{NONE, Open};
 use super::sets::SetId;
+use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use crate::vocabulary::{Trie, Vocabulary};
 use hashbrown::HashMap;
@@ -103,20 +104,20 @@ pub struct Store {
 }
 
 impl Store {
-    /// Walks all textual tokens; `go_on` is asked now and then with the configurations done and
+    /// Walks all textual tokens; the observer of `interrupt` hears of the configurations done and
     /// known.
     ///
     /// # Errors
-    /// [`Error::Limit`] at a bound, [`Error::Cancelled`] when told to stop.
+    /// [`Error::Limit`] at a bound; [`Error::Cancelled`], [`Error::Deadline`].
     pub fn new(
         joints: Joints,
         vocabulary: &Vocabulary,
         limits: &Limits,
-        go_on: &mut dyn FnMut(usize, usize) -> bool,
+        interrupt: &Interrupt,
     ) -> Result<Self> {
         let trie = vocabulary.trie();
         let mut walk = Walk::new(joints, &trie, *limits);
-        walk.all(go_on)?;
+        walk.all(interrupt)?;
         walk.finish()
     }
 }
@@ -152,19 +153,20 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn all(&mut self, go_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<()> {
+    fn all(&mut self, interrupt: &Interrupt) -> Result<()> {
         // Part 0 is what follows where nothing is open: the start of the text among others.
         self.record(0, NONE, NOTHING);
         loop {
             while let Some((record, open, behind)) = self.waiting.pop() {
+                interrupt.look()?;
                 self.make_fresh(record, open, behind)?;
             }
             let next = self.tops.len();
             if next == self.configurations.len() {
                 return Ok(());
             }
-            if next.is_multiple_of(16) && !go_on(next, self.configurations.len()) {
-                return Err(Error::Cancelled);
+            if next.is_multiple_of(16) {
+                interrupt.report(next, self.configurations.len())?;
             }
             self.make_top(next)?;
         }

@@ -1,17 +1,20 @@
 //! Stack adjacency: what can stand beneath a frame (CFGzip, appendix C).
 
 use super::Network;
+use crate::budget::{Budget, Interrupt};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
-use crate::work::Work;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The bottom of the stack, as a frame: beneath it is nothing.
 pub const BOTTOM: u32 = u32::MAX;
 
 /// Units of work for each entry of a set: each becomes a stack set, and a frame of a state.
 const ENTRY: usize = 8;
+
+/// Of more return addresses equal ones are dropped before they are sorted.
+const MANY_RETURNS: usize = 1 << 14;
 
 /// For each rule the frames that can be uncovered when it is complete.
 ///
@@ -31,15 +34,15 @@ impl Adjacency {
     /// # Errors
     /// [`Error::Limit`] when all sets together pass `max_entries`.
     pub fn new(network: &Network, max_entries: usize) -> Result<Self> {
-        let mut go_on = || true;
-        Self::make(network, max_entries, &Work::new(&Limits::default(), &mut go_on))
+        let budget = Budget::new(&Limits::default(), &Interrupt::default());
+        Self::make(network, max_entries, &budget)
     }
 
     /// The stack adjacency of a network, made under a count of work.
     ///
     /// # Errors
-    /// [`Error::Limit`] when all sets together pass `max_entries`; those of [`Work::spend`].
-    pub fn make(network: &Network, max_entries: usize, work: &Work<'_>) -> Result<Self> {
+    /// [`Error::Limit`] when all sets together pass `max_entries`; those of [`Budget::spend`].
+    pub fn make(network: &Network, max_entries: usize, work: &Budget) -> Result<Self> {
         let n = network.num_rules();
         let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
         // passed[b]: rules whose sets are part of b's.
@@ -58,8 +61,11 @@ impl Adjacency {
             }
         }
         for list in &mut passed {
+            // A rule may be passed to millions of times by a few rules.
+            work.tick()?;
+            let distinct: FxHashSet<usize> = list.drain(..).collect();
+            list.extend(distinct);
             list.sort_unstable();
-            list.dedup();
         }
         let mut sets: Vec<Vec<u32>> = Vec::new();
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
@@ -76,6 +82,12 @@ impl Adjacency {
                         set.extend_from_slice(part);
                     }
                 }
+            }
+            // The same state may be returned to from millions of places.
+            work.tick()?;
+            if set.len() > MANY_RETURNS {
+                let distinct: FxHashSet<u32> = set.drain(..).collect();
+                set.extend(distinct);
             }
             set.sort_unstable();
             set.dedup();

@@ -5,6 +5,7 @@ use super::rules::{RuleSet, check_edges, check_states};
 use super::written::Order;
 use super::{Call, ClassSet, HOLE, MAX_DELEGATED, Network, Width, contains, insert};
 use crate::automata::{Automaton, FIRST_CALL, callee, is_marker};
+use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
@@ -18,6 +19,7 @@ impl Network {
         set: &RuleSet,
         outside: &FxHashMap<usize, u32>,
         limits: &Limits,
+        work: &Budget,
     ) -> Result<Self> {
         let RuleSet { automata: rules, written, start, alphabet, accepts_empty, counted, .. } = set;
         let (start, accepts_empty) = (*start, *accepts_empty);
@@ -32,7 +34,7 @@ impl Network {
         check_states(total, limits)?;
         check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
         let mut counters = Counters::after(total);
-        let map = merge_classes(rules, alphabet.len());
+        let map = merge_classes(rules, alphabet.len(), work)?;
         let mut out = Self {
             alphabet: alphabet.merged(&map),
             start: base[start],
@@ -55,6 +57,7 @@ impl Network {
             counters: Counters::default(),
             linked: None,
             identities: OnceLock::new(),
+            call_order: OnceLock::new(),
         };
         let present = || order.rules.iter().map(|&number| (number, &rules[number]));
         // Where calls of each rule lead: those of a rule that counts, to its own states.
@@ -73,6 +76,7 @@ impl Network {
         for ((number, _), rule) in present().zip(0..) {
             numbers[number] = rule;
         }
+        let mut ticks = Ticks::new(work);
         for (number, automaton) in present() {
             let offset = base[number];
             out.origins.push(origin[number] as u32);
@@ -85,6 +89,7 @@ impl Network {
                 let from = out.edges.len();
                 let mut alone = false;
                 for &(letter, q) in edges {
+                    ticks.step()?;
                     match callee(letter) {
                         None if is_marker(letter) => alone = true,
                         Some(b) => {
@@ -163,14 +168,21 @@ impl Network {
 
     /// What each state can read first, calls included: callees first. Rules that call each other before
     /// they have read anything, which is where there are no loops, read first what any of them does.
-    pub(super) fn first_sets(&self) -> Vec<ClassSet> {
-        let mut first: Vec<ClassSet> = (0..self.len())
-            .map(|q| {
-                let mut set = [0; 4];
-                self.edges(q as u32).for_each(|(class, _)| insert(&mut set, class));
-                set
-            })
-            .collect();
+    ///
+    /// # Errors
+    /// Those of the interrupt.
+    pub(super) fn first_sets(&self, work: &Budget) -> Result<Vec<ClassSet>> {
+        let mut ticks = Ticks::new(work);
+        let mut first: Vec<ClassSet> = Vec::with_capacity(self.len());
+        for q in 0..self.len() {
+            let mut set = [0; 4];
+            for (class, _) in self.edges(q as u32) {
+                ticks.step()?;
+                insert(&mut set, class);
+            }
+            ticks.step()?;
+            first.push(set);
+        }
         for component in self.components_first() {
             let start = |&rule: &usize| self.rule_starts[rule];
             component.iter().for_each(|rule| self.add_callees(&mut first, start(rule)));
@@ -184,9 +196,10 @@ impl Network {
             }
         }
         for q in 0..self.len() as u32 {
+            ticks.steps(1 + self.calls(q).len())?;
             self.add_callees(&mut first, q);
         }
-        first
+        Ok(first)
     }
 
     /// Adds to what a state can read first what the rules can that it calls.
@@ -275,21 +288,23 @@ fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
 }
 
 /// Maps each byte class to a number that it shares with the classes that no state tells apart.
-fn merge_classes(rules: &[Automaton], num_classes: usize) -> Vec<u8> {
+fn merge_classes(rules: &[Automaton], num_classes: usize, work: &Budget) -> Result<Vec<u8>> {
+    let mut ticks = Ticks::new(work);
     let mut moves: Vec<Vec<(u32, u32, u32)>> = vec![Vec::new(); num_classes];
     for (r, automaton) in rules.iter().enumerate() {
         for (p, edges) in automaton.states() {
+            ticks.steps(1 + edges.len())?;
             for &(letter, q) in edges.iter().filter(|e| e.0 < FIRST_CALL) {
                 moves[letter as usize].push((r as u32, p, q));
             }
         }
     }
     let mut ids: FxHashMap<&[(u32, u32, u32)], u8> = FxHashMap::default();
-    moves
-        .iter()
-        .map(|moves| {
-            let next = ids.len() as u8;
-            *ids.entry(moves.as_slice()).or_insert(next)
-        })
-        .collect()
+    let mut out = Vec::with_capacity(num_classes);
+    for moves in &moves {
+        ticks.steps(moves.len())?;
+        let next = ids.len() as u8;
+        out.push(*ids.entry(moves.as_slice()).or_insert(next));
+    }
+    Ok(out)
 }

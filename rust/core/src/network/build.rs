@@ -2,9 +2,9 @@
 
 use super::rules::{Outside, RuleSet};
 use super::{Network, NetworkOptions, Width};
+use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
 use crate::grammar::Grammar;
-use crate::work::Work;
 use rustc_hash::FxHashMap;
 
 impl Network {
@@ -15,23 +15,23 @@ impl Network {
     /// a grammar without any string; [`Error::Limit`] when a bound on states, edges or work is
     /// reached.
     pub fn new(grammar: &Grammar, options: &NetworkOptions) -> Result<Self> {
-        let mut go_on = || true;
-        Self::make(grammar, options, &Work::new(&options.limits, &mut go_on))
+        Self::make(grammar, options, &Budget::new(&options.limits, &Interrupt::default()))
     }
 
     /// The network of a grammar, made under a count of work that others may go on with, and that
     /// can be ended.
     ///
     /// # Errors
-    /// Those of [`Network::new`] and [`Work::spend`].
-    pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Work<'_>) -> Result<Self> {
+    /// Those of [`Network::new`] and [`Budget::spend`].
+    pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Result<Self> {
         let rules = RuleSet::make(grammar, &Outside::nothing(), options, work)?;
-        let mut out = Self::assemble(&rules, &FxHashMap::default(), &options.limits)?;
-        out.first = out.first_sets();
+        let mut out = Self::assemble(&rules, &FxHashMap::default(), &options.limits, work)?;
+        out.first = out.first_sets(work)?;
         if let Some(least) = options.share_wide {
             let width = Width { least, of: out.alphabet.widths() };
             out.delegate(&width, |network, start| network.first_width(&width, start), |_| false);
         }
+        work.tick()?;
         if !rules.has_loops {
             out.find_for_charts();
         }

@@ -8,6 +8,7 @@
 //! edges for each state instead of one for each byte class.
 
 use super::lower::Lowering;
+use super::rules::check_states;
 use super::tree::Tree;
 use crate::automata::{Automaton, Letter, call};
 use crate::error::Result;
@@ -18,14 +19,14 @@ use rustc_hash::FxHashMap;
 /// Choices of fewer parts go the way of all others.
 const MANY_PARTS: usize = 48;
 
-impl Lowering<'_, '_> {
+impl Lowering<'_> {
     /// The automaton of a large rule that is plain to see.
     ///
     /// Only where large repetitions are counted: where they are written out, each state has to say
     /// which of them it stands for.
     ///
     /// # Errors
-    /// Those of [`Work::spend`](crate::work::Work::spend).
+    /// Those of [`Budget::spend`](crate::budget::Budget::spend).
     pub(super) fn direct(&self, body: ExprId) -> Result<Option<Automaton>> {
         match self.grammar.expr(body) {
             _ if !self.options.counters => Ok(None),
@@ -36,10 +37,7 @@ impl Lowering<'_, '_> {
                 self.work.spend(automaton.bytes.iter().map(width).sum())?;
                 Ok(self.of_automaton(automaton))
             }
-            Expr::Choice(parts) if parts.len() >= MANY_PARTS => {
-                self.work.spend(self.grammar.size())?;
-                Ok(self.of_choice(parts))
-            }
+            Expr::Choice(parts) if parts.len() >= MANY_PARTS => self.of_choice(parts),
             _ => Ok(None),
         }
     }
@@ -74,7 +72,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The tree of the beginnings of a choice, each a literal, a rule, or a sequence of these.
-    fn of_choice(&self, parts: &[ExprId]) -> Option<Automaton> {
+    fn of_choice(&self, parts: &[ExprId]) -> Result<Option<Automaton>> {
         // All share one end. Behind a first call, parts that go on alike share their states; nothing
         // branches off there.
         let mut tree = Tree::new();
@@ -85,12 +83,14 @@ impl Lowering<'_, '_> {
             let pieces = match self.grammar.expr(part) {
                 Expr::Sequence(pieces) => &**pieces,
                 Expr::Literal(_) | Expr::Rule(_) => std::slice::from_ref(&part),
-                _ => return None,
+                _ => return Ok(None),
             };
             let (head, rest) = match self.grammar.expr(pieces[0]) {
                 Expr::Literal(bytes) => (&**bytes, &pieces[1..]),
                 _ => ([].as_slice(), pieces),
             };
+            self.work.spend(1 + head.len() + rest.len())?;
+            self.check_states(tree.len())?;
             let at = tree.read(0, head.iter().map(|&byte| self.alphabet.class(byte)));
             let Some((&first, behind)) = rest.split_first() else {
                 if at != 0 {
@@ -98,19 +98,27 @@ impl Lowering<'_, '_> {
                 }
                 continue;
             };
-            let letter = self.letter(first)?;
+            let Some(letter) = self.letter(first) else { return Ok(None) };
             let key: Vec<u32> = behind.iter().map(|piece| self.shapes.of(*piece)).collect();
             let to = match rests.get(&key) {
                 Some(&known) => known,
                 None => {
-                    let to = self.chain(&mut tree, behind, end)?;
+                    let Some(to) = self.chain(&mut tree, behind, end) else { return Ok(None) };
                     rests.insert(key, to);
                     to
                 }
             };
             tree.call(at, letter, to);
         }
-        Some(tree.automaton()).filter(Automaton::is_deterministic)
+        self.work.tick()?;
+        let automaton = tree.automaton();
+        self.work.tick()?;
+        Ok(Some(automaton).filter(Automaton::is_deterministic))
+    }
+
+    /// Refuses a rule that has more states than a network may.
+    fn check_states(&self, states: usize) -> Result<()> {
+        check_states(states, &self.options.limits)
     }
 
     /// The state from which some pieces in a row are read.

@@ -3,10 +3,10 @@
 
 use super::options::LARGE_AUTOMATON;
 use super::*;
+use crate::budget::{Budget, Interrupt};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::syntax::parse;
-use crate::work::Work;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -78,8 +78,7 @@ fn options(simplify: bool) -> NetworkOptions {
 
 fn linked(grammar: &Grammar) -> Network {
     let limits = Limits::default();
-    let mut go_on = || true;
-    let work = Work::new(&limits, &mut go_on);
+    let work = Budget::new(&limits, &Interrupt::default());
     let part = Part::of_frame(grammar, &[], &options(true), &work).expect("within bounds");
     part.link(&limits, &work).expect("within bounds")
 }

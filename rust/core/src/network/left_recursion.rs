@@ -7,10 +7,10 @@
 
 use crate::automata::minimize::minimize;
 use crate::automata::{Automaton, FIRST_MARKER, Letter, Nfa, callee};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
-use crate::work::Work;
 
 /// Whether one of some rules can call itself before it has read a byte.
 pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -> bool {
@@ -37,11 +37,11 @@ pub(crate) fn largest_cycle(rules: &[Automaton]) -> Option<usize> {
 /// changed as they were.
 ///
 /// # Errors
-/// [`Error::Limit`] when the copies of a large cycle pass the limits; those of [`Work::spend`].
+/// [`Error::Limit`] when the copies of a large cycle pass the limits; those of [`Budget::spend`].
 pub(crate) fn eliminate(
     rules: &mut [Automaton],
     limits: &Limits,
-    work: &Work<'_>,
+    work: &Budget,
 ) -> Result<Vec<(usize, Automaton)>> {
     let mut written = Vec::new();
     let components = graph::components(rules.len(), |a| {
@@ -80,7 +80,7 @@ const COMPLETE: Letter = FIRST_MARKER + (1 << 30);
 
 /// The automata of all rules of a left-recursive cycle, with its spine as a loop: they differ only
 /// in where they end, so that one subset construction serves for all.
-fn spines(rules: &[Automaton], cycle: &[usize], work: &Work<'_>) -> Result<Vec<Automaton>> {
+fn spines(rules: &[Automaton], cycle: &[usize], work: &Budget) -> Result<Vec<Automaton>> {
     let mut nfa = joined(rules, cycle);
     let bases = bases(rules, cycle);
     let end = nfa.state();

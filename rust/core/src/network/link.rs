@@ -10,9 +10,9 @@ use super::rules::{check_edges, check_states};
 use super::spelled::{Spelled, Speller};
 use super::{Call, HOLE, Network};
 use crate::automata::alphabet::Alphabet;
+use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
 use crate::limits::Limits;
-use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
@@ -110,7 +110,7 @@ pub(super) fn unique(top: &Arc<Part>) -> (Vec<Arc<Part>>, Vec<Vec<u32>>) {
     (parts, children)
 }
 
-pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Work<'_>) -> Result<Network> {
+pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Budget) -> Result<Network> {
     let (parts, children) = unique(top);
     let states: usize = parts.iter().map(|part| part.tables.len()).sum();
     check_states(states, limits)?;
@@ -167,6 +167,7 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
         counters: Counters::default(),
         linked: None,
         identities: OnceLock::new(),
+        call_order: OnceLock::new(),
     }
 }
 
@@ -221,7 +222,7 @@ fn spelled(
     placed: &[Placed],
     alphabet: &Alphabet,
     limits: &Limits,
-    work: &Work<'_>,
+    work: &Budget,
 ) -> Result<Vec<Arc<Spelled>>> {
     let mut speller = Speller::new(alphabet);
     let mut out: Vec<Arc<Spelled>> = Vec::with_capacity(placed.len());

@@ -6,23 +6,32 @@ use super::counters::Counter;
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
+use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
-use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
+
+/// Bytes of a literal between two looks at an interrupt, and those that count as one unit of work.
+const BYTES_AT_ONCE: usize = 1 << 14;
+const BYTES_OF_WORK: usize = 16;
 
 /// Choices of more parts than this are looked through for equal ones.
 const MANY: usize = 16;
 
 /// The byte classes of all terminals of a grammar.
-pub(crate) fn alphabet(grammar: &Grammar, work: &Work<'_>) -> Result<Alphabet> {
+pub(crate) fn alphabet(grammar: &Grammar, work: &Budget) -> Result<Alphabet> {
     let mut builder = AlphabetBuilder::default();
     for expr in grammar.exprs() {
         work.spend(1)?;
         match expr {
-            Expr::Literal(bytes) => bytes.iter().for_each(|&b| builder.add(b, b)),
+            Expr::Literal(bytes) => {
+                for part in bytes.chunks(BYTES_AT_ONCE) {
+                    work.spend(part.len() / BYTES_OF_WORK)?;
+                    part.iter().for_each(|&b| builder.add(b, b));
+                }
+            }
             Expr::Automaton(automaton) => {
                 work.spend(automaton.size())?;
                 automaton.bytes.iter().for_each(|&(_, first, last, _)| builder.add(first, last));
@@ -84,7 +93,7 @@ enum CountedRule {
 }
 
 /// Writes the right-hand sides of one grammar as automata.
-pub(crate) struct Lowering<'a, 'w> {
+pub(crate) struct Lowering<'a> {
     pub(crate) grammar: &'a Grammar,
     pub(crate) alphabet: &'a Alphabet,
     pub(crate) analysis: &'a Analysis,
@@ -96,10 +105,10 @@ pub(crate) struct Lowering<'a, 'w> {
     pub(crate) counted: RefCell<Counted>,
     /// Rules that were written down as they stand: see [`super::direct`].
     pub(crate) as_they_stand: RefCell<FxHashSet<usize>>,
-    pub(crate) work: &'a Work<'w>,
+    pub(crate) work: &'a Budget,
 }
 
-impl Lowering<'_, '_> {
+impl Lowering<'_> {
     /// The language of a rule without the empty string, minimal where that is affordable.
     ///
     /// A call of a nullable rule has an epsilon edge beside it: from here on, completing a call

@@ -1,5 +1,5 @@
 //! The network: each rule one automaton over byte classes and calls (a recursive transition
-//! network, DESIGN.md section 4).
+//! network, DESIGN.md section 2).
 //!
 //! Invariants of a finished [`Network`]:
 //! - completing a call takes at least one byte (the empty string was folded into the callers);
@@ -19,6 +19,7 @@ mod adjacency;
 mod analysis;
 mod assemble;
 mod build;
+mod call_order;
 mod counters;
 mod direct;
 mod display;
@@ -43,6 +44,7 @@ mod tree;
 mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
+pub(crate) use call_order::CallOrder;
 pub(crate) use identity::{Identity, Quota};
 pub(crate) use link::{Moved, Moves};
 pub use options::{LeftRecursion, NetworkOptions};
@@ -147,6 +149,8 @@ pub struct Network {
     linked: Option<Arc<[link::Placed]>>,
     /// What its states do, made when first asked for.
     identities: OnceLock<Arc<identity::Identities>>,
+    /// In which order called rules are gone through, made when first asked for.
+    call_order: OnceLock<Arc<CallOrder>>,
 }
 
 /// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than

@@ -10,11 +10,11 @@ use super::link::link;
 use super::rules::{Outside, RuleSet};
 use super::spelled::Kept;
 use super::{ClassSet, HOLE, Network, NetworkOptions, Width};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
-use crate::work::Work;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -65,13 +65,13 @@ impl Part {
         children: &FxHashMap<RuleId, Arc<Part>>,
         has_caller: bool,
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Self> {
         let width = |part: &Arc<Part>| part.first_width();
         let parts = children.iter().map(|(rule, part)| (rule.index(), width(part))).collect();
         let outside = Outside { parts, has_caller, is_whole: false };
         let rules = RuleSet::make(grammar, &outside, options, work)?;
-        Self::of_rules(&rules, children, options)
+        Self::of_rules(&rules, children, options, work)
     }
 
     /// The part of rules, some of which are other parts.
@@ -79,6 +79,7 @@ impl Part {
         rules: &RuleSet,
         children: &FxHashMap<RuleId, Arc<Part>>,
         options: &NetworkOptions,
+        work: &Budget,
     ) -> Result<Self> {
         // In the order of the rules, so that equal grammars make equal parts.
         let mut used: Vec<usize> =
@@ -88,7 +89,7 @@ impl Part {
         used.dedup();
         let places: FxHashMap<usize, u32> = used.iter().copied().zip(0..).collect();
         let children = used.iter().map(|&rule| children[&RuleId::new(rule)].clone()).collect();
-        let tables = Network::assemble(rules, &places, &options.limits)?;
+        let tables = Network::assemble(rules, &places, &options.limits, work)?;
         let mut out = Self::of_tables(tables, children, options);
         out.is_large = rules.has_large;
         Ok(out)
@@ -268,8 +269,8 @@ impl Part {
     ///
     /// # Errors
     /// [`crate::error::Error::Limit`] for more states or edges than there may be, and those of
-    /// [`Work::spend`].
-    pub fn link(self: &Arc<Self>, limits: &Limits, work: &Work<'_>) -> Result<Network> {
+    /// [`Budget::spend`].
+    pub fn link(self: &Arc<Self>, limits: &Limits, work: &Budget) -> Result<Network> {
         link(self, limits, work)
     }
 }

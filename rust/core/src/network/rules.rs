@@ -5,11 +5,11 @@ use super::shapes::Shapes;
 use super::{LeftRecursion, NetworkOptions, Width, analysis, left_recursion, lower, simplify};
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, call};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
 use crate::limits::Limits;
-use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Units of work for each state of a finished network: what is made of it later, whatever for,
@@ -55,7 +55,7 @@ pub(super) struct RuleSet {
 
 /// Rules that were lowered, and what holds of them whatever becomes of their left recursion.
 #[derive(Clone)]
-struct Lowered<'a, 'w> {
+struct Lowered<'a> {
     automata: Vec<Automaton>,
     start: usize,
     accepts_empty: bool,
@@ -64,7 +64,7 @@ struct Lowered<'a, 'w> {
     as_they_stand: &'a FxHashSet<usize>,
     outside: &'a Outside,
     options: &'a NetworkOptions,
-    work: &'a Work<'w>,
+    work: &'a Budget,
 }
 
 impl RuleSet {
@@ -76,12 +76,14 @@ impl RuleSet {
         grammar: &Grammar,
         outside: &Outside,
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Self> {
         // Three passes over all expressions.
         work.spend(3 * grammar.size())?;
         let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
+        work.tick()?;
         let facts = analysis::Analysis::new(grammar);
+        work.tick()?;
         let root = grammar.root();
         if options.prune && !facts.productive[root.index()] {
             return Err(Error::Unsupported {
@@ -156,7 +158,7 @@ impl RuleSet {
     }
 }
 
-impl Lowered<'_, '_> {
+impl Lowered<'_> {
     /// The rules of a network, with left recursion as the options say. `cycle` says how many rules
     /// call each other before they have read anything.
     fn rules(self, cycle: Option<usize>) -> Result<RuleSet> {

@@ -2,12 +2,12 @@
 //! automaton is made. Converters write one rule for each place where a thing may stand, the same
 //! rules again and again.
 
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::graph;
 use crate::hash::hash_of;
 use crate::ids::{ExprId, RuleId};
-use crate::work::Work;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 
@@ -25,19 +25,23 @@ impl Shapes {
     /// themselves, to each other. Without `merge` each rule is itself alone.
     ///
     /// # Errors
-    /// Those of [`Work::spend`].
+    /// Those of [`Budget::spend`].
     pub(crate) fn new(
         grammar: &Grammar,
         needed: &[bool],
         merge: bool,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Self> {
         let rules = grammar.rules().len();
-        let held = |rule: usize| match needed[rule] {
-            true => held(grammar, RuleId::new(rule)),
-            false => Vec::new(),
+        let held = |rule: usize| {
+            work.tick_every(rule)?;
+            Ok(match needed[rule] {
+                true => held(grammar, RuleId::new(rule)),
+                false => Vec::new(),
+            })
         };
-        let held: Vec<Vec<ExprId>> = (0..rules).map(held).collect();
+        let held = (0..rules).map(held).collect::<Result<Vec<Vec<ExprId>>>>()?;
+        work.tick()?;
         let callees = |rule: usize| {
             let callee = |&id: &ExprId| match grammar.expr(id) {
                 Expr::Rule(callee) => Some(callee.index()),

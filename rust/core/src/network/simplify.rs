@@ -17,10 +17,10 @@ mod tails;
 use super::Width;
 use crate::automata::marks::Marks;
 use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::graph;
 use crate::hash::hash_of;
-use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -48,7 +48,7 @@ const LARGE_RECURSIVE: usize = 4_000;
 const MAX_COMPONENT: usize = 256;
 
 /// The rules of a network under construction. Rule `start` is called by nobody.
-pub(crate) struct Rules<'a, 'w> {
+pub(crate) struct Rules<'a> {
     pub(crate) automata: Vec<Automaton>,
     pub(crate) start: usize,
     /// Growth in states that inlining one rule may cause.
@@ -57,7 +57,7 @@ pub(crate) struct Rules<'a, 'w> {
     pub(crate) prune: bool,
     /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
-    work: &'a Work<'w>,
+    work: &'a Budget,
     /// Rules met while those are listed that a rule calls.
     met: RefCell<Marks>,
     /// How often a rule larger than `MEDIUM` may still be inlined.
@@ -86,13 +86,13 @@ pub(crate) struct Rules<'a, 'w> {
     bodies: FxHashSet<usize>,
 }
 
-impl<'a, 'w> Rules<'a, 'w> {
+impl<'a> Rules<'a> {
     pub(crate) fn new(
         automata: Vec<Automaton>,
         start: usize,
         budget: usize,
         prune: bool,
-        work: &'a Work<'w>,
+        work: &'a Budget,
     ) -> Self {
         let n = automata.len();
         Self {
@@ -131,8 +131,7 @@ impl<'a, 'w> Rules<'a, 'w> {
     pub(crate) fn simplify(&mut self) -> Result<()> {
         let work = self.work;
         work.attempt(MAX_WORK, || self.rounds())?;
-        self.drop_unreachable();
-        Ok(())
+        self.drop_unreachable()
     }
 
     /// Every step leaves rules that say the same, so an error between two does no harm.
@@ -141,13 +140,16 @@ impl<'a, 'w> Rules<'a, 'w> {
         for _ in 0..4 {
             let before = (self.count(), self.size());
             self.merge_equal()?;
-            self.drop_unreachable();
-            self.count_uses();
-            let components = graph::components(self.automata.len(), |a| self.callees(a));
-            for component in components {
+            self.drop_unreachable()?;
+            self.count_uses()?;
+            let mut callees = Vec::with_capacity(self.automata.len());
+            for rule in 0..self.automata.len() {
+                callees.push(self.callees(rule)?);
+            }
+            for component in graph::components(self.automata.len(), |a| callees[a].clone()) {
                 self.component(&component)?;
             }
-            self.drop_unreachable();
+            self.drop_unreachable()?;
             if (self.count(), self.size()) == before {
                 break;
             }
@@ -164,37 +166,60 @@ impl<'a, 'w> Rules<'a, 'w> {
         self.automata.iter().filter(|a| !a.is_empty()).count()
     }
 
-    fn callees(&self, rule: usize) -> Vec<usize> {
+    fn callees(&self, rule: usize) -> Result<Vec<usize>> {
         // A rule may have millions of calls of a few rules: each counts once before they are sorted.
         let mut met = self.met.borrow_mut();
         met.clear();
-        let calls = self.automata[rule].sites().map(|(b, _)| b);
-        let mut out: Vec<usize> = calls.filter(|&b| met.mark(b as u32)).collect();
+        let mut out = Vec::new();
+        for (step, (b, _)) in self.automata[rule].sites().enumerate() {
+            if step > 0 {
+                self.work.tick_every(step)?;
+            }
+            if met.mark(b as u32) {
+                out.push(b);
+            }
+        }
         out.sort_unstable();
-        out
+        Ok(out)
     }
 
-    fn count_uses(&mut self) {
+    /// The distinct pairs of a callee and the state it returns to.
+    fn sites(&self, automaton: &Automaton) -> Result<Vec<(usize, u32)>> {
+        let mut out: Vec<(usize, u32)> = Vec::new();
+        let mut met: FxHashSet<(usize, u32)> = FxHashSet::default();
+        for (step, site) in automaton.sites().enumerate() {
+            if step > 0 {
+                self.work.tick_every(step)?;
+            }
+            // Of a few each counts, and is sorted below; of millions most come again.
+            if step < FEW_SITES || met.insert(site) {
+                out.push(site);
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
+    }
+
+    fn count_uses(&mut self) -> Result<()> {
         self.uses.iter_mut().for_each(|u| *u = 0);
         for (rule, automaton) in self.automata.iter().enumerate() {
             // What charts alone read by decides nothing for stacks.
             if self.is_written.contains(&rule) {
                 continue;
             }
-            for (b, _) in sites(automaton) {
+            for (b, _) in self.sites(automaton)? {
                 self.uses[b] += 1;
             }
         }
+        Ok(())
     }
 
-    fn replace(&mut self, rule: usize, automaton: Automaton) {
+    fn replace(&mut self, rule: usize, automaton: Automaton) -> Result<()> {
         if !self.is_written.contains(&rule) {
-            for (b, _) in sites(&self.automata[rule]) {
-                self.uses[b] -= 1;
-            }
-            for (b, _) in sites(&automaton) {
-                self.uses[b] += 1;
-            }
+            let (before, after) = (self.sites(&self.automata[rule])?, self.sites(&automaton)?);
+            before.iter().for_each(|&(b, _)| self.uses[b] -= 1);
+            after.iter().for_each(|&(b, _)| self.uses[b] += 1);
         }
         self.automata[rule] = automaton;
         self.hashes[rule] = None;
@@ -202,6 +227,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             true => self.wide.get_mut().fill(None),
             false => self.wide.get_mut()[rule] = None,
         }
+        Ok(())
     }
 
     /// Reduces an automaton with epsilon edges; `None` where it stays nondeterministic.
@@ -227,7 +253,7 @@ impl<'a, 'w> Rules<'a, 'w> {
         // A member that no member calls any more is on no cycle: what is outside cannot call back.
         let mut called: FxHashSet<usize> = FxHashSet::default();
         for &b in component {
-            called.extend(self.callees(b));
+            called.extend(self.callees(b)?);
         }
         for &a in component {
             self.acyclic[a] = !called.contains(&a) && !self.keep.contains(&a);
@@ -292,7 +318,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             let mut recursive: FxHashSet<usize> = FxHashSet::default();
             for &a in component {
                 self.work.spend(glance(&self.automata[a]))?;
-                for (b, _) in sites(&self.automata[a]) {
+                for (b, _) in self.sites(&self.automata[a])? {
                     *sites_of.entry(b).or_default() += 1;
                     if b == a {
                         recursive.insert(b);
@@ -319,7 +345,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             let mut chosen: FxHashSet<usize> = FxHashSet::default();
             let mut taboo: FxHashSet<usize> = FxHashSet::default();
             for &(growth, _, b) in &candidates {
-                let callees = self.callees(b);
+                let callees = self.callees(b)?;
                 let apart = !taboo.contains(&b) && callees.iter().all(|c| !chosen.contains(c));
                 if growth == least && apart {
                     chosen.insert(b);
@@ -343,7 +369,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             return Ok(()); // it stays as it stands
         }
         self.work.spend(glance(&self.automata[rule]))?;
-        let mut chosen = self.callees(rule);
+        let mut chosen = self.callees(rule)?;
         chosen.retain(|&b| b != rule && !self.automata[b].is_empty() && select(self, b));
         if chosen.is_empty() {
             return Ok(());
@@ -366,7 +392,11 @@ impl<'a, 'w> Rules<'a, 'w> {
         // Calls of one rule that return to one state share a copy.
         let mut copies: FxHashMap<(usize, u32), u32> = FxHashMap::default();
         for (p, edges) in caller.states() {
-            for &(letter, q) in edges {
+            self.work.tick_every(p as usize)?;
+            for (step, &(letter, q)) in edges.iter().enumerate() {
+                if step > 0 {
+                    self.work.tick_every(step)?;
+                }
                 match callee(letter).filter(|b| chosen.binary_search(b).is_ok()) {
                     None => nfa.edge(p, letter, q),
                     Some(b) => {
@@ -382,7 +412,7 @@ impl<'a, 'w> Rules<'a, 'w> {
             }
         }
         match self.reduce(&nfa)? {
-            Some(automaton) => self.replace(rule, automaton),
+            Some(automaton) => self.replace(rule, automaton)?,
             None => {
                 self.stubborn.insert(key(self, &chosen));
             }
@@ -390,13 +420,13 @@ impl<'a, 'w> Rules<'a, 'w> {
         Ok(())
     }
 
-    fn drop_unreachable(&mut self) {
+    fn drop_unreachable(&mut self) -> Result<()> {
         let mut seen = vec![false; self.automata.len()];
         seen[self.start] = true;
         let mut work = vec![self.start];
         while let Some(a) = work.pop() {
             let forms = self.written.get(&a).copied();
-            for b in self.callees(a).into_iter().chain(forms) {
+            for b in self.callees(a)?.into_iter().chain(forms) {
                 if !std::mem::replace(&mut seen[b], true) {
                     work.push(b);
                 }
@@ -407,6 +437,7 @@ impl<'a, 'w> Rules<'a, 'w> {
                 *automaton = Automaton::default();
             }
         }
+        Ok(())
     }
 }
 
@@ -415,10 +446,5 @@ fn glance(automaton: &Automaton) -> usize {
     1 + automaton.size() / GLANCE + CALL * automaton.sites().count()
 }
 
-/// The distinct pairs of a callee and the state it returns to.
-fn sites(automaton: &Automaton) -> Vec<(usize, u32)> {
-    let mut out: Vec<(usize, u32)> = automaton.sites().collect();
-    out.sort_unstable();
-    out.dedup();
-    out
-}
+/// Sites that are sorted as they come.
+const FEW_SITES: usize = 1 << 10;

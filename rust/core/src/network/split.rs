@@ -8,11 +8,11 @@
 use super::identity::{Identity, numbered};
 use super::part::Part;
 use super::{NetworkOptions, WIDE, analysis};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::grammar::{Expr, Grammar, Stub, key_of};
 use crate::graph;
 use crate::ids::RuleId;
-use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -126,7 +126,7 @@ impl Part {
         grammar: &Grammar,
         options: &NetworkOptions,
         cache: &PartCache,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Option<Arc<Self>>> {
         work.spend(3 * grammar.size())?;
         let is_needed = analysis::reachable(grammar, options.skip_lookahead)?;
@@ -148,7 +148,7 @@ impl Part {
         frame: &Grammar,
         parts: &[(RuleId, Option<Arc<Part>>)],
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Arc<Self>> {
         Self::around(frame, parts, true, options, work)
     }
@@ -159,7 +159,7 @@ impl Part {
         parts: &[(RuleId, Option<Arc<Part>>)],
         is_whole: bool,
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Arc<Self>> {
         let stub = |part: &Option<Arc<Part>>| part.as_ref().map_or(Stub::Nothing, |p| p.stub());
         let stubs: Vec<(RuleId, Stub)> =
@@ -293,7 +293,7 @@ impl Groups {
         cache: Option<&PartCache>,
         is_whole: bool,
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Arc<Part>> {
         let root = grammar.root().index();
         let mut missing: BTreeMap<(usize, usize), (Vec<usize>, Vec<usize>)> = BTreeMap::new();

@@ -13,13 +13,13 @@ use super::rules::{FRAME, RuleSet};
 use super::tree::Tree;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, Letter, call};
+use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{
     Callee, Compact, Dispatch, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule,
     RuleOptions, compact,
 };
 use crate::ids::{ExprId, RuleId};
-use crate::work::Work;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Part {
         contents: &[Option<Arc<Self>>],
         way: Way<'_>,
         options: &NetworkOptions,
-        work: &Work<'_>,
+        work: &Budget,
     ) -> Result<Option<Arc<Self>>> {
         let tags = Filled { tags, contents };
         let texts = tags.tags.iter().flat_map(Tag::all_texts);
@@ -123,7 +123,7 @@ impl Part {
                 work.spend(FRAME * rules.automata[0].len() + rules.automata[0].num_edges())?;
                 let contents = (1..).map(RuleId::new).zip(contents);
                 let contents = contents.filter_map(|(n, content)| Some((n, content.clone()?)));
-                let mut made = Self::of_rules(&rules, &contents.collect(), options)?;
+                let mut made = Self::of_rules(&rules, &contents.collect(), options, work)?;
                 // Free text has no key, as when it is written: texts move between parts without one.
                 made.key = if is_choice { key(&tags, options) } else { None };
                 Arc::new(made)

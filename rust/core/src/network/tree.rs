@@ -31,6 +31,11 @@ impl Tree {
         self.last.len() as u32 - 1
     }
 
+    /// The number of states.
+    pub(super) fn len(&self) -> usize {
+        self.last.len()
+    }
+
     /// Takes note that a state is final.
     pub(super) fn set_final(&mut self, state: u32) {
         self.finals[state as usize] = true;

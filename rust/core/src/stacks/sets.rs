@@ -11,10 +11,10 @@
 //! the tops after a comma are the remaining keys, for each key one fewer, and everything
 //! that is done to the shared part is done once.
 
+use super::shards::Shards;
+use crate::budget::{Halt, Meter};
 use crate::hash::hash_of;
 use crate::network::BOTTOM;
-use hashbrown::HashTable;
-use rustc_hash::FxHashMap;
 
 /// A stack set.
 pub(crate) type SetId = u32;
@@ -30,10 +30,6 @@ pub(crate) const LABEL: u32 = 1 << 31;
 
 /// One top of a stack set and what stands beneath it.
 pub(crate) type Entry = (u32, SetId);
-
-/// What cannot be done within the bounds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OverBudget;
 
 /// The depth that is allowed where nobody says otherwise: a token does not nest deeper.
 const MAX_DEPTH: u32 = 1_000;
@@ -56,16 +52,16 @@ pub(crate) struct StackSets {
     ends: Vec<(u32, u32)>,
     depths: Vec<u32>,
     entries: Vec<Entry>,
-    table: HashTable<SetId>,
-    unions: FxHashMap<(SetId, SetId), SetId>,
+    table: Shards<SetId>,
+    unions: Shards<(SetId, SetId, SetId)>,
     /// Pairs to be united, what they depend on above them.
     pending: Vec<(SetId, SetId)>,
     /// A set nested deeper, stacks and tree levels together, is over budget.
     pub(crate) max_depth: u32,
+    /// Bytes that the tables may hold; looked at as often as the meter looks at its interrupt.
+    pub(crate) max_bytes: usize,
     /// Entries written and pairs united so far: the measure of work.
-    pub(crate) work: u64,
-    /// `work` may not pass this.
-    pub(crate) allowance: u64,
+    pub(crate) meter: Meter,
 }
 
 impl StackSets {
@@ -75,12 +71,12 @@ impl StackSets {
             ends: Vec::new(),
             depths: Vec::new(),
             entries: Vec::new(),
-            table: HashTable::new(),
-            unions: FxHashMap::default(),
+            table: Shards::default(),
+            unions: Shards::default(),
             pending: Vec::new(),
             max_depth: MAX_DEPTH,
-            work: 0,
-            allowance: u64::MAX,
+            max_bytes: usize::MAX,
+            meter: Meter::default(),
         };
         out.add(&[]).ok();
         out.add(&[(BOTTOM, NONE)]).ok();
@@ -96,8 +92,8 @@ impl StackSets {
     pub(crate) fn bytes(&self) -> usize {
         self.entries.capacity() * 8
             + self.nodes.capacity() * 24
-            + self.table.capacity() * 5
-            + self.unions.capacity() * 13
+            + self.table.bytes()
+            + self.unions.bytes()
     }
 
     /// Adds the tops of a set to a list, sorted.
@@ -148,12 +144,12 @@ impl StackSets {
     }
 
     /// The set without the labels on top, and those labels.
-    pub(crate) fn without_labels(&mut self, set: SetId) -> Result<(SetId, SetId), OverBudget> {
+    pub(crate) fn without_labels(&mut self, set: SetId) -> Result<(SetId, SetId), Halt> {
         self.split(set, LABEL)
     }
 
     /// The set of these entries, which are sorted and have distinct tops.
-    pub(crate) fn add(&mut self, entries: &[Entry]) -> Result<SetId, OverBudget> {
+    pub(crate) fn add(&mut self, entries: &[Entry]) -> Result<SetId, Halt> {
         if entries.len() > LEAF {
             let bit = highest_difference(entries[0].0, entries[entries.len() - 1].0);
             let middle = entries.partition_point(|e| e.0 & bit == 0);
@@ -179,7 +175,7 @@ impl StackSets {
     }
 
     /// The union of two sets of which all tops of one lack the bit that all of the other have.
-    fn branch(&mut self, left: SetId, right: SetId) -> Result<SetId, OverBudget> {
+    fn branch(&mut self, left: SetId, right: SetId) -> Result<SetId, Halt> {
         let node = Node::Branch(left, right);
         let hash = hash_of(&(left, right));
         if let Some(&id) = self.table.find(hash, |&id| self.nodes[id as usize] == node) {
@@ -197,32 +193,34 @@ impl StackSets {
         node: Node,
         ends: (u32, u32),
         depth: u32,
-    ) -> Result<SetId, OverBudget> {
+    ) -> Result<SetId, Halt> {
         if depth > self.max_depth {
-            return Err(OverBudget);
+            return Err(Halt::Depth);
         }
         let id = self.nodes.len() as SetId;
         self.nodes.push(node);
         self.ends.push(ends);
         self.depths.push(depth);
-        let (nodes, entries) = (&self.nodes, &self.entries);
-        self.table.insert_unique(hash, id, |&id| match nodes[id as usize] {
-            Node::Leaf(a, b) => hash_of(&entries[a as usize..b as usize]),
-            Node::Branch(left, right) => hash_of(&(left, right)),
-        });
+        self.table.insert(hash, id);
         Ok(id)
     }
 
-    fn spend(&mut self, work: u64) -> Result<(), OverBudget> {
-        self.work += work;
-        if self.work > self.allowance { Err(OverBudget) } else { Ok(()) }
+    #[inline]
+    pub(crate) fn spend(&mut self, work: u64) -> Result<(), Halt> {
+        if self.meter.count(work) { Ok(()) } else { self.look() }
+    }
+
+    #[cold]
+    fn look(&mut self) -> Result<(), Halt> {
+        self.meter.look()?;
+        if self.bytes() > self.max_bytes { Err(Halt::Bytes) } else { Ok(()) }
     }
 
     /// Everything in either set.
     ///
     /// Stacks may be as deep as a text, so what a union depends on is worked off on a stack of
     /// its own, deepest first.
-    pub(crate) fn union(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
+    pub(crate) fn union(&mut self, a: SetId, b: SetId) -> Result<SetId, Halt> {
         if let Some(known) = self.known_union(a, b) {
             return Ok(known);
         }
@@ -242,10 +240,12 @@ impl StackSets {
         if a == NONE {
             return Some(b);
         }
-        self.unions.get(&(a.min(b), a.max(b))).copied()
+        let (a, b) = (a.min(b), a.max(b));
+        let found = self.unions.find(hash_of(&(a, b)), |known| (known.0, known.1) == (a, b));
+        found.map(|known| known.2)
     }
 
-    fn work_off(&mut self, base: usize) -> Result<(), OverBudget> {
+    fn work_off(&mut self, base: usize) -> Result<(), Halt> {
         while self.pending.len() > base {
             let (a, b) = self.pending[self.pending.len() - 1];
             if self.known_union(a, b).is_some() {
@@ -259,14 +259,15 @@ impl StackSets {
             if let Some(id) = made {
                 self.pending.pop();
                 self.spend(1)?;
-                self.unions.insert((a.min(b), a.max(b)), id);
+                let (a, b) = (a.min(b), a.max(b));
+                self.unions.insert(hash_of(&(a, b)), (a, b, id));
             }
         }
         Ok(())
     }
 
     /// The union, or `None` and what is missing made pending.
-    fn union_of_trees(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, OverBudget> {
+    fn union_of_trees(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, Halt> {
         let (a_ends, b_ends) = (self.ends[a as usize], self.ends[b as usize]);
         let bit = highest_difference(a_ends.0.min(b_ends.0), a_ends.1.max(b_ends.1));
         let (a_left, a_right) = self.split(a, bit)?;
@@ -286,7 +287,7 @@ impl StackSets {
     }
 
     /// The union, or `None` and what is missing made pending.
-    fn union_of_lists(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, OverBudget> {
+    fn union_of_lists(&mut self, a: SetId, b: SetId) -> Result<Option<SetId>, Halt> {
         let mut merged = [(0, NONE); 2 * LEAF];
         let mut len = 0;
         let mut missing = false;
@@ -324,7 +325,7 @@ impl StackSets {
     }
 
     /// The tops without and with a bit, where that bit is the highest in which they may differ.
-    fn split(&mut self, set: SetId, bit: u32) -> Result<(SetId, SetId), OverBudget> {
+    fn split(&mut self, set: SetId, bit: u32) -> Result<(SetId, SetId), Halt> {
         let (least, greatest) = self.ends[set as usize];
         if greatest & bit == 0 {
             return Ok((set, NONE));
@@ -343,7 +344,7 @@ impl StackSets {
     }
 
     /// What is in both sets. Nothing is remembered between calls: for small sets.
-    pub(crate) fn intersection(&mut self, a: SetId, b: SetId) -> Result<SetId, OverBudget> {
+    pub(crate) fn intersection(&mut self, a: SetId, b: SetId) -> Result<SetId, Halt> {
         if a == b {
             return Ok(a);
         }
@@ -365,7 +366,7 @@ impl StackSets {
     }
 
     /// The union of sets, two and two: large ones are then met by large ones.
-    fn union_of_many(&mut self, sets: &[SetId]) -> Result<SetId, OverBudget> {
+    fn union_of_many(&mut self, sets: &[SetId]) -> Result<SetId, Halt> {
         match *sets {
             [] => Ok(NONE),
             [a] => Ok(a),
@@ -379,9 +380,10 @@ impl StackSets {
     }
 
     /// Sorts pairs of anything and a set; unites the sets of equal first parts.
-    pub(crate) fn group(&mut self, pairs: &mut Vec<Entry>) -> Result<(), OverBudget> {
-        sort_pairs(pairs);
+    pub(crate) fn group(&mut self, pairs: &mut Vec<Entry>) -> Result<(), Halt> {
+        sort_within(pairs, &mut self.meter)?;
         pairs.dedup();
+        self.spend((pairs.len() / PAIRS_OF_WORK) as u64)?;
         let mut write = 0;
         let mut read = 0;
         while read < pairs.len() {
@@ -407,7 +409,7 @@ impl StackSets {
         &mut self,
         entries: &mut Vec<Entry>,
         others: &[SetId],
-    ) -> Result<SetId, OverBudget> {
+    ) -> Result<SetId, Halt> {
         self.group(entries)?;
         let id = self.add(entries)?;
         match others {
@@ -425,6 +427,43 @@ pub(crate) fn sort_pairs(pairs: &mut [(u32, u32)]) {
     if pairs.len() > 1 {
         pairs.sort_unstable_by_key(|pair| u64::from(pair.0) << 32 | u64::from(pair.1));
     }
+}
+
+/// Pairs that are sorted between two looks at an interrupt.
+const SORTED_AT_ONCE: usize = 1 << 14;
+/// Pairs sorted or merged that count as one unit of work.
+const PAIRS_OF_WORK: usize = 32;
+
+/// [`sort_pairs`] that an interrupt ends early: parts are sorted, and merged two and two.
+pub(crate) fn sort_within(pairs: &mut Vec<Entry>, meter: &mut Meter) -> Result<(), Halt> {
+    for part in pairs.chunks_mut(SORTED_AT_ONCE) {
+        if part.len() == SORTED_AT_ONCE {
+            meter.spend((SORTED_AT_ONCE / PAIRS_OF_WORK) as u64)?;
+        }
+        sort_pairs(part);
+    }
+    let mut width = SORTED_AT_ONCE;
+    let mut merged = Vec::new();
+    while width < pairs.len() {
+        merged.clear();
+        merged.reserve_exact(pairs.len());
+        for both in pairs.chunks(2 * width) {
+            let (mut left, mut right) = both.split_at(width.min(both.len()));
+            while let (Some(a), Some(b)) = (left.first(), right.first()) {
+                let from = if a <= b { &mut left } else { &mut right };
+                merged.push(from[0]);
+                *from = &from[1..];
+                if merged.len().is_multiple_of(SORTED_AT_ONCE) {
+                    meter.spend((SORTED_AT_ONCE / PAIRS_OF_WORK) as u64)?;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        std::mem::swap(pairs, &mut merged);
+        width *= 2;
+    }
+    Ok(())
 }
 
 /// The highest bit in which two numbers differ; 0 where they are equal.
@@ -473,6 +512,19 @@ mod tests {
     fn stack_set() -> impl Strategy<Value = BTreeSet<Stack>> {
         let frame = prop_oneof![0u32..6, 0u32..200, any::<u32>().prop_map(|x| x >> 1)];
         proptest::collection::btree_set(proptest::collection::vec(frame, 0..4), 0..40)
+    }
+
+    #[test]
+    fn parts_are_sorted_and_merged_as_a_whole_is_sorted() {
+        for length in [0, 1, SORTED_AT_ONCE, 3 * SORTED_AT_ONCE + 7, 4 * SORTED_AT_ONCE] {
+            let number = |i: usize| (i as u32).wrapping_mul(2_654_435_761) >> 12;
+            let mut pairs: Vec<Entry> =
+                (0..length).map(|i| (number(i), number(i + 9) % 5)).collect();
+            let mut expected = pairs.clone();
+            expected.sort_unstable();
+            sort_within(&mut pairs, &mut Meter::default()).expect("no bound");
+            assert_eq!(pairs, expected);
+        }
     }
 
     proptest! {

@@ -40,6 +40,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
+use crate::budget::Interrupt;
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::limits::Limits;
@@ -54,5 +55,19 @@ pub use printer::{print, print_macro};
 /// `Syntax` at the first place that is not in the language, `Unsupported` for a token named by its
 /// text, `Limit` for `max_grammar_bytes`, `max_rules` and `max_nesting`.
 pub fn parse(text: &str, root: &str, limits: &Limits) -> Result<Grammar> {
-    parser::Parser::new(text, limits)?.grammar(root)
+    parse_within(text, root, limits, &Interrupt::default())
+}
+
+/// [`parse`], which an interrupt ends early.
+///
+/// # Errors
+/// Those of [`parse`]; [`Error::Cancelled`](crate::error::Error::Cancelled),
+/// [`Error::Deadline`](crate::error::Error::Deadline).
+pub fn parse_within(
+    text: &str,
+    root: &str,
+    limits: &Limits,
+    interrupt: &Interrupt,
+) -> Result<Grammar> {
+    parser::Parser::new(text, limits, interrupt)?.grammar(root)
 }

@@ -13,6 +13,7 @@ mod words;
 
 use std::collections::HashMap;
 
+use crate::budget::Interrupt;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
@@ -24,6 +25,9 @@ use super::options::{Owner, options};
 use super::printer::{Around, needs_parentheses};
 use super::scanner::{Kind, Scanner, Token};
 use super::suggest::nearest;
+
+/// Tokens between two looks at the interrupt.
+const TOKENS_BETWEEN_CHECKS: u32 = 1_024;
 
 /// A finished part of an expression.
 #[derive(Clone, Copy)]
@@ -61,6 +65,9 @@ enum Side {
 pub(super) struct Parser<'t> {
     text: &'t str,
     limits: &'t Limits,
+    interrupt: &'t Interrupt,
+    /// Tokens taken so far.
+    taken: u32,
     scanner: Scanner<'t>,
     current: Token,
     following: Token,
@@ -77,7 +84,7 @@ pub(super) struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     /// Checks the text's length and collects the names of its rules.
-    pub(super) fn new(text: &'t str, limits: &'t Limits) -> Result<Self> {
+    pub(super) fn new(text: &'t str, limits: &'t Limits, interrupt: &'t Interrupt) -> Result<Self> {
         // Offsets and expression ids are `u32`; no text makes more than one expression a byte.
         let bound = limits.max_grammar_bytes.min(i32::MAX as usize);
         if text.len() > bound {
@@ -86,12 +93,14 @@ impl<'t> Parser<'t> {
             return Err(Error::Limit { limit: "max_grammar_bytes", value: bound as u64, message });
         }
         let mut scanner = Scanner::new(text);
-        let (names, order) = rule_names(text, scanner.clone(), limits)?;
+        let (names, order) = rule_names(text, scanner.clone(), limits, interrupt)?;
         let current = scanner.next_token();
         let following = scanner.next_token();
         Ok(Self {
             text,
             limits,
+            interrupt,
+            taken: 0,
             scanner,
             current,
             following,
@@ -113,6 +122,7 @@ impl<'t> Parser<'t> {
         }
         let mut rules = Vec::with_capacity(self.order.len());
         while self.current.kind != Kind::End {
+            self.look()?;
             let rule = self.rule(rules.len())?;
             rules.push(rule);
         }
@@ -149,6 +159,15 @@ impl<'t> Parser<'t> {
         self.line_before = self.current.position.line;
         self.current = self.following;
         self.following = self.scanner.next_token();
+    }
+
+    /// Looks at the interrupt now and then.
+    fn look(&mut self) -> Result<()> {
+        self.taken = self.taken.wrapping_add(1);
+        match self.taken.is_multiple_of(TOKENS_BETWEEN_CHECKS) {
+            true => self.interrupt.look(),
+            false => Ok(()),
+        }
     }
 
     /// Whether the current token is a rule's name.
@@ -298,6 +317,7 @@ impl<'t> Parser<'t> {
 
     /// Takes one token (or a repetition's braces, or a macro) into the innermost group.
     fn step(&mut self, side: Side) -> Result<()> {
+        self.look()?;
         let token = self.current;
         match token.kind {
             Kind::Word => return self.word(token),
@@ -439,12 +459,22 @@ impl<'t> Parser<'t> {
 /// The names of all rules, and their order. Of rules of one name the first counts.
 type Names<'t> = (HashMap<&'t str, RuleId>, Vec<(&'t str, Position)>);
 
-fn rule_names<'t>(text: &'t str, mut scanner: Scanner<'t>, limits: &Limits) -> Result<Names<'t>> {
+fn rule_names<'t>(
+    text: &'t str,
+    mut scanner: Scanner<'t>,
+    limits: &Limits,
+    interrupt: &Interrupt,
+) -> Result<Names<'t>> {
+    let mut read = 0u32;
     let mut names = HashMap::new();
     let mut order: Vec<(&str, Position)> = Vec::new();
     let mut token = scanner.next_token();
     while token.kind != Kind::End {
         let next = scanner.next_token();
+        read = read.wrapping_add(1);
+        if read.is_multiple_of(TOKENS_BETWEEN_CHECKS) {
+            interrupt.look()?;
+        }
         if token.kind == Kind::Word && matches!(next.kind, Kind::Assign | Kind::Options) {
             if order.len() >= limits.max_rules {
                 let line = token.position.line;

@@ -2,12 +2,13 @@
 
 use super::matcher::Matcher;
 use super::rows::{mask_words, no_row, with_rows};
-use crate::boundary::{misuse, raise};
+use crate::boundary::{Call, misuse, raise};
 use crate::threads::Crew;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::MutexGuard;
+use tokfold_core::budget::Interrupt;
 use tokfold_core::engine::{self, Accept};
 use tokfold_core::error::Error;
 
@@ -25,9 +26,41 @@ pub(crate) fn fill_batch<'py>(
     threads: usize,
     classes: bool,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let filled = filled(py, matchers, bitmask, rows, threads, classes)?;
+    let filled: Result<Vec<bool>, Error> = filled.into_iter().collect();
+    Ok(PyArray1::from_vec(py, filled.map_err(|error| raise(py, &error))?))
+}
+
+/// [`fill_batch`] with a result for each row: whether it forbids any token, or the exception of that
+/// row alone, which then means nothing.
+#[pyfunction]
+pub(crate) fn fill_batch_each<'py>(
+    py: Python<'py>,
+    matchers: &Bound<'py, PyList>,
+    bitmask: &Bound<'py, PyAny>,
+    rows: Option<Vec<usize>>,
+    threads: usize,
+    classes: bool,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let filled = filled(py, matchers, bitmask, rows, threads, classes)?;
+    let said = filled.into_iter().map(|row| match row {
+        Ok(forbids) => Ok(forbids.into_pyobject(py)?.to_owned().into_any().unbind()),
+        Err(error) => Ok(raise(py, &error).into_value(py).into_any()),
+    });
+    said.collect()
+}
+
+fn filled<'py>(
+    py: Python<'py>,
+    matchers: &Bound<'py, PyList>,
+    bitmask: &Bound<'py, PyAny>,
+    rows: Option<Vec<usize>>,
+    threads: usize,
+    classes: bool,
+) -> PyResult<Vec<Result<bool, Error>>> {
     let crew = Crew::rouse(threads, matchers.len().div_ceil(AT_ONCE))?;
     let matchers = listed(matchers)?;
-    let Some(first) = matchers.first() else { return Ok(PyArray1::from_vec(py, Vec::new())) };
+    let Some(first) = matchers.first() else { return Ok(Vec::new()) };
     let words = mask_words(py, &*first.get().own(py)?, classes)?;
     let mut guards = Vec::with_capacity(matchers.len());
     for matcher in &matchers {
@@ -49,12 +82,13 @@ pub(crate) fn fill_batch<'py>(
             false => engine::Matcher::fill_many,
             true => engine::Matcher::fill_classes_many,
         };
+        let call = Call::new(py);
+        let fill = |work: &mut [(&engine::Matcher, &mut [i32])]| fill(work, &call.interrupt);
         let parts = py.detach(|| crew.map(&mut work, AT_ONCE, fill));
-        let mut said = Vec::with_capacity(guards.len());
-        for part in parts {
-            said.extend(part.map_err(|error| raise(py, &error))?);
+        match call.raised() {
+            Some(raised) => Err(raised),
+            None => Ok(parts.into_iter().flatten().collect()),
         }
-        Ok(PyArray1::from_vec(py, said))
     })
 }
 
@@ -102,13 +136,15 @@ fn in_rows<'a>(
     Ok(work)
 }
 
-/// What each of many matchers does, in threads, with the interpreter free.
+/// What each of many matchers does, in threads, with the interpreter free; and the call, which knows
+/// what Ctrl-C raised.
 fn each<T: Send>(
     py: Python<'_>,
     crew: Crew,
     matchers: &[Bound<'_, Matcher>],
-    act: impl Fn(usize, &mut engine::Matcher) -> Result<T, Error> + Sync,
-) -> PyResult<Vec<Result<T, Error>>> {
+    act: impl Fn(usize, &mut engine::Matcher, &Interrupt) -> Result<T, Error> + Sync,
+) -> PyResult<(Vec<Result<T, Error>>, Call)> {
+    let call = Call::new(py);
     let mut guards = Vec::with_capacity(matchers.len());
     for matcher in matchers {
         guards.push(matcher.get().own(py)?);
@@ -116,10 +152,10 @@ fn each<T: Send>(
     let matchers = guards.iter_mut().map(|guard| &mut **guard);
     let mut all: Vec<(usize, &mut engine::Matcher)> = matchers.enumerate().collect();
     let act = |part: &mut [(usize, &mut engine::Matcher)]| {
-        part.iter_mut().map(|(index, matcher)| act(*index, matcher)).collect()
+        part.iter_mut().map(|(index, matcher)| act(*index, matcher, &call.interrupt)).collect()
     };
     let parts: Vec<Vec<_>> = py.detach(|| crew.map(&mut all, AT_ONCE, act));
-    Ok(parts.into_iter().flatten().collect())
+    Ok((parts.into_iter().flatten().collect(), call))
 }
 
 /// Accepts a token in each of many matchers; for each, whether it was taken. Where one raises, no
@@ -136,12 +172,15 @@ pub(crate) fn accept_batch<'py>(
     if tokens.len() != matchers.len() {
         return Err(misuse("as many tokens as matchers are needed"));
     }
-    let accepted = each(py, crew, &matchers, |index, matcher| matcher.accept_token(tokens[index]))?;
+    let (accepted, call) = each(py, crew, &matchers, |index, matcher, interrupt| {
+        matcher.accept_token(tokens[index], interrupt)
+    })?;
     if let Some(error) = accepted.iter().find_map(|accept| accept.as_ref().err()) {
-        let error = raise(py, error);
+        let error = call.raised().unwrap_or_else(|| raise(py, error));
         let alone = Crew::rouse(1, 1)?;
-        each(py, alone, &matchers, |index, matcher| match accepted[index] {
-            Ok(Accept::Taken) => matcher.rollback(1),
+        each(py, alone, &matchers, |index, matcher, _| match accepted[index] {
+            // Whatever ended the call, this is to be done.
+            Ok(Accept::Taken) => matcher.rollback(1, &Interrupt::default()),
             _ => Ok(()),
         })?;
         return Err(error);
@@ -164,7 +203,7 @@ pub(crate) fn rollback_batch(
         return Err(misuse("as many counts as matchers are needed"));
     }
     for (matcher, &count) in matchers.iter().zip(&counts) {
-        let steps = matcher.get().own(py)?.steps();
+        let steps = matcher.get().steps_of(py)?;
         if count > steps {
             return Err(raise(
                 py,
@@ -172,6 +211,8 @@ pub(crate) fn rollback_batch(
             ));
         }
     }
-    let done = each(py, crew, &matchers, |index, matcher| matcher.rollback(counts[index]))?;
+    let (done, _) = each(py, crew, &matchers, |index, matcher, _| {
+        matcher.rollback(counts[index], &Interrupt::default())
+    })?;
     done.into_iter().try_for_each(|done| done.map_err(|error| raise(py, &error)))
 }

@@ -2,24 +2,24 @@
 
 use super::Engine;
 use super::rows::{mask_words, no_row, with_rows};
-use crate::boundary::{detached, misuse, raise};
+use crate::boundary::{Call, Heavy, MANY_BYTES, OffGil, misuse, raise};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use tokfold_core::engine::{self, Accept, StopRule};
+use tokfold_core::engine::{self, Accept, Look, StopRule};
 use tokfold_core::error::Error;
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Matcher {
-    inner: Mutex<engine::Matcher>,
+    inner: OffGil<Mutex<engine::Matcher>>,
     cancel: Arc<AtomicBool>,
 }
 
 impl Matcher {
     fn wrap(inner: engine::Matcher) -> Self {
         let cancel = inner.cancel_switch();
-        Self { inner: Mutex::new(inner), cancel }
+        Self { inner: OffGil::new(Mutex::new(inner)), cancel }
     }
 
     /// The state, unless another thread is using it.
@@ -43,6 +43,25 @@ impl Matcher {
         }
     }
 
+    /// The number of steps that can be taken back.
+    pub(super) fn steps_of(&self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py, |look| look.steps())
+    }
+
+    /// What `look` says of the state: at once where that is possible, else detached.
+    fn look<T: Send>(
+        &self,
+        py: Python<'_>,
+        look: impl Fn(&Look<'_>) -> T + Send + Sync,
+    ) -> PyResult<T> {
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        match matcher.now(&look) {
+            Some(seen) => Ok(seen),
+            None => Call::new(py).run(py, |interrupt| matcher.look(interrupt, &look)),
+        }
+    }
+
     /// Fills a row of a bitmask, of tokens or of classes.
     fn fill_row(
         &self,
@@ -60,14 +79,26 @@ impl Matcher {
             let place = place.ok_or_else(|| no_row(count, row))?;
             // What is there takes no longer than to hand over the interpreter and take it back.
             let now = if classes { Ok(None) } else { matcher.fill_now(place) };
-            let filled = match now {
-                Ok(None) if classes => py.detach(|| matcher.fill_classes(place)),
-                Ok(None) => py.detach(|| matcher.fill(place)),
+            match now {
                 Ok(Some(filled)) => Ok(filled),
-                Err(error) => Err(error),
-            };
-            filled.map_err(|error| raise(py, &error))
+                Err(error) => Err(raise(py, &error)),
+                Ok(None) => Call::new(py).run(py, |interrupt| match classes {
+                    true => matcher.fill_classes(place, interrupt),
+                    false => matcher.fill(place, interrupt),
+                }),
+            }
         })
+    }
+}
+
+fn le_bytes(numbers: Vec<u32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+impl Heavy for Mutex<engine::Matcher> {
+    fn is_heavy(&self) -> bool {
+        let matcher = self.try_lock();
+        matcher.is_ok_and(|matcher| matcher.now(|look| look.bytes()).is_none_or(|n| n > MANY_BYTES))
     }
 }
 
@@ -81,8 +112,13 @@ impl Matcher {
         stop_ids: Option<Vec<u32>>,
         when_complete: bool,
     ) -> PyResult<Self> {
-        let inner =
-            engine::Matcher::new(engine.inner.clone(), StopRule { stop_ids, when_complete });
+        let engine = engine.inner.clone();
+        let stops = StopRule { stop_ids, when_complete };
+        // A chart has room for all states of the network.
+        let inner = match engine.begins_on_a_chart() {
+            true => py.detach(|| engine::Matcher::new(engine, stops)),
+            false => engine::Matcher::new(engine, stops),
+        };
         inner.map(Self::wrap).map_err(|error| raise(py, &error))
     }
 
@@ -102,8 +138,13 @@ impl Matcher {
     }
 
     fn accept_token(&self, py: Python<'_>, id: u32) -> PyResult<bool> {
-        let mut matcher = self.own(py)?;
-        let accept = matcher.accept_token(id).map_err(|error| raise(py, &error))?;
+        let mut guard = self.own(py)?;
+        let matcher = &mut *guard;
+        // As a rule it takes less than to hand over the interpreter and take it back.
+        let accept = match matcher.accept_token_now(id) {
+            Some(accept) => accept.map_err(|error| raise(py, &error))?,
+            None => Call::new(py).run(py, |interrupt| matcher.accept_token(id, interrupt))?,
+        };
         Ok(accept == Accept::Taken)
     }
 
@@ -130,31 +171,38 @@ impl Matcher {
                 )));
             };
             let matcher = &*matcher;
-            py.detach(|| matcher.fill_draft(&parents, &tokens, classes, rows))
-                .map_err(|error| raise(py, &error))
+            Call::new(py).run(py, |interrupt| {
+                matcher.fill_draft(&parents, &tokens, classes, rows, interrupt)
+            })
         })
     }
 
     fn accept_prefix(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        py.detach(|| matcher.accept_prefix(&tokens)).map_err(|error| raise(py, &error))
+        Call::new(py).run(py, |interrupt| matcher.accept_prefix(&tokens, interrupt))
     }
 
     fn accept_bytes(&self, py: Python<'_>, data: &[u8]) -> PyResult<bool> {
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        let accept = py.detach(|| matcher.accept_bytes(data)).map_err(|error| raise(py, &error))?;
+        let accept = Call::new(py).run(py, |interrupt| matcher.accept_bytes(data, interrupt))?;
         Ok(accept == Accept::Taken)
     }
 
     fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
-        self.own(py)?.rollback(count).map_err(|error| raise(py, &error))
+        let mut guard = self.own(py)?;
+        let matcher = &mut *guard;
+        match matcher.rollback_now(count) {
+            Some(done) => done.map_err(|error| raise(py, &error)),
+            None => Call::new(py).run(py, |interrupt| matcher.rollback(count, interrupt)),
+        }
     }
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.own(py)?.reset();
-        Ok(())
+        let mut guard = self.own(py)?;
+        let matcher = &mut *guard;
+        Call::new(py).run(py, |interrupt| matcher.reset(interrupt))
     }
 
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
@@ -162,15 +210,15 @@ impl Matcher {
     }
 
     fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.own(py)?.is_accepting())
+        self.look(py, |look| look.is_accepting())
     }
 
     fn is_terminated(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.own(py)?.is_terminated())
+        self.look(py, |look| look.is_terminated())
     }
 
     fn steps(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.own(py)?.steps())
+        self.steps_of(py)
     }
 
     fn stop_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
@@ -178,9 +226,9 @@ impl Matcher {
     }
 
     fn forced_bytes<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let matcher = self.own(py)?;
-        let forced =
-            py.detach(|| matcher.forced_bytes(limit)).map_err(|error| raise(py, &error))?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let forced = Call::new(py).run(py, |interrupt| matcher.forced_bytes(limit, interrupt))?;
         Ok(PyBytes::new(py, &forced))
     }
 
@@ -190,27 +238,27 @@ impl Matcher {
         py: Python<'py>,
         data: &[u8],
     ) -> PyResult<(usize, Bound<'py, PyBytes>)> {
-        let matcher = self.own(py)?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
         let (read, expected) =
-            py.detach(|| matcher.readable(data)).map_err(|error| raise(py, &error))?;
+            Call::new(py).run(py, |interrupt| matcher.readable(data, interrupt))?;
         Ok((read, PyBytes::new(py, &expected)))
     }
 
     /// The bytes that may come next.
     fn expected<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.own(py)?.expected()))
+        Ok(PyBytes::new(py, &self.look(py, |look| look.expected())?))
     }
 
     fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.own(py)?.text()))
+        Ok(PyBytes::new(py, &self.look(py, |look| look.text())?))
     }
 
     /// The state as little-endian numbers.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let guard = self.own(py)?;
         let matcher = &*guard;
-        let state = detached(py, || matcher.state())?;
-        let state: Vec<u8> = state.into_iter().flat_map(u32::to_le_bytes).collect();
+        let state = Call::new(py).run(py, |interrupt| matcher.state(interrupt).map(le_bytes))?;
         Ok(PyBytes::new(py, &state))
     }
 
@@ -218,17 +266,19 @@ impl Matcher {
     fn state_for<'py>(&self, py: Python<'py>, other: &Engine) -> PyResult<Bound<'py, PyBytes>> {
         let guard = self.own(py)?;
         let matcher = &*guard;
-        let state = detached(py, || matcher.state_for(&other.inner))?;
-        let state: Vec<u8> = state.into_iter().flat_map(u32::to_le_bytes).collect();
+        let state = Call::new(py)
+            .run(py, |interrupt| matcher.state_for(&other.inner, interrupt).map(le_bytes))?;
         Ok(PyBytes::new(py, &state))
     }
 
     fn restore(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        let numbers: Vec<u32> =
-            state.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        py.detach(|| matcher.restore(&numbers)).map_err(|error| raise(py, &error))
+        Call::new(py).run(py, |interrupt| {
+            let number = |c: &[u8]| u32::from_le_bytes([c[0], c[1], c[2], c[3]]);
+            let numbers: Vec<u32> = state.chunks_exact(4).map(number).collect();
+            matcher.restore(&numbers, interrupt)
+        })
     }
 
     /// Makes the work under way, and all that begins while it is on, end with an error.
@@ -237,12 +287,12 @@ impl Matcher {
     }
 
     fn bytes_held(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.own(py)?.bytes())
+        self.look(py, |look| look.bytes())
     }
 
     /// What the state holds and what it took to come here.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = self.own(py)?.counters();
+        let counters = self.look(py, |look| look.counters())?;
         let out = PyDict::new(py);
         out.set_item("items", counters.items)?;
         out.set_item("earley_sets", counters.sets)?;

@@ -4,10 +4,10 @@ mod batch;
 mod matcher;
 mod rows;
 
-pub(crate) use batch::{accept_batch, fill_batch, rollback_batch};
+pub(crate) use batch::{accept_batch, fill_batch, fill_batch_each, rollback_batch};
 pub(crate) use matcher::Matcher;
 
-use crate::boundary::{Deadline, Reporter, detached, misuse, raise};
+use crate::boundary::{Call, Heavy, Interrupt, MANY_BYTES, OffGil, detached, misuse};
 use crate::grammar::{Grammar, Parts, Piece, limits};
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
@@ -15,17 +15,12 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use tokfold_core::budget::Budget;
 use tokfold_core::classes::TokenClasses;
 use tokfold_core::engine::{self, EngineLimits, Representation};
 use tokfold_core::error::Error;
 use tokfold_core::ids::RuleId;
 use tokfold_core::network::{LeftRecursion, Network, NetworkOptions, Part, WIDE};
-use tokfold_core::work::Work;
-
-/// Between two looks for Ctrl-C: each waits for the interpreter.
-const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 /// Limits from a mapping of field names, those of the grammar left out.
 fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
@@ -39,7 +34,8 @@ fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
             "max_memo_bytes" => limits.max_memo_bytes = value.extract()?,
             "max_row_bytes" => limits.max_row_bytes = value.extract()?,
             "max_matcher_bytes" => limits.max_matcher_bytes = value.extract()?,
-            "max_call_milliseconds" => limits.max_call_milliseconds = value.extract()?,
+            "max_mask_milliseconds" => limits.max_mask_milliseconds = value.extract()?,
+            "max_accept_milliseconds" => limits.max_accept_milliseconds = value.extract()?,
             _ => return Err(misuse(format!("no limit is named {name:?}"))),
         }
     }
@@ -51,13 +47,19 @@ type NamedParts<'p> = (Vec<(String, Piece)>, PyRef<'p, Parts>);
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Engine {
-    inner: Arc<engine::Engine>,
+    inner: OffGil<Arc<engine::Engine>>,
+}
+
+impl Heavy for Arc<engine::Engine> {
+    fn is_heavy(&self) -> bool {
+        Arc::strong_count(self) == 1 && self.network().bytes() > MANY_BYTES
+    }
 }
 
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto", parts=None, loops=true))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto", parts=None, loops=true, interrupt=None))]
     // The arguments are those of the Python signature, which names them all.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -72,6 +74,7 @@ impl Engine {
         representation: &str,
         parts: Option<NamedParts<'_>>,
         loops: bool,
+        interrupt: Option<&Interrupt>,
     ) -> PyResult<Self> {
         let representation = match representation {
             "auto" => Representation::Automatic,
@@ -98,34 +101,35 @@ impl Engine {
             ..NetworkOptions::default()
         };
         let limits = self::engine_limits(engine_limits)?;
-        let mut reporter = Reporter::new(None);
-        let mut deadline = Deadline::new(Some(limits.max_call_milliseconds));
         let linked = parts
             .as_ref()
             .map(|(parts, cache)| grammar.placed(parts).map(|found| (found, &cache.inner)));
         let linked = linked.transpose()?;
-        let network = py.detach(|| {
-            let mut go_on = || deadline.is_ahead() && reporter.report(0, 1);
-            let tokens = &vocabulary.inner;
+        let (tries, vocabulary) = (vocabulary.tries.clone(), vocabulary.inner.clone());
+        let inner = Call::with(py, interrupt, None).run(py, |interrupt| {
+            let tokens = &vocabulary;
             let over_ids = grammar.inner.with_tokens(|| tokens.whole_ranges(), tokens.len())?;
             let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
-            let work = Work::new(&options.limits, &mut go_on);
-            let Some((parts, cache)) = &linked else {
-                return Network::make(grammar, &options, &work);
+            let work = Budget::new(&options.limits, interrupt);
+            let network = match &linked {
+                None => Network::make(grammar, &options, &work)?,
+                Some((parts, cache)) => {
+                    let name = format!("{options:?}");
+                    let made = |&(rule, part): &(RuleId, &Piece)| {
+                        Ok((rule, part.part((&options, &name), cache, &work)?))
+                    };
+                    let parts = parts.iter().map(made).collect::<Result<Vec<_>, Error>>()?;
+                    let frame = Part::of_frame(grammar, &parts, &options, &work)?;
+                    frame.link(&options.limits, &work)?
+                }
             };
-            let name = format!("{options:?}");
-            let made = |&(rule, part): &(RuleId, &Piece)| {
-                Ok((rule, part.part((&options, &name), cache, &work)?))
-            };
-            let parts = parts.iter().map(made).collect::<Result<Vec<_>, Error>>()?;
-            Part::of_frame(grammar, &parts, &options, &work)?.link(&options.limits, &work)
-        });
-        let network = network.map_err(|error| deadline.explain(error));
-        let network = Arc::new(reporter.finish(py, network)?);
-        let (tries, vocabulary) = (vocabulary.tries.clone(), vocabulary.inner.clone());
-        let inner = engine::Engine::new(network, vocabulary, tries, pool, limits);
-        let inner = inner.remembering(representation).map_err(|error| raise(py, &error))?;
-        Ok(Self { inner: Arc::new(inner) })
+            let engine =
+                engine::Engine::new(Arc::new(network), vocabulary.clone(), tries, pool, limits);
+            let engine = engine.remembering(representation)?;
+            engine.prepare(interrupt)?;
+            Ok(engine)
+        })?;
+        Ok(Self { inner: OffGil::new(Arc::new(inner)) })
     }
 
     /// Takes up classes: masks then walk over their representatives.
@@ -145,22 +149,9 @@ impl Engine {
     }
 
     /// Makes the answers that are likely to cost most, ahead of time; returns how many.
-    fn warm(&self, py: Python<'_>, count: usize, switch: &Switch) -> PyResult<usize> {
-        let on = switch.on.clone();
-        let check = || if on.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) };
-        // Signals are looked at between two answers, when no lock is held: whoever waits for the
-        // interpreter may hold one.
-        let mut reporter = Reporter::new(None);
-        let mut asked = Instant::now();
-        let mut go_on = || {
-            let is_time = asked.elapsed() > BETWEEN_SIGNALS;
-            if is_time {
-                asked = Instant::now();
-            }
-            !is_time || reporter.report(0, 1)
-        };
-        let made = py.detach(|| self.inner.warm(count, &check, &mut go_on));
-        reporter.finish(py, made)
+    #[pyo3(signature = (count, interrupt=None))]
+    fn warm(&self, py: Python<'_>, count: usize, interrupt: Option<&Interrupt>) -> PyResult<usize> {
+        Call::with(py, interrupt, None).run(py, |interrupt| self.inner.warm(count, interrupt))
     }
 
     /// Forgets every answer: for measuring what masks cost at first sight.
@@ -208,24 +199,8 @@ impl Engine {
         out.set_item("memo_misses", counters.misses)?;
         out.set_item("memo_shared", counters.shared)?;
         out.set_item("trie_nodes", counters.trie_nodes)?;
+        out.set_item("direct_masks", counters.direct)?;
+        out.set_item("worst_mask_microseconds", self.inner.worst_mask_microseconds())?;
         Ok(out)
-    }
-}
-
-/// A switch that stops work in another thread.
-#[pyclass(frozen, module = "tokfold._core")]
-pub(crate) struct Switch {
-    on: Arc<AtomicBool>,
-}
-
-#[pymethods]
-impl Switch {
-    #[new]
-    fn new() -> Self {
-        Self { on: Arc::default() }
-    }
-
-    fn set(&self) {
-        self.on.store(true, Ordering::Relaxed);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::lexer::{letter, table};
 use super::{LexerStore, StackParser, raise_store};
-use crate::boundary::{Reporter, misuse, raise};
+use crate::boundary::{Call, misuse, raise};
 use crate::vocabulary::Vocabulary;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -152,7 +152,7 @@ impl StoreEngine {
             });
         let parser = parser.copied(py);
         let store = lexer.shared();
-        let mut reporter = Reporter::new(progress);
+        let call = Call::with(py, None, progress);
         let size = vocabulary.inner.len();
         let sets = py.detach(|| lock(&store).scanner_sets().len()) as u32;
         let (rows, tokens) = rows.read(ignored.len() as u32, sets, size)?;
@@ -168,14 +168,14 @@ impl StoreEngine {
                 scanner_of_state,
                 memory: Memory { max_starts, max_bytes },
             })?;
-            engine.prepare(&mut |done, all| reporter.report(done, all))?;
+            engine.prepare(&call.interrupt)?;
             Ok(engine)
         });
         let engine = match made {
             Err(error) if !matches!(error, Error::Cancelled) => {
                 return Err(raise_store(py, &error));
             }
-            made => reporter.finish(py, made)?,
+            made => call.finish(py, made)?,
         };
         Ok(Self { inner: Mutex::new(engine), vocabulary: vocabulary.inner.clone() })
     }

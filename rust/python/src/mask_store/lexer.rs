@@ -1,6 +1,6 @@
 //! `tokfold._core.LexerStore`: rows of a mask store before any parser looks at them.
 
-use crate::boundary::{Reporter, detached, misuse};
+use crate::boundary::{Call, detached, misuse};
 use crate::vocabulary::Vocabulary;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -136,12 +136,11 @@ impl LexerStore {
     ) -> PyResult<Self> {
         let vocabulary = vocabulary.inner.clone();
         let joints = lexicon.joints(py, separate)?;
-        let mut reporter = Reporter::new(progress);
         let limits = Limits { max_states, max_work };
-        let result = py.detach(|| {
-            Store::new(joints, &vocabulary, &limits, &mut |done, all| reporter.report(done, all))
-        });
-        Ok(Self { inner: Arc::new(Mutex::new(reporter.finish(py, result)?)) })
+        let call = Call::with(py, None, progress);
+        let store =
+            call.run(py, |interrupt| Store::new(joints, &vocabulary, &limits, interrupt))?;
+        Ok(Self { inner: Arc::new(Mutex::new(store)) })
     }
 
     /// A store of the states that [`Self::saved`] gave, of the same terminals and scanners.

@@ -6,7 +6,8 @@
 
 use super::Descent;
 use crate::automata::alphabet::Alphabet;
-use crate::stacks::{NONE, OverBudget, SetId};
+use crate::budget::Halt;
+use crate::stacks::{NONE, SetId};
 use crate::vocabulary::{BETWEEN, BROKEN, UTF8_STATES, group, utf8_step};
 
 /// Sets of a run that are looked at. What is longer is walked: few entries are.
@@ -39,7 +40,7 @@ impl Descent {
         hot: u16,
         groups: u32,
         left: u32,
-    ) -> Result<bool, OverBudget> {
+    ) -> Result<bool, Halt> {
         let mut reads = self.reads(set, hot)?;
         if groups & !reads.stays == 0 {
             return Ok(true);
@@ -62,7 +63,7 @@ impl Descent {
     }
 
     /// Looks further along a run.
-    fn runs_on(&mut self, hot: u16, mut reads: Reads, left: u32) -> Result<bool, OverBudget> {
+    fn runs_on(&mut self, hot: u16, mut reads: Reads, left: u32) -> Result<bool, Halt> {
         while let Some(tip) = reads.tip.filter(|_| reads.steps < left) {
             let (next, more) = self.lead(tip)?;
             if reads.runs & !more == 0 {
@@ -76,7 +77,7 @@ impl Descent {
         Ok(left <= reads.steps)
     }
 
-    fn reads(&mut self, set: SetId, hot: u16) -> Result<Reads, OverBudget> {
+    fn reads(&mut self, set: SetId, hot: u16) -> Result<Reads, Halt> {
         if let Some(known) = self.hot.reads(hot) {
             return Ok(known);
         }
@@ -87,11 +88,11 @@ impl Descent {
     }
 
     /// The groups of bytes that leave a hot set as it is, those of whole characters included.
-    pub(super) fn stays(&mut self, set: SetId, hot: u16) -> Result<u32, OverBudget> {
+    pub(super) fn stays(&mut self, set: SetId, hot: u16) -> Result<u32, Halt> {
         Ok(self.reads(set, hot)?.stays)
     }
 
-    fn find_stays(&mut self, set: SetId, hot: u16) -> Result<u32, OverBudget> {
+    fn find_stays(&mut self, set: SetId, hot: u16) -> Result<u32, Halt> {
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let text = group(u8::MAX);
@@ -109,7 +110,7 @@ impl Descent {
     }
 
     /// The set to which most groups of bytes lead, and those that do; bytes past ASCII do not count.
-    fn lead(&mut self, set: SetId) -> Result<(SetId, u32), OverBudget> {
+    fn lead(&mut self, set: SetId) -> Result<(SetId, u32), Halt> {
         if let Some(&known) = self.leads.get(&set) {
             return Ok(known);
         }
@@ -144,7 +145,7 @@ impl Descent {
         set: SetId,
         hot: u16,
         alphabet: &Alphabet,
-    ) -> Result<bool, OverBudget> {
+    ) -> Result<bool, Halt> {
         let mut sets = [NONE; UTF8_STATES as usize];
         sets[BETWEEN as usize] = set;
         let mut work = vec![BETWEEN];

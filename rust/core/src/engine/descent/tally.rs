@@ -9,9 +9,10 @@
 //! all else that is read in one way. Others are walked for each count.
 
 use super::{Bounds, CHECK_MASK, COLD, Descent, NODES_OF_WORK, Stop};
+use crate::budget::Halt;
 use crate::engine::memo::set_bits;
 use crate::engine::pool::{self, Bits};
-use crate::stacks::{Entry, NONE, OverBudget, REST, SetId};
+use crate::stacks::{Entry, NONE, REST, SetId};
 use crate::vocabulary::{BETWEEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -172,7 +173,7 @@ impl Descent {
             let end = trie.end(node);
             entered += 1;
             if entered & CHECK_MASK == 0 {
-                (bounds.check)()?;
+                bounds.interrupt.check()?;
             }
             let byte = trie.byte(node);
             let set = self.step(before, hot, alphabet.class(byte))?;
@@ -260,7 +261,7 @@ impl Descent {
         &mut self,
         after: SetId,
         is_in_pass: &mut InPass,
-    ) -> Result<bool, OverBudget> {
+    ) -> Result<bool, Halt> {
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let mut sets = [NONE; UTF8_STATES as usize];
@@ -307,7 +308,7 @@ struct InPass {
 
 impl InPass {
     /// Whether all stacks of a set stand above those after a pass.
-    fn is(&mut self, descent: &mut Descent, set: SetId) -> Result<bool, OverBudget> {
+    fn is(&mut self, descent: &mut Descent, set: SetId) -> Result<bool, Halt> {
         let found = match self.known.get(&set) {
             Some(&found) => found,
             None => {

@@ -9,6 +9,7 @@ use super::groups::{GroupId, Groups, RowTable};
 use super::layout::{Indentation, Layout, NewlineRules};
 use super::row_tokens::{RowTokens, TokenSource};
 use super::unions::{UnionId, Unions};
+use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -141,8 +142,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Limit`]: too many states of stacks, or a table that reduces without end;
-    /// [`Error::Cancelled`] when told to stop.
-    pub fn prepare(&mut self, go_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<()> {
+    /// [`Error::Cancelled`], [`Error::Deadline`].
+    pub fn prepare(&mut self, interrupt: &Interrupt) -> Result<()> {
         let mut used = vec![false; self.rows.sequences.len()];
         for rows in &self.rows.parts {
             rows.iter().for_each(|&(sequence, _)| used[sequence as usize] = true);
@@ -156,8 +157,8 @@ impl Engine {
         tops.dedup();
         let layout = Layout::anywhere();
         for (sequence, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-            if sequence.is_multiple_of(64) && !go_on(sequence, used.len()) {
-                return Err(Error::Cancelled);
+            if sequence.is_multiple_of(64) {
+                interrupt.report(sequence, used.len())?;
             }
             let letters = &self.rows.sequences[sequence];
             if self.newlines.asks(letters) {
@@ -171,9 +172,7 @@ impl Engine {
             }
         }
         for part in 0..self.rows.parts.len() as u32 {
-            if !go_on(used.len(), used.len()) {
-                return Err(Error::Cancelled);
-            }
+            interrupt.report(used.len(), used.len())?;
             let Self { groups, rows, newlines, .. } = self;
             let group = groups.part(part, false, rows, newlines);
             self.readings(group, None)?;

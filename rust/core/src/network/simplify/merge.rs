@@ -6,17 +6,22 @@ use crate::error::Result;
 use crate::hash::hash_of;
 use hashbrown::HashTable;
 
+/// An automaton of more states and edges is a reason to look at the interrupt.
+const LARGE: usize = 1 << 14;
 /// Rounds of merging equal rules; each makes callers equal whose callees were.
 const MAX_ROUNDS: usize = 16;
 
-impl Rules<'_, '_> {
+impl Rules<'_> {
     pub(super) fn merge_equal(&mut self) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
-            self.work.spend(self.automata.iter().map(|a| 1 + a.size() / GLANCE).sum())?;
             let mut seen: HashTable<usize> = HashTable::with_capacity(self.automata.len());
             let mut same: Vec<usize> = (0..self.automata.len()).collect();
             let mut any = false;
             for (i, automaton) in self.automata.iter().enumerate() {
+                self.work.spend(1 + automaton.size() / GLANCE)?;
+                if automaton.size() > LARGE {
+                    self.work.tick()?;
+                }
                 // The start may have the empty string on top of its automaton: nobody's equal.
                 let alone = i == self.start || self.is_written.contains(&i);
                 if automaton.is_empty() || alone || self.keep.contains(&i) {
@@ -44,9 +49,12 @@ impl Rules<'_, '_> {
                 if same[i] != i {
                     self.automata[i] = Automaton::default();
                     self.hashes[i] = None;
-                } else if self.automata[i].sites().any(|(b, _)| same[b] != b) {
+                } else if self.callees(i)?.into_iter().any(|b| same[b] != b) {
                     self.hashes[i] = None;
                     self.automata[i].relabel(|l| callee(l).map_or(l, |b| call(same[b])));
+                    if self.automata[i].size() > LARGE {
+                        self.work.tick()?;
+                    }
                     if !self.keep.contains(&i) {
                         changed.push(i);
                     }

@@ -2,14 +2,14 @@
 
 use super::{GLANCE, Rules, glance};
 use crate::automata::{Automaton, Nfa, callee};
+use crate::budget::Budget;
 use crate::error::Result;
-use crate::work::Work;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Pairs of states after which a test for absorption gives up.
 const MAX_PAIRS: usize = 2_000;
 
-impl Rules<'_, '_> {
+impl Rules<'_> {
     /// Turns calls whose return need not be remembered into tail calls, and direct tail
     /// recursion into loops.
     pub(super) fn tails(&mut self, rule: usize) -> Result<()> {
@@ -60,7 +60,7 @@ impl Rules<'_, '_> {
             }
         }
         if let Some(reduced) = self.reduce(&nfa)? {
-            self.replace(rule, reduced);
+            self.replace(rule, reduced)?;
         }
         Ok(())
     }
@@ -91,13 +91,7 @@ impl Rules<'_, '_> {
 
 /// Whether state `f` of `big` can do, up to the completion of its rule, all that `r` of `small`
 /// can: every edge is matched and finality too. Sound, not complete.
-fn simulates(
-    big: &Automaton,
-    f: u32,
-    small: &Automaton,
-    r: u32,
-    budget: &Work<'_>,
-) -> Result<bool> {
+fn simulates(big: &Automaton, f: u32, small: &Automaton, r: u32, budget: &Budget) -> Result<bool> {
     if std::ptr::eq(big, small) && f == r {
         return Ok(true);
     }

@@ -1,0 +1,73 @@
+"""Ending a call early: from another thread, or at a deadline."""
+
+from __future__ import annotations
+
+from tokfold import _core
+from tokfold.limits import Limits
+
+__all__ = ["Interrupt"]
+
+
+class Interrupt:
+    """Ends every call that it is given to: when another thread cancels it, or at its deadline.
+
+    A call looks at its interrupt at least every few milliseconds, and what it made until then stays
+    usable. One interrupt may be given to several calls, which then share the deadline.
+
+    ::
+
+        interrupt = tokfold.Interrupt(milliseconds=2_000)
+        compiled = tokfold.compile(grammar, vocabulary, interrupt=interrupt)
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, milliseconds: int | None = None) -> None:
+        """An interrupt whose time begins now.
+
+        Args:
+            milliseconds: the time until the deadline; None for no deadline.
+
+        Raises:
+            ValueError: ``milliseconds`` is negative.
+        """
+        if milliseconds is not None and not 0 <= milliseconds < 1 << 63:
+            raise ValueError(f"milliseconds must be 0 or more, not {milliseconds}")
+        self._core = _core.Interrupt(milliseconds)
+
+    @classmethod
+    def _of(cls, interrupt: Interrupt | None, limits: Limits) -> _core.Interrupt | None:
+        """The interrupt of a call that compiles: the caller's, or that of the limits."""
+        if interrupt is not None:
+            return interrupt._core
+        if limits.max_compile_milliseconds is None:
+            return None
+        return _core.Interrupt(limits.max_compile_milliseconds, of_limits=True)
+
+    @classmethod
+    def of_limits(cls, limits: Limits) -> Interrupt:
+        """An interrupt with the deadline ``max_compile_milliseconds``, which begins now."""
+        self = object.__new__(cls)
+        self._core = _core.Interrupt(limits.max_compile_milliseconds, of_limits=True)
+        return self
+
+    def cancel(self) -> None:
+        """End the calls: each raises :class:`tokfold.CancelledError` within milliseconds."""
+        self._core.cancel()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether :meth:`cancel` was called."""
+        return self._core.is_cancelled
+
+    def check(self) -> None:
+        """Raise where a call would end now.
+
+        Raises:
+            CancelledError: :meth:`cancel` was called.
+            DeadlineExceededError: the deadline has passed.
+        """
+        self._core.check()
+
+    def __repr__(self) -> str:
+        return f"<Interrupt, {'cancelled' if self.is_cancelled else 'not cancelled'}>"

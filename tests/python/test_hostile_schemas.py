@@ -1,0 +1,327 @@
+"""Schemas, patterns, Lark text and structural tags of strangers, on their way to XGrammar.
+
+Its converters recurse and copy without bounds: what would end the process or take minutes is
+refused by name before them, and what is deep but harmless is converted on a stack of any size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from textwrap import dedent
+
+import pytest
+from python.hostile_runner import NEEDS_LIMITS, SMALL_STACK, check, run
+
+pytest.importorskip("xgrammar")
+
+from tokfold import (
+    Grammar,
+    GrammarCompiler,
+    LimitExceededError,
+    StructuralTagError,
+    TokfoldError,
+    UnsupportedGrammarError,
+    Vocabulary,
+    _converters,
+)
+
+pytestmark = NEEDS_LIMITS
+
+PREFIX = "import xgrammar\n"
+HELP = """
+        import json
+        def nested(levels, before, after, leaf="true"):
+            return before * levels + leaf + after * levels
+        def chain(length, make):
+            defs = {f"d{i}": make(f"#/$defs/d{i + 1}") for i in range(length)}
+            return json.dumps({"$defs": {**defs, f"d{length}": {"type": "null"}},
+                               "$ref": "#/$defs/d0"})
+        def schema(text): step(NAME, lambda: Grammar.from_json_schema(text)._compilable)
+        def regex(text): step(NAME, lambda: Grammar.from_regex(text)._compilable)
+        def lark(text): step(NAME, lambda: Grammar.from_lark(text)._compilable)
+        def macro(text): step(NAME, lambda: Grammar.from_ebnf("root ::= " + text)._compilable)
+        def tag(made): step(NAME, lambda: Grammar.from_structural_tag(
+            {"type": "structural_tag", "format": made})._core)
+"""
+
+REFUSED = {
+    "items, 900 levels": """schema(nested(900, '{"items":', "}"))""",
+    "items, 20,000 levels": """schema(nested(20_000, '{"items":', "}"))""",
+    "properties, 200 levels": """schema(nested(200, '{"properties":{"a":', "}}"))""",
+    "anyOf, 400 levels": """schema(nested(400, '{"anyOf":[', "]}"))""",
+    "allOf, 400 levels": """schema(nested(400, '{"allOf":[', "]}"))""",
+    "a constant, 100,000 levels": """schema('{"const":' + nested(100_000, "[", "]") + "}")""",
+    "open brackets": "schema('[' * 1_000_000)",
+    "2^14 objects": """
+        schema(eval("nest(14)", {"nest": (nest := lambda n: json.dumps({"type": "null"}) if not n
+            else '{"properties":{"a":%s,"b%d":%s}}' % (nest(n - 1), n, nest(n - 1)))}))""",
+    "types that double": """
+        schema(nested(20, '{"type":["object","object"],"properties":{"a":', "}}"))""",
+    "counted properties": """
+        schema({"type": "object", "minProperties": 1, "maxProperties": 2_999,
+                "properties": {f"p{i}": {} for i in range(3_000)}})""",
+    "one reference in 1,000 spellings": """
+        schema({"$defs": {"a": {"type": "object",
+                                "properties": {f"q{i}": {} for i in range(1_000)}}},
+                "type": "object", "properties": {
+                    f"p{i}": {"$ref": "#/" + "/" * i + "$defs/a"} for i in range(1_000)}})""",
+    "a long name beside others": """
+        schema({"type": "object", "properties": {"k" * 100_000: {}}, "additionalProperties": True})
+        """,
+    "a text at every level": """
+        schema(nested(90, '{"items":', "}", json.dumps({"description": "x" * 4_000_000})))""",
+    "values of oneOf": """
+        schema({"oneOf": [{"enum": [f"{a}{i}" for i in range(60_000)]} for a in "ab"]})""",
+    "pattern, 20,000 groups": 'schema({"type": "string", "pattern": "(" * 20_000 + ")" * 20_000})',
+    "pattern, a count": 'schema({"type": "string", "pattern": "[^a]{1,9000}"})',
+    "pattern of a name": 'schema({"patternProperties": {"^[^a]{1,9000}$": {}}})',
+    "minProperties of 2^40": 'schema({"type": "object", "minProperties": 2**40})',
+    "regex, 30,000 groups": 'regex("(" * 30_000 + "a" + ")" * 30_000)',
+    "regex, open groups": 'regex("(" * 30_000)',
+    "regex, 1 MB": 'regex("ab" * 500_000)',
+    "macro, 30,000 groups": """macro('Regex("' + "(" * 30_000 + "a" + ")" * 30_000 + '")')""",
+    "macro, optional letters": """macro('Regex("' + "a?" * 10_000 + '")')""",
+    "macro, 1 MB": """macro('Regex("' + "ab" * 500_000 + '")')""",
+    "macros": r"""
+        macro("r0\n" + "\n".join(
+            f'r{i} ::= Regex("[a-z]{{1,20}}x{i}")' + (f" | r{i + 1}" if i < 5_999 else "")
+            for i in range(6_000)))""",
+    "Substring, 1 MB": """macro('Substring("' + "ab" * 500_000 + '")')""",
+    "Lark, 20,000 groups": """lark("start: " + "(" * 20_000 + '"a"' + ")" * 20_000)""",
+    "Lark, a pattern": 'lark("start: /" + "(" * 20_000 + "a" + ")" * 20_000 + "/")',
+    "Lark, terminals that double": r"""
+        lark("start: T0\n" + "\n".join(f"T{i}: T{i + 1} T{i + 1}" for i in range(40))
+             + '\nT40: "z"')""",
+    "Lark, a schema": """lark('start: %json {' + '"items":{' * 5_000 + "}" * 5_001)""",
+    "a class that ends at once": """
+        schema({"type": "string", "pattern": "[^]" + "(" * 20_000 + ")" * 20_000})""",
+    "a reference with an escape": r"""
+        schema('{"\\u0024ref": "#/$defs/d0", "$defs": {' + ",".join(
+            '"d%d": {"\\u0024ref": "#/$defs/d%d"}' % (i, i + 1) for i in range(20_000))
+            + ', "d20000": {}}}')""",
+    "tag, a text that is excluded": """
+        tag({"type": "json_schema", "json_schema": {"type": "object"}, "excludes": ["x" * 60_000]})
+        """,
+    "tag, a pattern": """tag({"type": "regex", "pattern": "(" * 30_000 + "a" + ")" * 30_000})""",
+    "tag, a count": """tag({"type": "regex", "pattern": "a?" * 10_000})""",
+    "tag, a schema": """
+        tag({"type": "json_schema", "style": "qwen_xml",
+             "json_schema": {"$ref": "#/" + "a/" * 3, "minProperties": 2**40}})""",
+}
+TAKEN = {
+    "references, 6,000": 'schema(chain(6_000, lambda uri: {"$ref": uri}))',
+    "references through properties, 3,000": """
+        schema(chain(3_000, lambda uri: {"type": "object", "properties": {"a": {"$ref": uri}}}))""",
+    "references through anyOf, 3,000": """
+        schema(chain(3_000, lambda uri: {"anyOf": [{"$ref": uri}, {"type": "null"}]}))""",
+    "a circle of 1,000": """
+        schema(json.dumps({"$ref": "#/$defs/d0", "$defs": {f"d{i}": {"type": "object", "properties":
+            {"a": {"$ref": f"#/$defs/d{(i + 1) % 1_000}"}}} for i in range(1_000)}}))""",
+    "properties, 60 levels": """schema(nested(60, '{"properties":{"a":', "}}"))""",
+    "a name of 300 letters": """
+        schema({"type": "object", "properties": {"k" * 300: {}}, "additionalProperties": True})""",
+    "10,000 properties": """
+        schema({"type": "object",
+                "properties": {f"p{i}": {"type": "string"} for i in range(10_000)}})""",
+    "regex, 200 groups": 'regex("(" * 200 + "a" + ")" * 200)',
+    "macro, 200 groups": """macro('Regex("' + "(" * 200 + "a" + ")" * 200 + '")')""",
+    "Lark, 3,000 terminals": r"""
+        terminals = "\n".join(f"T{i}: T{i + 1}" for i in range(3_000))
+        lark("start: T0\n" + terminals + '\nT3000: "z"')""",
+}
+
+
+def steps_of(cases: dict[str, str], stack: int) -> dict:
+    """What becomes of all cases, in one process: a crash fails the test."""
+    named = (f"NAME = {name!r}\n{dedent(body)}" for name, body in cases.items())
+    return check(run(dedent(HELP) + "\n".join(named), stack, PREFIX))
+
+
+@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+def test_what_is_refused(stack):
+    steps = steps_of(REFUSED, stack)
+    assert list(steps) == list(REFUSED)
+    assert [step for step in steps.values() if step.outcome == "ok"] == []
+
+
+@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+def test_what_is_deep_but_harmless(stack):
+    steps = steps_of(TAKEN, stack)
+    assert list(steps) == list(TAKEN)
+    assert [step for step in steps.values() if step.outcome != "ok"] == []
+
+
+# Where and what
+
+
+def spoken(work) -> str:
+    with pytest.raises(TokfoldError) as caught:
+        work()
+    return str(caught.value)
+
+
+def test_errors_say_where():
+    wide = {f"p{i}": {"type": "string", "minLength": i} for i in range(200_000)}
+    deep = {"type": "object", "properties": {"x": {"type": "object", "properties": wide}}}
+    found = spoken(lambda: Grammar.from_json_schema(deep))
+    assert "#/properties/x/properties: " in found
+    assert "make it smaller or flatter" in found
+    found = spoken(
+        lambda: Grammar.from_json_schema(
+            {"properties": {"a/b": {"type": "string", "pattern": ".{1,9000}"}}}
+        )
+    )
+    assert found.startswith("#/properties/a~1b: this pattern comes to ")
+    assert "lower the counts" in found
+    found = spoken(lambda: Grammar.from_regex("ab" + "(" * 300))
+    assert "at position 203; 200 is the most" in found
+    found = spoken(lambda: Grammar.from_lark("start: A\nA: /" + "(" * 300 + "/"))
+    assert found.startswith("line 2, column 4: this pattern has groups")
+    found = spoken(lambda: Grammar.from_ebnf(f'root ::= "a"\n  | Regex("{"(" * 300}")')._compilable)
+    assert found.startswith("line 2, column 5: Regex: this pattern has groups")
+    found = spoken(lambda: Grammar.from_json_schema('{"a": 1,\n "b": \ud800}'))
+    assert found.startswith("line 2, column 7: this JSON schema holds a lone surrogate")
+    found = spoken(lambda: Grammar.from_json_schema({"properties": {"a": {"const": "\ud800"}}}))
+    assert found.startswith("#/properties/a: a string in this JSON schema has a lone surrogate")
+    found = spoken(lambda: Grammar.from_regex("a\0"))
+    assert found.startswith("line 1, column 2: this regex holds NUL")
+    regex = {"type": "regex", "pattern": "(" * 300}
+    tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": [regex]}}
+    assert spoken(lambda: Grammar.from_structural_tag(tag)).startswith("format.elements[0] (regex)")
+
+
+def circular() -> dict:
+    made: dict = {}
+    made["items"] = made
+    return made
+
+
+def doubled() -> dict:
+    made: dict = {}
+    for _ in range(64):
+        made = {"anyOf": [made, made]}
+    return made
+
+
+def deep() -> dict:
+    made: dict = {}
+    for _ in range(100_000):
+        made = {"items": made}
+    return made
+
+
+@pytest.mark.parametrize("make", [circular, doubled, deep])
+def test_values_that_cannot_be_written(make):
+    compiler = GrammarCompiler(Vocabulary([b"a", b"</s>"], [1]), classes="never", seed=False)
+    value = make()
+    for refused in (Grammar.from_json_schema, compiler.compile_json_schema):
+        with pytest.raises(LimitExceededError, match="JSON schema") as caught:
+            refused(value)
+        assert caught.value.limit in ("MAX_JSON_NESTING", "MAX_JSON_NODES")
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": value}}
+    for refused in (Grammar.from_structural_tag, compiler.compile_structural_tag):
+        with pytest.raises(StructuralTagError, match="cannot be written as JSON"):
+            refused(tag)
+        with pytest.raises(StructuralTagError):
+            refused({"type": "structural_tag", "format": value})
+
+
+def test_values_that_are_no_json():
+    for value, place in (({"enum": {1}}, "#/enum"), ({"a": [0, object()]}, "#/a/1")):
+        with pytest.raises(TypeError, match=f"^{place}: this JSON schema holds a value of type"):
+            Grammar.from_json_schema(value)
+    with pytest.raises(TypeError, match=r"^#/a: this JSON schema has a name of type tuple"):
+        Grammar.from_json_schema({"a": {(1, 2): 3}})
+    for wrong in (None, 5, b"a"):
+        with pytest.raises(TypeError, match="must be a str"):
+            Grammar.from_regex(wrong)
+        with pytest.raises(TypeError, match="must be a str"):
+            Grammar.from_lark(wrong)
+
+
+def test_a_number_of_many_digits():
+    with pytest.raises(UnsupportedGrammarError):
+        Grammar.from_json_schema({"minimum": 10**5_000})
+    with pytest.raises(UnsupportedGrammarError):
+        Grammar.from_json_schema('{"oneOf": [], "minimum": 1' + "0" * 5_000 + "}")
+
+
+def test_a_name_that_stands_twice_counts_once():
+    """What is converted is what was counted, whichever XGrammar's reader would take."""
+    text = '{"type": "string", "pattern": "a+", "pattern": "b"}'
+    assert Grammar.from_json_schema(text) == Grammar.from_json_schema(
+        {"type": "string", "pattern": "b"}
+    )
+
+
+def test_options_that_are_too_large():
+    with pytest.raises((TokfoldError, TypeError, ValueError)):
+        Grammar.from_json_schema({}, indent=10**30)
+
+
+# Counts
+
+
+def test_counts_are_those_of_the_converter():
+    """Twice the levels: twice the levels; and work that grows as the converter's does."""
+
+    def counted(levels):
+        schema: dict = {"type": "string", "pattern": "a"}
+        for _ in range(levels):
+            schema = {"type": "object", "properties": {"a": schema}}
+        return _converters.check_schema(json.dumps(schema))
+
+    assert counted(40).levels > counted(20).levels + 20
+    assert 4 < counted(80).work / counted(40).work < 10
+    shared = {"$defs": {"a": {"enum": list(range(800))}}, "anyOf": [{"$ref": "#/$defs/a"}] * 1_000}
+    assert _converters.check_schema(json.dumps(shared)).work < 5_000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "states", "joints"),
+    [
+        ("abc", 6, 2),
+        ("a|b", 4, 0),
+        ("(a|b)c", 6, 2),
+        ("a?b?c?", 6, 3),
+        ("a{3}", 6, 2),
+        ("(ab){2}", 8, 3),
+        ("[a-z]{1,128}", 256, 127),
+        ("a{1,129}", 2, 0),
+        ("a*", 2, 1),
+        (r"\(\)\[a{,2}", 10, 4),
+        ("(?:a)(?<n>b)", 4, 1),
+        ("[^(]a", 14, 1),
+    ],
+)
+def test_counts_of_patterns(pattern, states, joints):
+    found = _converters.check_pattern(pattern, as_automaton=True)
+    assert found.states == states
+    assert found.joints == joints
+
+
+def test_the_stack_of_other_threads_stays():
+    before = threading.stack_size()
+    assert _converters.with_stack(1_000, lambda: threading.stack_size()) >= 0
+    assert threading.stack_size() == before
+    with pytest.raises(KeyError):
+        _converters.with_stack(1_000, lambda: {}["x"])
+
+
+# Servers
+
+HUGE = '{"anyOf":[' * 5_000 + "{}" + "]}" * 5_000
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs resource limits")
+def test_requests_are_read_without_recursion():
+    from tokfold._serving import any_tag, checked
+
+    with pytest.raises(LimitExceededError, match="nested 10,001 levels deep"):
+        checked(HUGE, "JSON schema", is_json=True)
+    with pytest.raises(LimitExceededError):
+        any_tag('{"format":' + HUGE + "}")
+    with pytest.raises(UnsupportedGrammarError, match="lone surrogate"):
+        checked("\ud800", "regex")

@@ -1,0 +1,208 @@
+"""One request on its way: what fails ends it alone, once, with the reason."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tokfold._core")
+
+import tokfold
+from tokfold import _core
+from tokfold._serving import Conversation, fill_rows
+
+TOKENS = [*(bytes([byte]) for byte in range(256)), b"ab", b"</s>"]
+STOP, RESORT, WORDS = len(TOKENS) - 1, 7, -(-len(TOKENS) // 32)
+VOCABULARY = tokfold.Vocabulary(TOKENS, stop_token_ids=[STOP])
+GRAMMAR = 'root ::= [a-z]* "1"'
+AMBIGUOUS = 'root ::= "b" (x root x | "a")\nx ::= "a" | "a" x | x "a" x'
+A = ord("a")
+
+
+def conversation(text: str = GRAMMAR, **limits: int) -> Conversation:
+    compiled = tokfold.compile(
+        tokfold.Grammar.from_ebnf(text),
+        VOCABULARY,
+        tokfold.Limits(**limits),
+        classes="never",
+        pool=None,
+    )
+    return Conversation(compiled, last_resort=(RESORT,))
+
+
+def failing() -> Conversation:
+    return conversation(max_mask_work=1)
+
+
+def dear() -> Conversation:
+    """One in which an ``a`` takes more than the limits allow."""
+    each = conversation(AMBIGUOUS, max_accept_work=5)
+    assert each.accept([ord("b")])
+    return each
+
+
+def allowed(row: np.ndarray) -> list[int]:
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits).tolist()
+
+
+def expected() -> list[int]:
+    bitmask = np.zeros((1, WORDS), dtype=np.int32)
+    conversation().fill(bitmask, 0)
+    return allowed(bitmask[0])
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[object]:
+    """The matchers whose masks are tried one by one."""
+    tried: list[object] = []
+    real = tokfold.Matcher.fill_bitmask
+
+    def fill_bitmask(self, bitmask, row=0):
+        tried.append(self)
+        return real(self, bitmask, row)
+
+    monkeypatch.setattr(tokfold.Matcher, "fill_bitmask", fill_bitmask)
+    return tried
+
+
+@pytest.fixture
+def together(monkeypatch) -> list[int]:
+    """A call of the core that has a result for each row, or an error; the sizes of its batches."""
+    batches: list[int] = []
+
+    def fill_batch_each(matchers, bitmask, rows, threads, classes):
+        assert threads >= 1
+        assert classes is False
+        batches.append(len(matchers))
+        results: list[bool | Exception] = []
+        for matcher, row in zip(matchers, rows, strict=True):
+            try:
+                results.append(matcher.fill(bitmask, row))
+            except tokfold.TokfoldError as error:
+                results.append(error)
+        return results
+
+    monkeypatch.setattr(_core, "fill_batch_each", fill_batch_each, raising=False)
+    return batches
+
+
+class TestRows:
+    def check(self, words: int = WORDS) -> None:
+        """Two good ones, one that fails, one that failed before, one at its end."""
+        good, bad, worse, over = [conversation() for _ in range(2)], failing(), failing(), None
+        over = conversation()
+        assert over.accept([ord("1"), STOP])
+        bitmask = np.full((7, words), -1, dtype=np.int32)
+        worse.fill(bitmask, 0)
+        bitmask[0] = -1
+        fill_rows([good[0], bad, worse, over, good[1]], bitmask, [5, 1, 2, 3, 4])
+        assert [allowed(bitmask[row]) for row in (5, 4)] == [expected()] * 2
+        assert [allowed(bitmask[row]) for row in (1, 2, 3)] == [[RESORT], [RESORT], [STOP]]
+        assert (bitmask[[0, 6]] == -1).all()
+        assert "max_mask_work" in bad.failure
+        assert [each.failure for each in (*good, over)] == [None] * 3
+        assert not bad.accept([ord("a")])
+        assert good[0].accept([ord("a")])
+
+    def test_with_the_core(self, together, calls):
+        expected()
+        calls.clear()
+        self.check()
+        assert together == [3]
+        assert len(calls) == 2, "one before, and the row that is expected; none again"
+
+    def test_without(self, monkeypatch, calls):
+        monkeypatch.delattr(_core, "fill_batch_each", raising=False)
+        self.check()
+        assert len(calls) == len(set(calls)) == 5
+
+    def test_rows_of_another_width(self, together):
+        self.check(WORDS + 2)
+        assert together == []
+
+    def test_one_row(self, together):
+        bitmask = np.zeros((1, WORDS), dtype=np.int32)
+        fill_rows([conversation()], bitmask, [0])
+        assert allowed(bitmask[0]) == expected()
+        assert together == []
+
+    def test_none(self):
+        fill_rows([], np.zeros((1, WORDS), dtype=np.int32), [])
+
+    def test_as_many_rows_as_conversations(self):
+        with pytest.raises(ValueError, match="zip"):
+            fill_rows([conversation()], np.zeros((1, WORDS), dtype=np.int32), [])
+
+
+class TestFailure:
+    def test_a_token_past_the_limits_gives_the_reason(self):
+        each = dear()
+        assert not each.accept([A])
+        assert "max_accept_work" in each.failure
+        assert each.matcher.text == b"b"
+
+    def test_a_token_that_cannot_follow_is_no_failure(self):
+        each = conversation()
+        assert not each.accept([ord("A")])
+        assert each.failure is None
+
+    def test_it_may_fail_later(self):
+        """The token counts as read: the row after it, and the token after that, fail."""
+        each = dear()
+        before, bitmask = each.copy(), np.zeros((1, WORDS), dtype=np.int32)
+        before.fill(bitmask, 0)
+        row = allowed(bitmask[0])
+        assert each.accept([A, A], fail_later=True)
+        assert "max_accept_work" in each.failure
+        each.fill(bitmask, 0)
+        assert allowed(bitmask[0]) == [RESORT]
+        assert not each.accept([RESORT], fail_later=True)
+        each.rollback(2)
+        assert each.failure is None
+        each.fill(bitmask, 0)
+        assert allowed(bitmask[0]) == row
+        assert not each.accept([ord("A")], fail_later=True)
+        assert each.failure is None
+        with pytest.raises(tokfold.MatcherStateError):
+            each.rollback(2)
+
+    def test_what_comes_in_place_of_others_fails_at_once(self):
+        each = dear()
+        assert not each.replace([], [A])
+        assert each.matcher.text == b"b"
+
+    def test_it_is_logged_once(self, caplog):
+        """Each step of drafts takes the failure back and fails again."""
+        caplog.set_level(logging.DEBUG, "tokfold")
+        each, bitmask = failing(), np.zeros((1, WORDS), dtype=np.int32)
+        assert each.accept([ord("a")])
+        for _ in range(3):
+            each.fill(bitmask, 0)
+            each.fill(bitmask, 0)
+            each.rollback(1)
+            assert each.accept([ord("b")])
+        levels = [record.levelno for record in caplog.records]
+        assert levels == [logging.ERROR, logging.DEBUG, logging.DEBUG]
+        assert "max_mask_work" in caplog.text
+
+    def test_drafts_are_logged_once(self, caplog, monkeypatch):
+        each = conversation()
+
+        def accept_token(self, token_id):
+            raise tokfold.LimitExceededError("too slow", "max_accept_work", 5)
+
+        monkeypatch.setattr(tokfold.Matcher, "accept_token", accept_token)
+        for _ in range(3):
+            assert each.valid_prefix([A]) == 0
+        assert [record.getMessage() for record in caplog.records] == ["a request fails: too slow"]
+        assert each.failure is None
+
+    def test_a_copy_is_another_request(self, caplog):
+        caplog.set_level(logging.ERROR, "tokfold")
+        each, bitmask = failing(), np.zeros((1, WORDS), dtype=np.int32)
+        each.fill(bitmask, 0)
+        each.copy().fill(bitmask, 0)
+        assert len(caplog.records) == 2

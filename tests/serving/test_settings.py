@@ -1,0 +1,103 @@
+"""What an operator may choose: the environment, and deadlines for what strangers send."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import pytest
+
+pytest.importorskip("tokfold._core")
+
+import tokfold
+from tokfold._serving import Settings
+from tokfold._serving import settings as module
+
+NAMES = ("compile", "mask", "accept")
+FIELDS = tuple(f"max_{name}_milliseconds" for name in NAMES)
+
+
+@pytest.fixture(autouse=True)
+def limits(monkeypatch) -> type:
+    """Limits with deadlines, whatever those of the core are."""
+
+    @dataclass(frozen=True)
+    class Limits:
+        max_rules: int = 10
+        max_compile_milliseconds: int | None = None
+        max_mask_milliseconds: int | None = None
+        max_accept_milliseconds: int | None = None
+
+    for name in NAMES:
+        monkeypatch.delenv(f"TOKFOLD_{name.upper()}_MILLISECONDS")
+    monkeypatch.setattr(module, "Limits", Limits)
+    return Limits
+
+
+def deadlines() -> list[int | None]:
+    limits = Settings.from_environment().request_limits
+    return [getattr(limits, field) for field in FIELDS]
+
+
+class TestDeadlines:
+    def test_by_default(self):
+        settings = Settings.from_environment()
+        assert settings.compile_milliseconds == 2_000
+        assert settings.mask_milliseconds == 50
+        assert settings.accept_milliseconds == 20
+        assert deadlines() == [2_000, 50, 20]
+        assert settings.limits.max_mask_milliseconds is None, "what the operator said"
+
+    def test_by_the_environment(self, monkeypatch):
+        monkeypatch.setenv("TOKFOLD_COMPILE_MILLISECONDS", "300")
+        monkeypatch.setenv("TOKFOLD_MASK_MILLISECONDS", "0")
+        assert deadlines() == [300, None, 20]
+
+    def test_limits_come_first(self, monkeypatch):
+        monkeypatch.setenv("TOKFOLD_LIMITS", '{"max_mask_milliseconds": 7, "max_rules": 3}')
+        monkeypatch.setenv("TOKFOLD_MASK_MILLISECONDS", "9")
+        assert deadlines() == [2_000, 7, 20]
+        assert Settings.from_environment().request_limits.max_rules == 3
+
+    def test_limits_that_were_written_there_leave_deadlines_open(self, limits, monkeypatch):
+        """An object of limits has all fields, and says nothing by those that are None."""
+        monkeypatch.setenv("TOKFOLD_LIMITS", "")
+        Settings.publish(None, None, limits(max_rules=3, max_accept_milliseconds=5))
+        assert deadlines() == [2_000, 50, 5]
+
+    @pytest.mark.parametrize("value", ["-1", "1.5", "soon"])
+    @pytest.mark.parametrize("name", NAMES)
+    def test_values_that_are_none(self, monkeypatch, name, value):
+        variable = f"TOKFOLD_{name.upper()}_MILLISECONDS"
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(ValueError, match=f"{variable} must be .* 0 for none, not '{value}'"):
+            Settings.from_environment()
+
+    def test_limits_without_these_fields_stay_as_they_are(self, monkeypatch):
+        @dataclass(frozen=True)
+        class Old:
+            max_rules: int = 10
+
+        monkeypatch.setattr(module, "Limits", Old)
+        settings = Settings.from_environment()
+        assert settings.request_limits == settings.limits == Old()
+
+    def test_equal_ones_are_equal(self, monkeypatch):
+        """Backends with the same settings share their grammars."""
+        one = Settings.from_environment()
+        assert one == Settings.from_environment()
+        monkeypatch.setenv("TOKFOLD_MASK_MILLISECONDS", "51")
+        other = Settings.from_environment()
+        assert other != one
+        assert len({one, other}) == 2
+
+
+def test_compilers_have_them(monkeypatch):
+    """Whatever the settings give is what each compiler of the server gets."""
+    monkeypatch.setattr(module, "Limits", tokfold.Limits)
+    chosen = tokfold.Limits(max_rules=77)
+    monkeypatch.setattr(Settings, "request_limits", property(lambda self: chosen))
+    vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+    grammars = tokfold._serving.grammars_of(vocabulary, Settings(classes="never"))
+    assert grammars.text.limits is chosen
+    assert grammars.tags.limits is chosen
+    assert asdict(Settings().limits) == asdict(tokfold.Limits())
