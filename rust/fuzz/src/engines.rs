@@ -2,9 +2,10 @@
 
 use crate::input::Input;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokfold_core::budget::{Interrupt, Observer};
 use tokfold_core::engine::{
-    Accept, Engine, EngineLimits, Matcher, Pool, Representation, StopRule, Tries,
+    Accept, Engine, EngineLimits, Look, Matcher, Pool, Representation, StopRule, Tries,
 };
 use tokfold_core::error::{Error, Result};
 use tokfold_core::limits::Limits;
@@ -41,6 +42,9 @@ pub fn network_options(way: usize, limits: Limits) -> NetworkOptions {
     NetworkOptions { left_recursion, share_wide, counters: way < 3, limits, ..Default::default() }
 }
 
+/// The limit that is a bound on what an engine remembers.
+pub const MEMO: usize = 2;
+
 /// How an engine works.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -72,7 +76,7 @@ impl Way {
         match self.limit {
             Some((0, value)) => limits.max_mask_work = u64::from(value),
             Some((1, value)) => limits.max_accept_work = u64::from(value),
-            Some((2, value)) => {
+            Some((MEMO, value)) => {
                 limits.max_memo_bytes = 16 * value as usize;
                 limits.max_row_bytes = 0;
             }
@@ -109,9 +113,34 @@ pub fn pool() -> Arc<Pool> {
     Arc::new(Pool::new(20_000, 0))
 }
 
-/// A matcher at the start.
-pub fn matcher(engine: &Arc<Engine>, stops: &StopRule) -> Matcher {
-    Matcher::new(engine.clone(), stops.clone()).expect("stop tokens of the vocabulary")
+/// An interrupt that never ends a call.
+pub fn none() -> Interrupt {
+    Interrupt::default()
+}
+
+/// An interrupt that ends a call at the look after so many.
+pub fn patient(looks: u32) -> Interrupt {
+    struct Patience(AtomicU32);
+    impl Observer for Patience {
+        fn go_on(&self) -> bool {
+            let less = |left: u32| left.checked_sub(1);
+            self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+        }
+    }
+    Interrupt::default().with_observer(Arc::new(Patience(AtomicU32::new(looks))))
+}
+
+/// A matcher at the start; `None` where not even that fits.
+pub fn matcher(engine: &Arc<Engine>, stops: &StopRule) -> Option<Matcher> {
+    match Matcher::new(engine.clone(), stops.clone()) {
+        Ok(matcher) => Some(matcher),
+        Err(Error::Limit { limit: "max_matcher_bytes", value, .. }) => {
+            let bytes = engine.limits().max_matcher_bytes;
+            assert!(value == bytes as u64 && bytes < 1 << 20, "{bytes} bytes are not enough");
+            None
+        }
+        Err(error) => panic!("stop tokens of the vocabulary are refused: {error}"),
+    }
 }
 
 /// What a call says where it does what it should.
@@ -150,19 +179,37 @@ impl<T> Said<T> {
 
 /// [`Matcher::accept_token`]: whether the token is taken.
 pub fn accept_token(matcher: &mut Matcher, id: u32) -> Said<bool> {
-    Said::of(matcher.accept_token(id).map(|accept| accept == Accept::Taken))
+    Said::of(matcher.accept_token(id, &none()).map(|accept| accept == Accept::Taken))
 }
 
 /// [`Matcher::accept_bytes`]: whether the text is taken.
 pub fn accept_bytes(matcher: &mut Matcher, bytes: &[u8]) -> Said<bool> {
-    Said::of(matcher.accept_bytes(bytes).map(|accept| accept == Accept::Taken))
+    accept_bytes_until(matcher, bytes, &none())
+}
+
+/// The same until an interrupt ends it.
+pub fn accept_bytes_until(
+    matcher: &mut Matcher,
+    bytes: &[u8],
+    interrupt: &Interrupt,
+) -> Said<bool> {
+    Said::of(matcher.accept_bytes(bytes, interrupt).map(|accept| accept == Accept::Taken))
 }
 
 /// [`Matcher::fill`]: the row, and whether it forbids any token.
 pub fn fill(matcher: &Matcher, words: usize) -> Said<(Vec<i32>, bool)> {
+    fill_until(matcher, words, &none())
+}
+
+/// The same until an interrupt ends it.
+pub fn fill_until(
+    matcher: &Matcher,
+    words: usize,
+    interrupt: &Interrupt,
+) -> Said<(Vec<i32>, bool)> {
     // What was in the row before must not matter.
     let mut row = vec![0x5A5A_5A5A; words];
-    Said::of(matcher.fill(&mut row)).map_done(|forbids| (row, forbids))
+    Said::of(matcher.fill(&mut row, interrupt)).map_done(|forbids| (row, forbids))
 }
 
 impl<T> Said<T> {
@@ -196,12 +243,14 @@ pub struct Seen {
 
 /// What can be seen of a matcher.
 pub fn seen(matcher: &Matcher) -> Seen {
-    Seen {
-        steps: matcher.steps(),
-        text: matcher.text(),
-        is_accepting: matcher.is_accepting(),
-        is_terminated: matcher.is_terminated(),
-        expected: matcher.expected(),
-        state: Said::of(matcher.state()),
-    }
+    let look = |look: &Look<'_>| Seen {
+        steps: look.steps(),
+        text: look.text(),
+        is_accepting: look.is_accepting(),
+        is_terminated: look.is_terminated(),
+        expected: look.expected(),
+        state: Said::State,
+    };
+    let state = Said::of(matcher.state(&none()));
+    Seen { state, ..matcher.look(&none(), look).expect("nobody holds the tables") }
 }

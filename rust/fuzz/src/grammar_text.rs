@@ -1,7 +1,7 @@
 //! Grammar text: what is read prints as itself, a network is made or refused, nothing panics.
 
 use crate::earley::{Earley, START};
-use crate::engines::{NETWORKS, network_options, small_limits};
+use crate::engines::{NETWORKS, network_options, none, small_limits};
 use tokfold_core::error::{Error, Position};
 use tokfold_core::grammar::Grammar;
 use tokfold_core::limits::Limits;
@@ -75,7 +75,7 @@ fn make(grammar: &Grammar, options: u8, text: &str, limits: &Limits) {
 fn recognize(grammar: &Grammar, network: &Network, text: &str, limits: &Limits) {
     let grammar = grammar.without_lookahead();
     let Some(mut earley) = Earley::new(&grammar) else { return };
-    let Ok(mut recognizer) = Recognizer::new(network, limits) else { return };
+    let Ok(mut recognizer) = Recognizer::new(network, limits, &none()) else { return };
     let mut place = START;
     for &byte in text.as_bytes().iter().take(LONGEST) {
         let next = earley.next_bytes(place);

@@ -5,7 +5,8 @@
 
 use crate::earley::{Place, START, TooMuch};
 use crate::engines::{
-    NETWORKS, Said, Way, accept_bytes, accept_token, fill, matcher, pool, seen, set_cancelled,
+    MEMO, NETWORKS, Said, Way, accept_bytes, accept_bytes_until, accept_token, fill, fill_until,
+    matcher, none, patient, pool, seen, set_cancelled,
 };
 use crate::input::Input;
 use crate::settings::{Few, Setting, fixed};
@@ -129,7 +130,7 @@ impl<'s> Case<'s> {
             _ => None,
         };
         let stops = StopRule { stop_ids, when_complete: rule & 1 == 1 };
-        let matchers = engines.iter().map(|engine| Some(matcher(engine, &stops))).collect();
+        let matchers = engines.iter().map(|engine| matcher(engine, &stops)).collect();
         let first = Step { place: START, text: 0, is_stop: false };
         let lines = vec![Line { matchers, steps: vec![first], text: Vec::new() }];
         Some(Self { setting, ways, engines, pool, stops, lines })
@@ -197,9 +198,10 @@ impl<'s> Case<'s> {
         (0..self.setting.vocabulary.len()).any(|id| row[id >> 5] >> (id & 31) & 1 == 0)
     }
 
-    /// Whether an engine may refuse what takes too much.
+    /// Whether an engine may refuse what takes too much: a bound on what is remembered refuses
+    /// nothing.
     fn may_limit(&self, engine: usize) -> bool {
-        self.ways[engine].limit.is_some()
+        self.ways[engine].limit.is_some_and(|limit| limit.0 != MEMO)
     }
 
     fn at(&self, line: usize, engine: usize) -> String {
@@ -217,10 +219,10 @@ impl<'s> Case<'s> {
         for (engine, matcher) in line.matchers.iter().enumerate() {
             let Some(matcher) = matcher else { continue };
             let at = || self.at(number, engine);
-            assert_eq!(matcher.steps(), line.steps.len() - 1, "steps, {}", at());
-            assert_eq!(matcher.text(), line.text, "text, {}", at());
-            assert_eq!(matcher.is_accepting(), accepts, "accepting, {}", at());
-            assert_eq!(matcher.is_terminated(), ended, "terminated, {}", at());
+            assert_eq!(matcher.steps(&none()), Ok(line.steps.len() - 1), "steps, {}", at());
+            assert_eq!(matcher.text(&none()).as_ref(), Ok(&line.text), "text, {}", at());
+            assert_eq!(matcher.is_accepting(&none()), Ok(accepts), "accepting, {}", at());
+            assert_eq!(matcher.is_terminated(&none()), Ok(ended), "terminated, {}", at());
         }
     }
 
@@ -254,7 +256,7 @@ impl<'s> Case<'s> {
                 other => panic!("a mask now says {other:?}, {}", at()),
             }
             let network = self.ways[engine].network;
-            match Said::of(matcher.state()) {
+            match Said::of(matcher.state(&none())) {
                 Said::Done(state) => match states.iter().find(|known| known.0 == network) {
                     Some(known) => assert_eq!(known.1, state, "states differ, {}", at()),
                     None => states.push((network, state)),
@@ -397,7 +399,7 @@ impl<'s> Case<'s> {
         let is_possible = count < line.steps.len();
         for matcher in line.matchers.iter_mut().flatten() {
             let before = (!is_possible).then(|| seen(matcher));
-            match Said::of(matcher.rollback(count)) {
+            match Said::of(matcher.rollback(count, &none())) {
                 Said::Done(()) => assert!(is_possible, "{count} steps are taken back"),
                 Said::State => {
                     assert!(!is_possible, "{count} steps are not taken back");
@@ -442,7 +444,7 @@ impl<'s> Case<'s> {
         for (engine, matcher) in self.lines[number].matchers.iter().enumerate() {
             let Some(matcher) = matcher else { continue };
             let at = || self.at(number, engine);
-            match Said::of(matcher.forced_bytes(limit)) {
+            match Said::of(matcher.forced_bytes(limit, &none())) {
                 Said::Done(forced) => {
                     assert!(!ended, "forced after the end, {}", at());
                     assert_eq!(forced, truth, "forced bytes, {}", at());
@@ -473,8 +475,9 @@ impl<'s> Case<'s> {
         for (engine, matcher) in self.lines[number].matchers.iter().enumerate() {
             let Some(matcher) = matcher else { continue };
             let at = || self.at(number, engine);
-            assert_eq!(matcher.expected(), here, "expected, {}", at());
-            match Said::of(matcher.readable(&text)) {
+            let expected = matcher.look(&none(), |look| look.expected());
+            assert_eq!(expected.as_ref(), Ok(&here), "expected, {}", at());
+            match Said::of(matcher.readable(&text, &none())) {
                 Said::Done(said) => assert_eq!(said, (count, after.clone()), "{text:?}, {}", at()),
                 Said::State => assert!(ended, "nothing readable before the end, {}", at()),
                 Said::Limit => assert!(self.may_limit(engine), "a limit, {}", at()),
@@ -489,7 +492,7 @@ impl<'s> Case<'s> {
         let known: Vec<(usize, Vec<u32>)> = (0..self.engines.len())
             .filter_map(|engine| {
                 let matcher = self.lines[number].matchers[engine].as_ref()?;
-                match Said::of(matcher.state()) {
+                match Said::of(matcher.state(&none())) {
                     Said::Done(state) => Some((engine, state)),
                     _ => None,
                 }
@@ -502,12 +505,12 @@ impl<'s> Case<'s> {
         let mut matchers = Vec::with_capacity(self.engines.len());
         for (engine, way) in self.ways.iter().enumerate() {
             let is_same = way.network == self.ways[*from].network;
-            let made = is_same.then(|| matcher(&self.engines[engine], &self.stops));
+            let made = is_same.then(|| matcher(&self.engines[engine], &self.stops)).flatten();
             matchers.push(made.and_then(|mut matcher| {
-                match Said::of(matcher.restore(state)) {
+                match Said::of(matcher.restore(state, &none())) {
                     Said::Done(()) => {
                         // What stands in a state with a limit on memory may say so again.
-                        match Said::of(matcher.state()) {
+                        match Said::of(matcher.state(&none())) {
                             Said::Done(again) => assert_eq!(&again, state, "a state comes back"),
                             other => panic!("a state that was restored says {other:?}"),
                         }
@@ -526,7 +529,8 @@ impl<'s> Case<'s> {
         }
     }
 
-    /// Calls of a matcher that is switched off do nothing, or what they do otherwise.
+    /// Calls of a matcher that is switched off, and calls that are interrupted on the way, do
+    /// nothing, or what they do otherwise.
     fn cancelled(&mut self, number: usize, input: &mut Input<'_>) -> Result<(), TooMuch> {
         let text = self.some_bytes(input);
         let last = self.lines[number].last();
@@ -549,6 +553,43 @@ impl<'s> Case<'s> {
             set_cancelled(matcher, false);
             assert_eq!(seen(matcher), before, "a cancelled call changes nothing");
         }
+        self.interrupted(number, &text, input.below(8) as u32)
+    }
+
+    fn interrupted(&mut self, number: usize, text: &[u8], looks: u32) -> Result<(), TooMuch> {
+        let last = self.lines[number].last();
+        let (truth, ended) = (self.truth(last.place)?, self.has_ended(last));
+        let forbids = self.forbids(&truth);
+        let is_read = self.setting.earley.bytes(last.place, text)?.is_some();
+        for (engine, matcher) in self.lines[number].matchers.iter().enumerate() {
+            let Some(matcher) = matcher else { continue };
+            let at = || format!("{looks} looks, {}", self.at(number, engine));
+            let before = seen(matcher);
+            match fill_until(matcher, truth.len(), &patient(looks)) {
+                Said::Done(said) => assert_eq!(said, (truth.clone(), forbids), "{}", at()),
+                Said::Cancelled => assert!(!ended, "the end comes first, {}", at()),
+                Said::State => assert!(ended, "no mask before the end, {}", at()),
+                Said::Limit => assert!(self.may_limit(engine), "a limit, {}", at()),
+                other => panic!("an interrupted mask says {other:?}, {}", at()),
+            }
+            let mut fork = matcher.fork();
+            match accept_bytes_until(&mut fork, text, &patient(looks)) {
+                Said::Done(said) => assert_eq!(said, is_read, "{text:?}, {}", at()),
+                Said::Cancelled => {
+                    assert_eq!(seen(&fork), before, "an interrupt changes nothing, {}", at());
+                }
+                Said::State => assert!(ended, "no step before the end, {}", at()),
+                Said::Limit => assert!(self.may_limit(engine), "a limit, {}", at()),
+                other => panic!("an interrupted step says {other:?}, {}", at()),
+            }
+            assert_eq!(seen(matcher), before, "what is interrupted changes nothing, {}", at());
+            match fill(matcher, truth.len()) {
+                Said::Done(said) => assert_eq!(said, (truth.clone(), forbids), "{}", at()),
+                Said::State => assert!(ended, "no mask before the end, {}", at()),
+                Said::Limit => assert!(self.may_limit(engine), "a limit, {}", at()),
+                other => panic!("a mask after an interrupt says {other:?}, {}", at()),
+            }
+        }
         Ok(())
     }
 
@@ -563,8 +604,8 @@ impl<'s> Case<'s> {
             }
             2 => engine.forget(),
             3 => {
-                let warmed = engine.warm(input.below(6), &|| Ok(()), &mut || true);
-                assert!(!matches!(warmed, Err(ref e) if !is_limit(e)), "{warmed:?}");
+                let warmed = engine.warm(input.below(6), &none());
+                assert!(warmed.is_ok(), "{warmed:?}");
             }
             4 => self.pool.clear(),
             _ => {
@@ -614,7 +655,7 @@ impl<'s> Case<'s> {
             let at = || self.at(number, engine);
             let before = seen(matcher);
             let mut rows = vec![0x5A5A_5A5A; width * (count + 1)];
-            match Said::of(matcher.fill_draft(&parents, &tokens, false, &mut rows)) {
+            match Said::of(matcher.fill_draft(&parents, &tokens, false, &mut rows, &none())) {
                 Said::Done(said) => {
                     assert_eq!(said, allowed, "of the draft {parents:?} {tokens:?}, {}", at());
                     assert_eq!(rows, truth, "rows of the draft {parents:?} {tokens:?}, {}", at());
@@ -652,7 +693,7 @@ impl<'s> Case<'s> {
         for engine in 0..self.engines.len() {
             let Some(mut matcher) = self.lines[number].matchers[engine].take() else { continue };
             let before = seen(&matcher);
-            let said = Said::of(matcher.accept_prefix(&tokens));
+            let said = Said::of(matcher.accept_prefix(&tokens, &none()));
             let at = || self.at(number, engine);
             let is_with_others = match said {
                 Said::Done(said) => {
@@ -682,21 +723,27 @@ impl<'s> Case<'s> {
         let mut known = Vec::new();
         for (line, truth) in self.lines.iter().zip(&truths) {
             if !self.has_ended(line.last()) {
-                known.extend(line.matchers.iter().flatten().map(|matcher| (matcher, truth)));
+                let there = line.matchers.iter().enumerate();
+                let there = there.filter_map(|(engine, matcher)| Some((matcher.as_ref()?, engine)));
+                known.extend(there.map(|(matcher, engine)| (matcher, engine, truth)));
             }
         }
         let mut rows = vec![vec![0x5A5A_5A5A; width]; known.len()];
         let mut work: Vec<(&Matcher, &mut [i32])> =
             known.iter().zip(&mut rows).map(|(known, row)| (known.0, row.as_mut_slice())).collect();
-        match Said::of(Matcher::fill_many(&mut work)) {
-            Said::Done(flags) => {
-                for (((_, truth), row), flag) in known.iter().zip(&rows).zip(flags) {
-                    assert_eq!(&row, truth, "one of many masks of {}", self.setting.text);
-                    assert_eq!(flag, self.forbids(truth), "a flag of {}", self.setting.text);
+        let said = Matcher::fill_many(&mut work, &none());
+        drop(work);
+        assert_eq!(said.len(), known.len(), "a result for each");
+        for (((_, engine, truth), row), said) in known.iter().zip(&rows).zip(said) {
+            let at = || format!("{:?} of {}", self.ways[*engine], self.setting.text);
+            match Said::of(said) {
+                Said::Done(flag) => {
+                    assert_eq!(&row, truth, "one of many masks, {}", at());
+                    assert_eq!(flag, self.forbids(truth), "a flag, {}", at());
                 }
+                Said::Limit => assert!(self.may_limit(*engine), "a limit, {}", at()),
+                other => panic!("one of many masks says {other:?}, {}", at()),
             }
-            Said::Limit => assert!(self.ways.iter().any(|way| way.limit.is_some()), "a limit"),
-            other => panic!("many masks say {other:?} of {}", self.setting.text),
         }
         Ok(())
     }
@@ -714,7 +761,7 @@ impl<'s> Case<'s> {
             let at = || self.at(number, engine);
             let words = self.engines[engine].class_words();
             let mut row = vec![0x5A5A_5A5A; words.unwrap_or(0)];
-            match Said::of(matcher.fill_classes(&mut row)) {
+            match Said::of(matcher.fill_classes(&mut row, &none())) {
                 Said::Done(flag) => {
                     let classes = self.setting.classes().expect("they were taken up");
                     assert!(!ended && is_own, "classes, {}", at());
@@ -735,8 +782,4 @@ impl<'s> Case<'s> {
         }
         Ok(())
     }
-}
-
-fn is_limit(error: &tokfold_core::error::Error) -> bool {
-    matches!(error, tokfold_core::error::Error::Limit { .. })
 }

@@ -1,7 +1,7 @@
 //! Grammars and vocabularies for matchers: a fixed list of tricky ones, and random ones.
 
 use crate::earley::{Earley, Place, TooMuch};
-use crate::engines::{NETWORKS, network_options, small_limits};
+use crate::engines::{NETWORKS, network_options, none, small_limits};
 use crate::input::Input;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -232,7 +232,7 @@ impl Setting {
     pub fn classes(&self) -> Option<&TokenClasses> {
         let make = || {
             let options = ClassOptions { limits: self.limits.clone(), ..Default::default() };
-            classes::compile(&self.grammar, &self.vocabulary, &options, &mut |_| true)
+            classes::compile(&self.grammar, &self.vocabulary, &options, &none())
                 .ok()
                 .map(|made| made.0)
         };
