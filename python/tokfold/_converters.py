@@ -20,8 +20,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from tokfold import _json
 from tokfold._extras import require, xgrammar_reason
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
+from tokfold.interrupt import check_governing
 
 __all__ = [
     "check_excludes",
@@ -144,9 +146,6 @@ def check_text(text: object, what: str) -> str:
 
 # --------------------------------------------------------------------- JSON
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_BRACKET = re.compile(r"[\[\]{}]")
-
 
 def check_nesting(text: str, what: str, most: int = MAX_JSON_NESTING) -> int:
     """Levels of JSON text, whether it is JSON or not: converters do not read it as Python does.
@@ -154,14 +153,7 @@ def check_nesting(text: str, what: str, most: int = MAX_JSON_NESTING) -> int:
     Raises:
         LimitExceededError: there are more than ``most``.
     """
-    deepest = level = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
-        if bracket in "[{":
-            level += 1
-            if level > deepest:
-                deepest = level
-        else:
-            level -= 1
+    deepest = _json.nesting(text)
     if deepest > most:
         _limit(
             f"this {what} is nested {deepest:,} levels deep; make it flatter, with `$ref` for what "
@@ -226,7 +218,7 @@ def json_text(value: object, what: str, levels: int = MAX_JSON_NESTING) -> str:
         else:
             break
     try:
-        return json.dumps(value)
+        return _json.dumps(value)
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnsupportedGrammarError(
             f"this {what} cannot be written as JSON: {error}", what, 1, 1
@@ -256,7 +248,7 @@ def _loads(text: str, what: str) -> tuple[Any, bool]:
         return made
 
     try:
-        return json.loads(text, object_pairs_hook=as_dict), repeated
+        return _json.loads(text, object_pairs_hook=as_dict), repeated
     except json.JSONDecodeError as error:
         raise UnsupportedGrammarError(
             f"line {error.lineno}, column {error.colno}: this {what} is no JSON: {error.msg}",
@@ -326,7 +318,7 @@ def check_schema(text: object, what: str = "JSON schema", *, is_open: bool = Fal
         return Counted(source, levels, len(source))
     value, has_repeated = _loads(source, what)
     if has_repeated:  # what is converted is what is counted
-        source = json.dumps(value)
+        source = _json.dumps(value)
     counts = _SchemaCounts(value, what, is_open, bool(_SURROGATE_ESCAPE.search(source)))
     return Counted(source, *counts.totals(depth))
 
@@ -1045,7 +1037,7 @@ def check_tag(text: object) -> int:
             here = [*path, key]
             try:
                 if key in ("json_schema", "schema"):
-                    counts = check_schema(value if isinstance(value, str) else json.dumps(value))
+                    counts = check_schema(value if isinstance(value, str) else _json.dumps(value))
                     deep, more = counts.levels, counts.work
                 elif key == "pattern" and isinstance(value, str):
                     found = check_pattern(value, as_automaton=True)
@@ -1137,6 +1129,7 @@ def convert(converter: str, source: object, **options: Any) -> str:
         MissingExtraError: XGrammar is not installed.
     """
     xgr = require("xgrammar", "xgrammar", f"Grammar.{converter}")
+    check_governing()
     what = converter.removeprefix("from_").replace("_", " ")
     if converter == "from_json_schema":
         is_open = options.get("strict_mode", True) is False
@@ -1145,6 +1138,7 @@ def convert(converter: str, source: object, **options: Any) -> str:
         levels = check_pattern(source, as_automaton=False).levels
     else:
         levels = check_lark(source)
+    check_governing()
     try:
         return with_stack(levels, lambda: str(getattr(xgr.Grammar, converter)(source, **options)))
     except (RuntimeError, ValueError, OverflowError, MemoryError) as error:

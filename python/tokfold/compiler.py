@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -17,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from tokfold import _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
@@ -297,7 +297,7 @@ class GrammarCompiler:
             make = partial(Grammar.from_ebnf, grammar, limits=self.limits)
             return _Request(("ebnf", grammar), len(grammar), make)
         text = grammar._frame_text
-        size = _RULE * len(grammar.rule_names) if text is None else len(text)
+        size = _RULE * grammar.num_rules if text is None else len(text)
         return _Request(("grammar", grammar._key), size, lambda: grammar)
 
     def _json_schema(self, schema: str | dict[str, Any] | bool, **options: Any) -> _Request:
@@ -427,7 +427,8 @@ class GrammarCompiler:
         began = time.perf_counter()
         interrupt = Interrupt.of_limits(self.limits)
         try:
-            grammar = job.make()
+            with interrupt._governing():
+                grammar = job.make()
             interrupt.check()
             compiled = compile(
                 grammar,
@@ -630,7 +631,7 @@ if hasattr(os, "register_at_fork"):
 def _key_of(source: object) -> str:
     """Equal for sources that are equal."""
     try:
-        return json.dumps(source, ensure_ascii=False, default=repr)
+        return _json.dumps(source, ensure_ascii=False, default=repr)
     except (ValueError, RecursionError) as error:
         raise UnsupportedGrammarError(
             f"an option is nested too deeply, or holds itself: {error}", "options", 1, 1

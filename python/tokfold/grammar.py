@@ -333,6 +333,11 @@ class Grammar:
         return self._core.rule_names()
 
     @property
+    def num_rules(self) -> int:
+        """How many rules there are; without the list of their names, which may be long."""
+        return self._core.num_rules()
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of what the grammar says, in hexadecimal."""
         content = f"{self.lookahead}\n{self.root}\n{self}"
@@ -407,7 +412,7 @@ class Grammar:
         return self._text
 
     def __repr__(self) -> str:
-        return f"Grammar(root={self.root!r}, rules={len(self.rule_names)})"
+        return f"Grammar(root={self.root!r}, rules={self.num_rules})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grammar):

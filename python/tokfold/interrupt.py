@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from tokfold import _core
 from tokfold.limits import Limits
 
@@ -69,5 +73,28 @@ class Interrupt:
         """
         self._core.check()
 
+    @contextmanager
+    def _governing(self) -> Iterator[None]:
+        """While it lasts, conversions in this thread look at this interrupt between their parts."""
+        token = _governing.set(self)
+        try:
+            yield
+        finally:
+            _governing.reset(token)
+
     def __repr__(self) -> str:
         return f"<Interrupt, {'cancelled' if self.is_cancelled else 'not cancelled'}>"
+
+
+_governing: ContextVar[Interrupt | None] = ContextVar("tokfold interrupt", default=None)
+
+
+def check_governing() -> None:
+    """Raise where the request that this thread works for would end now.
+
+    Raises:
+        CancelledError, DeadlineExceededError: as :meth:`Interrupt.check`.
+    """
+    interrupt = _governing.get()
+    if interrupt is not None:
+        interrupt.check()

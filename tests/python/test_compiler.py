@@ -1241,7 +1241,7 @@ def test_the_page_about_servers_is_true():
     pairs = re.findall(
         r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
     )
-    assert len(pairs) == 7
+    assert len(pairs) == 8
     names: dict[str, object] = {}
     for code, printed in pairs:
         out = io.StringIO()

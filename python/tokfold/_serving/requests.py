@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from tokfold import _json
 from tokfold._converters import check_nesting, check_text
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.structural_tags.literals import literal
@@ -41,7 +41,7 @@ def any_tag(text: str) -> dict[str, Any]:
     Raises:
         ValueError: it is no JSON object; UnsupportedGrammarError as :func:`checked`.
     """
-    tag = json.loads(checked(text, "structural tag", is_json=True))
+    tag = _json.loads(checked(text, "structural tag", is_json=True))
     if not isinstance(tag, dict):
         raise ValueError("a structural tag is a JSON object")
     if tag.get("structures") is None:
@@ -79,7 +79,7 @@ def _schema(schema: object) -> object:
     """A schema of the old form: text or a value, or nothing for any JSON."""
     if schema is None:
         return {}
-    return json.loads(schema) if isinstance(schema, str) else schema
+    return _json.loads(schema) if isinstance(schema, str) else schema
 
 
 def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON

@@ -231,7 +231,7 @@ def describe_grammar(source: str, kind: GrammarKind, grammar: Grammar) -> dict[s
         "file": source,
         "kind": kind.value,
         "root": grammar.root,
-        "rules": len(grammar.rule_names),
+        "rules": grammar.num_rules,
         "fingerprint": grammar.fingerprint,
     }
 

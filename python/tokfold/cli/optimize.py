@@ -111,7 +111,7 @@ def report(found: Optimized, *, log: bool) -> Iterator[str]:
         found: the result.
         log: each rewrite, instead of how many of each law.
     """
-    before, after = (len(grammar.rule_names) for grammar in (found.original, found.grammar))
+    before, after = (grammar.num_rules for grammar in (found.original, found.grammar))
     yield f"for {found.engine}: {number(before)} rules before, {number(after)} after"
     yield f"equality: {found.certificate or 'not compared: ' + found.uncertified}"
     yield _TREES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from sglang.srt.constrained.base_grammar_backend import (
     InvalidGrammarObject,
 )
 
+from tokfold import _json
 from tokfold._serving import (
     Conversation,
     Settings,
@@ -305,7 +305,7 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         compiler = self.grammars.text
         if text == "$$ANY$$":
             return compiler.compile_builtin_json_grammar(), None
-        schema = json.loads(checked(text, "JSON schema", is_json=True))
+        schema = _json.loads(checked(text, "JSON schema", is_json=True))
         _refuse_what_is_ignored(schema)
         content = None if self._json else {"type": "json_schema", "json_schema": schema}
         return compiler.compile_json_schema(text, **self._json), content
@@ -395,9 +395,9 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
 
         def read(text: str) -> tuple[CompiledGrammar, None]:
             compiler = self._framing or self.grammars.tags
-            return compiler.compile_structural_tag(json.loads(text)), None
+            return compiler.compile_structural_tag(_json.loads(text)), None
 
-        return self._made("structural_tag", json.dumps(frame(content)), read)
+        return self._made("structural_tag", _json.dumps(frame(content)), read)
 
 
 def _serving(server_args: Any) -> Any:  # noqa: ANN401

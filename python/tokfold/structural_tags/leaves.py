@@ -12,7 +12,6 @@ Cost: a conversion takes some 0.2 ms for a small schema; what is known, a hash o
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
@@ -21,10 +20,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from tokfold import _converters, _core
+from tokfold import _converters, _core, _json
 from tokfold._extras import require, xgrammar_reason
 from tokfold.errors import GrammarSyntaxError, LimitExceededError, UnsupportedGrammarError
 from tokfold.grammar import Grammar
+from tokfold.interrupt import check_governing
 from tokfold.structural_tags.budgets import MAX_RULES, bounded_text, num_rules
 from tokfold.structural_tags.formats import AnyText, EbnfGrammar, JsonSchema, Regex
 from tokfold.structural_tags.literals import escaped
@@ -78,6 +78,7 @@ class LeafCache:
             GrammarSyntaxError: a grammar text is not in the language.
             MissingExtraError: it takes XGrammar to convert it, which is not installed.
         """
+        check_governing()
         make, key = _MAKERS[type(leaf)], _key(leaf)
         with self._lock:
             found = self._leaves.get(key)
@@ -176,7 +177,7 @@ def _json_schema(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401 - a leaf of 
         "max_whitespace_cnt": leaf.max_whitespace_cnt,
         "excludes": leaf.excludes,
     }
-    options = json.dumps(document)
+    options = _json.dumps(document)
     with _refusals(leaf):
         _converters.check_excludes(leaf.excludes)
         schema, levels, _ = _converters.check_schema(leaf.schema)
@@ -199,7 +200,7 @@ def _regex(leaf: Any) -> tuple[Grammar, int]:  # noqa: ANN401
         raise _unsupported(leaf, fault)
     with _refusals(leaf):
         levels = _converters.check_pattern(leaf.pattern, as_automaton=True).levels
-    document = json.dumps({"type": "regex", "pattern": leaf.pattern})
+    document = _json.dumps({"type": "regex", "pattern": leaf.pattern})
     return _read(_converters.with_stack(levels, lambda: str(_converted(leaf, document))))
 
 
@@ -319,7 +320,7 @@ def _misread(pattern: str) -> str | None:
 
 def _lost_nul(converted: Any) -> bool:  # noqa: ANN401 - an xgrammar.Grammar
     """Whether a literal has a NUL, at which XGrammar's printer cuts it off."""
-    document = json.loads(converted.serialize_json())
+    document = _json.loads(converted.serialize_json())
     data: list[int] = document["grammar_expr_data"]
     byte_string = 0
     return any(

@@ -18,6 +18,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tokfold import _json
 from tokfold._converters import json_text
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.structural_tags import fields
@@ -95,7 +96,7 @@ def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(tag, str):
         return tag
     try:
-        return json.loads(tag)
+        return _json.loads(tag)
     except json.JSONDecodeError as error:
         raise StructuralTagError(
             f"the structural tag is no JSON: line {error.lineno}, column {error.colno}: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from vllm.v1.structured_output.backend_types import (
 )
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
+from tokfold import _json
 from tokfold._serving import (
     Conversation,
     Settings,
@@ -147,7 +147,7 @@ class TokfoldBackend(StructuredOutputBackend):
         if request_type == options.REGEX:
             return text.compile_regex(checked(spec, "regex"))
         if request_type == options.CHOICE:
-            return text.compile_grammar(choices(json.loads(spec)))
+            return text.compile_grammar(choices(_json.loads(spec)))
         if request_type == options.GRAMMAR:
             checked(spec, "grammar")
             # In Lark's grammars tokens have names, special ones too.
@@ -191,7 +191,7 @@ def check_request(params: Any) -> None:  # noqa: ANN401 - StructuredOutputsParam
 def _read(params: Any) -> None:  # noqa: ANN401
     limits = Settings.from_environment().request_limits
     if params.json is not None:
-        text = params.json if isinstance(params.json, str) else json.dumps(params.json)
+        text = params.json if isinstance(params.json, str) else _json.dumps(params.json)
         _checked_schema(text)
         Grammar.from_json_schema(text)
     elif params.json_object is not None:
@@ -200,7 +200,7 @@ def _read(params: Any) -> None:  # noqa: ANN401
     elif params.regex is not None:
         Grammar.from_regex(checked(params.regex, "regex"))
     elif params.choice is not None:
-        texts = json.loads(params.choice) if isinstance(params.choice, str) else params.choice
+        texts = _json.loads(params.choice) if isinstance(params.choice, str) else params.choice
         Grammar.from_ebnf(choices(list(texts)), limits=limits)
     elif params.grammar is not None:
         checked(params.grammar, "grammar")
@@ -217,7 +217,7 @@ def _read(params: Any) -> None:  # noqa: ANN401
 
 def _checked_schema(text: str) -> None:
     """Refuse a schema of which XGrammar's converter would ignore a part, as vLLM says."""
-    schema = json.loads(checked(text, "JSON schema", is_json=True))
+    schema = _json.loads(checked(text, "JSON schema", is_json=True))
     try:
         from vllm.v1.structured_output.backend_xgrammar import (
             has_xgrammar_unsupported_json_features as ignores,

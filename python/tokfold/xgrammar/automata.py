@@ -16,7 +16,6 @@ XGrammar's and 1,000, and the automaton is taken as it is, which only gives more
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 
 import xgrammar as xgr
 
+from tokfold import _json
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.xgrammar.forms import Expression, GrammarForm, Kind, Rule
 
@@ -171,7 +171,7 @@ def built_automata(form: GrammarForm, rule: int) -> tuple[dict[str, Automaton], 
     known[f"r{rule}"] = ""
     compiler = xgr.GrammarCompiler(xgr.TokenizerInfo([]), max_threads=1, cache_enabled=False)
     compiled = compiler.compile_grammar(form.build(expressions, rules, rule)).grammar
-    document: dict[str, Any] = json.loads(compiled.serialize_json())
+    document: dict[str, Any] = _json.loads(compiled.serialize_json())
     names = [str(row[0]) for row in document["rules"]]
     names = [known.get(name, " " + name) for name in names]
     found: dict[str, Automaton] = {}

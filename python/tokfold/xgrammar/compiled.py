@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import xgrammar as xgr
 
+from tokfold import _json
 from tokfold.errors import TokfoldError
 from tokfold.xgrammar.forms import GrammarForm
 from tokfold.xgrammar.lengths import alphabet, forced_text_ends
@@ -83,12 +84,12 @@ class CompiledGrammar:
 
         The classes are not in it: :meth:`deserialize_json` computes them again.
         """
-        return json.dumps(
+        return _json.dumps(
             {
                 "tokfold_xgrammar": ENVELOPE_VERSION,
                 "vocabulary": self._source.fingerprint,
                 "trust_lookahead": self._trust_lookahead,
-                "grammar": json.loads(self._grammar.serialize_json()),
+                "grammar": _json.loads(self._grammar.serialize_json()),
             }
         )
 
@@ -108,7 +109,7 @@ class CompiledGrammar:
         from tokfold.xgrammar.compiler import GrammarCompiler
 
         try:
-            envelope: Any = json.loads(json_str)
+            envelope: Any = _json.loads(json_str)
         except json.JSONDecodeError as error:
             raise xgr.InvalidJSONError(f"Failed to parse JSON: {error}") from error
         if not isinstance(envelope, dict) or "tokfold_xgrammar" not in envelope:
@@ -126,7 +127,7 @@ class CompiledGrammar:
                 raise xgr.DeserializeFormatError(
                     "The grammar was compiled for another vocabulary than tokenizer_info has"
                 )
-            grammar = xgr.Grammar.deserialize_json(json.dumps(envelope["grammar"]))
+            grammar = xgr.Grammar.deserialize_json(_json.dumps(envelope["grammar"]))
             trust_lookahead = bool(envelope["trust_lookahead"])
         except KeyError as error:
             raise xgr.DeserializeFormatError(f"The field {error} is missing") from error

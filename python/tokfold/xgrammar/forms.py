@@ -25,7 +25,6 @@ Cost: linear in the grammar. Nothing here recurses on it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -34,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import xgrammar as xgr
 
+from tokfold import _json
 from tokfold.errors import UnsupportedGrammarError
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class GrammarForm:
     """
 
     def __init__(self, grammar: xgr.Grammar) -> None:
-        document: dict[str, Any] = json.loads(grammar.serialize_json())
+        document: dict[str, Any] = _json.loads(grammar.serialize_json())
         version = document.get("__VERSION__")
         if version != SERIALIZATION_VERSION:
             raise UnsupportedGrammarError(
@@ -214,7 +214,7 @@ class GrammarForm:
 
     def original(self) -> xgr.Grammar:
         """The grammar that was read."""
-        return xgr.Grammar.deserialize_json(json.dumps(self._document))
+        return xgr.Grammar.deserialize_json(_json.dumps(self._document))
 
     # ------------------------------------------------------------ rewriting
 
@@ -270,7 +270,7 @@ class GrammarForm:
             allow_empty_rule_ids=[],
             optimized=False,
         )
-        return xgr.Grammar.deserialize_json(json.dumps(document))
+        return xgr.Grammar.deserialize_json(_json.dumps(document))
 
 
 def _positive(expression: Expression) -> Expression:

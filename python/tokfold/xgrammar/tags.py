@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from tokfold import _json
+
 __all__ = ["with_token_ids"]
 
 _TOKEN_LISTS = ("exclude_tokens", "trigger_tokens")
@@ -19,10 +21,10 @@ def with_token_ids(text: str, token_id: Callable[[str], int]) -> str:
         token_id: the id of a token's text.
     """
     try:
-        document = json.loads(text)
+        document = _json.loads(text)
     except json.JSONDecodeError:
         return text
-    return json.dumps(_resolve(document, token_id))
+    return _json.dumps(_resolve(document, token_id))
 
 
 def _resolve(node: Any, token_id: Callable[[str], int]) -> Any:  # noqa: ANN401 - JSON

@@ -1,8 +1,19 @@
 //! Strongly connected components of a directed graph.
 
+use std::convert::Infallible;
+
 /// The components of a directed graph over `0..n`, each a list of nodes; a component stands
 /// before those that lead to it (callees first). Iterative (Tarjan), so depth costs no stack.
 pub(crate) fn components(n: usize, successors: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
+    let Ok(out) = components_within(n, |node| Ok::<_, Infallible>(successors(node)));
+    out
+}
+
+/// The same of successors that may refuse, for example because the work is cancelled.
+pub(crate) fn components_within<E>(
+    n: usize,
+    mut successors: impl FnMut(usize) -> Result<Vec<usize>, E>,
+) -> Result<Vec<Vec<usize>>, E> {
     const UNSEEN: u32 = u32::MAX;
     let mut index = vec![UNSEEN; n];
     let mut low = vec![0u32; n];
@@ -15,7 +26,7 @@ pub(crate) fn components(n: usize, successors: impl Fn(usize) -> Vec<usize>) -> 
         if index[root] != UNSEEN {
             continue;
         }
-        frames.push((root, successors(root), 0));
+        frames.push((root, successors(root)?, 0));
         index[root] = counter;
         low[root] = counter;
         counter += 1;
@@ -31,7 +42,7 @@ pub(crate) fn components(n: usize, successors: impl Fn(usize) -> Vec<usize>) -> 
                     counter += 1;
                     stack.push(child);
                     on_stack[child] = true;
-                    frames.push((child, successors(child), 0));
+                    frames.push((child, successors(child)?, 0));
                 } else if on_stack[child] {
                     low[node] = low[node].min(index[child]);
                 }
@@ -55,5 +66,5 @@ pub(crate) fn components(n: usize, successors: impl Fn(usize) -> Vec<usize>) -> 
             }
         }
     }
-    out
+    Ok(out)
 }

@@ -292,6 +292,10 @@ impl Grammar {
         self.inner.rules().iter().map(|rule| rule.name.clone()).collect()
     }
 
+    fn num_rules(&self) -> usize {
+        self.inner.rules().len()
+    }
+
     fn root(&self) -> String {
         self.inner.rule(self.inner.root()).name.clone()
     }

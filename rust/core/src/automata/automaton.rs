@@ -2,6 +2,9 @@
 
 use super::fallback::with_fallback;
 use super::{FIRST_CALL, Letter, callee, is_marker};
+use crate::budget::Ticks;
+use crate::error::Error;
+use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
 
 /// The language of one rule without the empty string. State 0 is the start; it is not final.
@@ -257,10 +260,20 @@ impl Automaton {
 
     /// Sorts edges, drops doubles and settles whether the automaton is deterministic.
     pub fn tidy(&mut self) {
+        let Ok(()) = self.tidy_by(&mut unheard);
+    }
+
+    /// The same, of what may be large.
+    pub(crate) fn tidy_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
+        self.tidy_by(&mut |steps| ticks.steps(steps))
+    }
+
+    fn tidy_by<E>(&mut self, look: &mut impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
         let mut deterministic = true;
         let (mut from, mut write) = (0, 0);
         for end in &mut self.ends {
             let to = *end as usize;
+            look(to - from)?;
             self.edges[from..to].sort_unstable();
             let first = write;
             for i in from..to {
@@ -277,18 +290,28 @@ impl Automaton {
         }
         self.edges.truncate(write);
         self.deterministic = deterministic;
+        Ok(())
     }
 
     /// Drops the states from which no final state can be reached, whatever the calls do.
     /// The start stays, without edges where nothing is left.
     pub fn trim(&mut self) {
+        let Ok(()) = self.trim_by(&mut unheard);
+    }
+
+    /// The same, of what may be large.
+    pub(crate) fn trim_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
+        self.trim_by(&mut |steps| ticks.steps(steps))
+    }
+
+    fn trim_by<E>(&mut self, look: &mut impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
         if self.alive {
-            return;
+            return Ok(());
         }
-        let alive = self.alive();
+        let alive = self.alive(look)?;
         self.alive = true;
         if alive.iter().all(|&a| a) {
-            return;
+            return Ok(());
         }
         if self.has_fallbacks() {
             // What is dropped here would be read as the start reads it.
@@ -296,6 +319,7 @@ impl Automaton {
         }
         let (mut from, mut write) = (0, 0);
         for end in &mut self.ends {
+            look(*end as usize - from)?;
             for i in from..*end as usize {
                 let (letter, q) = self.edges[i];
                 if is_marker(letter) || alive[q as usize] {
@@ -310,17 +334,18 @@ impl Automaton {
         // States may be equal now that differed in what led nowhere. The start may be dead.
         self.minimal = false;
         self.alive = alive[0];
-        self.renumber();
+        self.renumber_by(look)
     }
 
     /// The states from which a final state can be reached without a marker: those that fall back are
     /// final themselves.
-    fn alive(&self) -> Vec<bool> {
+    fn alive<E>(&self, look: &mut impl FnMut(usize) -> Result<(), E>) -> Result<Vec<bool>, E> {
         let n = self.len();
         let mut starts = vec![0u32; n + 1];
         let unmarked = |e: &&(Letter, u32)| !is_marker(e.0);
-        for &(_, q) in self.edges.iter().filter(unmarked) {
-            starts[q as usize + 1] += 1;
+        for (_, edges) in self.states() {
+            look(edges.len())?;
+            edges.iter().filter(unmarked).for_each(|&(_, q)| starts[q as usize + 1] += 1);
         }
         for q in 0..n {
             starts[q + 1] += starts[q];
@@ -328,6 +353,7 @@ impl Automaton {
         let mut fill = starts.clone();
         let mut incoming = vec![0u32; starts[n] as usize];
         for (p, edges) in self.states() {
+            look(edges.len())?;
             for &(_, q) in edges.iter().filter(unmarked) {
                 incoming[fill[q as usize] as usize] = p;
                 fill[q as usize] += 1;
@@ -336,13 +362,15 @@ impl Automaton {
         let mut alive = self.finals.clone();
         let mut work: Vec<u32> = self.final_states().collect();
         while let Some(q) = work.pop() {
-            for &p in &incoming[starts[q as usize] as usize..starts[q as usize + 1] as usize] {
+            let into = &incoming[starts[q as usize] as usize..starts[q as usize + 1] as usize];
+            look(into.len())?;
+            for &p in into {
                 if !std::mem::replace(&mut alive[p as usize], true) {
                     work.push(p);
                 }
             }
         }
-        alive
+        Ok(alive)
     }
 
     /// Renumbers the states breadth-first from the start, edges in order of their letters, and
@@ -350,6 +378,15 @@ impl Automaton {
     /// What a state reads by falling back leads to where the start leads, which comes first: the
     /// numbers are those of the automaton in full.
     pub fn renumber(&mut self) {
+        let Ok(()) = self.renumber_by(&mut unheard);
+    }
+
+    /// The same, of what may be large.
+    pub(crate) fn renumber_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
+        self.renumber_by(&mut |steps| ticks.steps(steps))
+    }
+
+    fn renumber_by<E>(&mut self, look: &mut impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
         let mut new_of = vec![u32::MAX; self.len()];
         let mut order = Vec::with_capacity(self.len());
         order.push(0u32);
@@ -357,6 +394,7 @@ impl Automaton {
         let mut next = 0;
         while let Some(&p) = order.get(next) {
             next += 1;
+            look(self.edges(p).len())?;
             for &(_, q) in self.edges(p) {
                 if new_of[q as usize] == u32::MAX {
                     new_of[q as usize] = order.len() as u32;
@@ -366,10 +404,11 @@ impl Automaton {
         }
         let is_numbered = order.len() == self.len() && order.is_sorted();
         if is_numbered && self.states().all(|(_, edges)| edges.is_sorted()) {
-            return;
+            return Ok(());
         }
         let mut out = Self::with_capacity(order.len(), self.edges.len());
         for &p in &order {
+            look(self.edges(p).len())?;
             let from = out.edges.len();
             out.edges.extend(self.edges(p).iter().map(|&(l, q)| (l, new_of[q as usize])));
             out.edges[from..].sort_unstable();
@@ -381,5 +420,11 @@ impl Automaton {
         out.deterministic = self.deterministic;
         out.know_of(self);
         *self = out;
+        Ok(())
     }
+}
+
+/// For passes that nobody interrupts.
+fn unheard(_: usize) -> Result<(), Infallible> {
+    Ok(())
 }

@@ -4,7 +4,7 @@ use super::alike::Alike;
 use super::marks::Marks;
 use super::moves::Moves;
 use super::{Automaton, Letter, minimize};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
@@ -110,7 +110,7 @@ impl Nfa {
         work.spend(size)?;
         if let Some(automaton) = self.as_it_stands() {
             let mut automaton = minimize::minimize(automaton, work)?;
-            automaton.renumber();
+            automaton.renumber_within(&mut Ticks::new(work))?;
             return Ok(automaton);
         }
         let alike = Alike::of(&self.edges);
@@ -129,7 +129,7 @@ impl Nfa {
                 Subsets { edges: &edges, ..subsets }.without_epsilon(work)?
             }
         };
-        automaton.renumber();
+        automaton.renumber_within(&mut Ticks::new(work))?;
         Ok(automaton)
     }
 
@@ -270,7 +270,7 @@ impl Subsets<'_> {
         for q in 0..self.finals.len() as u32 {
             push(q, false)?;
         }
-        out.tidy();
+        out.tidy_within(&mut Ticks::new(work))?;
         Ok(out)
     }
 }

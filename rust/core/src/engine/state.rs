@@ -181,7 +181,7 @@ impl Matcher {
             let mut family = fresh.family.write(); // nobody else has it
             let (&stop, mut rest) = state.split_first().ok_or_else(refused)?;
             while let Some((&count, after)) = rest.split_first() {
-                if (places.len() + 1) % SETS_BETWEEN_CHECKS == 0 {
+                if (places.len() + 1).is_multiple_of(SETS_BETWEEN_CHECKS) {
                     interrupt.look()?;
                 }
                 let size = (count as usize).checked_mul(2).filter(|&n| n <= after.len() && n > 0);

@@ -1,11 +1,12 @@
 //! Stack adjacency: what can stand beneath a frame (CFGzip, appendix C).
 
 use super::Network;
-use crate::budget::{Budget, Interrupt};
+use crate::automata::marks::Marks;
+use crate::budget::{Budget, Interrupt, Ticks};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// The bottom of the stack, as a frame: beneath it is nothing.
 pub const BOTTOM: u32 = u32::MAX;
@@ -56,22 +57,29 @@ impl Adjacency {
                     own[b].push(call.to);
                 }
                 if network.is_final(call.to) {
-                    passed[b].push(network.rule_of(q) as usize);
+                    let rule = network.rule_of(q) as usize;
+                    if passed[b].last() != Some(&rule) {
+                        passed[b].push(rule);
+                    }
                 }
             }
         }
+        let mut ticks = Ticks::new(work);
         for list in &mut passed {
-            // A rule may be passed to millions of times by a few rules.
-            work.tick()?;
-            let distinct: FxHashSet<usize> = list.drain(..).collect();
-            list.extend(distinct);
+            ticks.steps(1 + list.len())?;
             list.sort_unstable();
+            list.dedup();
         }
         let mut sets: Vec<Vec<u32>> = Vec::new();
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut set_of_rule = vec![u32::MAX; n];
         let mut entries = 0;
-        for component in graph::components(n, |b| passed[b].clone()) {
+        let mut marks: Option<Marks> = None;
+        let passes = |b: usize| {
+            ticks.steps(1 + passed[b].len())?;
+            Ok(passed[b].clone())
+        };
+        for component in graph::components_within(n, passes)? {
             let mut set: Vec<u32> = Vec::new();
             for &b in &component {
                 set.append(&mut own[b]);
@@ -86,8 +94,17 @@ impl Adjacency {
             // The same state may be returned to from millions of places.
             work.tick()?;
             if set.len() > MANY_RETURNS {
-                let distinct: FxHashSet<u32> = set.drain(..).collect();
-                set.extend(distinct);
+                let marks = marks.get_or_insert_with(|| Marks::new(network.len() + 1));
+                marks.clear();
+                let mut ticks = Ticks::new(work);
+                let mut distinct = Vec::new();
+                for &entry in &set {
+                    ticks.step()?;
+                    if marks.mark(entry.min(network.len() as u32)) {
+                        distinct.push(entry);
+                    }
+                }
+                set = distinct;
             }
             set.sort_unstable();
             set.dedup();

@@ -3,6 +3,7 @@
 //! Each is one linear pass: an expression is looked at again only when a child has changed, by
 //! counting the children that are still missing.
 
+use crate::budget::Ticks;
 use crate::error::{Error, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
@@ -22,23 +23,26 @@ pub(crate) struct Analysis {
 }
 
 impl Analysis {
-    pub(crate) fn new(grammar: &Grammar) -> Self {
-        let graph = Parents::new(grammar);
-        let (nullable, nullable_exprs) = graph.least_fixpoint(grammar, false, |expr| match expr {
-            Expr::Empty => Some(true),
-            Expr::Repeat { min: 0, .. } => Some(true),
-            Expr::Literal(_) | Expr::Class(_) | Expr::Tokens(_) | Expr::Macro(_) => Some(false),
-            _ => None,
-        });
+    /// # Errors
+    /// Those of [`Ticks::step`].
+    pub(crate) fn new(grammar: &Grammar, ticks: &mut Ticks) -> Result<Self> {
+        let graph = Parents::new(grammar, ticks)?;
+        let (nullable, nullable_exprs) =
+            graph.least_fixpoint(grammar, false, ticks, |expr| match expr {
+                Expr::Empty => Some(true),
+                Expr::Repeat { min: 0, .. } => Some(true),
+                Expr::Literal(_) | Expr::Class(_) | Expr::Tokens(_) | Expr::Macro(_) => Some(false),
+                _ => None,
+            })?;
         let (productive, productive_exprs) =
-            graph.least_fixpoint(grammar, true, |expr| match expr {
+            graph.least_fixpoint(grammar, true, ticks, |expr| match expr {
                 Expr::Empty | Expr::Literal(_) | Expr::Macro(_) => Some(true),
                 Expr::Class(set) => Some(!set.is_empty()),
                 Expr::Tokens(ids) => Some(!ids.is_empty()),
                 Expr::Repeat { min: 0, .. } => Some(true),
                 _ => None,
-            });
-        Self { nullable, productive, nullable_exprs, productive_exprs }
+            })?;
+        Ok(Self { nullable, productive, nullable_exprs, productive_exprs })
     }
 }
 
@@ -53,7 +57,7 @@ struct Parents {
 }
 
 impl Parents {
-    fn new(grammar: &Grammar) -> Self {
+    fn new(grammar: &Grammar, ticks: &mut Ticks) -> Result<Self> {
         let n = grammar.exprs().len();
         let mut out = Self {
             parent: vec![None; n],
@@ -63,8 +67,10 @@ impl Parents {
         };
         for (i, expr) in grammar.exprs().iter().enumerate() {
             let id = ExprId::new(i);
+            ticks.step()?;
             match expr {
                 Expr::Sequence(children) | Expr::Choice(children) => {
+                    ticks.steps(children.len())?;
                     children.iter().for_each(|&child| out.add(child, id));
                 }
                 Expr::Repeat { body, .. } => out.add(*body, id),
@@ -77,9 +83,10 @@ impl Parents {
             }
         }
         for (i, rule) in grammar.rules().iter().enumerate() {
+            ticks.step()?;
             out.body_of[rule.body.index()] = Some(RuleId::new(i));
         }
-        out
+        Ok(out)
     }
 
     fn add(&mut self, child: ExprId, parent: ExprId) {
@@ -96,8 +103,9 @@ impl Parents {
         &self,
         grammar: &Grammar,
         over_bytes: bool,
+        ticks: &mut Ticks,
         known: impl Fn(&Expr) -> Option<bool>,
-    ) -> (Vec<bool>, Vec<bool>) {
+    ) -> Result<(Vec<bool>, Vec<bool>)> {
         let exprs = grammar.exprs();
         let mut missing: Vec<usize> = exprs
             .iter()
@@ -142,6 +150,7 @@ impl Parents {
             }
         };
         while let Some(id) = work.pop() {
+            ticks.step()?;
             let further = self.further.get(&id).into_iter().flatten();
             for &parent in self.parent[id.index()].iter().chain(further) {
                 meet(parent, id, &mut work);
@@ -150,11 +159,12 @@ impl Parents {
                 && !std::mem::replace(&mut rules[rule.index()], true)
             {
                 for &site in &self.uses[rule.index()] {
+                    ticks.step()?;
                     meet(site, id, &mut work);
                 }
             }
         }
-        (rules, missing.into_iter().map(|count| count == 0).collect())
+        Ok((rules, missing.into_iter().map(|count| count == 0).collect()))
     }
 }
 
@@ -208,7 +218,11 @@ impl<'g> Ways<'g> {
 /// # Errors
 /// [`Error::Unsupported`] for the first macro, lookahead or option, in the order of the text,
 /// that changes which tokens are allowed and that the network cannot express.
-pub(crate) fn reachable(grammar: &Grammar, skip_lookahead: bool) -> Result<Vec<bool>> {
+pub(crate) fn reachable(
+    grammar: &Grammar,
+    skip_lookahead: bool,
+    ticks: &mut Ticks,
+) -> Result<Vec<bool>> {
     let mut seen = vec![false; grammar.rules().len()];
     let mut rules = vec![grammar.root()];
     seen[grammar.root().index()] = true;
@@ -220,6 +234,7 @@ pub(crate) fn reachable(grammar: &Grammar, skip_lookahead: bool) -> Result<Vec<b
             refused = earlier(refused, error);
         }
         while let Some(id) = exprs.pop() {
+            ticks.step()?;
             match grammar.expr(id) {
                 Expr::Sequence(children) | Expr::Choice(children) => exprs.extend(children),
                 Expr::Repeat { body, .. } => exprs.push(*body),
@@ -291,6 +306,7 @@ fn refuse_rule(grammar: &Grammar, rule: RuleId, skip_lookahead: bool) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::{Budget, Interrupt};
     use crate::grammar::{CallEdge, Callee, Described};
     use crate::limits::Limits;
     use crate::syntax;
@@ -305,7 +321,8 @@ mod tests {
         let id = grammar.macros()[0];
         let grammar = grammar.with_meanings(&[(id, meaning)].into()).expect("it is sound");
         assert!(grammar.macros().is_empty());
-        let facts = Analysis::new(&grammar);
+        let budget = Budget::new(&Limits::default(), &Interrupt::default());
+        let facts = Analysis::new(&grammar, &mut Ticks::new(&budget)).expect("nobody cancels");
         (facts.nullable[0], facts.productive[0])
     }
 

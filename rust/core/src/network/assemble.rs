@@ -119,12 +119,16 @@ impl Network {
     ///
     /// `first` says how many bytes can come first in a rule, by where it starts; `is_wide` which
     /// parts are wide.
+    ///
+    /// # Errors
+    /// Those of [`Ticks::step`].
     pub(super) fn delegate(
         &mut self,
         width: &Width,
         first: impl Fn(&Self, u32) -> u32,
         is_wide: impl Fn(u32) -> bool,
-    ) -> Vec<bool> {
+        ticks: &mut Ticks,
+    ) -> Result<Vec<bool>> {
         let states = 0..self.len() as u32;
         let mut wide = vec![false; self.num_rules()];
         // What is counted need not loop: it is the counting that does.
@@ -133,6 +137,7 @@ impl Network {
             body.is_some_and(|body| first(self, body.start) >= width.least)
         };
         for q in states {
+            ticks.steps(1 + self.edges(q).count() + self.calls(q).len())?;
             let staying = self.edges(q).filter(|e| e.1 == q).map(|e| u32::from(e.0));
             let loops = !self.is_final(q) && width.is_wide(staying);
             let counts = self.calls(q).iter().any(|call| !self.is_final(call.to) && counts(call));
@@ -146,17 +151,24 @@ impl Network {
                     _ => counts(call),
                 }
         };
-        let mut calls = self.calls.clone();
+        let mut calls = Vec::with_capacity(self.calls.len());
         let mut delegated = Vec::with_capacity(self.len());
         for q in 0..self.len() {
-            let own = &mut calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize];
-            own.sort_by_key(|call| !is_shared(call));
-            let shared = own.iter().filter(|call| is_shared(call)).count();
+            let own = self.call_starts[q] as usize..self.call_starts[q + 1] as usize;
+            let own = &self.calls[own];
+            ticks.steps(1 + own.len())?;
+            let from = calls.len();
+            calls.extend(own.iter().filter(|call| is_shared(call)));
+            let shared = calls.len() - from;
+            match shared {
+                0 => calls.extend_from_slice(own),
+                _ => calls.extend(own.iter().filter(|call| !is_shared(call))),
+            }
             delegated.push(if shared <= MAX_DELEGATED { shared as u8 } else { 0 });
         }
         self.calls = calls;
         self.delegated = delegated;
-        wide
+        Ok(wide)
     }
 
     /// How many bytes a state can read first, calls included.
@@ -183,7 +195,7 @@ impl Network {
             ticks.step()?;
             first.push(set);
         }
-        for component in self.components_first() {
+        for component in self.components_first(&mut ticks)? {
             let start = |&rule: &usize| self.rule_starts[rule];
             component.iter().for_each(|rule| self.add_callees(&mut first, start(rule)));
             if component.len() > 1 {
@@ -212,27 +224,31 @@ impl Network {
     }
 
     /// The rules, each after those that it calls before it has read anything.
-    pub(super) fn callees_first(&self) -> Vec<u32> {
-        self.components_first().into_iter().flatten().map(|r| r as u32).collect()
+    ///
+    /// # Errors
+    /// Those of [`Ticks::step`], as for the functions below.
+    pub(super) fn callees_first(&self, ticks: &mut Ticks) -> Result<Vec<u32>> {
+        Ok(self.components_first(ticks)?.into_iter().flatten().map(|r| r as u32).collect())
     }
 
     /// Takes note of the rules that only charts can read: those that are left-recursive as they stand,
     /// and all that may call one of them.
-    pub(super) fn find_for_charts(&mut self) {
+    pub(super) fn find_for_charts(&mut self, ticks: &mut Ticks) -> Result<()> {
         let mut out = vec![false; self.num_rules()];
         let rule_of = |call: &Call| self.rule_of(call.start) as usize;
-        for component in self.components_first() {
+        for component in self.components_first(ticks)? {
             let alone = component.len() == 1;
             let start = self.rule_starts[component[0]];
             let is_cycle = !alone || self.calls(start).iter().any(|c| rule_of(c) == component[0]);
             component.iter().for_each(|&rule| out[rule] = is_cycle);
         }
         if !out.contains(&true) {
-            return;
+            return Ok(());
         }
         let mut callers: Vec<Vec<u32>> = vec![Vec::new(); self.num_rules()];
         for q in 0..self.len() as u32 {
             for call in self.calls(q).iter() {
+                ticks.step()?;
                 callers[rule_of(call)].push(self.rule_of(q));
                 // The body of a rule that counts is called by states that are not in the tables.
                 if let Some(body) = self.counters_call(call.start) {
@@ -243,6 +259,7 @@ impl Network {
         let mut work: Vec<usize> = (0..out.len()).filter(|&rule| out[rule]).collect();
         while let Some(rule) = work.pop() {
             for &caller in &callers[rule] {
+                ticks.step()?;
                 if !std::mem::replace(&mut out[caller as usize], true) {
                     work.push(caller as usize);
                 }
@@ -253,16 +270,18 @@ impl Network {
             *count = if out[rule as usize] { 0 } else { *count };
         }
         self.for_charts = out;
+        Ok(())
     }
 
     /// Rules that call each other before they have read anything, each group after those that it calls.
-    fn components_first(&self) -> Vec<Vec<usize>> {
+    fn components_first(&self, ticks: &mut Ticks) -> Result<Vec<Vec<usize>>> {
         let callees = |rule: usize| {
             let calls = self.calls(self.rule_starts[rule]);
+            ticks.steps(1 + calls.len())?;
             let here = calls.iter().filter(|call| call.start < HOLE);
-            here.map(|call| self.rule_of(call.start) as usize).collect()
+            Ok(here.map(|call| self.rule_of(call.start) as usize).collect())
         };
-        graph::components(self.num_rules(), callees)
+        graph::components_within(self.num_rules(), callees)
     }
 }
 

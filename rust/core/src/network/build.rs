@@ -2,7 +2,7 @@
 
 use super::rules::{Outside, RuleSet};
 use super::{Network, NetworkOptions, Width};
-use crate::budget::{Budget, Interrupt};
+use crate::budget::{Budget, Interrupt, Ticks};
 use crate::error::Result;
 use crate::grammar::Grammar;
 use rustc_hash::FxHashMap;
@@ -29,11 +29,12 @@ impl Network {
         out.first = out.first_sets(work)?;
         if let Some(least) = options.share_wide {
             let width = Width { least, of: out.alphabet.widths() };
-            out.delegate(&width, |network, start| network.first_width(&width, start), |_| false);
+            let first = |network: &Network, start| network.first_width(&width, start);
+            out.delegate(&width, first, |_| false, &mut Ticks::new(work))?;
         }
         work.tick()?;
         if !rules.has_loops {
-            out.find_for_charts();
+            out.find_for_charts(&mut Ticks::new(work))?;
         }
         Ok(out)
     }

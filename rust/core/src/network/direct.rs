@@ -11,6 +11,7 @@ use super::lower::Lowering;
 use super::rules::check_states;
 use super::tree::Tree;
 use crate::automata::{Automaton, Letter, call};
+use crate::budget::Ticks;
 use crate::error::Result;
 use crate::grammar::{ByteAutomaton, Expr};
 use crate::ids::ExprId;
@@ -111,7 +112,7 @@ impl Lowering<'_> {
             tree.call(at, letter, to);
         }
         self.work.tick()?;
-        let automaton = tree.automaton();
+        let automaton = tree.automaton(&mut Ticks::new(self.work))?;
         self.work.tick()?;
         Ok(Some(automaton).filter(Automaton::is_deterministic))
     }

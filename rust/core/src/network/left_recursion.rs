@@ -7,30 +7,49 @@
 
 use crate::automata::minimize::minimize;
 use crate::automata::{Automaton, FIRST_MARKER, Letter, Nfa, callee};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::limits::Limits;
 
 /// Whether one of some rules can call itself before it has read a byte.
-pub(crate) fn is_in_cycle(rules: &[Automaton], select: impl Fn(usize) -> bool) -> bool {
-    let components = graph::components(rules.len(), |a| rules[a].left_calls().collect());
-    components.into_iter().any(|component| {
+///
+/// # Errors
+/// Those of [`Budget::tick`], as for the functions below.
+pub(crate) fn is_in_cycle(
+    rules: &[Automaton],
+    select: impl Fn(usize) -> bool,
+    work: &Budget,
+) -> Result<bool> {
+    let components = components(rules, work)?;
+    Ok(components.into_iter().any(|component| {
         let alone = component.len() == 1;
         component
             .into_iter()
             .any(|a| select(a) && (!alone || rules[a].left_calls().any(|b| b == a)))
+    }))
+}
+
+/// Rules that call each other before they have read a byte, callees first.
+fn components(rules: &[Automaton], work: &Budget) -> Result<Vec<Vec<usize>>> {
+    let mut ticks = Ticks::new(work);
+    graph::components_within(rules.len(), |a| {
+        let mut callees: Vec<usize> = rules[a].left_calls().collect();
+        ticks.steps(1 + callees.len())?;
+        callees.sort_unstable();
+        callees.dedup();
+        Ok(callees)
     })
 }
 
 /// How many rules the largest cycle of rules has that call each other before they have read a byte.
-pub(crate) fn largest_cycle(rules: &[Automaton]) -> Option<usize> {
-    let components = graph::components(rules.len(), |a| rules[a].left_calls().collect());
+pub(crate) fn largest_cycle(rules: &[Automaton], work: &Budget) -> Result<Option<usize>> {
+    let components = components(rules, work)?;
     let is_cycle = |component: &Vec<usize>| {
         let a = component[0];
         component.len() > 1 || rules[a].left_calls().any(|b| b == a)
     };
-    components.iter().filter(|component| is_cycle(component)).map(Vec::len).max()
+    Ok(components.iter().filter(|component| is_cycle(component)).map(Vec::len).max())
 }
 
 /// Rewrites the rules until no rule can call itself before it has read a byte. Returns those that
@@ -44,13 +63,7 @@ pub(crate) fn eliminate(
     work: &Budget,
 ) -> Result<Vec<(usize, Automaton)>> {
     let mut written = Vec::new();
-    let components = graph::components(rules.len(), |a| {
-        let mut callees: Vec<usize> = rules[a].left_calls().collect();
-        callees.sort_unstable();
-        callees.dedup();
-        callees
-    });
-    for component in components {
+    for component in components(rules, work)? {
         let in_cycle = |b: usize| component.binary_search(&b).is_ok();
         if component.len() == 1 && !rules[component[0]].left_calls().any(in_cycle) {
             continue;

@@ -6,7 +6,7 @@ use super::counters::Counter;
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
@@ -121,7 +121,7 @@ impl Lowering<'_> {
         if let Some(mut automaton) = self.direct(body)? {
             self.as_they_stand.borrow_mut().insert(rule.index());
             if self.options.prune {
-                automaton.trim();
+                automaton.trim_within(&mut Ticks::new(self.work))?;
             }
             return Ok(automaton);
         }
@@ -146,7 +146,7 @@ impl Lowering<'_> {
         let cap = cap.min(self.options.limits.max_network_states);
         let mut automaton = nfa.reduce(cap, self.work)?;
         if self.options.prune {
-            automaton.trim();
+            automaton.trim_within(&mut Ticks::new(self.work))?;
         }
         Ok(automaton)
     }

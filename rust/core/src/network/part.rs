@@ -10,7 +10,7 @@ use super::link::link;
 use super::rules::{Outside, RuleSet};
 use super::spelled::Kept;
 use super::{ClassSet, HOLE, Network, NetworkOptions, Width};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
@@ -90,7 +90,7 @@ impl Part {
         let places: FxHashMap<usize, u32> = used.iter().copied().zip(0..).collect();
         let children = used.iter().map(|&rule| children[&RuleId::new(rule)].clone()).collect();
         let tables = Network::assemble(rules, &places, &options.limits, work)?;
-        let mut out = Self::of_tables(tables, children, options);
+        let mut out = Self::of_tables(tables, children, options, work)?;
         out.is_large = rules.has_large;
         Ok(out)
     }
@@ -100,8 +100,10 @@ impl Part {
         tables: Network,
         children: Vec<Arc<Part>>,
         options: &NetworkOptions,
-    ) -> Self {
-        let callees_first = tables.callees_first();
+        work: &Budget,
+    ) -> Result<Self> {
+        let mut ticks = Ticks::new(work);
+        let callees_first = tables.callees_first(&mut ticks)?;
         let depth = children.iter().map(|child| child.depth + 1).max().unwrap_or(0);
         let mut out = Self {
             key: None,
@@ -128,9 +130,9 @@ impl Part {
                 start => bytes(&firsts[tables.rule_of(start) as usize]),
             };
             let is_wide = |child: u32| children[child as usize].is_wide;
-            out.is_wide = out.tables.delegate(&width, first, is_wide)[root];
+            out.is_wide = out.tables.delegate(&width, first, is_wide, &mut ticks)?[root];
         }
-        out
+        Ok(out)
     }
 
     /// What each of its rules can read first.

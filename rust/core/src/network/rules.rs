@@ -5,7 +5,7 @@ use super::shapes::Shapes;
 use super::{LeftRecursion, NetworkOptions, Width, analysis, left_recursion, lower, simplify};
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, call};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
@@ -80,10 +80,9 @@ impl RuleSet {
     ) -> Result<Self> {
         // Three passes over all expressions.
         work.spend(3 * grammar.size())?;
-        let reachable = analysis::reachable(grammar, options.skip_lookahead)?;
-        work.tick()?;
-        let facts = analysis::Analysis::new(grammar);
-        work.tick()?;
+        let mut ticks = Ticks::new(work);
+        let reachable = analysis::reachable(grammar, options.skip_lookahead, &mut ticks)?;
+        let facts = analysis::Analysis::new(grammar, &mut ticks)?;
         let root = grammar.root();
         if options.prune && !facts.productive[root.index()] {
             return Err(Error::Unsupported {
@@ -115,6 +114,7 @@ impl RuleSet {
         let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
         let mut size = Size { limits: &options.limits, states: 0, edges: 0 };
         for (rule, &needed) in (0..).map(RuleId::new).zip(&needed) {
+            ticks.step()?;
             let is_first = shapes.first(rule) == rule;
             let automaton =
                 if needed && is_first { lowering.rule(rule)? } else { Automaton::default() };
@@ -136,13 +136,13 @@ impl RuleSet {
             size.add(&automaton)?;
             automata.push(automaton);
         }
-        if left_recursion::is_in_cycle(&automata, |a| counted.contains_key(&a)) {
+        if left_recursion::is_in_cycle(&automata, |a| counted.contains_key(&a), work)? {
             // What is before a pass would have to be counted from behind: written out instead.
             let options = NetworkOptions { counters: false, ..options.clone() };
             return Self::make(grammar, outside, &options, work);
         }
         let as_they_stand = lowering.as_they_stand.take();
-        let cycle = left_recursion::largest_cycle(&automata);
+        let cycle = left_recursion::largest_cycle(&automata, work)?;
         let lowered = Lowered {
             automata,
             start,
@@ -197,7 +197,10 @@ impl Lowered<'_> {
             }
         }
         if options.prune {
-            automata.iter_mut().filter(|a| !a.is_empty()).for_each(Automaton::trim);
+            let mut ticks = Ticks::new(work);
+            for automaton in automata.iter_mut().filter(|a| !a.is_empty()) {
+                automaton.trim_within(&mut ticks)?;
+            }
         }
         let mut rules =
             simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);

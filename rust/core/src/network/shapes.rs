@@ -2,7 +2,7 @@
 //! automaton is made. Converters write one rule for each place where a thing may stand, the same
 //! rules again and again.
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::graph;
@@ -41,7 +41,7 @@ impl Shapes {
             })
         };
         let held = (0..rules).map(held).collect::<Result<Vec<Vec<ExprId>>>>()?;
-        work.tick()?;
+        let mut ticks = Ticks::new(work);
         let callees = |rule: usize| {
             let callee = |&id: &ExprId| match grammar.expr(id) {
                 Expr::Rule(callee) => Some(callee.index()),
@@ -50,14 +50,15 @@ impl Shapes {
             let mut callees: Vec<usize> = held[rule].iter().filter_map(callee).collect();
             callees.sort_unstable();
             callees.dedup();
-            callees
+            ticks.steps(1 + held[rule].len())?;
+            Ok(callees)
         };
         let mut of = vec![UNKNOWN; grammar.exprs().len()];
         // The first rule that was met with the same body, and at last the one of the least number.
         let mut same: Vec<u32> = (0..rules as u32).collect();
         let mut keys = Keys::default();
         let mut met: FxHashMap<u32, u32> = FxHashMap::default();
-        for component in graph::components(rules, callees) {
+        for component in graph::components_within(rules, callees)? {
             for &id in component.iter().flat_map(|&rule| &held[rule]) {
                 keys.begin(grammar.expr(id), id, |child| of[child.index()], &same);
                 work.spend(2 + keys.key.len() / 4)?;

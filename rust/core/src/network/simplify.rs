@@ -17,7 +17,7 @@ mod tails;
 use super::Width;
 use crate::automata::marks::Marks;
 use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use crate::graph;
 use crate::hash::hash_of;
@@ -146,7 +146,12 @@ impl<'a> Rules<'a> {
             for rule in 0..self.automata.len() {
                 callees.push(self.callees(rule)?);
             }
-            for component in graph::components(self.automata.len(), |a| callees[a].clone()) {
+            let mut ticks = Ticks::new(self.work);
+            let callees = |a: usize| {
+                ticks.steps(1 + callees[a].len())?;
+                Ok(callees[a].clone())
+            };
+            for component in graph::components_within(self.automata.len(), callees)? {
                 self.component(&component)?;
             }
             self.drop_unreachable()?;
@@ -234,7 +239,7 @@ impl<'a> Rules<'a> {
     fn reduce(&self, nfa: &Nfa) -> Result<Option<Automaton>> {
         let mut out = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
         if self.prune {
-            out.trim();
+            out.trim_within(&mut Ticks::new(self.work))?;
         }
         Ok(out.is_deterministic().then_some(out))
     }

@@ -8,7 +8,7 @@
 use super::identity::{Identity, numbered};
 use super::part::Part;
 use super::{NetworkOptions, WIDE, analysis};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use crate::grammar::{Expr, Grammar, Stub, key_of};
 use crate::graph;
@@ -129,8 +129,9 @@ impl Part {
         work: &Budget,
     ) -> Result<Option<Arc<Self>>> {
         work.spend(3 * grammar.size())?;
-        let is_needed = analysis::reachable(grammar, options.skip_lookahead)?;
-        let productive = analysis::Analysis::new(grammar).productive;
+        let mut ticks = Ticks::new(work);
+        let is_needed = analysis::reachable(grammar, options.skip_lookahead, &mut ticks)?;
+        let productive = analysis::Analysis::new(grammar, &mut ticks)?.productive;
         if options.prune && !productive[grammar.root().index()] {
             return Ok(None);
         }
@@ -166,8 +167,9 @@ impl Part {
             parts.iter().map(|(rule, part)| (*rule, stub(part))).collect();
         let frame = frame.with_stubs(&stubs);
         work.spend(3 * frame.size())?;
-        let is_needed = analysis::reachable(&frame, options.skip_lookahead)?;
-        let productive = analysis::Analysis::new(&frame).productive;
+        let mut ticks = Ticks::new(work);
+        let is_needed = analysis::reachable(&frame, options.skip_lookahead, &mut ticks)?;
+        let productive = analysis::Analysis::new(&frame, &mut ticks)?.productive;
         let there = parts.iter().filter_map(|(rule, part)| Some((rule.index(), part.clone()?)));
         let there = there.collect();
         let groups = Groups::new(&frame, &is_needed, &productive, options, &there);

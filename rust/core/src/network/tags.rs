@@ -13,7 +13,7 @@ use super::rules::{FRAME, RuleSet};
 use super::tree::Tree;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, Letter, call};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{
     Callee, Compact, Dispatch, Expr, Grammar, GrammarBuilder, Macro, MacroArgument, Rule,
@@ -118,7 +118,7 @@ impl Part {
         if is_choice && options.prune && !tags.tags().any(|tag| tags.has_strings(tag)) {
             return Ok(None);
         }
-        let made = match plain(&tags, way, options)? {
+        let made = match plain(&tags, way, options, work)? {
             Some(rules) => {
                 work.spend(FRAME * rules.automata[0].len() + rules.automata[0].num_edges())?;
                 let contents = (1..).map(RuleId::new).zip(contents);
@@ -264,7 +264,12 @@ fn key(tags: &Filled<'_>, options: &NetworkOptions) -> Option<Identity> {
 /// The rule of tags, rule 0, where it is plain to see: what may come at the same place twice is
 /// followed by the same, and in free text all contents have strings. Contents have their places,
 /// counted from 1, as numbers.
-fn plain(tags: &Filled<'_>, way: Way<'_>, options: &NetworkOptions) -> Result<Option<RuleSet>> {
+fn plain(
+    tags: &Filled<'_>,
+    way: Way<'_>,
+    options: &NetworkOptions,
+    work: &Budget,
+) -> Result<Option<RuleSet>> {
     // Without counters and pruning the way of all others says more of each state.
     let is_usual = options.counters && options.prune && options.simplify;
     let nullable_of = |(tag, first): (&Tag<'_>, usize)| {
@@ -280,7 +285,7 @@ fn plain(tags: &Filled<'_>, way: Way<'_>, options: &NetworkOptions) -> Result<Op
     let (alphabet, automaton, accepts_empty) = match way {
         Way::Choice => {
             let alphabet = letters.finish().ok_or_else(too_many_classes)?;
-            let (automaton, accepts_empty) = tree(tags, &alphabet);
+            let (automaton, accepts_empty) = tree(tags, &alphabet, work)?;
             (alphabet, automaton, accepts_empty)
         }
         Way::Dispatch { loops, excludes } => {
@@ -385,7 +390,7 @@ fn read_before(edges: &mut Vec<Edges>, to: u32, text: &[u8], alphabet: &Alphabet
 
 /// The tree of the tags, and whether the empty string is one. Behind their last contents, tags that
 /// end alike share their states.
-fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet) -> (Automaton, bool) {
+fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet, work: &Budget) -> Result<(Automaton, bool)> {
     let mut tree = Tree::new();
     let read = |tree: &mut Tree, from: u32, text: &[u8]| {
         tree.read(from, text.iter().map(|&byte| alphabet.class(byte)))
@@ -406,7 +411,9 @@ fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet) -> (Automaton, bool) {
     let mut between: FxHashMap<(u32, Letter), u32> = FxHashMap::default();
     let numbers = tags.numbers();
     let mut todo: Vec<(u32, usize)> = Vec::new();
+    let mut ticks = Ticks::new(work);
     for (tag, first) in tags.tags().filter(|&tag| tags.has_strings(tag)) {
+        ticks.step()?;
         todo.push((read(&mut tree, 0, tag.begin), 0));
         // A content that may be empty is called, and left out.
         while let Some((at, place)) = todo.pop() {
@@ -435,5 +442,5 @@ fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet) -> (Automaton, bool) {
             }
         }
     }
-    (tree.automaton(), accepts_empty)
+    Ok((tree.automaton(&mut ticks)?, accepts_empty))
 }

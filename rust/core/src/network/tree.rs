@@ -1,6 +1,8 @@
 //! Texts as a tree, with calls and ends behind them.
 
 use crate::automata::{Automaton, Letter};
+use crate::budget::Ticks;
+use crate::error::Result;
 
 /// No edge.
 const NONE: u32 = u32::MAX;
@@ -79,20 +81,24 @@ impl Tree {
     }
 
     /// The automaton, in its order.
-    pub(super) fn automaton(mut self) -> Automaton {
+    ///
+    /// # Errors
+    /// Those of [`Ticks::step`].
+    pub(super) fn automaton(mut self, ticks: &mut Ticks) -> Result<Automaton> {
         let edges = self.edges.len() + self.calls.len();
         let mut out = Automaton::with_capacity(self.finals.len(), edges);
         self.calls.sort_unstable();
         let mut calls = self.calls.iter().peekable();
         for (state, &is_final) in (0..).zip(&self.finals) {
+            ticks.step()?;
             self.edges(state).for_each(|(letter, to)| out.push_edge(letter, to));
             while let Some(&(_, letter, to)) = calls.next_if(|call| call.0 == state) {
                 out.push_edge(letter, to);
             }
             out.close_state(is_final);
         }
-        out.tidy();
-        out.renumber();
-        out
+        out.tidy_within(ticks)?;
+        out.renumber_within(ticks)?;
+        Ok(out)
     }
 }

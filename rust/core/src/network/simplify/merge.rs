@@ -2,6 +2,7 @@
 
 use super::{GLANCE, Rules};
 use crate::automata::{Automaton, Nfa, call, callee};
+use crate::budget::Ticks;
 use crate::error::Result;
 use crate::hash::hash_of;
 use hashbrown::HashTable;
@@ -63,7 +64,7 @@ impl Rules<'_> {
             for i in changed {
                 if self.automata[i].is_minimal() {
                     self.work.spend(self.automata[i].size())?;
-                    self.automata[i].renumber();
+                    self.automata[i].renumber_within(&mut Ticks::new(self.work))?;
                     continue;
                 }
                 let mut nfa = Nfa::default();
