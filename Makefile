@@ -13,6 +13,9 @@ WORKERS ?= 2
 BENCH_ARGS ?=
 # Options of make test-serving: the servers, each installed with all it needs into $(VENV)-NAME.
 SERVERS ?= vllm==0.33.0 sglang==0.5.23
+# make fuzz: seconds for each target, and which; all of them where none is named.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
 # How many random cases the tests try: `long` is 40 times `fast`.
 export TOKFOLD_HYPOTHESIS ?= fast
 
@@ -39,7 +42,7 @@ HAS_TESTS := $(STAMPS)/tests
 HAS_EXTENSION := $(STAMPS)/extension
 HAS_WHEEL := $(STAMPS)/wheel
 
-.PHONY: help demo test test-serving bench wheel sdist clean
+.PHONY: help demo test test-serving fuzz bench wheel sdist clean
 .PHONY: test-rust test-python lint-rust lint-python types stub format
 .DEFAULT_GOAL := help
 
@@ -49,6 +52,7 @@ help:
 	@echo '  make demo         build, install and run a demonstration: a few minutes the first time'
 	@echo '  make test         everything that is checked: lints, types, Rust and Python tests'
 	@echo '  make test-serving the tests of the servers, against vLLM and SGLang: some 10 GB; SERVERS='
+	@echo '  make fuzz         the fuzz targets of the core, each FUZZ_SECONDS=60; FUZZ_TARGETS=vocabulary'
 	@echo '  make bench        the benchmark table of the README; BENCH_ARGS="--tokenizer PATH"'
 	@echo '  make wheel        a wheel for this machine, in dist/'
 	@echo '  make sdist        a source distribution, in dist/'
@@ -74,10 +78,16 @@ lint-rust: $(HAS_VENV)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 	cargo fmt --check
+	cargo fmt --check --manifest-path rust/fuzz/Cargo.toml
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --manifest-path rust/fuzz/Cargo.toml --all-targets -- -D warnings
 
 test-rust: $(HAS_VENV)
 	cargo test --locked -p tokfold-core
+	cargo test --locked --manifest-path rust/fuzz/Cargo.toml
+
+fuzz:
+	rust/fuzz/fuzz.sh run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 lint-python: $(HAS_TESTS)
 	$(BIN)/ruff check
@@ -120,11 +130,12 @@ sdist: $(HAS_VENV)
 
 format: $(HAS_TESTS)
 	cargo fmt
+	cargo fmt --manifest-path rust/fuzz/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) $(VENV)-vllm $(VENV)-sglang target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-vllm $(VENV)-sglang target rust/fuzz/target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f python/tokfold/_core*.so
 	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokfold_core::budget::Interrupt;
 use tokfold_core::classes::{self, ClassOptions};
-use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, Pool, StopRule};
+use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, Pool, Representation, StopRule};
 use tokfold_core::error::Error;
 use tokfold_core::limits::Limits;
 use tokfold_core::mask::words;
@@ -285,6 +285,39 @@ fn a_mask_is_made_now_only_of_what_is_there_and_little() {
     assert_eq!(many.fill_now(&mut now), Ok(None));
     assert_eq!(many.fill(&mut now, &none()), Ok(true));
     assert_eq!(now, row);
+}
+
+#[test]
+fn a_state_with_an_end_is_refused() {
+    // The end of a counted repetition, when all passes are done: a state that no stack holds, so that
+    // a mask over it would ask for a body that nothing describes.
+    let text = r#"root ::= [^"\\]{0,20} "\"" root?"#;
+    let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+    let options = NetworkOptions { counters: true, ..Default::default() };
+    let network = Network::new(&grammar, &options).expect("network");
+    // States past the listed ones stand for a number of passes each.
+    let end = network.len() as u32 + 20;
+    assert!(network.is_state(end) && !network.stays(end), "another state is needed");
+    let engine = sharing(network, &vocabulary(), Some(pool()));
+    let mut matcher = Matcher::new(engine, StopRule::default()).expect("stop tokens");
+    let before = matcher.state(&none()).expect("a state");
+    let restored = matcher.restore(&[0, 1, u32::MAX, 0, 1, end, 0], &none());
+    assert_eq!(restored, Err(Error::State("this is no state of this grammar".into())));
+    assert_eq!(matcher.state(&none()), Ok(before));
+}
+
+#[test]
+fn a_chart_that_does_not_fit_names_the_limit_of_bytes() {
+    let grammar = parse("root ::= [a-c]*", "root", &Limits::default()).expect("grammar text");
+    let network = Network::new(&grammar, &NetworkOptions::default()).expect("network");
+    let limits = EngineLimits { max_matcher_bytes: 640, ..EngineLimits::default() };
+    let engine = Engine::new(Arc::new(network), vocabulary(), Arc::default(), None, limits);
+    let engine = engine.remembering(Representation::Chart).expect("no tokens are taken whole");
+    let error = Matcher::new(Arc::new(engine), StopRule::default()).err().expect("no room");
+    assert!(
+        matches!(error, Error::Limit { limit: "max_matcher_bytes", value: 640, .. }),
+        "{error}"
+    );
 }
 
 #[test]

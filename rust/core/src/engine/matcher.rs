@@ -74,7 +74,8 @@ impl Matcher {
     /// At the start of the language.
     ///
     /// # Errors
-    /// [`Error::Vocabulary`] for a stop token outside of the vocabulary.
+    /// [`Error::Vocabulary`] for a stop token outside of the vocabulary; [`Error::Limit`] where not
+    /// even the start fits.
     pub fn new(engine: Arc<Engine>, mut stops: StopRule) -> Result<Self> {
         if let Some(ids) = &mut stops.stop_ids {
             ids.sort_unstable();
@@ -86,12 +87,16 @@ impl Matcher {
                 )));
             }
         }
-        let mut family = Family::new(&engine.network).map_err(|_| over(&engine))?;
+        let halted = |halt| match halt {
+            Halt::Bytes => crowded(&engine),
+            _ => over(&engine),
+        };
+        let mut family = Family::new(&engine.network).map_err(halted)?;
         if engine.begins_on_a_chart() {
             let interrupt = Interrupt::default();
             let tables = engine.tables(&interrupt);
             let start = tables.and_then(|tables| family.chart_start(&tables));
-            family.begin(start.map_err(|_| over(&engine))?, Read::Nothing);
+            family.begin(start.map_err(halted)?, Read::Nothing);
         }
         Ok(Self {
             engine,
