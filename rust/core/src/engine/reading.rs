@@ -7,8 +7,9 @@ use parking_lot::RwLockReadGuard;
 
 /// Answers of a mask that is made while others wait for it.
 const FEW: u64 = 16;
-/// Answers of a mask that is made under one guard. One of more lets others in between.
-const SOME: u64 = 64;
+/// Answers of a mask that is made under one guard, in a millisecond or two where each is a row. One of
+/// more lets others in between, and looks at the interrupt.
+const SOME: u64 = 2_048;
 
 /// Answers that are there. What masks cost is counted when it goes, so that threads do not meet at
 /// the counters for each mask.
