@@ -81,7 +81,7 @@ impl fmt::Debug for Interrupt {
 }
 
 impl Interrupt {
-    /// The same interrupt with one more cancel flag; at most two count, the first stays.
+    /// This interrupt with one more cancel flag; at most two count, the first stays.
     #[must_use]
     pub fn with_flag(mut self, flag: &Arc<AtomicBool>) -> Self {
         let place = usize::from(self.flags[0].is_some());
@@ -89,7 +89,7 @@ impl Interrupt {
         self
     }
 
-    /// The same interrupt with a deadline so many milliseconds from now; `None` adds none. The
+    /// This interrupt with a deadline so many milliseconds from now; `None` adds none. The
     /// earlier of two deadlines counts. `limit` names the bound in the error.
     #[must_use]
     pub fn with_deadline(mut self, limit: &'static str, milliseconds: Option<u64>) -> Self {
@@ -103,7 +103,7 @@ impl Interrupt {
         self
     }
 
-    /// The same interrupt with an observer.
+    /// This interrupt with an observer.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }

@@ -263,7 +263,7 @@ impl Automaton {
         let Ok(()) = self.tidy_by(&mut unheard);
     }
 
-    /// The same, of what may be large.
+    /// [`Self::tidy`] for an automaton that may be large: it looks at the interrupt.
     pub(crate) fn tidy_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
         self.tidy_by(&mut |steps| ticks.steps(steps))
     }
@@ -299,7 +299,7 @@ impl Automaton {
         let Ok(()) = self.trim_by(&mut unheard);
     }
 
-    /// The same, of what may be large.
+    /// [`Self::trim`] for an automaton that may be large: it looks at the interrupt.
     pub(crate) fn trim_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
         self.trim_by(&mut |steps| ticks.steps(steps))
     }
@@ -381,7 +381,7 @@ impl Automaton {
         let Ok(()) = self.renumber_by(&mut unheard);
     }
 
-    /// The same, of what may be large.
+    /// [`Self::renumber`] for an automaton that may be large: it looks at the interrupt.
     pub(crate) fn renumber_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
         self.renumber_by(&mut |steps| ticks.steps(steps))
     }

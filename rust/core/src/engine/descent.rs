@@ -23,6 +23,8 @@ use tally::Tally;
 
 /// Trie nodes between two looks at the clock, less one.
 const CHECK_MASK: u64 = 4_095;
+/// Roots of a walk between two looks at the interrupt.
+const ROOTS_BETWEEN_CHECKS: usize = 64;
 /// Trie nodes that count as one unit of work: a step that is remembered is cheap.
 pub(super) const NODES_OF_WORK: u64 = 8;
 /// Tables of fewer bytes are not worth dropping.
@@ -312,11 +314,16 @@ impl Descent {
         let (start, own) = self.start(question)?;
         let counts = self.network.is_counting(question.frame);
         let walk = Walk { start, own, counts, near, interrupt: bounds.interrupt };
-        for &root in roots {
+        // Most roots have few nodes below: a look at the clock for each would take as long.
+        let mut looked = self.trie_nodes;
+        for (place, &root) in roots.iter().enumerate() {
             if self.spent() > bounds.limit {
                 return Err(Stop::Work);
             }
-            bounds.interrupt.check()?;
+            if place.is_multiple_of(ROOTS_BETWEEN_CHECKS) || self.trie_nodes - looked > CHECK_MASK {
+                looked = self.trie_nodes;
+                bounds.interrupt.check()?;
+            }
             self.walk(root + 1..self.trie.end(root), walk, found)?;
         }
         Ok(())
