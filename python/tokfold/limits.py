@@ -46,7 +46,8 @@ class Limits:
     """Work units of one token that a matcher accepts, or of a kilobyte of text."""
     max_memo_bytes: int = 64 << 20
     """Bytes of what the masks of a compiled grammar remember; past them it is forgotten and made
-    again when needed. Never an error: a mask that needs more is made without remembering."""
+    again when needed. A mask that needs more is made without
+    remembering; an error only where the stacks of one token's path take more."""
     max_row_bytes: int = 16 << 20
     """Bytes of token rows that a compiled grammar remembers; never an error."""
     max_matcher_bytes: int = 1 << 30

@@ -315,13 +315,21 @@ impl Walker {
             break;
         }
         let View::Stacks(sets, set) = view else { return Err(last) };
-        bits.fill(0);
-        let bounds = direct::Bounds {
-            work: allowance.work.saturating_sub(spent),
-            max_bytes: allowance.bytes / TABLES_OF_MEMORY,
-            interrupt,
+        let mut directly = |max_bytes: usize| {
+            bits.fill(0);
+            let work = allowance.work.saturating_sub(spent);
+            let bounds = direct::Bounds { work, max_bytes, interrupt };
+            direct::walk(&self.network, &self.trie, (sets, set), bounds, bits)
         };
-        let entered = direct::walk(&self.network, &self.trie, (sets, set), bounds, bits)?;
+        let entered = match directly(allowance.bytes / TABLES_OF_MEMORY) {
+            // A token as long as a book has as many sets on its path: they take the place of the
+            // answers.
+            Err(Halt::Bytes) => {
+                self.forget();
+                directly(allowance.bytes)?
+            }
+            walked => walked?,
+        };
         self.counts.add(&WalkCounters { trie_nodes: entered, direct: 1, ..Default::default() });
         Ok(())
     }
