@@ -15,8 +15,8 @@ __all__ = ["Interrupt"]
 class Interrupt:
     """Ends every call that it is given to: when another thread cancels it, or at its deadline.
 
-    A call looks at its interrupt at least every few milliseconds, and what it made until then stays
-    usable. One interrupt may be given to several calls, which then share the deadline.
+    A call looks at its interrupt every few milliseconds; compiling a grammar of a million rules goes on
+    for up to a tenth of a second, and a converter of XGrammar to its end. What was made stays usable. One interrupt may be given to several calls, which then share the deadline.
 
     ::
 
@@ -56,7 +56,7 @@ class Interrupt:
         return self
 
     def cancel(self) -> None:
-        """End the calls: each raises :class:`tokfold.CancelledError` within milliseconds."""
+        """End the calls: each raises :class:`tokfold.CancelledError` when it looks next."""
         self._core.cancel()
 
     @property
