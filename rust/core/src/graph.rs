@@ -9,7 +9,7 @@ pub(crate) fn components(n: usize, successors: impl Fn(usize) -> Vec<usize>) -> 
     out
 }
 
-/// The same of successors that may refuse, for example because the work is cancelled.
+/// [`components`] for successors that may refuse, for example because the work is cancelled.
 pub(crate) fn components_within<E>(
     n: usize,
     mut successors: impl FnMut(usize) -> Result<Vec<usize>, E>,

@@ -170,7 +170,7 @@ impl Descent {
     }
 
     /// Drops the tables of stack sets; false where there is next to nothing to drop. What repetitions
-    /// do stays: it is no matter of sets.
+    /// do stays: it does not belong to the sets.
     pub(super) fn clear(&mut self) -> bool {
         if self.bytes() - self.tally_bytes() < LEAST_CLEARED {
             return false;

@@ -91,7 +91,7 @@ impl Adjacency {
                     }
                 }
             }
-            // The same state may be returned to from millions of places.
+            // Millions of places may return to one state.
             work.tick()?;
             if set.len() > MANY_RETURNS {
                 let marks = marks.get_or_insert_with(|| Marks::new(network.len() + 1));
