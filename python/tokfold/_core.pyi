@@ -44,6 +44,13 @@ class Grammar:
     def num_rules(self) -> int: ...
     def root(self) -> str: ...
 
+def convert_json_schema(
+    text: str,
+    resources: list[tuple[str, str]],
+    options: dict[str, Any],
+    limits: dict[str, int] | None = None,
+    interrupt: Interrupt | None = None,
+) -> tuple[Grammar, list[tuple[str, str, str]], list[str]]: ...
 @final
 class Tags:
     """A choice of tags: how each begins, its contents, its ends.

@@ -14,12 +14,16 @@ __all__ = [
     "DeviceError",
     "FallbackWarning",
     "GrammarSyntaxError",
+    "InvalidSchemaError",
     "LimitExceededError",
     "MatcherStateError",
     "MissingExtraError",
+    "SchemaError",
     "StructuralTagError",
     "TokfoldError",
+    "UnsatisfiableSchemaError",
     "UnsupportedGrammarError",
+    "UnsupportedSchemaError",
     "VocabularyError",
 ]
 
@@ -62,6 +66,37 @@ class UnsupportedGrammarError(TokfoldError, ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.construct, self.line, self.column)
+
+
+class SchemaError(UnsupportedGrammarError):
+    """A JSON Schema cannot be turned into a grammar.
+
+    Attributes:
+        pointer: where in the schema, as the fragment of a URI (``"#/properties/age"``).
+        keyword: the keyword at fault; empty where it is the schema as a whole.
+        reason: what is wrong, and what to do.
+    """
+
+    def __init__(self, message: str, pointer: str, keyword: str, reason: str) -> None:
+        super().__init__(message, keyword or "JSON schema", 1, 1)
+        self.pointer = pointer
+        self.keyword = keyword
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.pointer, self.keyword, self.reason)
+
+
+class InvalidSchemaError(SchemaError):
+    """The document is no schema: no JSON, a value of a wrong type, a reference to nothing."""
+
+
+class UnsupportedSchemaError(SchemaError):
+    """The schema means something that no grammar can say, or that tokfold does not know."""
+
+
+class UnsatisfiableSchemaError(SchemaError):
+    """No value satisfies the schema."""
 
 
 class StructuralTagError(TokfoldError, ValueError):

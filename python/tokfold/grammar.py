@@ -5,15 +5,16 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokfold import _converters, _core
+from tokfold import _converters, _core, _schemas
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
 from tokfold._extras import require
+from tokfold._schemas import SchemaNote
 from tokfold.errors import GrammarSyntaxError, StructuralTagError
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
@@ -41,6 +42,8 @@ class Grammar:
         lookahead: what ``(= ...)`` at the end of a rule means. ``"exact"``: it narrows masks, so
             what cannot honour it refuses the grammar. ``"implied"``: it says only what the rules
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
+        notes: of a JSON Schema, the keywords that say nothing about what is valid, and why.
+        not_enforced: of a JSON Schema, pointers of what ``lossy`` left out.
     """
 
     __slots__ = (
@@ -49,12 +52,15 @@ class Grammar:
         "_frame_text",
         "_limits",
         "_parts",
+        "_schema",
         "_tag",
         "_tags",
         "_takes_none",
         "_text",
         "_whole",
         "lookahead",
+        "not_enforced",
+        "notes",
     )
 
     _whole: _core.Grammar | None
@@ -68,6 +74,9 @@ class Grammar:
     _limits: Limits | None
     _text: str | None
     lookahead: Lookahead
+    notes: list[SchemaNote]
+    not_enforced: list[str]
+    _schema: _schemas.Request | None
 
     def __init__(self) -> None:
         raise TypeError("make a Grammar with Grammar.from_ebnf(text) or another from_ method")
@@ -128,7 +137,8 @@ class Grammar:
         """One whose :attr:`_core` is still to come."""
         self = object.__new__(cls)
         self._whole = self._frame = self._frame_text = self._expanded = None
-        self._text = self._takes_none = None
+        self._text = self._takes_none = self._schema = None
+        self.notes, self.not_enforced = [], []
         self._tag = self._tags = None
         self._parts = {}
         self._limits = limits
@@ -169,23 +179,96 @@ class Grammar:
             raise GrammarSyntaxError(f"{path}: {error}", error.line, error.column) from error
 
     @classmethod
-    def from_json_schema(cls, schema: str | dict[str, Any] | bool, **options: Any) -> Grammar:
-        """The grammar of the JSON texts that a schema allows, by XGrammar's own converter.
+    def from_json_schema(
+        cls,
+        schema: object,
+        *,
+        key_order: Literal["schema", "any"] = "schema",
+        whitespace: Literal["any", "compact", "spaced"] = "any",
+        max_whitespace: int | None = 32,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        integers: Literal["1", "1.0"] = "1",
+        escapes: Literal["standard", "any", "plain"] = "standard",
+        formats: Literal["assert", "annotation"] = "assert",
+        additional_properties: bool = True,
+        resources: Mapping[str, object] | None = None,
+        lossy: Collection[str] = (),
+        limits: Limits | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> Grammar:
+        """The grammar of the JSON texts whose values a schema allows.
+
+        It is exact: every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 counts, or is refused by
+        name. Of the texts in the form that the options choose, in which no object repeats a name,
+        the grammar has those whose values are valid, and it has no text of another form.
 
         Args:
-            schema: a JSON Schema, as text or as a value.
-            options: those of ``xgrammar.Grammar.from_json_schema``.
-
-        What would end the process in the converter, or take it long, is refused before.
+            schema: a JSON Schema as text, mapping or bool; or a type: a pydantic model, or with
+                pydantic installed a dataclass, a ``TypedDict`` or any other annotation.
+            key_order: ``"schema"``: names stand in the order in which the schema first mentions
+                them, other names last. ``"any"``: in any order.
+            whitespace: ``"any"``: JSON's four characters wherever JSON allows them but around the
+                text; ``"compact"``: none; ``"spaced"``: one space after commas and colons.
+            max_whitespace: the most characters of white space at one place; None for no bound.
+            indent: spaces of each level, with a line for each member and item, to 32 levels; as
+                ``json.dumps`` does.
+            separators: what stands behind an item and behind a name, instead of ``whitespace``.
+            integers: ``"1.0"``: integers may have a fraction of zeros.
+            escapes: ``"standard"``: strings that no pattern, format or enum restricts may spell
+                characters as ``\\/`` and ``\\uXXXX``; ``"any"``: all strings but names of
+                properties; ``"plain"``: none.
+            formats: whether ``format`` is a condition or an annotation.
+            additional_properties: False: objects that do not say otherwise have no other members
+                than those that the schema names.
+            resources: schemas that references lead to, by their URIs. Nothing is ever fetched.
+            lossy: ``{"uniqueItems"}``: where this keyword cannot be said it is left out, and
+                :attr:`not_enforced` lists the place.
+            limits: bounds on size and work.
+            interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
-            TypeError: a value that is no JSON.
-            UnsupportedGrammarError: the converter refuses it.
-            LimitExceededError: it is nested too deeply, or would take the converter too long.
-            MissingExtraError: XGrammar is not installed.
+            InvalidSchemaError: it is no schema; says where, as a JSON pointer.
+            UnsupportedSchemaError: a keyword means what no grammar can say.
+            UnsatisfiableSchemaError: no value is valid.
+            LimitExceededError: its conditions multiply past a bound.
+            MissingExtraError: a type needs pydantic, which is not installed.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+
+        >>> grammar = Grammar.from_json_schema({"type": "object", "required": ["x"]})
+        >>> grammar.notes
+        []
         """
-        text = schema if isinstance(schema, str) else _converters.json_text(schema, "JSON schema")
-        return cls._converted("from_json_schema", text, **options)
+        request = _schemas.Request.of(
+            schema,
+            key_order=key_order,
+            whitespace=whitespace,
+            max_whitespace=max_whitespace,
+            indent=indent,
+            separators=separators,
+            integers=integers,
+            escapes=escapes,
+            formats=formats,
+            additional_properties=additional_properties,
+            resources=resources,
+            lossy=lossy,
+        )
+        return cls._of_schema(request, limits, interrupt)
+
+    @classmethod
+    def _of_schema(
+        cls, request: _schemas.Request, limits: Limits | None, interrupt: Interrupt | None = None
+    ) -> Grammar:
+        fields = None if limits is None else limits.as_fields()
+        ends = Interrupt._of(interrupt, limits or Limits())
+        self = cls._without_text("implied", limits)
+        self._whole, notes, self.not_enforced = _core.convert_json_schema(
+            request.text, request.resources, request.fields, fields, ends
+        )
+        self.notes = [SchemaNote(*note) for note in notes]
+        self._schema = request
+        self._takes_none = True
+        return self
 
     @classmethod
     def from_regex(cls, pattern: str) -> Grammar:
@@ -311,6 +394,8 @@ class Grammar:
 
         The parts of a frame are compared as objects: each schema is converted once.
         """
+        if self._schema is not None:
+            return self._schema
         if self._frame_text is None:
             return self
         return self._frame_text, *((name, p._tags or p._core) for name, p in self._parts.items())
@@ -340,6 +425,8 @@ class Grammar:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of what the grammar says, in hexadecimal."""
+        if self._schema is not None:
+            return self._schema.fingerprint
         content = f"{self.lookahead}\n{self.root}\n{self}"
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -417,6 +504,8 @@ class Grammar:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grammar):
             return NotImplemented
+        if self._schema is not None and other._schema is not None:
+            return self._schema == other._schema
         same = self.root == other.root and self.lookahead == other.lookahead
         return same and str(self) == str(other)
 
@@ -424,6 +513,8 @@ class Grammar:
         return hash((self.root, self.lookahead, str(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._schema is not None:
+            return _converted_again, (self._schema, self._limits)
         # What was read under raised limits is read back under them. Printing may make the text
         # longer, and that alone must not refuse it.
         text = str(self)
@@ -432,6 +523,10 @@ class Grammar:
         if size > limits.max_grammar_bytes:
             limits = dataclasses.replace(limits, max_grammar_bytes=size)
         return _read_back, (text, self.root, self.lookahead, limits)
+
+
+def _converted_again(request: _schemas.Request, limits: Limits | None) -> Grammar:
+    return Grammar._of_schema(request, limits)
 
 
 def _macros_of_bytes(grammar: CoreGrammar) -> list[str]:

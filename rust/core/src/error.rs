@@ -30,6 +30,17 @@ pub enum Error {
         /// Where.
         position: Position,
     },
+    /// A JSON Schema that cannot be turned into a grammar.
+    Schema {
+        /// In which way.
+        kind: SchemaFault,
+        /// The JSON pointer of the place, as a fragment of the document's URI: `#/properties/a`.
+        pointer: String,
+        /// The keyword at fault; empty where it is the schema as a whole.
+        keyword: String,
+        /// What is wrong, and what to do.
+        message: String,
+    },
     /// A bound of [`crate::limits::Limits`] was reached.
     Limit {
         /// The field of `Limits`.
@@ -56,6 +67,17 @@ pub enum Error {
     },
 }
 
+/// In which way a JSON Schema cannot be turned into a grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaFault {
+    /// The document is no schema: no JSON, a value of a wrong type, a reference to nothing.
+    Invalid,
+    /// The schema means what no grammar can say, or what this converter does not know.
+    Unsupported,
+    /// No value is valid.
+    Unsatisfiable,
+}
+
 /// The result of whatever may say no.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -70,6 +92,12 @@ impl fmt::Display for Error {
                 "line {}, column {}: {construct}: {message}",
                 position.line, position.column
             ),
+            Error::Schema { pointer, keyword, message, .. } if keyword.is_empty() => {
+                write!(f, "{pointer}: {message}")
+            }
+            Error::Schema { pointer, keyword, message, .. } => {
+                write!(f, "{pointer}: {keyword}: {message}")
+            }
             Error::Limit { limit, value, message } => {
                 write!(f, "limit {limit} = {value} reached: {message}")
             }

@@ -1,7 +1,7 @@
 //! The core of tokfold: from grammar text to token classes.
 //!
 //! Dependencies run one way:
-//! `syntax` -> `grammar`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
+//! `syntax` -> `grammar`; `json_schema` -> `regular` -> `grammar`, `automata`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
 //! `engine` -> `classes`, `mask`; `laboratory` -> `network`, `stacks`.
 //! `ids`, `limits`, `error`, `graph`, `hash` and `budget` stand below everything.
 #![forbid(unsafe_code)]
@@ -16,12 +16,14 @@ pub mod grammar;
 mod graph;
 mod hash;
 pub mod ids;
+pub mod json_schema;
 pub mod laboratory;
 pub mod limits;
 pub mod mask;
 pub mod mask_store;
 pub mod network;
 pub mod recognizer;
+pub mod regular;
 mod stacks;
 pub mod syntax;
 pub mod vocabulary;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokfold_core::budget::{self, Observer};
-use tokfold_core::error::Error;
+use tokfold_core::error::{Error, SchemaFault};
 
 /// Between two looks for Ctrl-C: each waits for the interpreter.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
@@ -35,6 +35,14 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Unsupported { construct, position, .. } => errors
             .getattr("UnsupportedGrammarError")?
             .call1((message, construct, position.line, position.column))?,
+        Error::Schema { kind, pointer, keyword, message: reason } => {
+            let class = match kind {
+                SchemaFault::Invalid => "InvalidSchemaError",
+                SchemaFault::Unsupported => "UnsupportedSchemaError",
+                SchemaFault::Unsatisfiable => "UnsatisfiableSchemaError",
+            };
+            errors.getattr(class)?.call1((message, pointer, keyword, reason))?
+        }
         Error::Limit { limit, value, .. } => {
             errors.getattr("LimitExceededError")?.call1((message, *limit, *value))?
         }

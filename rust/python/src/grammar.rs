@@ -218,7 +218,13 @@ impl Grammar {
     }
 
     fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| syntax::print(&self.inner))
+        py.detach(|| {
+            let plain = match self.inner.has_automata() {
+                true => self.inner.without_automata(),
+                false => None,
+            };
+            syntax::print(plain.as_ref().unwrap_or(&self.inner))
+        })
     }
 
     /// The macros that the root can reach, in the order of the text.

@@ -7,6 +7,7 @@ mod classes;
 mod engine;
 mod equivalence;
 mod grammar;
+mod json_schema;
 mod mask;
 mod mask_store;
 mod pool;
@@ -33,6 +34,8 @@ mod _core {
     use super::equivalence::compare;
     #[pymodule_export]
     use super::grammar::{Grammar, Parts, repair_printed};
+    #[pymodule_export]
+    use super::json_schema::convert_json_schema;
     #[pymodule_export]
     use super::mask::{Unfolder, apply_bitmask};
     #[pymodule_export]

@@ -10,6 +10,7 @@ mod automaton;
 mod charset;
 mod compose;
 mod dispatch;
+mod right_linear;
 mod tokens;
 
 pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Meaning};

@@ -1,0 +1,147 @@
+"""JSON Schemas as users hold them: what they may be, and the options of their texts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tokfold import _converters
+from tokfold._extras import require
+
+__all__ = ["Request", "SchemaNote", "text_of"]
+
+
+class SchemaNote(NamedTuple):
+    """A keyword that says nothing about what is valid.
+
+    Attributes:
+        pointer: where it stands (``"#/properties/age/description"``).
+        keyword: the keyword.
+        reason: why it says nothing.
+    """
+
+    pointer: str
+    keyword: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """A schema and how it is to be converted; equal ones have equal grammars."""
+
+    text: str
+    resources: list[tuple[str, str]]
+    fields: dict[str, Any]
+    _key: tuple[object, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        fields = tuple(sorted((name, str(value)) for name, value in self.fields.items()))
+        object.__setattr__(self, "_key", (self.text, tuple(self.resources), fields))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all of it, in hexadecimal."""
+        return hashlib.sha256(repr(("json schema", self._key)).encode()).hexdigest()
+
+    @classmethod
+    def of(
+        cls,
+        schema: object,
+        *,
+        key_order: str,
+        whitespace: str,
+        max_whitespace: int | None,
+        indent: int | None,
+        separators: tuple[str, str] | None,
+        integers: str,
+        escapes: str,
+        formats: str,
+        additional_properties: bool,
+        resources: Mapping[str, object] | None,
+        lossy: Collection[str],
+    ) -> Request:
+        """Check the options.
+
+        Raises:
+            TypeError, ValueError: an option is none of its values.
+            UnsupportedGrammarError: ``schema`` cannot be written as JSON.
+        """
+        _check("key_order", key_order, "schema", "any")
+        _check("whitespace", whitespace, "any", "compact", "spaced")
+        _check("integers", integers, "1", "1.0")
+        _check("escapes", escapes, "standard", "any", "plain")
+        _check("formats", formats, "assert", "annotation")
+        if isinstance(lossy, str) or not set(lossy) <= {"uniqueItems"}:
+            raise ValueError(f"lossy may hold 'uniqueItems' and nothing else, not {lossy!r}")
+        if not isinstance(additional_properties, bool):
+            raise TypeError("additional_properties must be True or False")
+        fields: dict[str, Any] = {
+            "any_order": key_order == "any",
+            "integers_with_fraction": integers == "1.0",
+            "escapes": escapes,
+            "assert_formats": formats == "assert",
+            "open_objects": additional_properties,
+            "lossy_unique_items": "uniqueItems" in lossy,
+            **_whitespace(whitespace, max_whitespace, indent, separators),
+        }
+        given = sorted((uri, text_of(value)) for uri, value in (resources or {}).items())
+        return cls(text_of(schema), given, fields)
+
+
+def _check(name: str, value: object, *values: str) -> None:
+    if value not in values:
+        allowed = " or ".join(map(repr, values))
+        raise ValueError(f"{name} must be {allowed}, not {value!r}")
+
+
+def _whitespace(
+    whitespace: str,
+    most: int | None,
+    indent: int | None,
+    separators: tuple[str, str] | None,
+) -> dict[str, Any]:
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+        raise ValueError(f"max_whitespace must be a number from 0, or None, not {most!r}")
+    if indent is None and separators is None:
+        if whitespace == "any":
+            return {"max_whitespace": most}
+        separators = (",", ":") if whitespace == "compact" else (", ", ": ")
+    if separators is None:
+        separators = (",", ": ")
+    item, name = separators
+    blank = {" ", "\t", "\n", "\r"}
+    for text, mark in ((item, ","), (name, ":")):
+        if not isinstance(text, str) or not text.startswith(mark) or set(text[1:]) - blank:
+            raise ValueError(
+                f"separators must be {mark!r} and white space behind it, not {text!r}"
+            )
+    if indent is None:
+        return {"separators": (item, name)}
+    if isinstance(indent, bool) or not isinstance(indent, int) or not 0 <= indent <= 64:
+        raise ValueError(f"indent must be a number from 0 to 64, not {indent!r}")
+    return {"indented": (indent, item, name)}
+
+
+def text_of(schema: object) -> str:
+    """The text of a schema: text, a value of JSON, a pydantic model, or another type.
+
+    Raises:
+        UnsupportedGrammarError: a value is no JSON.
+        MissingExtraError: a type needs pydantic, which is not installed.
+    """
+    if isinstance(schema, str):
+        return schema
+    if schema is None or isinstance(schema, (bool, int, float, Mapping, list, tuple)):
+        value = dict(schema) if isinstance(schema, Mapping) else schema
+        return _converters.json_text(value, "JSON schema")
+    of_model = getattr(schema, "model_json_schema", None)
+    if of_model is not None:
+        return _converters.json_text(of_model(), "JSON schema")
+    pydantic = require("pydantic", "pydantic", f"the schema of {schema!r}")
+    adapter = pydantic.TypeAdapter(schema)
+    return _converters.json_text(adapter.json_schema(), "JSON schema")

@@ -1,0 +1,114 @@
+//! Arrays: an automaton over items, whose states are what is left of a formula. Bounds on the number of
+//! items beside plain items are counted, never written out.
+
+use super::atoms::{ArrayId, Atom, ValueId};
+use super::converter::Converter;
+use super::formula::{Formula, FormulaId};
+use crate::error::Result;
+use rustc_hash::FxHashMap;
+
+/// What is left of an array.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArrayState {
+    /// Items that may come next, and the states behind them.
+    pub(super) items: Vec<(ValueId, u32)>,
+    /// Whether the array may end here.
+    pub(super) is_final: bool,
+}
+
+/// The items of arrays that satisfy a formula.
+#[derive(Clone, Debug)]
+pub(super) enum ArrayAutomaton {
+    /// The first items have conditions of their own, all others one; there are between so many and so
+    /// many items.
+    Plain { prefix: Vec<ValueId>, rest: Option<ValueId>, least: u32, most: Option<u32> },
+    /// Whatever follows from each state.
+    States(Vec<ArrayState>),
+}
+
+impl Converter<'_> {
+    /// The automaton of a formula of arrays.
+    pub(super) fn array(&mut self, formula: FormulaId) -> Result<ArrayId> {
+        if let Some(&known) = self.array_numbers.get(&formula) {
+            return Ok(known);
+        }
+        let automaton = match self.plain_array(formula)? {
+            Some(plain) => plain,
+            None => self.array_states(formula)?,
+        };
+        let id = ArrayId::from(self.arrays.len());
+        self.arrays.push(automaton);
+        self.array_numbers.insert(formula, id);
+        Ok(id)
+    }
+
+    /// The automaton of a conjunction of bounds on the number of items and of conditions on items by
+    /// their place.
+    fn plain_array(&mut self, formula: FormulaId) -> Result<Option<ArrayAutomaton>> {
+        let (mut least, mut most) = (0, None::<u32>);
+        let mut conditions = Vec::new();
+        for part in self.formulas.conjuncts(formula) {
+            let Formula::Literal(number, sign) = *self.formulas.get(part) else { return Ok(None) };
+            match (self.atom(number), sign) {
+                (Atom::AtLeastItems(count), true) => least = least.max(*count),
+                (Atom::AtLeastItems(count), false) => {
+                    most = Some(most.unwrap_or(u32::MAX).min(count - 1));
+                }
+                (Atom::Items(_), true) => conditions.push(part),
+                _ => return Ok(None),
+            }
+        }
+        let items = self.formulas.and(conditions);
+        let prefix_length = self.prefix_length(items)?;
+        let mut prefix = Vec::new();
+        for index in 0..=prefix_length {
+            if index < prefix_length && most.is_some_and(|most| index >= most as usize) {
+                break;
+            }
+            self.count_state()?;
+            let rest = self.item(items, index, 0)?;
+            let value = match self.edges(rest)?.as_ref() {
+                [] => None,
+                [(value, _)] => Some(*value),
+                _ => return Ok(None), // conditions on items are one condition
+            };
+            if index == prefix_length {
+                return Ok(Some(ArrayAutomaton::Plain { prefix, rest: value, least, most }));
+            }
+            match value {
+                Some(value) => prefix.push(value),
+                // No item can stand here, nor behind.
+                None => {
+                    let most = Some(most.unwrap_or(u32::MAX).min(index as u32));
+                    return Ok(Some(ArrayAutomaton::Plain { prefix, rest: None, least, most }));
+                }
+            }
+        }
+        Ok(Some(ArrayAutomaton::Plain { prefix, rest: None, least, most }))
+    }
+
+    fn array_states(&mut self, formula: FormulaId) -> Result<ArrayAutomaton> {
+        let last = self.prefix_length(formula)?;
+        let mut places: Vec<(usize, FormulaId)> = vec![(0, formula)];
+        let mut numbers: FxHashMap<(usize, FormulaId), u32> =
+            [((0, formula), 0)].into_iter().collect();
+        let mut states: Vec<ArrayState> = Vec::new();
+        while states.len() < places.len() {
+            let (index, formula) = places[states.len()];
+            self.count_state()?;
+            let rest = self.item(formula, index, 0)?;
+            let mut state = ArrayState { items: Vec::new(), is_final: self.ends(formula) };
+            for &(value, rest) in self.edges(rest)?.iter() {
+                let place = ((index + 1).min(last), rest);
+                let to = *numbers.entry(place).or_insert_with(|| {
+                    places.push(place);
+                    places.len() as u32 - 1
+                });
+                state.items.push((value, to));
+            }
+            self.spend(1 + state.items.len())?;
+            states.push(state);
+        }
+        Ok(ArrayAutomaton::States(states))
+    }
+}

@@ -1,0 +1,215 @@
+//! The state of one conversion: what is kept once, and what is known of schemas.
+
+use super::atoms::{
+    ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner, LanguageId, NameId, ObjectId, OrderId,
+    SchemaId, SchemaKey, ScopeId, TextsId, Type, ValueId, ValueKey,
+};
+use super::arrays::ArrayAutomaton;
+use super::decimal::Decimal;
+use super::formula::{FormulaId, Formulas};
+use super::objects::ObjectAutomaton;
+use super::options::SchemaOptions;
+use super::SchemaNote;
+use super::resolve::Schemas;
+use super::value::{Node, NodeId};
+use crate::error::{Error, Result, SchemaFault};
+use crate::regular::pattern::Pattern;
+use crate::regular::{Bounds, Dfa};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// A language of strings under a keyword.
+pub(super) struct Language {
+    /// Where it stands, for errors.
+    pub(super) node: NodeId,
+    /// `pattern`, or `format`.
+    pub(super) keyword: &'static str,
+    /// The pattern, where it is one.
+    pub(super) pattern: Option<Pattern>,
+    /// Its automaton, made when first needed; an error where that is too large.
+    pub(super) automaton: Option<Result<Dfa>>,
+}
+
+/// The edges of a formula that speaks of the value to come: a condition on the value, and what is left.
+pub(super) type Edges = Rc<[(ValueId, FormulaId)]>;
+
+/// One conversion of a schema.
+pub(super) struct Converter<'a> {
+    pub(super) schemas: &'a Schemas,
+    pub(super) options: &'a SchemaOptions,
+    pub(super) bounds: Bounds<'a>,
+    pub(super) formulas: Formulas<Atom>,
+    pub(super) schema_keys: Interner<SchemaId, SchemaKey>,
+    pub(super) names: Interner<NameId, Box<str>>,
+    pub(super) texts: Interner<TextsId, Box<[Box<str>]>>,
+    pub(super) decimals: Interner<DecimalId, Decimal>,
+    pub(super) decimal_sets: Interner<DecimalsId, Decimals>,
+    pub(super) scopes: Interner<ScopeId, Box<[(Box<str>, NodeId)]>>,
+    pub(super) orders: Interner<OrderId, Box<[NameId]>>,
+    pub(super) values: Interner<ValueId, ValueKey>,
+    pub(super) languages: Vec<Language>,
+    pub(super) language_numbers: FxHashMap<(&'static str, Box<str>), LanguageId>,
+    /// The formula of a schema for a type.
+    pub(super) type_formulas: FxHashMap<(SchemaId, Type), FormulaId>,
+    /// The automata of formulas of strings.
+    pub(super) string_languages: FxHashMap<FormulaId, Dfa>,
+    /// The automata of formulas of numbers.
+    pub(super) number_languages: FxHashMap<FormulaId, Dfa>,
+    /// The finite sets that uniqueItems ranges over, by the schema that says so.
+    pub(super) distinct: FxHashMap<SchemaId, Rc<[SchemaId]>>,
+    pub(super) edges: FxHashMap<FormulaId, Edges>,
+    pub(super) objects: Vec<ObjectAutomaton>,
+    pub(super) object_numbers: FxHashMap<(FormulaId, OrderId), ObjectId>,
+    pub(super) arrays: Vec<ArrayAutomaton>,
+    pub(super) array_numbers: FxHashMap<FormulaId, ArrayId>,
+    /// Whether some document has a dynamic reference.
+    pub(super) has_dynamic: bool,
+    /// Whether some document asks for what is not evaluated.
+    pub(super) has_unevaluated: bool,
+    /// The formulas that are being made.
+    pub(super) open: FxHashSet<(SchemaId, Type)>,
+    /// How deep the question is whether branches are disjoint.
+    pub(super) depth: usize,
+    /// States of objects and arrays so far.
+    pub(super) num_states: usize,
+    /// Formats that say nothing, with the schemas that name them.
+    pub(super) unknown_formats: FxHashSet<(NodeId, Box<str>)>,
+    /// What `uniqueItems` is not enforced at, where that is allowed.
+    pub(super) not_enforced: Vec<String>,
+}
+
+impl<'a> Converter<'a> {
+    pub(super) fn new(
+        schemas: &'a Schemas,
+        options: &'a SchemaOptions,
+        bounds: Bounds<'a>,
+    ) -> Self {
+        Self {
+            schemas,
+            options,
+            bounds,
+            formulas: Formulas::new(),
+            schema_keys: Interner::new(),
+            names: Interner::new(),
+            texts: Interner::new(),
+            decimals: Interner::new(),
+            decimal_sets: Interner::new(),
+            scopes: Interner::new(),
+            orders: Interner::new(),
+            values: Interner::new(),
+            languages: Vec::new(),
+            language_numbers: FxHashMap::default(),
+            type_formulas: FxHashMap::default(),
+            string_languages: FxHashMap::default(),
+            number_languages: FxHashMap::default(),
+            distinct: FxHashMap::default(),
+            edges: FxHashMap::default(),
+            objects: Vec::new(),
+            object_numbers: FxHashMap::default(),
+            arrays: Vec::new(),
+            array_numbers: FxHashMap::default(),
+            has_dynamic: true,
+            has_unevaluated: true,
+            open: FxHashSet::default(),
+            depth: 0,
+            num_states: 0,
+            unknown_formats: FxHashSet::default(),
+            not_enforced: Vec::new(),
+        }
+    }
+
+    /// Counts work, and holds the numbers of formulas and states against their bounds.
+    pub(super) fn spend(&self, units: usize) -> Result<()> {
+        self.bounds.budget.spend(units)?;
+        let most = self.options.max_formulas;
+        if self.formulas.len() > most {
+            return Err(Error::Limit {
+                limit: "max_schema_formulas",
+                value: most as u64,
+                message: "the conditions of the schema that hold or fail together are more than \
+                          that; write fewer alternatives that overlap, or raise the limit"
+                    .into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The error of a schema that means what no grammar says.
+    pub(super) fn unsupported(&self, node: NodeId, keyword: &str, message: String) -> Error {
+        self.fault(SchemaFault::Unsupported, node, keyword, message)
+    }
+
+    pub(super) fn fault(
+        &self,
+        kind: SchemaFault,
+        node: NodeId,
+        keyword: &str,
+        message: String,
+    ) -> Error {
+        let pointer = self.schemas.arena().pointer(node);
+        Error::Schema { kind, pointer, keyword: keyword.into(), message }
+    }
+
+    pub(super) fn node(&self, node: NodeId) -> &'a Node {
+        self.schemas.arena().node(node)
+    }
+
+    /// The keywords of the schemas met that say nothing about what is valid.
+    pub(super) fn notes(&self) -> Result<Vec<SchemaNote>> {
+        let met = self.schema_keys.iter().filter_map(|key| match **key {
+            SchemaKey::Schema(node, _) => Some(node),
+            SchemaKey::Constant(_) => None,
+        });
+        let placed = self.schemas.placed_notes(met, self.bounds.budget)?;
+        let mut notes: Vec<SchemaNote> = placed
+            .into_iter()
+            .map(|note| SchemaNote {
+                pointer: note.pointer,
+                keyword: note.keyword.into(),
+                reason: note.reason.to_string(),
+            })
+            .collect();
+        for (node, format) in &self.unknown_formats {
+            notes.push(SchemaNote {
+                pointer: format!("{}/format", self.schemas.arena().pointer(*node)),
+                keyword: "format".into(),
+                reason: format!("the format {format:?} is not known, so it is an annotation"),
+            });
+        }
+        Ok(notes)
+    }
+
+    /// The schema at a place, in a scope.
+    pub(super) fn schema(&mut self, node: NodeId, scope: ScopeId) -> SchemaId {
+        self.schema_keys.intern(SchemaKey::Schema(node, scope))
+    }
+
+    /// The schema whose values are those equal to one at a place.
+    pub(super) fn constant(&mut self, node: NodeId) -> SchemaId {
+        self.schema_keys.intern(SchemaKey::Constant(node))
+    }
+
+    pub(super) fn key(&self, schema: SchemaId) -> SchemaKey {
+        **self.schema_keys.get(schema)
+    }
+
+    pub(super) fn atom(&self, number: u32) -> &Atom {
+        self.formulas.atom(number)
+    }
+
+    /// That the value to come satisfies a schema.
+    pub(super) fn value(&mut self, schema: SchemaId) -> FormulaId {
+        if let SchemaKey::Schema(node, _) = self.key(schema) {
+            match self.node(node) {
+                Node::Boolean(truth) => return FormulaId::of(*truth),
+                Node::Object(object) if object.is_empty() => return FormulaId::TRUE,
+                _ => {}
+            }
+        }
+        self.formulas.literal(Atom::Value(schema))
+    }
+
+    pub(super) fn name(&mut self, name: &str) -> NameId {
+        self.names.intern(name.into())
+    }
+}

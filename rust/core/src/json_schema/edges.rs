@@ -1,0 +1,509 @@
+//! A formula that speaks of the value to come, split into edges: a condition on that value, and what is
+//! left to hold of what follows.
+//!
+//! Where a formula has alternatives, values are first told apart by type and by the finite values that
+//! are named (*cells*): a discriminator is then one edge for each of its values, whatever number of
+//! conditions ask for it. What is left is put into disjunctive form.
+
+use super::atoms::{Atom, SchemaId, Type, ValueId, ValueKey};
+use super::converter::{Converter, Edges};
+use super::formula::{Formula, FormulaId};
+use crate::error::{Error, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// Schemas that the value satisfies, and does not satisfy.
+type Conditions = Rc<[(SchemaId, bool)]>;
+
+/// What is left, by conditions on the value.
+type Ways = Vec<(Conditions, FormulaId)>;
+
+/// Finite values that cells tell apart.
+const MOST_CELLS: usize = 400;
+
+/// Conditions inside of `unevaluated...` that are decided one by one.
+const MOST_DECIDED: usize = 12;
+
+/// A set of values in which every condition that is decided by type or finite value is the same.
+#[derive(Clone, Debug, PartialEq)]
+enum Cell {
+    Null,
+    Boolean(bool),
+    Text(Box<str>),
+    OtherText,
+    Decimal(super::decimal::Decimal),
+    OtherNumber,
+    Array,
+    Object,
+}
+
+impl Cell {
+    fn kind(&self) -> Type {
+        match self {
+            Cell::Null => Type::Null,
+            Cell::Boolean(_) => Type::Boolean,
+            Cell::Text(_) | Cell::OtherText => Type::String,
+            Cell::Decimal(_) | Cell::OtherNumber => Type::Number,
+            Cell::Array => Type::Array,
+            Cell::Object => Type::Object,
+        }
+    }
+}
+
+impl Converter<'_> {
+    /// The edges of a formula, each with a condition that some value may satisfy.
+    pub(super) fn edges(&mut self, formula: FormulaId) -> Result<Edges> {
+        if let Some(known) = self.edges.get(&formula) {
+            return Ok(known.clone());
+        }
+        let mut out: Vec<(ValueId, FormulaId)> = Vec::new();
+        for (decided, formula) in self.decide(formula)? {
+            let atoms = self.value_atoms(formula);
+            let has_choice = self.has_choice(formula);
+            if atoms.is_empty() || !has_choice {
+                self.push_ways(formula, &decided, None, &mut out)?;
+                continue;
+            }
+            match self.cells(&atoms)? {
+                None => self.push_ways(formula, &decided, None, &mut out)?,
+                Some(cells) => {
+                    for (rest, restriction) in self.by_cell(formula, &atoms, &cells)? {
+                        self.push_ways(rest, &decided, restriction.as_ref(), &mut out)?;
+                    }
+                }
+            }
+        }
+        // Edges on which the same is left are kept apart; those with the same condition are one.
+        let mut merged: Vec<(ValueId, FormulaId)> = Vec::new();
+        let mut place: FxHashMap<ValueId, usize> = FxHashMap::default();
+        for (value, rest) in out {
+            match place.get(&value) {
+                Some(&at) => merged[at].1 = self.formulas.or([merged[at].1, rest]),
+                None => {
+                    place.insert(value, merged.len());
+                    merged.push((value, rest));
+                }
+            }
+        }
+        self.spend(merged.len())?;
+        let edges: Edges = merged.into();
+        self.edges.insert(formula, edges.clone());
+        Ok(edges)
+    }
+
+    /// Whether a formula is more than a conjunction of conditions and what does not speak of the value.
+    fn has_choice(&self, formula: FormulaId) -> bool {
+        let is_value = |id: FormulaId| match self.formulas.get(id) {
+            Formula::Literal(atom, _) => matches!(self.atom(*atom), Atom::Value(_)),
+            _ => false,
+        };
+        let conjuncts = self.formulas.conjuncts(formula);
+        !conjuncts.iter().all(|&part| is_value(part) || self.value_atoms(part).is_empty())
+    }
+
+    /// The schemas that a formula asks the value for.
+    fn value_atoms(&self, formula: FormulaId) -> Vec<SchemaId> {
+        let atoms = self.formulas.atoms_of(formula);
+        let mut out: Vec<SchemaId> = atoms
+            .iter()
+            .filter_map(|&(atom, _)| match self.atom(atom) {
+                Atom::Value(schema) => Some(*schema),
+                _ => None,
+            })
+            .collect();
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    /// The conditions on the value that stand in branches of `unevaluated...`.
+    fn inner_values(&self, formula: FormulaId) -> Vec<SchemaId> {
+        let mut out = FxHashSet::default();
+        let mut work = vec![(formula, false)];
+        let mut seen = FxHashSet::default();
+        while let Some((formula, is_inner)) = work.pop() {
+            for (atom, _) in self.formulas.atoms_of(formula) {
+                match self.atom(atom) {
+                    Atom::Value(schema) if is_inner => {
+                        out.insert(*schema);
+                    }
+                    Atom::UnevaluatedProperties(_, branches)
+                    | Atom::UnevaluatedItems(_, branches) => {
+                        let conditions = branches.iter().map(|branch| (branch.0, true));
+                        work.extend(conditions.filter(|condition| seen.insert(*condition)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut out: Vec<SchemaId> = out.into_iter().collect();
+        out.sort_unstable();
+        out
+    }
+
+    /// The formula under each decision of the conditions that stand in branches of `unevaluated...`, with
+    /// the decision.
+    fn decide(&mut self, formula: FormulaId) -> Result<Ways> {
+        let inner = self.inner_values(formula);
+        if inner.is_empty() {
+            return Ok(vec![(Rc::from([]), formula)]);
+        }
+        if inner.len() > MOST_DECIDED {
+            return Err(Error::Limit {
+                limit: "max_unevaluated_conditions",
+                value: MOST_DECIDED as u64,
+                message: "more conditions on one value decide what unevaluatedProperties or \
+                          unevaluatedItems refer to; write fewer alternatives beside them"
+                    .into(),
+            });
+        }
+        let mut out: Ways = Vec::new();
+        for decision in 0..1u32 << inner.len() {
+            let mut known: FxHashMap<SchemaId, bool> = FxHashMap::default();
+            let mut conditions = Vec::with_capacity(inner.len());
+            for (bit, &schema) in inner.iter().enumerate() {
+                let holds = decision >> bit & 1 == 1;
+                known.insert(schema, holds);
+                conditions.push((schema, holds));
+            }
+            let rest = self.substitute(formula, &known)?;
+            if rest != FormulaId::FALSE {
+                out.push((conditions.into(), rest));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The formula where some conditions on the value are decided, in branches too.
+    fn substitute(
+        &mut self,
+        formula: FormulaId,
+        known: &FxHashMap<SchemaId, bool>,
+    ) -> Result<FormulaId> {
+        self.derive(formula, &mut |this, number| {
+            Ok(match this.atom(number).clone() {
+                Atom::Value(schema) => match known.get(&schema) {
+                    Some(&holds) => FormulaId::of(holds),
+                    None => this.formulas.literal(Atom::Value(schema)),
+                },
+                Atom::UnevaluatedProperties(owner, mut branches) => {
+                    for branch in &mut branches {
+                        branch.0 = this.substitute(branch.0, known)?;
+                    }
+                    this.formulas.literal(Atom::UnevaluatedProperties(owner, branches))
+                }
+                Atom::UnevaluatedItems(owner, mut branches) => {
+                    for branch in &mut branches {
+                        branch.0 = this.substitute(branch.0, known)?;
+                    }
+                    this.formulas.literal(Atom::UnevaluatedItems(owner, branches))
+                }
+                atom => this.formulas.literal(atom),
+            })
+        })
+    }
+
+    /// The cells of the values that some schemas tell apart; `None` where these are too many.
+    fn cells(&mut self, schemas: &[SchemaId]) -> Result<Option<Vec<Cell>>> {
+        let mut texts: Vec<Box<str>> = Vec::new();
+        let mut decimals: Vec<super::decimal::Decimal> = Vec::new();
+        for &schema in schemas {
+            for kind in [Type::String, Type::Number] {
+                let formula = self.type_formula(schema, kind)?;
+                for (atom, _) in self.formulas.atoms_of(formula) {
+                    match self.atom(atom) {
+                        Atom::Texts(set) => texts.extend(self.texts.get(*set).iter().cloned()),
+                        Atom::Decimals(set) => {
+                            decimals.extend(self.decimal_sets.get(*set).iter().cloned());
+                        }
+                        _ => {}
+                    }
+                }
+                if texts.len() + decimals.len() > 16 * MOST_CELLS {
+                    return Ok(None);
+                }
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        decimals.sort_unstable();
+        decimals.dedup();
+        if texts.len() + decimals.len() > MOST_CELLS {
+            return Ok(None);
+        }
+        let mut cells = vec![Cell::Null, Cell::Boolean(true), Cell::Boolean(false)];
+        cells.extend(texts.into_iter().map(Cell::Text));
+        cells.push(Cell::OtherText);
+        cells.extend(decimals.into_iter().map(Cell::Decimal));
+        cells.extend([Cell::OtherNumber, Cell::Array, Cell::Object]);
+        Ok(Some(cells))
+    }
+
+    /// What is left of a formula in each cell, cells with the same rest together: the rest, and the
+    /// restriction to the cells, which is missing where it is none.
+    fn by_cell(
+        &mut self,
+        formula: FormulaId,
+        schemas: &[SchemaId],
+        cells: &[Cell],
+    ) -> Result<Vec<(FormulaId, Option<[FormulaId; 6]>)>> {
+        let mut groups: Vec<(FormulaId, Vec<usize>)> = Vec::new();
+        let mut place: FxHashMap<FormulaId, usize> = FxHashMap::default();
+        for (number, cell) in cells.iter().enumerate() {
+            let mut known = FxHashMap::default();
+            for &schema in schemas {
+                if let Some(holds) = self.in_cell(schema, cell)? {
+                    known.insert(schema, holds);
+                }
+            }
+            let rest = self.substitute(formula, &known)?;
+            if rest == FormulaId::FALSE {
+                continue;
+            }
+            let at = *place.entry(rest).or_insert_with(|| {
+                groups.push((rest, Vec::new()));
+                groups.len() - 1
+            });
+            groups[at].1.push(number);
+        }
+        let mut out = Vec::with_capacity(groups.len());
+        for (rest, members) in groups {
+            let restriction = (members.len() < cells.len()).then(|| self.restriction(&members, cells));
+            out.push((rest, restriction));
+        }
+        Ok(out)
+    }
+
+    /// Whether all values of a cell satisfy a schema, or none; `None` where it depends.
+    fn in_cell(&mut self, schema: SchemaId, cell: &Cell) -> Result<Option<bool>> {
+        let formula = self.type_formula(schema, cell.kind())?;
+        let formula = match cell {
+            Cell::Boolean(truth) => {
+                let truth = *truth;
+                FormulaId::of(self.formulas.evaluate(formula, &mut |_| truth))
+            }
+            Cell::Text(text) => FormulaId::of(self.string_satisfies(formula, text)?),
+            Cell::Decimal(decimal) => FormulaId::of(self.number_satisfies(formula, decimal)?),
+            Cell::OtherText | Cell::OtherNumber => self.derive(formula, &mut |this, number| {
+                Ok(match this.atom(number).clone() {
+                    Atom::Texts(_) | Atom::Decimals(_) => FormulaId::FALSE,
+                    atom => this.formulas.literal(atom),
+                })
+            })?,
+            Cell::Null | Cell::Array | Cell::Object => formula,
+        };
+        Ok(match self.formulas.get(formula) {
+            Formula::Constant(value) => Some(*value),
+            _ => None,
+        })
+    }
+
+    /// The condition that a value is in one of some cells.
+    fn restriction(&mut self, members: &[usize], cells: &[Cell]) -> [FormulaId; 6] {
+        let mut formulas = [FormulaId::FALSE; 6];
+        let (mut texts, mut decimals) = (Vec::new(), Vec::new());
+        let (mut booleans, mut other_text, mut other_number) = (Vec::new(), false, false);
+        for &member in members {
+            match &cells[member] {
+                Cell::Null | Cell::Array | Cell::Object => {
+                    formulas[cells[member].kind().index()] = FormulaId::TRUE;
+                }
+                Cell::Boolean(truth) => booleans.push(*truth),
+                Cell::Text(text) => texts.push(text.clone()),
+                Cell::Decimal(decimal) => decimals.push(decimal.clone()),
+                Cell::OtherText => other_text = true,
+                Cell::OtherNumber => other_number = true,
+            }
+        }
+        let truth = self.formulas.literal(Atom::True);
+        let literals: Vec<FormulaId> = booleans
+            .into_iter()
+            .map(|value| if value { truth } else { self.formulas.not(truth) })
+            .collect();
+        formulas[Type::Boolean.index()] = self.formulas.or(literals);
+        // With what is not named, the condition is that the value is none of the others that are named.
+        formulas[Type::String.index()] = if other_text {
+            let others = cells.iter().filter_map(|cell| match cell {
+                Cell::Text(text) if !texts.contains(text) => Some(text.clone()),
+                _ => None,
+            });
+            let others: Vec<Box<str>> = others.collect();
+            let others = self.one_of_texts(others);
+            self.formulas.not(others)
+        } else {
+            self.one_of_texts(texts)
+        };
+        formulas[Type::Number.index()] = if other_number {
+            let others = cells.iter().filter_map(|cell| match cell {
+                Cell::Decimal(decimal) if !decimals.contains(decimal) => Some(decimal.clone()),
+                _ => None,
+            });
+            let others: Vec<super::decimal::Decimal> = others.collect();
+            let others = self.one_of_decimals(others);
+            self.formulas.not(others)
+        } else {
+            self.one_of_decimals(decimals)
+        };
+        formulas
+    }
+
+    /// Adds the edges of a formula to which nothing but its conditions on the value is left to decide.
+    fn push_ways(
+        &mut self,
+        formula: FormulaId,
+        decided: &Conditions,
+        restriction: Option<&[FormulaId; 6]>,
+        out: &mut Vec<(ValueId, FormulaId)>,
+    ) -> Result<()> {
+        for (conditions, rest) in self.ways(formula)? {
+            let mut all = decided.to_vec();
+            all.extend(conditions.iter());
+            all.sort_unstable();
+            all.dedup();
+            let key = self.value_key(&all, restriction)?;
+            if !key.is_impossible() {
+                out.push((self.values.intern(key), rest));
+            }
+        }
+        Ok(())
+    }
+
+    /// Disjunctive form: sets of conditions on the value, each with what is left under them.
+    fn ways(&mut self, formula: FormulaId) -> Result<Ways> {
+        let mut known: FxHashMap<FormulaId, Ways> = FxHashMap::default();
+        let parts = self.formulas.parts(formula);
+        for &part in &parts {
+            let free = |this: &Self| this.value_atoms(part).is_empty();
+            let ways = match self.formulas.get(part).clone() {
+                Formula::Constant(false) => Vec::new(),
+                Formula::Constant(true) => vec![(Rc::from([]), part)],
+                Formula::Literal(atom, sign) => match self.atom(atom) {
+                    Atom::Value(schema) => {
+                        vec![(Rc::from([(*schema, sign)]), FormulaId::TRUE)]
+                    }
+                    _ => vec![(Rc::from([]), part)],
+                },
+                _ if free(self) => vec![(Rc::from([]), part)],
+                Formula::Or(inner) => {
+                    let mut joined: Vec<(Conditions, FormulaId)> = Vec::new();
+                    let mut place: FxHashMap<Conditions, usize> = FxHashMap::default();
+                    for way in inner.iter().flat_map(|part| known[part].clone()) {
+                        self.join_way(way, &mut joined, &mut place)?;
+                    }
+                    absorb(joined)
+                }
+                Formula::And(inner) => {
+                    let mut all: Ways = vec![(Rc::from([]), FormulaId::TRUE)];
+                    for part in inner {
+                        let more = known[&part].clone();
+                        let mut joined = Vec::new();
+                        let mut place = FxHashMap::default();
+                        for (a, left_a) in &all {
+                            for (b, left_b) in &more {
+                                let Some(conditions) = conjunction(a, b) else { continue };
+                                let rest = self.formulas.and([*left_a, *left_b]);
+                                if rest != FormulaId::FALSE {
+                                    self.join_way((conditions, rest), &mut joined, &mut place)?;
+                                }
+                            }
+                        }
+                        all = absorb(joined);
+                    }
+                    all
+                }
+            };
+            known.insert(part, ways);
+        }
+        Ok(known.remove(&formula).unwrap_or_default())
+    }
+
+    fn join_way(
+        &mut self,
+        (conditions, rest): (Conditions, FormulaId),
+        joined: &mut Ways,
+        place: &mut FxHashMap<Conditions, usize>,
+    ) -> Result<()> {
+        self.spend(1 + conditions.len())?;
+        match place.get(&conditions) {
+            Some(&at) => joined[at].1 = self.formulas.or([joined[at].1, rest]),
+            None => {
+                place.insert(conditions.clone(), joined.len());
+                joined.push((conditions, rest));
+            }
+        }
+        let most = self.options.max_alternatives;
+        if joined.len() > most {
+            return Err(Error::Limit {
+                limit: "max_schema_alternatives",
+                value: most as u64,
+                message: "the alternatives of the schema ask for more combinations of conditions on \
+                          one value; give them a property whose `const` tells them apart, or raise \
+                          the limit"
+                    .into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The condition that a value satisfies some schemas and not others, within a restriction.
+    fn value_key(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        restriction: Option<&[FormulaId; 6]>,
+    ) -> Result<ValueKey> {
+        let mut formulas = restriction.copied().unwrap_or([FormulaId::TRUE; 6]);
+        for kind in Type::ALL {
+            let place = kind.index();
+            for &(schema, holds) in conditions {
+                if formulas[place] == FormulaId::FALSE {
+                    break;
+                }
+                let mut formula = self.type_formula(schema, kind)?;
+                if !holds {
+                    formula = self.formulas.not(formula);
+                }
+                formulas[place] = self.formulas.and([formulas[place], formula]);
+            }
+        }
+        let order = self.order(conditions, formulas[Type::Object.index()])?;
+        Ok(ValueKey { formulas, order })
+    }
+
+    /// The condition that a value satisfies one schema.
+    pub(super) fn value_of(&mut self, schema: SchemaId) -> Result<ValueId> {
+        let key = self.value_key(&[(schema, true)], None)?;
+        Ok(self.values.intern(key))
+    }
+}
+
+/// Both sets of conditions; `None` where they contradict each other.
+fn conjunction(a: &Conditions, b: &Conditions) -> Option<Conditions> {
+    if b.is_empty() {
+        return Some(a.clone());
+    }
+    if a.is_empty() {
+        return Some(b.clone());
+    }
+    let mut all: Vec<(SchemaId, bool)> = a.iter().chain(b.iter()).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    let clash = all.windows(2).any(|pair| pair[0].0 == pair[1].0);
+    (!clash).then(|| all.into())
+}
+
+/// Without ways that ask for more than another with the same rest.
+fn absorb(ways: Ways) -> Ways {
+    /// More ways are left as they are: comparing all with all would take longer than it saves.
+    const MOST: usize = 64;
+    if ways.len() < 2 || ways.len() > MOST {
+        return ways;
+    }
+    let holds = |more: &Conditions, fewer: &Conditions| {
+        fewer.len() < more.len() && fewer.iter().all(|one| more.binary_search(one).is_ok())
+    };
+    let is_kept = |(conditions, rest): &(Conditions, FormulaId)| {
+        !ways.iter().any(|(other, left)| left == rest && holds(conditions, other))
+    };
+    let kept: Vec<bool> = ways.iter().map(is_kept).collect();
+    ways.iter().zip(kept).filter(|(_, kept)| *kept).map(|(way, _)| way.clone()).collect()
+}

@@ -1,0 +1,146 @@
+//! `hostname` (RFC 1123, section 2.1) and `email` (RFC 5321, section 4.1.2).
+//!
+//! A label has at most 63 characters and a name at most 253. An automaton that counts both exactly
+//! needs a state for nearly each pair of counts, some 25,000. So the first labels of a name are
+//! charged as if they were as long as they may be, and only what follows is counted exactly.
+
+use super::abnf::{Rule, alphanumeric, any_number, choice, class, repeated, sequence};
+use super::address;
+use crate::error::Result;
+use crate::grammar::CharSet;
+use crate::regular::{Bounds, Dfa};
+use std::collections::HashMap;
+
+/// The most characters of a label.
+const LABEL: u32 = 63;
+
+/// A name of 253 characters or fewer, of labels that neither begin nor end with a hyphen.
+///
+/// Narrowed: at most 66 characters follow the third dot (a name of the reverse tree of IPv6 fits),
+/// at most 124 with the third label, which leaves room for two full labels before it; no dot stands
+/// at the end; and no label has hyphens in its third and fourth place. RFC 5890 reserves those for
+/// encodings: what follows `xn--` must decode to a valid name, which no automaton tells.
+pub(super) fn hostname(bounds: &Bounds<'_>) -> Result<Dfa> {
+    Host { charged: 3, most: 253, rest: 66 }.automaton(bounds)
+}
+
+/// `Mailbox`: at most 64 characters stand before the at-sign, and at most 254 in all.
+///
+/// Narrowed: the domain is a host name with at most 63 characters behind its first dot, otherwise
+/// as [`hostname`]; an address in brackets is one of IPv4, without zeros before its numbers, or one
+/// of IPv6 behind `IPv6:` in this spelling; and in quotation marks a space has no backslash, which
+/// not all validators read.
+pub(super) fn email(bounds: &Bounds<'_>) -> Result<Dfa> {
+    let domain = Host { charged: 1, most: 127, rest: 63 }.automaton(bounds)?;
+    // RFC 5321 lets `::` stand for two groups or more.
+    let six = sequence(&[&"IPv6:", &address::ipv6_with(2)]);
+    let literal = choice(&[&address::ipv4(), &six]);
+    let literal = sequence(&[&"[", &literal, &"]"]);
+    let domain = choice(&[&Rule::Automaton(domain), &literal]);
+    sequence(&[&Rule::Automaton(local_part(bounds)?), &"@", &domain]).automaton(bounds)
+}
+
+/// `Local-part`, of at most 64 characters.
+fn local_part(bounds: &Bounds<'_>) -> Result<Dfa> {
+    let atom = repeated(&alphanumeric("!#$%&'*+-/=?^_`{|}~"), 1, None);
+    let dots = any_number(&sequence(&[&".", &atom]));
+    let dot_string = sequence(&[&atom, &dots]);
+    let text = class(&[(' ', '!'), ('#', '['), (']', '~')], "");
+    let pair = sequence(&[&"\\", &class(&[('!', '~')], "")]);
+    let content = any_number(&choice(&[&text, &pair]));
+    let quoted = sequence(&[&"\"", &content, &"\""]);
+    let any_length = choice(&[&dot_string, &quoted]).automaton(bounds)?;
+    any_length.intersection(&Dfa::lengths(1, Some(64), bounds)?, bounds)
+}
+
+/// How the characters of a name are counted.
+struct Host {
+    /// So many labels at the front are charged; all but the last of these as if they were full.
+    charged: u32,
+    /// The most characters in all.
+    most: u32,
+    /// The most characters behind the charged labels.
+    rest: u32,
+}
+
+/// Where a name may be cut off.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    /// How many charged labels are complete.
+    labels: u32,
+    /// The characters that may still follow, once the charged labels are complete.
+    left: u32,
+    /// The characters of the label.
+    label: u32,
+    /// Whether the last of them is a hyphen.
+    hyphen: bool,
+}
+
+/// The symbols of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Symbol {
+    Alphanumeric,
+    Hyphen,
+    Dot,
+}
+
+const SYMBOLS: [Symbol; 3] = [Symbol::Alphanumeric, Symbol::Hyphen, Symbol::Dot];
+
+impl Host {
+    fn automaton(&self, bounds: &Bounds<'_>) -> Result<Dfa> {
+        let start = Place { labels: 0, left: self.rest, label: 0, hyphen: false };
+        let mut places = vec![start];
+        let mut numbers = HashMap::from([(start, 0)]);
+        let mut rows = Vec::new();
+        while let Some(&place) = places.get(rows.len()) {
+            let mut row = Vec::with_capacity(SYMBOLS.len());
+            for (symbol, one) in (0..).zip(SYMBOLS) {
+                let Some(next) = self.after(place, one) else { continue };
+                let fresh = numbers.len() as u32;
+                let number = *numbers.entry(next).or_insert(fresh);
+                if number == fresh {
+                    places.push(next);
+                }
+                row.push((symbol, number));
+            }
+            rows.push(row);
+        }
+        let finals: Vec<bool> =
+            places.iter().map(|place| place.label > 0 && !place.hyphen).collect();
+        let range = |first: char, last: char| (u32::from(first), u32::from(last));
+        let symbols = [
+            CharSet::new([range('0', '9'), range('A', 'Z'), range('a', 'z')]),
+            CharSet::new([range('-', '-')]),
+            CharSet::new([range('.', '.')]),
+        ];
+        Dfa::from_table(&symbols, &rows, &finals, bounds)
+    }
+
+    /// Where a symbol leads from a place; `None` where it may not stand.
+    fn after(&self, place: Place, symbol: Symbol) -> Option<Place> {
+        let is_counted = place.labels == self.charged;
+        let left = if is_counted { place.left.checked_sub(1)? } else { place.left };
+        match symbol {
+            Symbol::Dot if place.label == 0 || place.hyphen => None,
+            Symbol::Dot if is_counted => Some(Place { left, label: 0, ..place }),
+            Symbol::Dot => {
+                let labels = place.labels + 1;
+                let full = (self.charged - 1) * (LABEL + 1);
+                let exact = self.most.checked_sub(full + place.label + 1)?;
+                let is_last = labels == self.charged;
+                let left = if is_last { exact.min(self.rest) } else { left };
+                Some(Place { labels, left, label: 0, hyphen: false })
+            }
+            Symbol::Hyphen if place.label == 0 || (place.label == 3 && place.hyphen) => None,
+            _ if place.label == LABEL => None,
+            _ => {
+                let hyphen = symbol == Symbol::Hyphen;
+                let label = place.label + 1;
+                // Once what is left fits into the label, its length no longer matters.
+                let is_free = is_counted && label > 4 && label + left <= LABEL;
+                let label = if is_free { 4 } else { label };
+                Some(Place { left, label, hyphen, ..place })
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Boolean formulas over atoms, each kept once.
+//!
+//! A formula is in negation normal form: conjunctions and disjunctions over atoms and their negations.
+//! Equal formulas have equal numbers, so that they can be states, keys of tables and members of sets. An
+//! operand stands before what holds it, so every pass is a loop over numbers and nothing recurses.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::Hash;
+
+/// A formula of a [`Formulas`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct FormulaId(u32);
+
+impl FormulaId {
+    /// What is always true.
+    pub(super) const TRUE: FormulaId = FormulaId(0);
+    /// What is never true.
+    pub(super) const FALSE: FormulaId = FormulaId(1);
+
+    /// The constant of a truth value.
+    pub(super) fn of(value: bool) -> Self {
+        if value { Self::TRUE } else { Self::FALSE }
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a formula says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Formula {
+    /// A constant.
+    Constant(bool),
+    /// An atom, or its negation where the flag is `false`.
+    Literal(u32, bool),
+    /// All of these, at least two, in order of their numbers.
+    And(Box<[FormulaId]>),
+    /// One of these, at least two, in order of their numbers.
+    Or(Box<[FormulaId]>),
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// Formulas and the atoms in them.
+pub(super) struct Formulas<A> {
+    atoms: Vec<A>,
+    atom_numbers: FxHashMap<A, u32>,
+    formulas: Vec<Formula>,
+    numbers: FxHashMap<Formula, u32>,
+    negations: Vec<u32>,
+}
+
+impl<A: Clone + Eq + Hash> Formulas<A> {
+    pub(super) fn new() -> Self {
+        let constants = [Formula::Constant(true), Formula::Constant(false)];
+        Self {
+            atoms: Vec::new(),
+            atom_numbers: FxHashMap::default(),
+            numbers: constants.iter().cloned().zip(0..).collect(),
+            formulas: constants.into(),
+            negations: vec![1, 0],
+        }
+    }
+
+    /// How many formulas there are.
+    pub(super) fn len(&self) -> usize {
+        self.formulas.len()
+    }
+
+    /// What a formula says.
+    pub(super) fn get(&self, id: FormulaId) -> &Formula {
+        &self.formulas[id.index()]
+    }
+
+    /// The atom of a literal.
+    pub(super) fn atom(&self, number: u32) -> &A {
+        &self.atoms[number as usize]
+    }
+
+    /// The literal of an atom.
+    pub(super) fn literal(&mut self, atom: A) -> FormulaId {
+        let next = self.atoms.len() as u32;
+        let number = *self.atom_numbers.entry(atom).or_insert_with_key(|atom| {
+            self.atoms.push(atom.clone());
+            next
+        });
+        self.intern(Formula::Literal(number, true))
+    }
+
+    fn intern(&mut self, formula: Formula) -> FormulaId {
+        if let Some(&known) = self.numbers.get(&formula) {
+            return FormulaId(known);
+        }
+        let number = self.formulas.len() as u32;
+        self.numbers.insert(formula.clone(), number);
+        let opposite = match formula {
+            Formula::Literal(atom, sign) => Some(Formula::Literal(atom, !sign)),
+            _ => None,
+        };
+        self.formulas.push(formula);
+        self.negations.push(UNKNOWN);
+        if let Some(opposite) = opposite {
+            let other = self.formulas.len() as u32;
+            self.numbers.insert(opposite.clone(), other);
+            self.formulas.push(opposite);
+            self.negations.push(number);
+            self.negations[number as usize] = other;
+        }
+        FormulaId(number)
+    }
+
+    /// All of some formulas.
+    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = FormulaId>) -> FormulaId {
+        self.join(parts, true)
+    }
+
+    /// One of some formulas.
+    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = FormulaId>) -> FormulaId {
+        self.join(parts, false)
+    }
+
+    /// A conjunction, or a disjunction where `all` is `false`: flat, without repeated operands, with
+    /// absorption by single operands.
+    fn join(&mut self, parts: impl IntoIterator<Item = FormulaId>, all: bool) -> FormulaId {
+        let (neutral, zero) = (FormulaId::of(all), FormulaId::of(!all));
+        let mut operands: Vec<FormulaId> = Vec::new();
+        for part in parts {
+            if part == zero {
+                return zero;
+            }
+            match self.get(part) {
+                _ if part == neutral => {}
+                Formula::And(inner) if all => operands.extend(inner),
+                Formula::Or(inner) if !all => operands.extend(inner),
+                _ => operands.push(part),
+            }
+        }
+        match operands.as_slice() {
+            [] => return neutral,
+            [only] => return *only,
+            _ => {}
+        }
+        operands.sort_unstable();
+        operands.dedup();
+        let held: FxHashSet<u32>;
+        let is_held = |id: u32| match operands.len() {
+            0..16 => operands.binary_search(&FormulaId(id)).is_ok(),
+            _ => operands.binary_search(&FormulaId(id)).is_ok(),
+        };
+        // What is joined with its opposite is decided.
+        let opposed = operands.iter().any(|id| {
+            let opposite = self.negations[id.index()];
+            opposite != UNKNOWN && is_held(opposite)
+        });
+        if opposed {
+            return zero;
+        }
+        // An operand of the other kind that holds one of the operands says nothing more: a and (a or b).
+        let inner = |id: FormulaId| match self.get(id) {
+            Formula::Or(inner) if all => Some(inner),
+            Formula::And(inner) if !all => Some(inner),
+            _ => None,
+        };
+        if operands.iter().any(|&id| inner(id).is_some()) {
+            held = operands.iter().map(|id| id.0).collect();
+            let absorbed = |id: FormulaId| {
+                inner(id).is_some_and(|inner| inner.iter().any(|part| held.contains(&part.0)))
+            };
+            let kept: Vec<FormulaId> = operands.iter().copied().filter(|&id| !absorbed(id)).collect();
+            operands = kept;
+        }
+        if let [only] = operands.as_slice() {
+            return *only;
+        }
+        let operands = operands.into_boxed_slice();
+        self.intern(if all { Formula::And(operands) } else { Formula::Or(operands) })
+    }
+
+    /// The negation.
+    pub(super) fn not(&mut self, id: FormulaId) -> FormulaId {
+        let known = self.negations[id.index()];
+        if known != UNKNOWN {
+            return FormulaId(known);
+        }
+        // Operands have smaller numbers, so those that are needed are negated in that order.
+        let mut needed = Vec::new();
+        let mut work = vec![id];
+        let mut seen = FxHashSet::default();
+        while let Some(id) = work.pop() {
+            if self.negations[id.index()] != UNKNOWN || !seen.insert(id) {
+                continue;
+            }
+            needed.push(id);
+            if let Formula::And(parts) | Formula::Or(parts) = self.get(id) {
+                work.extend(parts);
+            }
+        }
+        needed.sort_unstable();
+        for id in needed {
+            let (parts, all) = match self.get(id) {
+                Formula::And(parts) => (parts.clone(), true),
+                Formula::Or(parts) => (parts.clone(), false),
+                Formula::Constant(_) | Formula::Literal(..) => continue, // known from the beginning
+            };
+            let parts: Vec<FormulaId> =
+                parts.iter().map(|part| FormulaId(self.negations[part.index()])).collect();
+            let negation = self.join(parts, !all);
+            self.negations[id.index()] = negation.0;
+            if self.negations[negation.index()] == UNKNOWN {
+                self.negations[negation.index()] = id.0;
+            }
+        }
+        FormulaId(self.negations[id.index()])
+    }
+
+    /// The formulas of which one is made, itself included: operands before what holds them.
+    pub(super) fn parts(&self, id: FormulaId) -> Vec<FormulaId> {
+        match self.get(id) {
+            Formula::Constant(_) | Formula::Literal(..) => return vec![id],
+            _ => {}
+        }
+        let mut seen = FxHashSet::default();
+        let mut out = Vec::new();
+        let mut work = vec![id];
+        while let Some(id) = work.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            out.push(id);
+            if let Formula::And(parts) | Formula::Or(parts) = self.get(id) {
+                work.extend(parts);
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+
+    /// The atoms in a formula, each once, in order of their first use.
+    pub(super) fn atoms_of(&self, id: FormulaId) -> Vec<(u32, bool)> {
+        let mut out: Vec<(u32, bool)> = Vec::new();
+        for part in self.parts(id) {
+            if let Formula::Literal(atom, sign) = self.get(part) {
+                out.push((*atom, *sign));
+            }
+        }
+        out.sort_unstable_by_key(|&(atom, sign)| (atom, !sign));
+        out
+    }
+
+    /// The truth value of a formula under those of its atoms.
+    pub(super) fn evaluate(&self, id: FormulaId, holds: &mut impl FnMut(&A) -> bool) -> bool {
+        let mut values: FxHashMap<FormulaId, bool> = FxHashMap::default();
+        for part in self.parts(id) {
+            let value = match self.get(part) {
+                Formula::Constant(value) => *value,
+                &Formula::Literal(atom, sign) => holds(self.atom(atom)) == sign,
+                Formula::And(inner) => inner.iter().all(|part| values[part]),
+                Formula::Or(inner) => inner.iter().any(|part| values[part]),
+            };
+            values.insert(part, value);
+        }
+        values[&id]
+    }
+
+    /// The operands of a conjunction; the formula itself where it is none.
+    pub(super) fn conjuncts(&self, id: FormulaId) -> Vec<FormulaId> {
+        match self.get(id) {
+            Formula::Constant(true) => Vec::new(),
+            Formula::And(parts) => parts.to_vec(),
+            _ => vec![id],
+        }
+    }
+
+    /// The operands of a disjunction; the formula itself where it is none.
+    pub(super) fn disjuncts(&self, id: FormulaId) -> Vec<FormulaId> {
+        match self.get(id) {
+            Formula::Constant(false) => Vec::new(),
+            Formula::Or(parts) => parts.to_vec(),
+            _ => vec![id],
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What dialects spell by several keywords, or in several ways: types, bounds, items, dependencies.
+
+use crate::error::Result;
+use crate::json_schema::decimal::Decimal;
+use crate::json_schema::dialect::Dialect;
+use crate::json_schema::resolve::Schemas;
+use crate::json_schema::value::{Node, NodeId};
+
+/// A set of the names that `type` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Types(u8);
+
+impl Types {
+    /// The names, each with its own bit.
+    pub const NAMES: [&str; 7] =
+        ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+    /// Whether `type` lists a name.
+    pub fn has(self, name: &str) -> bool {
+        Self::bit(name).is_some_and(|bit| self.0 & bit != 0)
+    }
+
+    /// Whether nothing is listed.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn bit(name: &str) -> Option<u8> {
+        Self::NAMES.iter().position(|known| *known == name).map(|position| 1 << position)
+    }
+}
+
+/// A bound of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound<'a> {
+    /// The bound.
+    pub value: &'a Decimal,
+    /// Whether the bound itself is left out.
+    pub is_exclusive: bool,
+    /// The keyword that gives it.
+    pub keyword: &'static str,
+}
+
+/// The schemas of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Items<'a> {
+    /// Those of the first items, one each.
+    pub first: &'a [NodeId],
+    /// That of all others.
+    pub others: Option<NodeId>,
+}
+
+/// What the presence of a name asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dependency<'a> {
+    /// Other names.
+    Names(Vec<&'a str>),
+    /// That the object is valid under a schema.
+    Schema(NodeId),
+}
+
+impl Schemas {
+    /// The types that `type` lists.
+    ///
+    /// # Errors
+    /// Invalid where the value is neither a name of a type nor an array of such.
+    pub fn types(&self, schema: NodeId) -> Result<Option<Types>> {
+        let Some(value) = self.value(schema, "type") else {
+            return Ok(None);
+        };
+        let items = match self.arena().node(value) {
+            Node::Array(items) => items,
+            _ => std::slice::from_ref(&value),
+        };
+        let mut types = Types::default();
+        for &item in items {
+            match self.arena().node(item) {
+                Node::String(name) => match Types::bit(name) {
+                    Some(bit) => types.0 |= bit,
+                    None if **name == *"any" && self.language(schema).is_draft3 => {
+                        types.0 = u8::MAX
+                    }
+                    None => {
+                        let expected = format!("one of {}", Types::NAMES.join(", "));
+                        return Err(self.mistyped(schema, item, "type", &expected));
+                    }
+                },
+                Node::Object(_) if self.language(schema).is_draft3 => {
+                    return Err(self.only_draft3(schema, "type"));
+                }
+                _ => return Err(self.mistyped(schema, item, "type", "the name of a type")),
+            }
+        }
+        Ok(Some(types))
+    }
+
+    /// The lower bounds: `minimum`, `exclusiveMinimum`.
+    ///
+    /// # Errors
+    /// Invalid where a value has a wrong type for the dialect.
+    pub fn lower_bounds(&self, schema: NodeId) -> Result<Vec<Bound<'_>>> {
+        self.bounds(schema, "minimum", "exclusiveMinimum")
+    }
+
+    /// The upper bounds: `maximum`, `exclusiveMaximum`.
+    ///
+    /// # Errors
+    /// Invalid where a value has a wrong type for the dialect.
+    pub fn upper_bounds(&self, schema: NodeId) -> Result<Vec<Bound<'_>>> {
+        self.bounds(schema, "maximum", "exclusiveMaximum")
+    }
+
+    /// Draft 4 has a boolean for an exclusive bound, later dialects a number. Where no dialect is
+    /// named, each is understood.
+    fn bounds(
+        &self,
+        schema: NodeId,
+        keyword: &'static str,
+        exclusive: &'static str,
+    ) -> Result<Vec<Bound<'_>>> {
+        let language = self.language(schema);
+        let mut bounds = Vec::new();
+        let mut is_exclusive = false;
+        if let Some(value) = self.value(schema, exclusive) {
+            let may_be_boolean = language.dialect == Dialect::Draft4 || !language.is_declared;
+            match self.arena().node(value) {
+                Node::Boolean(flag) if may_be_boolean => is_exclusive = *flag,
+                Node::Boolean(_) => {
+                    let expected = "a number; true and false are of draft-04, whose $schema is \
+                                    \"http://json-schema.org/draft-04/schema#\"";
+                    return Err(self.mistyped(schema, value, exclusive, expected));
+                }
+                Node::Number(value) if language.dialect != Dialect::Draft4 => {
+                    bounds.push(Bound { value, is_exclusive: true, keyword: exclusive });
+                }
+                Node::Number(_) => {
+                    let expected = "true or false; numbers are of draft-06 and later";
+                    return Err(self.mistyped(schema, value, exclusive, expected));
+                }
+                _ => return Err(self.mistyped(schema, value, exclusive, "a number")),
+            }
+        }
+        if let Some(value) = self.number(schema, keyword)? {
+            bounds.push(Bound { value, is_exclusive, keyword });
+        }
+        Ok(bounds)
+    }
+
+    /// The schemas of items, whatever the dialect's keywords for them. Where no dialect is named, an
+    /// array in `items` is understood as `prefixItems`.
+    ///
+    /// # Errors
+    /// Invalid where a value has a wrong type for the dialect.
+    pub fn items(&self, schema: NodeId) -> Result<Items<'_>> {
+        let language = self.language(schema);
+        let Some(value) = self.value(schema, "items") else {
+            let first = self.subschemas(schema, "prefixItems")?.unwrap_or_default();
+            return Ok(Items { first, others: None });
+        };
+        let Node::Array(items) = self.arena().node(value) else {
+            let first = self.subschemas(schema, "prefixItems")?.unwrap_or_default();
+            return Ok(Items { first, others: Some(self.checked(schema, value, "items")?) });
+        };
+        let is_2020 = language.dialect == Dialect::Draft2020;
+        let has_both = is_2020 && self.value(schema, "prefixItems").is_some();
+        if has_both || is_2020 && language.is_declared {
+            let expected =
+                "a schema; schemas of the first items stand in prefixItems since 2020-12";
+            return Err(self.mistyped(schema, value, "items", expected));
+        }
+        for &item in items {
+            self.checked(schema, item, "items")?;
+        }
+        let others = match is_2020 {
+            true => self.arena().get(schema, "additionalItems"),
+            false => self.value(schema, "additionalItems"),
+        };
+        let others = others.map(|value| self.checked(schema, value, "additionalItems"));
+        Ok(Items { first: items, others: others.transpose()? })
+    }
+
+    /// What the presence of names asks for, by `dependencies`, `dependentRequired` and
+    /// `dependentSchemas`, with the keyword.
+    ///
+    /// # Errors
+    /// Invalid where a value has a wrong type.
+    pub fn dependencies(
+        &self,
+        schema: NodeId,
+    ) -> Result<Vec<(&str, Dependency<'_>, &'static str)>> {
+        let mut all = Vec::new();
+        for keyword in ["dependencies", "dependentRequired", "dependentSchemas"] {
+            let Some(value) = self.value(schema, keyword) else {
+                continue;
+            };
+            let Some(object) = self.arena().object(value) else {
+                return Err(self.mistyped(schema, value, keyword, "an object"));
+            };
+            for (name, value) in object.iter() {
+                let dependency = match self.arena().node(value) {
+                    Node::Object(_) | Node::Boolean(_) if keyword != "dependentRequired" => {
+                        Dependency::Schema(value)
+                    }
+                    Node::Array(_) if keyword != "dependentSchemas" => {
+                        Dependency::Names(self.strings(schema, value, keyword)?)
+                    }
+                    Node::String(other) if keyword == "dependencies" => {
+                        Dependency::Names(vec![other])
+                    }
+                    _ => {
+                        let expected = match keyword {
+                            "dependencies" => "an array of strings, or a schema",
+                            "dependentRequired" => "an array of strings",
+                            _ => "a schema, that is an object or a boolean",
+                        };
+                        return Err(self.mistyped(schema, value, keyword, expected));
+                    }
+                };
+                all.push((name, dependency, keyword));
+            }
+        }
+        Ok(all)
+    }
+}

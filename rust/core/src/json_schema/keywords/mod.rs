@@ -1,0 +1,247 @@
+//! Keywords of a schema, read with the type that they must have.
+//!
+//! Each function gives nothing where the schema lacks the keyword, where its dialect has no such
+//! keyword, or where `$ref` hides it; [`Schemas::notes_on`] says so. A value of a wrong type is an
+//! error with the pointer of the schema. Schemas that validators accept are accepted, though the
+//! metaschema may say more: repeated names in `required`, an empty `enum`, `type` or `anyOf`.
+//!
+//! Files: `groups` (what dialects spell by several keywords, or in several ways).
+
+mod groups;
+#[cfg(test)]
+mod tests;
+
+pub use groups::{Bound, Dependency, Items, Types};
+
+use super::decimal::Decimal;
+use super::resolve::Schemas;
+use super::value::{Node, NodeId, Object};
+use crate::error::{Error, Result, SchemaFault};
+
+/// What a schema is.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape<'a> {
+    /// `true`, `{}`: every value is valid.
+    Always,
+    /// `false`: no value is valid.
+    Never,
+    /// Keywords.
+    Keywords(&'a Object),
+}
+
+impl Schemas {
+    /// What a value is as a schema.
+    ///
+    /// # Errors
+    /// Invalid where the value is neither object nor boolean, Unsupported where its resource needs
+    /// a vocabulary that is unknown.
+    pub fn shape(&self, schema: NodeId) -> Result<Shape<'_>> {
+        if let Some(fault) = self.fault_of(schema) {
+            return Err(fault.clone());
+        }
+        match self.arena().node(schema) {
+            Node::Boolean(true) => Ok(Shape::Always),
+            Node::Boolean(false) => Ok(Shape::Never),
+            Node::Object(object) if object.is_empty() => Ok(Shape::Always),
+            Node::Object(object) => Ok(Shape::Keywords(object)),
+            other => {
+                let message = format!("a schema is an object or a boolean; found {}", other.kind());
+                Err(self.fault(SchemaFault::Invalid, schema, "", message))
+            }
+        }
+    }
+
+    /// The value of a keyword, if the schema has it and the keyword counts there.
+    pub fn value(&self, schema: NodeId, keyword: &str) -> Option<NodeId> {
+        let object = self.arena().object(schema)?;
+        let value = object.get(keyword)?;
+        let language = self.language(schema);
+        language.keyword(keyword)?;
+        let is_hidden = keyword != "$ref"
+            && language.dialect.reference_hides_siblings()
+            && object.get("$ref").is_some();
+        (!is_hidden).then_some(value)
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn text(&self, schema: NodeId, keyword: &str) -> Result<Option<&str>> {
+        let Some(value) = self.value(schema, keyword) else {
+            return Ok(None);
+        };
+        match self.arena().node(value) {
+            Node::String(text) => Ok(Some(text)),
+            _ => Err(self.mistyped(schema, value, keyword, "a string")),
+        }
+    }
+
+    /// A boolean.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn flag(&self, schema: NodeId, keyword: &str) -> Result<Option<bool>> {
+        let Some(value) = self.value(schema, keyword) else {
+            return Ok(None);
+        };
+        match self.arena().node(value) {
+            Node::Boolean(flag) => Ok(Some(*flag)),
+            _ => Err(self.mistyped(schema, value, keyword, "true or false")),
+        }
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn number(&self, schema: NodeId, keyword: &str) -> Result<Option<&Decimal>> {
+        let Some(value) = self.value(schema, keyword) else {
+            return Ok(None);
+        };
+        match self.arena().node(value) {
+            Node::Number(number) => Ok(Some(number)),
+            _ => Err(self.mistyped(schema, value, keyword, "a number")),
+        }
+    }
+
+    /// A number above zero.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn positive(&self, schema: NodeId, keyword: &str) -> Result<Option<&Decimal>> {
+        match (self.number(schema, keyword)?, self.value(schema, keyword)) {
+            (Some(number), Some(value)) if number.is_zero() || number.is_negative() => {
+                Err(self.mistyped(schema, value, keyword, "a number above zero"))
+            }
+            (number, _) => Ok(number),
+        }
+    }
+
+    /// An integer that is not negative; `2.0` is one. What passes `u32` is its greatest value.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn count(&self, schema: NodeId, keyword: &str) -> Result<Option<u32>> {
+        let Some(value) = self.value(schema, keyword) else {
+            return Ok(None);
+        };
+        match self.arena().node(value) {
+            Node::Number(number) if number.is_integer() && !number.is_negative() => {
+                Ok(Some(number.to_u32().unwrap_or(u32::MAX)))
+            }
+            _ => Err(self.mistyped(schema, value, keyword, "an integer that is not negative")),
+        }
+    }
+
+    /// Strings, in document order.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn names(&self, schema: NodeId, keyword: &str) -> Result<Option<Vec<&str>>> {
+        match self.value(schema, keyword) {
+            Some(value) => self.strings(schema, value, keyword).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn strings(&self, schema: NodeId, value: NodeId, keyword: &str) -> Result<Vec<&str>> {
+        let Some(items) = self.arena().node(value).as_array() else {
+            return Err(self.mistyped(schema, value, keyword, "an array of strings"));
+        };
+        let text = |&item: &NodeId| {
+            let text = self.arena().node(item).as_str();
+            text.ok_or_else(|| self.mistyped(schema, item, keyword, "a string"))
+        };
+        items.iter().map(text).collect()
+    }
+
+    /// Values of any kind.
+    ///
+    /// # Errors
+    /// Invalid where the value is no array.
+    pub fn values(&self, schema: NodeId, keyword: &str) -> Result<Option<&[NodeId]>> {
+        let Some(value) = self.value(schema, keyword) else {
+            return Ok(None);
+        };
+        let items = self.arena().node(value).as_array();
+        items.ok_or_else(|| self.mistyped(schema, value, keyword, "an array")).map(Some)
+    }
+
+    /// A schema.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn subschema(&self, schema: NodeId, keyword: &str) -> Result<Option<NodeId>> {
+        match self.value(schema, keyword) {
+            Some(value) => self.checked(schema, value, keyword).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Schemas, in document order.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn subschemas(&self, schema: NodeId, keyword: &str) -> Result<Option<&[NodeId]>> {
+        let items = self.values(schema, keyword)?;
+        for &item in items.unwrap_or_default() {
+            self.checked(schema, item, keyword)?;
+        }
+        Ok(items)
+    }
+
+    /// Schemas by name, in document order.
+    ///
+    /// # Errors
+    /// Invalid where the value is something else.
+    pub fn named(&self, schema: NodeId, keyword: &str) -> Result<Option<&Object>> {
+        let Some(value) = self.value(schema, keyword) else {
+            return Ok(None);
+        };
+        let Some(object) = self.arena().object(value) else {
+            return Err(self.mistyped(schema, value, keyword, "an object of schemas"));
+        };
+        for (_, value) in object.iter() {
+            self.checked(schema, value, keyword)?;
+        }
+        Ok(Some(object))
+    }
+
+    fn checked(&self, schema: NodeId, value: NodeId, keyword: &str) -> Result<NodeId> {
+        match self.arena().node(value) {
+            Node::Object(_) | Node::Boolean(_) => Ok(value),
+            _ => Err(self.mistyped(
+                schema,
+                value,
+                keyword,
+                "a schema, that is an object or a boolean",
+            )),
+        }
+    }
+
+    pub(super) fn only_draft3(&self, schema: NodeId, keyword: &str) -> Error {
+        let message = "the keyword has this form in draft 3 only; rewrite the schema in draft-04 or \
+                       later";
+        self.fault(SchemaFault::Unsupported, schema, keyword, message)
+    }
+
+    /// The error for a value, of a keyword or in one, that has a wrong type.
+    fn mistyped(&self, schema: NodeId, value: NodeId, keyword: &str, expected: &str) -> Error {
+        let found = match self.arena().node(value) {
+            Node::Number(number) => number.abbreviated(),
+            Node::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
+            Node::Boolean(flag) => flag.to_string(),
+            other => other.kind().to_owned(),
+        };
+        let place = match self.arena().get(schema, keyword) {
+            Some(whole) if whole != value => {
+                let (whole, value) = (self.arena().pointer(whole), self.arena().pointer(value));
+                format!("at {}: ", &value[whole.len()..])
+            }
+            _ => String::new(),
+        };
+        let message = format!("{place}expected {expected}; found {found}");
+        self.fault(SchemaFault::Invalid, schema, keyword, message)
+    }
+}

@@ -1,0 +1,398 @@
+//! Keywords that speak of members, items, characters and numbers, as atoms.
+
+use super::atoms::{Atom, Branch, DecimalId, LanguageId, SchemaId, SchemaKey, ScopeId, Type};
+use super::converter::{Converter, Language};
+use super::decimal::Decimal;
+use super::formats::{Format, format};
+use super::formula::FormulaId;
+use super::keywords::Dependency;
+use super::reading::Applied;
+use super::value::{Node, NodeId};
+use crate::error::{Result, SchemaFault};
+use crate::regular::pattern::{Dialect as PatternDialect, PatternFault, parse};
+use std::rc::Rc;
+
+/// `uniqueItems` is said by sets of used values where there are at most so many values.
+const MOST_DISTINCT: usize = 12;
+
+impl Converter<'_> {
+    pub(super) fn object_atoms(
+        &mut self,
+        schema: SchemaId,
+        node: NodeId,
+        scope: ScopeId,
+        parts: &mut Vec<FormulaId>,
+    ) -> Result<()> {
+        let schemas = self.schemas;
+        if self.says_properties(node)? {
+            parts.push(self.formulas.literal(Atom::Properties(schema)));
+        }
+        if let Some(required) = schemas.names(node, "required")? {
+            for name in required {
+                let name = self.name(name);
+                parts.push(self.formulas.literal(Atom::Required(name)));
+            }
+        }
+        if let Some(least) = schemas.count(node, "minProperties")? {
+            parts.push(self.at_least(Atom::AtLeastProperties, least));
+        }
+        if let Some(most) = schemas.count(node, "maxProperties")? {
+            parts.push(self.at_most(Atom::AtLeastProperties, most));
+        }
+        if let Some(names) = schemas.subschema(node, "propertyNames")? {
+            let names = self.child(names, scope);
+            if !self.is_trivial(names) {
+                parts.push(self.formulas.literal(Atom::Names(names)));
+            }
+        }
+        for (name, dependency, _) in schemas.dependencies(node)? {
+            let Dependency::Names(required) = dependency else { continue };
+            let mut all = Vec::with_capacity(required.len());
+            for required in required {
+                let required = self.name(required);
+                all.push(self.formulas.literal(Atom::Required(required)));
+            }
+            let name = self.name(name);
+            let present = self.formulas.literal(Atom::Required(name));
+            let absent = self.formulas.not(present);
+            let all = self.formulas.and(all);
+            parts.push(self.formulas.or([absent, all]));
+        }
+        if let Some(rest) = schemas.subschema(node, "unevaluatedProperties")? {
+            let rest = self.child(rest, scope);
+            if !self.is_trivial(rest) {
+                let branches = self.branches(schema, Type::Object)?;
+                parts.push(self.formulas.literal(Atom::UnevaluatedProperties(schema, branches)));
+            }
+        }
+        self.spend(parts.len())
+    }
+
+    /// Whether a schema restricts members by name.
+    pub(super) fn says_properties(&self, node: NodeId) -> Result<bool> {
+        let schemas = self.schemas;
+        Ok(schemas.named(node, "properties")?.is_some()
+            || schemas.named(node, "patternProperties")?.is_some()
+            || schemas.subschema(node, "additionalProperties")?.is_some())
+    }
+
+    /// Whether every value satisfies a schema, as far as is plain to see.
+    pub(super) fn is_trivial(&self, schema: SchemaId) -> bool {
+        match self.key(schema) {
+            SchemaKey::Schema(node, _) => match self.node(node) {
+                Node::Boolean(truth) => *truth,
+                Node::Object(object) => object.is_empty(),
+                _ => false,
+            },
+            SchemaKey::Constant(_) => false,
+        }
+    }
+
+    /// The schemas that may evaluate members or items for `unevaluated...` of a schema: each with the
+    /// condition under which it is valid and so evaluates them.
+    fn branches(&mut self, schema: SchemaId, kind: Type) -> Result<Box<[Branch]>> {
+        let mut out: Vec<Branch> = Vec::new();
+        let mut work = vec![(schema, FormulaId::TRUE)];
+        while let Some((branch, condition)) = work.pop() {
+            self.spend(1)?;
+            if condition == FormulaId::FALSE {
+                continue;
+            }
+            if let SchemaKey::Schema(node, _) = self.key(branch) {
+                let evaluates = match kind {
+                    Type::Object => {
+                        self.says_properties(node)?
+                            || branch != schema
+                                && self.schemas.subschema(node, "unevaluatedProperties")?.is_some()
+                    }
+                    _ => {
+                        self.says_items(node)?
+                            || self.schemas.subschema(node, "contains")?.is_some()
+                            || branch != schema
+                                && self.schemas.subschema(node, "unevaluatedItems")?.is_some()
+                    }
+                };
+                if evaluates {
+                    out.push((condition, branch));
+                }
+            }
+            let applied = self.applied(branch, kind)?;
+            let mut test = None;
+            for &(child, how) in &applied {
+                if how == Applied::If {
+                    test = Some(self.type_formula(child, kind)?);
+                }
+            }
+            for (child, how) in applied {
+                let more = match how {
+                    Applied::Not => continue,
+                    Applied::Always => FormulaId::TRUE,
+                    Applied::Any | Applied::One | Applied::If => self.type_formula(child, kind)?,
+                    Applied::Then => test.unwrap_or(FormulaId::FALSE),
+                    Applied::Else => match test {
+                        Some(test) => self.formulas.not(test),
+                        None => FormulaId::FALSE,
+                    },
+                    Applied::Dependent(name) => self.formulas.literal(Atom::Required(name)),
+                };
+                let condition = self.formulas.and([condition, more]);
+                work.push((child, condition));
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        Ok(out.into())
+    }
+
+    pub(super) fn says_items(&self, node: NodeId) -> Result<bool> {
+        let items = self.schemas.items(node)?;
+        Ok(!items.first.is_empty() || items.others.is_some())
+    }
+
+    pub(super) fn array_atoms(
+        &mut self,
+        schema: SchemaId,
+        node: NodeId,
+        scope: ScopeId,
+        parts: &mut Vec<FormulaId>,
+    ) -> Result<()> {
+        let schemas = self.schemas;
+        if self.says_items(node)? {
+            parts.push(self.formulas.literal(Atom::Items(schema)));
+        }
+        let most = schemas.count(node, "maxItems")?;
+        if let Some(least) = schemas.count(node, "minItems")? {
+            parts.push(self.at_least(Atom::AtLeastItems, least));
+        }
+        if let Some(most) = most {
+            parts.push(self.at_most(Atom::AtLeastItems, most));
+        }
+        if let Some(contained) = schemas.subschema(node, "contains")? {
+            let contained = self.child(contained, scope);
+            let least = schemas.count(node, "minContains")?.unwrap_or(1);
+            let atom = |count| Atom::AtLeastContains(contained, count);
+            parts.push(self.at_least(atom, least));
+            if let Some(most) = schemas.count(node, "maxContains")? {
+                parts.push(self.at_most(atom, most));
+            }
+        }
+        if schemas.flag(node, "uniqueItems")? == Some(true) && most.is_none_or(|most| most > 1) {
+            self.unique_items(schema, node, scope, parts)?;
+        }
+        if let Some(rest) = schemas.subschema(node, "unevaluatedItems")? {
+            let rest = self.child(rest, scope);
+            if !self.is_trivial(rest) {
+                let branches = self.branches(schema, Type::Array)?;
+                parts.push(self.formulas.literal(Atom::UnevaluatedItems(schema, branches)));
+            }
+        }
+        self.spend(parts.len())
+    }
+
+    fn unique_items(
+        &mut self,
+        schema: SchemaId,
+        node: NodeId,
+        scope: ScopeId,
+        parts: &mut Vec<FormulaId>,
+    ) -> Result<()> {
+        let values = match self.few_items(node, scope)? {
+            Some(values) if values.len() <= MOST_DISTINCT => values,
+            values => {
+                let what = match values {
+                    None => "items of which there are infinitely many".to_owned(),
+                    Some(values) => format!("{} different items", values.len()),
+                };
+                if self.options.lossy_unique_items {
+                    self.not_enforced.push(self.schemas.arena().pointer(node));
+                    return Ok(());
+                }
+                return Err(self.unsupported(
+                    node,
+                    "uniqueItems",
+                    format!(
+                        "a grammar cannot remember {what}, only {MOST_DISTINCT} or fewer that `enum` \
+                         or `const` list; list them, remove the keyword, or pass \
+                         lossy={{\"uniqueItems\"}} and check the result"
+                    ),
+                ));
+            }
+        };
+        self.distinct.insert(schema, values);
+        parts.push(self.formulas.literal(Atom::Distinct(schema, 0)));
+        Ok(())
+    }
+
+    /// The values that all items of a schema are among, where it is plain that they are few.
+    fn few_items(&mut self, node: NodeId, scope: ScopeId) -> Result<Option<Rc<[SchemaId]>>> {
+        let schemas = self.schemas;
+        let mut places: Vec<SchemaId> = Vec::new();
+        let items = schemas.items(node)?;
+        for &item in items.first {
+            places.push(self.child(item, scope));
+        }
+        match items.others {
+            Some(rest) => places.push(self.child(rest, scope)),
+            None => match schemas.count(node, "maxItems")? {
+                Some(most) if most as usize <= places.len() => {}
+                _ => return Ok(None),
+            },
+        }
+        let mut values: Vec<NodeId> = Vec::new();
+        let mut is_boolean = false;
+        for place in places {
+            let mut at = place;
+            let mut steps = 0;
+            let listed = loop {
+                let SchemaKey::Schema(node, scope) = self.key(at) else { return Ok(None) };
+                match self.node(node) {
+                    Node::Boolean(false) => break Vec::new(),
+                    Node::Boolean(true) => return Ok(None),
+                    _ => {}
+                }
+                if let Some(values) = schemas.values(node, "enum")? {
+                    break values.to_vec();
+                }
+                if let Some(value) = schemas.value(node, "const") {
+                    break vec![value];
+                }
+                match schemas.types(node)? {
+                    Some(types) if ["null", "number", "integer", "string", "array", "object"]
+                        .iter()
+                        .all(|name| !types.has(name)) =>
+                    {
+                        is_boolean = true;
+                        break Vec::new();
+                    }
+                    _ => {}
+                }
+                let Some(target) = schemas.reference(node)? else { return Ok(None) };
+                at = self.child(target, scope);
+                steps += 1;
+                if steps > 64 {
+                    return Ok(None);
+                }
+            };
+            for value in listed {
+                let arena = schemas.arena();
+                if !values.iter().any(|&known| arena.equal(known, value)) {
+                    values.push(value);
+                }
+                if values.len() > 1_000 {
+                    return Ok(None);
+                }
+            }
+        }
+        if is_boolean {
+            return Ok(None); // at most two items: rare
+        }
+        Ok(Some(values.into_iter().map(|value| self.constant(value)).collect()))
+    }
+
+    pub(super) fn string_atoms(&mut self, node: NodeId, parts: &mut Vec<FormulaId>) -> Result<()> {
+        let schemas = self.schemas;
+        if let Some(least) = schemas.count(node, "minLength")? {
+            parts.push(self.at_least(Atom::AtLeastCharacters, least));
+        }
+        if let Some(most) = schemas.count(node, "maxLength")? {
+            parts.push(self.at_most(Atom::AtLeastCharacters, most));
+        }
+        if let Some(pattern) = schemas.text(node, "pattern")? {
+            let language = self.pattern(node, "pattern", pattern)?;
+            parts.push(self.formulas.literal(Atom::Language(language)));
+        }
+        if self.options.assert_formats
+            && let Some(name) = schemas.text(node, "format")?
+        {
+            match format(name, &self.bounds)? {
+                Format::Annotation => {
+                    self.unknown_formats.insert((node, name.into()));
+                }
+                Format::ContextFree(_) => {
+                    parts.push(self.formulas.literal(Atom::RegularExpression));
+                }
+                Format::Unsupported(why) => {
+                    return Err(self.unsupported(
+                        node,
+                        "format",
+                        format!(
+                            "{name:?}: {why}; remove the keyword, or pass formats=\"annotation\""
+                        ),
+                    ));
+                }
+                Format::Regular(automaton) => {
+                    let language = self.language(node, "format", name, None, Some(automaton));
+                    parts.push(self.formulas.literal(Atom::Language(language)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The language of a pattern.
+    pub(super) fn pattern(
+        &mut self,
+        node: NodeId,
+        keyword: &'static str,
+        text: &str,
+    ) -> Result<LanguageId> {
+        if let Some(&known) = self.language_numbers.get(&("pattern", text.into())) {
+            return Ok(known);
+        }
+        let pattern = parse(text, PatternDialect::Ecma, "").map_err(|error| {
+            let kind = match error.kind {
+                PatternFault::Syntax => SchemaFault::Invalid,
+                PatternFault::Unsupported => SchemaFault::Unsupported,
+            };
+            let message = format!(
+                "the pattern {text:?}, column {}: {}: {}",
+                error.column, error.construct, error.message
+            );
+            self.fault(kind, node, keyword, message)
+        })?;
+        self.spend(text.len())?;
+        Ok(self.language(node, "pattern", text, Some(pattern), None))
+    }
+
+    fn language(
+        &mut self,
+        node: NodeId,
+        keyword: &'static str,
+        text: &str,
+        pattern: Option<crate::regular::pattern::Pattern>,
+        automaton: Option<crate::regular::Dfa>,
+    ) -> LanguageId {
+        let key = (keyword, text.into());
+        if let Some(&known) = self.language_numbers.get(&key) {
+            return known;
+        }
+        let id = LanguageId::from(self.languages.len());
+        self.languages.push(Language { node, keyword, pattern, automaton: automaton.map(Ok) });
+        self.language_numbers.insert(key, id);
+        id
+    }
+
+    pub(super) fn number_atoms(&mut self, node: NodeId, parts: &mut Vec<FormulaId>) -> Result<()> {
+        let schemas = self.schemas;
+        for bound in schemas.lower_bounds(node)? {
+            let value = self.decimal(bound.value);
+            let atom = if bound.is_exclusive { Atom::Greater(value) } else { Atom::AtLeast(value) };
+            parts.push(self.formulas.literal(atom));
+        }
+        for bound in schemas.upper_bounds(node)? {
+            let value = self.decimal(bound.value);
+            let atom = if bound.is_exclusive { Atom::AtLeast(value) } else { Atom::Greater(value) };
+            let more = self.formulas.literal(atom);
+            parts.push(self.formulas.not(more));
+        }
+        if let Some(step) = schemas.positive(node, "multipleOf")? {
+            let step = self.decimal(step);
+            parts.push(self.formulas.literal(Atom::MultipleOf(step)));
+        }
+        Ok(())
+    }
+
+    fn decimal(&mut self, value: &Decimal) -> DecimalId {
+        self.decimals.intern(value.clone())
+    }
+}

@@ -1,0 +1,120 @@
+//! JSON Schema to a grammar, exactly, with every keyword of drafts 4 to 2020-12.
+//!
+//! A schema is read into an arena, its references are resolved, and its conditions become formulas, one
+//! for each type of value. What is left of a formula when a member or an item is read is a formula
+//! again: these are the states of automata over members and items, which are written into a grammar as
+//! they stand. Strings and numbers are regular languages of their own. Recursion, also under `not`,
+//! needs no special case, since there are finitely many formulas.
+//!
+//! Files, each knowing only those before it:
+//! - [`decimal`]: exact decimal numbers
+//! - [`value`]: JSON documents in one arena; `uri`, [`dialect`], `metaschemas`, [`resolve`],
+//!   [`keywords`]: what a schema says, and where its references lead
+//! - [`numbers`], [`formats`]: regular languages of numbers, and of strings under `format`
+//! - [`options`]: how texts are written; `formula`: Boolean formulas; `atoms`: what they speak of
+//! - `converter`: what is kept once; `reading`, `members`, `one_of`: from schemas to formulas; `scalars`:
+//!   formulas of strings and numbers as automata
+//! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
+//!   names
+//! - `objects`, `arrays`, `values`: automata; `emit`: the grammar
+
+mod arrays;
+mod atoms;
+mod converter;
+pub mod decimal;
+#[cfg(test)]
+mod decimal_tests;
+pub mod dialect;
+mod edges;
+mod emit;
+pub mod formats;
+mod formula;
+pub mod keywords;
+mod members;
+mod metaschemas;
+pub mod numbers;
+mod objects;
+mod one_of;
+mod options;
+mod order;
+mod reading;
+pub mod resolve;
+mod scalars;
+mod step;
+mod uri;
+pub mod value;
+mod values;
+
+pub use options::{Escapes, KeyOrder, SchemaOptions, Whitespace};
+
+use crate::budget::Budget;
+use crate::error::{Error, Result, SchemaFault};
+use crate::grammar::Grammar;
+use crate::regular::Bounds;
+use converter::Converter;
+use resolve::{ReadOptions, Schemas};
+
+/// A schema as a grammar.
+#[derive(Clone, Debug)]
+pub struct Converted {
+    /// The grammar of the texts of valid values.
+    pub grammar: Grammar,
+    /// Keywords that say nothing about what is valid: pointer, keyword, reason.
+    pub notes: Vec<SchemaNote>,
+    /// JSON pointers of schemas whose `uniqueItems` is not enforced.
+    pub not_enforced: Vec<String>,
+}
+
+/// A keyword that says nothing about what is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaNote {
+    /// The JSON pointer of the keyword.
+    pub pointer: String,
+    /// The keyword.
+    pub keyword: String,
+    /// Why it says nothing.
+    pub reason: String,
+}
+
+/// States of one automaton of strings or numbers.
+const MAX_AUTOMATON_STATES: usize = 20_000;
+
+/// The grammar of a schema. `resources` are pairs of a URI and the text of the document there.
+///
+/// # Errors
+/// [`Error::Schema`] with the JSON pointer of what is wrong, is not supported, or is satisfied by no
+/// value; [`Error::Limit`]; those of the budget.
+pub fn convert(
+    text: &str,
+    resources: &[(String, String)],
+    options: &SchemaOptions,
+    budget: &Budget,
+) -> Result<Converted> {
+    let read = ReadOptions { default_dialect: None, max_nesting: options.max_nesting };
+    let schemas = Schemas::new(text, resources, read, budget)?;
+    let bounds = Bounds { budget, max_states: MAX_AUTOMATON_STATES };
+    let mut converter = Converter::new(&schemas, options, bounds);
+    let says = |word: &str| {
+        text.contains(word) || resources.iter().any(|(_, text)| text.contains(word))
+    };
+    let refers_outside = says("json-schema.org");
+    converter.has_dynamic = refers_outside || says("$dynamicRef") || says("$recursiveRef");
+    converter.has_unevaluated = refers_outside || says("unevaluated");
+    let scope = converter.scopes.intern(Box::default());
+    let root = converter.child(schemas.root(), scope);
+    let value = converter.value_of(root)?;
+    let values = converter.reach(value)?;
+    if !values.productive.contains(&value) {
+        return Err(Error::Schema {
+            kind: SchemaFault::Unsatisfiable,
+            pointer: "#".into(),
+            keyword: String::new(),
+            message: "no value satisfies the schema; remove the conditions that contradict each other"
+                .into(),
+        });
+    }
+    let grammar = converter.emit(value, values)?;
+    let not_enforced = std::mem::take(&mut converter.not_enforced);
+    let notes = converter.notes()?;
+    Ok(Converted { grammar, notes, not_enforced })
+}

@@ -1,0 +1,87 @@
+//! Which texts are numbers, whatever their values.
+
+use super::machine::{Machine, Symbol};
+
+/// Which fractions numbers have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fraction {
+    /// Any, or none.
+    Any,
+    /// Zeros, or none.
+    Zeros,
+    /// None.
+    None,
+}
+
+/// The spellings of numbers, without a minus before a zero.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) fraction: Fraction,
+    pub(super) has_exponents: bool,
+}
+
+/// What was read. A minus is remembered until a digit other than zero shows up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum State {
+    Start,
+    Minus,
+    Zero { is_negative: bool },
+    Integer,
+    Point { is_negative_zero: bool },
+    Fraction { is_negative_zero: bool },
+    Exponent,
+    ExponentSign,
+    ExponentDigits,
+}
+
+impl Shape {
+    /// Plain decimals.
+    pub(super) const PLAIN: Self = Self { fraction: Fraction::Any, has_exponents: false };
+}
+
+impl Machine for Shape {
+    type State = State;
+
+    fn start(&self) -> State {
+        State::Start
+    }
+
+    fn step(&self, &state: &State, symbol: Symbol) -> Option<State> {
+        use State as S;
+        use Symbol::{Digit, Minus, Plus, Point};
+        Some(match (state, symbol) {
+            (S::Start, Minus) => S::Minus,
+            (S::Start | S::Minus, Digit(0)) => S::Zero { is_negative: state == S::Minus },
+            (S::Start | S::Minus | S::Integer, Digit(_)) => S::Integer,
+            (S::Zero { .. } | S::Integer, Point) if self.fraction != Fraction::None => {
+                S::Point { is_negative_zero: state == S::Zero { is_negative: true } }
+            }
+            (S::Point { .. } | S::Fraction { .. }, Digit(1..))
+                if self.fraction != Fraction::Any =>
+            {
+                return None;
+            }
+            (S::Point { is_negative_zero } | S::Fraction { is_negative_zero }, Digit(digit)) => {
+                S::Fraction { is_negative_zero: is_negative_zero && digit == 0 }
+            }
+            (
+                S::Zero { is_negative: false }
+                | S::Integer
+                | S::Fraction { is_negative_zero: false },
+                Symbol::Exponent,
+            ) if self.has_exponents => S::Exponent,
+            (S::Exponent, Minus | Plus) => S::ExponentSign,
+            (S::Exponent | S::ExponentSign | S::ExponentDigits, Digit(_)) => S::ExponentDigits,
+            _ => return None,
+        })
+    }
+
+    fn is_final(&self, state: &State) -> bool {
+        match state {
+            State::Integer | State::ExponentDigits => true,
+            State::Zero { is_negative } => !is_negative,
+            State::Fraction { is_negative_zero } => !is_negative_zero,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! `oneOf`: exactly one of some formulas. Branches that cannot hold together need no more than a
+//! disjunction; the others exclude those that they overlap.
+
+use super::atoms::{Atom, NameId, SchemaId, Type};
+use super::converter::Converter;
+use super::formula::{Formula, FormulaId};
+use super::step::Member;
+use super::value::NodeId;
+use crate::error::{Error, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Levels of properties that are looked into for what tells two branches apart.
+const MOST_LEVELS: usize = 3;
+
+/// Branches of which some overlap: each of them would exclude all others.
+const MOST_OVERLAPPING: usize = 64;
+
+impl Converter<'_> {
+    /// That exactly one of some formulas of a type holds.
+    pub(super) fn exactly_one(
+        &mut self,
+        node: NodeId,
+        formulas: &[FormulaId],
+        kind: Type,
+    ) -> Result<FormulaId> {
+        let live: Vec<FormulaId> =
+            formulas.iter().copied().filter(|&formula| formula != FormulaId::FALSE).collect();
+        if live.len() < 2 {
+            return Ok(self.formulas.or(live));
+        }
+        if self.told_apart_by_values(&live, kind)? {
+            return Ok(self.formulas.or(live));
+        }
+        let mut overlaps: Vec<Vec<FormulaId>> = vec![Vec::new(); live.len()];
+        for first in 0..live.len() {
+            for second in first + 1..live.len() {
+                self.spend(4)?;
+                if !self.disjoint(live[first], live[second], kind, 0)? {
+                    overlaps[first].push(live[second]);
+                    overlaps[second].push(live[first]);
+                    if overlaps[first].len() > MOST_OVERLAPPING {
+                        return Err(Error::Limit {
+                            limit: "max_overlapping_branches",
+                            value: MOST_OVERLAPPING as u64,
+                            message: format!(
+                                "{}: more branches of oneOf may hold together with one of them; give \
+                                 each a required property whose `const` tells them apart, or write \
+                                 anyOf",
+                                self.schemas.arena().pointer(node)
+                            ),
+                        });
+                    }
+                }
+            }
+        }
+        let mut branches = Vec::with_capacity(live.len());
+        for (&formula, others) in live.iter().zip(overlaps) {
+            let mut parts = vec![formula];
+            for other in others {
+                parts.push(self.formulas.not(other));
+            }
+            branches.push(self.formulas.and(parts));
+            self.spend(branches.len())?;
+        }
+        Ok(self.formulas.or(branches))
+    }
+
+    /// Whether finite values tell all branches apart: those of strings and numbers themselves, or of a
+    /// property that every branch requires. One pass instead of a comparison of each with each.
+    fn told_apart_by_values(&mut self, branches: &[FormulaId], kind: Type) -> Result<bool> {
+        if branches.len() < 4 {
+            return Ok(false);
+        }
+        match kind {
+            Type::String => {
+                let mut seen: FxHashSet<String> = FxHashSet::default();
+                for &branch in branches {
+                    let Some(texts) = self.listed_texts(branch)? else { return Ok(false) };
+                    if !texts.into_iter().all(|text| seen.insert(text)) {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Type::Object => {
+                let names = self.required(branches[0]);
+                'names: for name in names {
+                    let mut seen: FxHashSet<String> = FxHashSet::default();
+                    for &branch in branches {
+                        if !self.required(branch).contains(&name) {
+                            continue 'names;
+                        }
+                        let Some(texts) = self.texts_of_member(branch, name)? else {
+                            continue 'names;
+                        };
+                        if !texts.into_iter().all(|text| seen.insert(text)) {
+                            continue 'names;
+                        }
+                    }
+                    return Ok(true);
+                }
+                Ok(false)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The names that every object of a conjunction has.
+    fn required(&self, formula: FormulaId) -> Vec<NameId> {
+        let parts = self.formulas.conjuncts(formula);
+        let names = parts.into_iter().filter_map(|part| match *self.formulas.get(part) {
+            Formula::Literal(atom, true) => match self.atom(atom) {
+                Atom::Required(name) => Some(*name),
+                _ => None,
+            },
+            _ => None,
+        });
+        names.collect()
+    }
+
+    /// The conditions on the value of a member, where the formula asks for them whatever else holds.
+    fn conditions_of_member(
+        &mut self,
+        formula: FormulaId,
+        name: NameId,
+    ) -> Result<(FormulaId, Vec<(SchemaId, bool)>)> {
+        let rest = self.present(formula, Member::Named(name), 0)?;
+        let parts = self.formulas.conjuncts(rest);
+        let conditions = parts.into_iter().filter_map(|part| match *self.formulas.get(part) {
+            Formula::Literal(atom, sign) => match self.atom(atom) {
+                Atom::Value(schema) => Some((*schema, sign)),
+                _ => None,
+            },
+            _ => None,
+        });
+        Ok((rest, conditions.collect()))
+    }
+
+    /// The texts that the value of a member is among, where it is a string of a finite set.
+    fn texts_of_member(&mut self, formula: FormulaId, name: NameId) -> Result<Option<Vec<String>>> {
+        let (_, conditions) = self.conditions_of_member(formula, name)?;
+        let mut texts = None;
+        for kind in Type::ALL {
+            let mut parts = Vec::new();
+            for &(schema, holds) in &conditions {
+                let Some(formula) = self.type_formula_if_known(schema, kind)? else {
+                    return Ok(None);
+                };
+                parts.push(if holds { formula } else { self.formulas.not(formula) });
+            }
+            let formula = self.formulas.and(parts);
+            match kind {
+                Type::String => texts = self.listed_texts(formula)?,
+                _ if formula != FormulaId::FALSE => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(texts)
+    }
+
+    /// The formula of a schema, unless it takes one that is being made: whether branches are disjoint
+    /// is asked while formulas are made.
+    fn type_formula_if_known(&mut self, schema: SchemaId, kind: Type) -> Result<Option<FormulaId>> {
+        if self.depth > MOST_LEVELS {
+            return Ok(self.type_formulas.get(&(schema, kind)).copied());
+        }
+        self.depth += 1;
+        let formula = self.type_formula_unless_open(schema, kind);
+        self.depth -= 1;
+        formula
+    }
+
+    /// Whether two formulas of a type are seen to exclude each other.
+    fn disjoint(
+        &mut self,
+        first: FormulaId,
+        second: FormulaId,
+        kind: Type,
+        level: usize,
+    ) -> Result<bool> {
+        if self.formulas.and([first, second]) == FormulaId::FALSE {
+            return Ok(true);
+        }
+        if level > MOST_LEVELS {
+            return Ok(false);
+        }
+        self.spend(1)?;
+        for (one, other) in [(first, second), (second, first)] {
+            let parts = self.formulas.disjuncts(one);
+            if parts.len() > 1 {
+                for part in parts {
+                    if !self.disjoint(part, other, kind, level + 1)? {
+                        return Ok(false);
+                    }
+                }
+                return Ok(true);
+            }
+        }
+        match kind {
+            Type::Null | Type::Boolean => Ok(false),
+            Type::String => {
+                for (one, other) in [(first, second), (second, first)] {
+                    if let Some(texts) = self.listed_texts(one)? {
+                        for text in texts {
+                            if self.string_satisfies(other, &text)? {
+                                return Ok(false);
+                            }
+                        }
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Type::Number => {
+                for (one, other) in [(first, second), (second, first)] {
+                    if let Some(values) = self.listed_decimals(one)? {
+                        for value in values {
+                            if self.number_satisfies(other, &value)? {
+                                return Ok(false);
+                            }
+                        }
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Type::Array => Ok(false),
+            Type::Object => self.disjoint_objects(first, second, level),
+        }
+    }
+
+    /// Whether a member that one of two formulas requires tells them apart.
+    fn disjoint_objects(
+        &mut self,
+        first: FormulaId,
+        second: FormulaId,
+        level: usize,
+    ) -> Result<bool> {
+        let mut names = self.required(first);
+        names.extend(self.required(second));
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let (first, of_first) = self.conditions_of_member(first, name)?;
+            let (second, of_second) = self.conditions_of_member(second, name)?;
+            if first == FormulaId::FALSE || second == FormulaId::FALSE {
+                return Ok(true);
+            }
+            if of_first.is_empty() || of_second.is_empty() {
+                continue;
+            }
+            if self.disjoint_values(&of_first, &of_second, level + 1)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn disjoint_values(
+        &mut self,
+        first: &[(SchemaId, bool)],
+        second: &[(SchemaId, bool)],
+        level: usize,
+    ) -> Result<bool> {
+        let mut known: FxHashMap<Type, [FormulaId; 2]> = FxHashMap::default();
+        for kind in Type::ALL {
+            let mut both = [FormulaId::TRUE; 2];
+            for (place, conditions) in [first, second].into_iter().enumerate() {
+                for &(schema, holds) in conditions {
+                    let Some(formula) = self.type_formula_if_known(schema, kind)? else {
+                        return Ok(false);
+                    };
+                    let formula = if holds { formula } else { self.formulas.not(formula) };
+                    both[place] = self.formulas.and([both[place], formula]);
+                }
+            }
+            known.insert(kind, both);
+        }
+        for kind in Type::ALL {
+            let [first, second] = known[&kind];
+            if first == FormulaId::FALSE || second == FormulaId::FALSE {
+                continue;
+            }
+            if !self.disjoint(first, second, kind, level)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,80 @@
+//! How a schema becomes a grammar, and how its texts are written.
+
+/// The order in which the members of an object may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOrder {
+    /// As their names first appear in the schema; names that it does not mention come last.
+    Schema,
+    /// Any.
+    Any,
+}
+
+/// What stands between the parts of arrays and objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whitespace {
+    /// Any of JSON's four characters, up to a number of them at each place; `None` is no bound.
+    Any(Option<u32>),
+    /// These texts behind values and behind names, and nothing else.
+    Separators(Box<str>, Box<str>),
+    /// A line for each member, indented by so many spaces a level; the texts are separators.
+    Indented(u32, Box<str>, Box<str>),
+}
+
+/// Which spellings of characters strings have, beside those that JSON prescribes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escapes {
+    /// `\/` and `\uXXXX` in strings that are not told apart by a pattern, format or enum.
+    Standard,
+    /// In all strings but names of properties.
+    Any,
+    /// Nowhere.
+    Plain,
+}
+
+/// How a schema becomes a grammar.
+#[derive(Clone, Debug)]
+pub struct SchemaOptions {
+    /// The order of members.
+    pub key_order: KeyOrder,
+    /// White space.
+    pub whitespace: Whitespace,
+    /// Whether integers may have a fraction of zeros.
+    pub integers_with_fraction: bool,
+    /// Spellings of characters.
+    pub escapes: Escapes,
+    /// Whether `format` is a condition; else it is an annotation.
+    pub assert_formats: bool,
+    /// Whether objects that do not say so may have other members.
+    pub open_objects: bool,
+    /// Whether `uniqueItems` is left out where it cannot be said.
+    pub lossy_unique_items: bool,
+    /// Formulas of one conversion.
+    pub max_formulas: usize,
+    /// States of all objects and arrays of one conversion.
+    pub max_states: usize,
+    /// Edges that one condition on a value is split into.
+    pub max_alternatives: usize,
+    /// Levels of a document.
+    pub max_nesting: usize,
+    /// Levels of values, where they are indented.
+    pub max_indented_levels: u32,
+}
+
+impl Default for SchemaOptions {
+    fn default() -> Self {
+        Self {
+            key_order: KeyOrder::Schema,
+            whitespace: Whitespace::Any(Some(32)),
+            integers_with_fraction: false,
+            escapes: Escapes::Standard,
+            assert_formats: true,
+            open_objects: true,
+            lossy_unique_items: false,
+            max_formulas: 1 << 20,
+            max_states: 200_000,
+            max_alternatives: 4_096,
+            max_nesting: 1_000,
+            max_indented_levels: 32,
+        }
+    }
+}

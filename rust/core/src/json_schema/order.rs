@@ -1,0 +1,204 @@
+//! In which order the members of an object stand: names as they first appear in the schema, left to
+//! right through keywords and branches; names that only conditions mention come last.
+
+use super::atoms::{Atom, NameId, OrderId, SchemaId, SchemaKey, Type};
+use super::converter::Converter;
+use super::formula::FormulaId;
+use super::keywords::Dependency;
+use super::reading::Applied;
+use super::value::Node;
+use crate::error::Result;
+use rustc_hash::FxHashSet;
+
+enum Step {
+    Schema(SchemaId),
+    Names(Vec<NameId>),
+}
+
+impl Converter<'_> {
+    /// The order of the names that a formula of objects mentions, where it comes of some conditions.
+    pub(super) fn order(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        formula: FormulaId,
+    ) -> Result<OrderId> {
+        let mentioned = self.mentioned(formula)?;
+        if mentioned.len() < 2 {
+            return Ok(self.orders.intern(mentioned.into()));
+        }
+        let mut left: FxHashSet<NameId> = mentioned.iter().copied().collect();
+        let mut out: Vec<NameId> = Vec::with_capacity(mentioned.len());
+        let first = |holds: bool| {
+            let of = conditions.iter().filter(move |condition| condition.1 == holds);
+            of.map(|condition| Step::Schema(condition.0))
+        };
+        let mut later: Vec<Step> = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut work: Vec<Step> = first(true).collect();
+        work.reverse();
+        later.extend(first(false));
+        let mut is_late = false;
+        loop {
+            let Some(step) = work.pop() else {
+                if is_late || left.is_empty() {
+                    break;
+                }
+                // Conditions, and what they hold, in the order in which they were met.
+                is_late = true;
+                work = std::mem::take(&mut later);
+                work.reverse();
+                continue;
+            };
+            self.spend(1)?;
+            match step {
+                Step::Names(names) => out.extend(names.into_iter().filter(|name| left.remove(name))),
+                Step::Schema(schema) if !seen.insert((schema, is_late)) => {}
+                Step::Schema(schema) => {
+                    let (steps, conditions) = self.named_by(schema)?;
+                    work.extend(steps.into_iter().rev());
+                    if is_late {
+                        work.extend(conditions.into_iter().rev());
+                    } else {
+                        later.extend(conditions);
+                    }
+                }
+            }
+            if left.is_empty() {
+                break;
+            }
+        }
+        // Nothing is left but what the walk does not reach; the order of first use is kept for it.
+        out.extend(mentioned.into_iter().filter(|name| left.contains(name)));
+        Ok(self.orders.intern(out.into()))
+    }
+
+    /// What a schema mentions, left to right, and the conditions in it.
+    fn named_by(&mut self, schema: SchemaId) -> Result<(Vec<Step>, Vec<Step>)> {
+        let node = match self.key(schema) {
+            SchemaKey::Schema(node, _) => node,
+            SchemaKey::Constant(node) => {
+                let Node::Object(object) = self.node(node) else { return Ok(Default::default()) };
+                let names: Vec<NameId> = object.iter().map(|(name, _)| self.name(name)).collect();
+                return Ok((vec![Step::Names(names)], Vec::new()));
+            }
+        };
+        let Node::Object(object) = self.node(node) else { return Ok(Default::default()) };
+        let schemas = self.schemas;
+        let applied = self.applied(schema, Type::Object)?;
+        let mut applied = applied.into_iter().peekable();
+        let (mut steps, mut conditions) = (Vec::new(), Vec::new());
+        let hides = self.hides_siblings(node);
+        for (keyword, _) in object.iter() {
+            let how_of = |keyword: &str, how: Applied| match how {
+                Applied::Always => matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf"),
+                Applied::Any => keyword == "anyOf",
+                Applied::One => keyword == "oneOf",
+                Applied::Not => keyword == "not",
+                Applied::If => keyword == "if",
+                Applied::Then => keyword == "then",
+                Applied::Else => keyword == "else",
+                Applied::Dependent(_) => matches!(keyword, "dependentSchemas" | "dependencies"),
+            };
+            match keyword {
+                "properties" if !hides => {
+                    if let Some(properties) = schemas.named(node, "properties")? {
+                        let names = properties.iter().map(|(name, _)| self.name(name)).collect();
+                        steps.push(Step::Names(names));
+                    }
+                }
+                "required" if !hides => {
+                    if let Some(names) = schemas.names(node, "required")? {
+                        let names = names.into_iter().map(|name| self.name(name)).collect();
+                        steps.push(Step::Names(names));
+                    }
+                }
+                "enum" | "const" if !hides => {
+                    let values = match keyword {
+                        "enum" => schemas.values(node, "enum")?.unwrap_or_default().to_vec(),
+                        _ => schemas.value(node, "const").into_iter().collect(),
+                    };
+                    for value in values {
+                        if matches!(self.node(value), Node::Object(_)) {
+                            steps.push(Step::Schema(self.constant(value)));
+                        }
+                    }
+                }
+                "dependentRequired" | "dependencies" if !hides => {
+                    let mut names = Vec::new();
+                    for (name, dependency, of) in schemas.dependencies(node)? {
+                        let Dependency::Names(required) = dependency else { continue };
+                        if of == keyword {
+                            names.push(self.name(name));
+                            names.extend(required.into_iter().map(|name| self.name(name)));
+                        }
+                    }
+                    conditions.push(Step::Names(names));
+                }
+                _ => {}
+            }
+            while let Some(&(child, how)) = applied.peek()
+                && how_of(keyword, how)
+            {
+                applied.next();
+                match how {
+                    Applied::Not | Applied::If => conditions.push(Step::Schema(child)),
+                    Applied::Dependent(name) => {
+                        conditions.push(Step::Names(vec![name]));
+                        steps.push(Step::Schema(child));
+                    }
+                    _ => steps.push(Step::Schema(child)),
+                }
+            }
+        }
+        Ok((steps, conditions))
+    }
+
+    /// The names that a formula of objects mentions, in order of first use.
+    fn mentioned(&mut self, formula: FormulaId) -> Result<Vec<NameId>> {
+        let mut out: Vec<NameId> = Vec::new();
+        let mut met: FxHashSet<NameId> = FxHashSet::default();
+        let mut seen: FxHashSet<FormulaId> = FxHashSet::default();
+        let mut work = vec![formula];
+        while let Some(formula) = work.pop() {
+            if !seen.insert(formula) {
+                continue;
+            }
+            for (atom, _) in self.formulas.atoms_of(formula) {
+                let mut schemas = Vec::new();
+                match self.atom(atom) {
+                    Atom::Required(name) => {
+                        if met.insert(*name) {
+                            out.push(*name);
+                        }
+                    }
+                    Atom::Properties(schema) => schemas.push(*schema),
+                    Atom::UnevaluatedProperties(_, branches) => {
+                        for &(condition, branch) in branches {
+                            schemas.push(branch);
+                            work.push(condition);
+                        }
+                    }
+                    _ => {}
+                }
+                for schema in schemas {
+                    let object = match self.key(schema) {
+                        SchemaKey::Constant(node) => match self.node(node) {
+                            Node::Object(object) => Some(object),
+                            _ => None,
+                        },
+                        SchemaKey::Schema(node, _) => self.schemas.named(node, "properties")?,
+                    };
+                    let Some(object) = object else { continue };
+                    for (name, _) in object.iter() {
+                        let name = self.name(name);
+                        if met.insert(name) {
+                            out.push(name);
+                        }
+                    }
+                    self.spend(object.len())?;
+                }
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,455 @@
+//! From schemas to formulas: one for each type of value.
+//!
+//! Applicators that speak of the value itself (`$ref`, `allOf`, `anyOf`, `oneOf`, `not`, `if`,
+//! `dependentSchemas`) vanish here: what they apply is part of the formula. Those that speak of members
+//! and items become atoms.
+
+use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
+use super::converter::Converter;
+use super::formula::FormulaId;
+use super::value::{Node, NodeId};
+use super::keywords::{Dependency, Shape};
+use crate::error::Result;
+
+/// How a schema applies another to the same value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Applied {
+    /// `$ref`, `allOf`: always.
+    Always,
+    /// A branch of `anyOf`.
+    Any,
+    /// A branch of `oneOf`.
+    One,
+    /// `not`.
+    Not,
+    /// `if`, with what follows.
+    If,
+    /// `then`.
+    Then,
+    /// `else`.
+    Else,
+    /// `dependentSchemas`: where the object has a member of the name.
+    Dependent(super::atoms::NameId),
+}
+
+enum Step {
+    Enter(SchemaId),
+    Leave(SchemaId),
+}
+
+impl Converter<'_> {
+    /// The formula of a schema for values of a type.
+    pub(super) fn type_formula(&mut self, schema: SchemaId, kind: Type) -> Result<FormulaId> {
+        match self.type_formula_unless_open(schema, kind)? {
+            Some(formula) => Ok(formula),
+            None => Err(self.endless(schema)),
+        }
+    }
+
+    /// The formula of a schema for values of a type; `None` where it needs one that is being made.
+    pub(super) fn type_formula_unless_open(
+        &mut self,
+        schema: SchemaId,
+        kind: Type,
+    ) -> Result<Option<FormulaId>> {
+        if let Some(&known) = self.type_formulas.get(&(schema, kind)) {
+            return Ok(Some(known));
+        }
+        let mut opened: Vec<SchemaId> = Vec::new();
+        let formula = self.make_type_formula(schema, kind, &mut opened);
+        for schema in opened {
+            self.open.remove(&(schema, kind));
+        }
+        formula
+    }
+
+    fn make_type_formula(
+        &mut self,
+        schema: SchemaId,
+        kind: Type,
+        opened: &mut Vec<SchemaId>,
+    ) -> Result<Option<FormulaId>> {
+        let mut work = vec![Step::Enter(schema)];
+        while let Some(step) = work.pop() {
+            self.spend(1)?;
+            match step {
+                Step::Enter(schema) if self.type_formulas.contains_key(&(schema, kind)) => {}
+                Step::Enter(schema) => {
+                    if !self.open.insert((schema, kind)) {
+                        return Ok(None);
+                    }
+                    opened.push(schema);
+                    work.push(Step::Leave(schema));
+                    let applied = self.applied(schema, kind)?;
+                    work.extend(applied.into_iter().rev().map(|(child, _)| Step::Enter(child)));
+                }
+                Step::Leave(schema) => {
+                    let formula = self.build(schema, kind)?;
+                    self.type_formulas.insert((schema, kind), formula);
+                    self.open.remove(&(schema, kind));
+                }
+            }
+        }
+        Ok(self.type_formulas.get(&(schema, kind)).copied())
+    }
+
+    fn endless(&self, schema: SchemaId) -> crate::error::Error {
+        let (SchemaKey::Schema(node, _) | SchemaKey::Constant(node)) = self.key(schema);
+        self.unsupported(
+            node,
+            "",
+            "the schema applies itself to the same value without end; put the reference behind a \
+             keyword for members or items, or remove it"
+                .into(),
+        )
+    }
+
+    /// The scope of a schema that is applied by another.
+    pub(super) fn scope_of(&mut self, child: NodeId, scope: ScopeId) -> ScopeId {
+        if !self.has_dynamic {
+            return scope;
+        }
+        let anchors = self.schemas.dynamic_anchors(self.schemas.resource(child));
+        let known = self.scopes.get(scope);
+        let fresh = |name: &str| known.iter().all(|(other, _)| **other != *name);
+        let mut all = known.to_vec();
+        all.extend(anchors.iter().filter(|(name, _)| fresh(name)).map(|(n, id)| (n.clone(), *id)));
+        if all.len() == known.len() {
+            return scope;
+        }
+        all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        self.scopes.intern(all.into())
+    }
+
+    /// A schema that another applies, to the same value or to a part of it.
+    pub(super) fn child(&mut self, node: NodeId, scope: ScopeId) -> SchemaId {
+        let scope = self.scope_of(node, scope);
+        self.schema(node, scope)
+    }
+
+    /// Whether the types that a schema names, its enum or its constant leave values of a type; whether
+    /// only integers.
+    fn allows(&self, node: NodeId, kind: Type) -> Result<(bool, bool)> {
+        let Some(types) = self.schemas.types(node)? else { return Ok((true, false)) };
+        let named = |wanted: &str| types.has(wanted);
+        Ok(match kind {
+            Type::Null => (named("null"), false),
+            Type::Boolean => (named("boolean"), false),
+            Type::Number => {
+                let any = named("number");
+                (any || named("integer"), !any)
+            }
+            Type::String => (named("string"), false),
+            Type::Array => (named("array"), false),
+            Type::Object => (named("object"), false),
+        })
+    }
+
+    /// The type of the value at a place.
+    pub(super) fn type_at(&self, node: NodeId) -> Type {
+        match self.node(node) {
+            Node::Null => Type::Null,
+            Node::Boolean(_) => Type::Boolean,
+            Node::Number(_) => Type::Number,
+            Node::String(_) => Type::String,
+            Node::Array(_) => Type::Array,
+            Node::Object(_) => Type::Object,
+        }
+    }
+
+    /// The values of a type to which `enum` and `const` restrict a schema.
+    fn listed(&self, node: NodeId, kind: Type) -> Result<Option<Vec<NodeId>>> {
+        let values = self.schemas.values(node, "enum")?;
+        let constant = self.schemas.value(node, "const");
+        let arena = self.schemas.arena();
+        let of_type = |list: &[NodeId]| -> Vec<NodeId> {
+            list.iter().copied().filter(|&value| self.type_at(value) == kind).collect()
+        };
+        Ok(match (values, constant) {
+            (None, None) => None,
+            (Some(values), None) => Some(of_type(values)),
+            (None, Some(constant)) => Some(of_type(&[constant])),
+            (Some(values), Some(constant)) => {
+                let both = of_type(values).into_iter().filter(|&value| arena.equal(value, constant));
+                Some(both.collect())
+            }
+        })
+    }
+
+    /// The schemas that a schema applies to the same value, where it is of a type; in the order of
+    /// the document.
+    pub(super) fn applied(
+        &mut self,
+        schema: SchemaId,
+        kind: Type,
+    ) -> Result<Vec<(SchemaId, Applied)>> {
+        let SchemaKey::Schema(node, scope) = self.key(schema) else { return Ok(Vec::new()) };
+        let Node::Object(object) = self.node(node) else { return Ok(Vec::new()) };
+        let hides = self.hides_siblings(node);
+        if !hides {
+            if !self.allows(node, kind)?.0 {
+                return Ok(Vec::new());
+            }
+            if self.listed(node, kind)?.is_some_and(|values| values.is_empty()) {
+                return Ok(Vec::new());
+            }
+        }
+        let schemas = self.schemas;
+        let mut out = Vec::new();
+        for (keyword, _) in object.iter() {
+            match keyword {
+                "$ref" => {
+                    if let Some(target) = schemas.reference(node)? {
+                        out.push((self.child(target, scope), Applied::Always));
+                    }
+                }
+                _ if hides => {}
+                "$dynamicRef" | "$recursiveRef" => {
+                    if let Some(dynamic) = schemas.dynamic(node)? {
+                        let bound = dynamic.name.as_ref().and_then(|name| {
+                            let scope = self.scopes.get(scope);
+                            scope.iter().find(|(known, _)| known == name).map(|(_, node)| *node)
+                        });
+                        let target = bound.unwrap_or(dynamic.target);
+                        out.push((self.child(target, scope), Applied::Always));
+                    }
+                }
+                "allOf" | "anyOf" | "oneOf" => {
+                    let how = match keyword {
+                        "allOf" => Applied::Always,
+                        "anyOf" => Applied::Any,
+                        _ => Applied::One,
+                    };
+                    for &child in schemas.subschemas(node, keyword)?.unwrap_or_default() {
+                        out.push((self.child(child, scope), how));
+                    }
+                }
+                "not" => {
+                    if let Some(child) = schemas.subschema(node, "not")? {
+                        out.push((self.child(child, scope), Applied::Not));
+                    }
+                }
+                "if" | "then" | "else" => {
+                    // Without the condition the others say nothing, and without them it does not.
+                    let condition = schemas.subschema(node, "if")?;
+                    let uses = schemas.subschema(node, "then")?.is_some()
+                        || schemas.subschema(node, "else")?.is_some()
+                        || self.has_unevaluated;
+                    if let (Some(child), true, true) =
+                        (schemas.subschema(node, keyword)?, condition.is_some(), uses)
+                    {
+                        let how = match keyword {
+                            "if" => Applied::If,
+                            "then" => Applied::Then,
+                            _ => Applied::Else,
+                        };
+                        out.push((self.child(child, scope), how));
+                    }
+                }
+                "dependentSchemas" | "dependencies" if kind == Type::Object => {
+                    for (name, dependency, of) in schemas.dependencies(node)? {
+                        if let (Dependency::Schema(child), true) = (dependency, of == keyword) {
+                            let name = self.name(name);
+                            out.push((self.child(child, scope), Applied::Dependent(name)));
+                        }
+                    }
+                }
+                _ => {}
+            }
+            self.spend(1)?;
+        }
+        Ok(out)
+    }
+
+    /// Whether a `$ref` hides what stands beside it.
+    pub(super) fn hides_siblings(&self, node: NodeId) -> bool {
+        self.schemas.dialect(node).reference_hides_siblings()
+            && self.schemas.arena().get(node, "$ref").is_some()
+    }
+
+    fn build(&mut self, schema: SchemaId, kind: Type) -> Result<FormulaId> {
+        let (node, scope) = match self.key(schema) {
+            SchemaKey::Constant(node) => return self.build_constant(schema, node, kind),
+            SchemaKey::Schema(node, scope) => (node, scope),
+        };
+        match self.schemas.shape(node)? {
+            Shape::Always => return Ok(FormulaId::TRUE),
+            Shape::Never => return Ok(FormulaId::FALSE),
+            Shape::Keywords(_) => {}
+        }
+        let hides = self.hides_siblings(node);
+        let mut parts: Vec<FormulaId> = Vec::new();
+        if !hides {
+            let (allowed, integers) = self.allows(node, kind)?;
+            if !allowed {
+                return Ok(FormulaId::FALSE);
+            }
+            if integers {
+                parts.push(self.formulas.literal(Atom::Integer));
+            }
+            if let Some(values) = self.listed(node, kind)? {
+                let one = self.one_of_values(&values, kind)?;
+                if one == FormulaId::FALSE {
+                    return Ok(one);
+                }
+                parts.push(one);
+            }
+        }
+        let applied = self.applied(schema, kind)?;
+        let mut any: Vec<FormulaId> = Vec::new();
+        let mut one: Vec<FormulaId> = Vec::new();
+        let (mut condition, mut consequence, mut alternative) = (None, None, None);
+        for &(child, how) in &applied {
+            let formula = self.type_formulas[&(child, kind)];
+            match how {
+                Applied::Always => parts.push(formula),
+                Applied::Any => any.push(formula),
+                Applied::One => one.push(formula),
+                Applied::Not => {
+                    let negated = self.formulas.not(formula);
+                    parts.push(negated);
+                }
+                Applied::If => condition = Some(formula),
+                Applied::Then => consequence = Some(formula),
+                Applied::Else => alternative = Some(formula),
+                Applied::Dependent(name) => {
+                    let present = self.formulas.literal(Atom::Required(name));
+                    let absent = self.formulas.not(present);
+                    parts.push(self.formulas.or([absent, formula]));
+                }
+            }
+            self.spend(1)?;
+        }
+        if self.schemas.value(node, "anyOf").is_some() {
+            parts.push(self.formulas.or(any));
+        }
+        if self.schemas.value(node, "oneOf").is_some() {
+            let exactly = self.exactly_one(node, &one, kind)?;
+            parts.push(exactly);
+        }
+        if let Some(condition) = condition {
+            let unmet = self.formulas.not(condition);
+            if let Some(consequence) = consequence {
+                parts.push(self.formulas.or([unmet, consequence]));
+            }
+            if let Some(alternative) = alternative {
+                parts.push(self.formulas.or([condition, alternative]));
+            }
+        }
+        if !hides {
+            match kind {
+                Type::Object => self.object_atoms(schema, node, scope, &mut parts)?,
+                Type::Array => self.array_atoms(schema, node, scope, &mut parts)?,
+                Type::String => self.string_atoms(node, &mut parts)?,
+                Type::Number => self.number_atoms(node, &mut parts)?,
+                Type::Null | Type::Boolean => {}
+            }
+        }
+        let formula = self.formulas.and(parts);
+        self.spend(1)?;
+        Ok(formula)
+    }
+
+    /// That a value is one of those at some places, all of a type.
+    fn one_of_values(&mut self, values: &[NodeId], kind: Type) -> Result<FormulaId> {
+        self.spend(values.len())?;
+        Ok(match kind {
+            Type::Null => FormulaId::of(!values.is_empty()),
+            Type::Boolean => {
+                let truth = self.formulas.literal(Atom::True);
+                let falsehood = self.formulas.not(truth);
+                let literals = values.iter().map(|&value| match self.node(value) {
+                    Node::Boolean(true) => truth,
+                    _ => falsehood,
+                });
+                let literals: Vec<FormulaId> = literals.collect();
+                self.formulas.or(literals)
+            }
+            Type::String => {
+                let texts = values.iter().filter_map(|&value| match self.node(value) {
+                    Node::String(text) => Some(text.clone()),
+                    _ => None,
+                });
+                self.one_of_texts(texts.collect())
+            }
+            Type::Number => {
+                let decimals = values.iter().filter_map(|&value| match self.node(value) {
+                    Node::Number(decimal) => Some(decimal.clone()),
+                    _ => None,
+                });
+                self.one_of_decimals(decimals.collect())
+            }
+            Type::Array | Type::Object => {
+                let mut formulas = Vec::with_capacity(values.len());
+                for &value in values {
+                    let constant = self.constant(value);
+                    formulas.push(self.type_formula(constant, kind)?);
+                }
+                self.formulas.or(formulas)
+            }
+        })
+    }
+
+    pub(super) fn one_of_texts(&mut self, mut texts: Vec<Box<str>>) -> FormulaId {
+        texts.sort_unstable();
+        texts.dedup();
+        if texts.is_empty() {
+            return FormulaId::FALSE;
+        }
+        let texts = self.texts.intern(texts.into());
+        self.formulas.literal(Atom::Texts(texts))
+    }
+
+    pub(super) fn one_of_decimals(
+        &mut self,
+        mut decimals: Vec<super::decimal::Decimal>,
+    ) -> FormulaId {
+        decimals.sort_unstable();
+        decimals.dedup();
+        if decimals.is_empty() {
+            return FormulaId::FALSE;
+        }
+        let decimals = self.decimal_sets.intern(decimals.into());
+        self.formulas.literal(Atom::Decimals(decimals))
+    }
+
+    /// The formula of a value that is equal to the one at a place.
+    fn build_constant(&mut self, schema: SchemaId, node: NodeId, kind: Type) -> Result<FormulaId> {
+        if self.type_at(node) != kind {
+            return Ok(FormulaId::FALSE);
+        }
+        match self.node(node) {
+            Node::Object(object) => {
+                let mut parts = vec![self.formulas.literal(Atom::Properties(schema))];
+                for (name, _) in object.iter() {
+                    let name = self.name(name);
+                    parts.push(self.formulas.literal(Atom::Required(name)));
+                }
+                self.spend(parts.len())?;
+                Ok(self.formulas.and(parts))
+            }
+            Node::Array(items) => {
+                let count = items.len() as u32;
+                let least = self.at_least(Atom::AtLeastItems, count);
+                let more = self.at_least(Atom::AtLeastItems, count + 1);
+                let parts =
+                    [self.formulas.literal(Atom::Items(schema)), least, self.formulas.not(more)];
+                Ok(self.formulas.and(parts))
+            }
+            _ => self.one_of_values(&[node], kind),
+        }
+    }
+
+    /// An atom that counts; at least none is no condition.
+    pub(super) fn at_least(&mut self, atom: impl Fn(u32) -> Atom, count: u32) -> FormulaId {
+        if count == 0 { FormulaId::TRUE } else { self.formulas.literal(atom(count)) }
+    }
+
+    /// That a count is at most a bound.
+    pub(super) fn at_most(&mut self, atom: impl Fn(u32) -> Atom, count: u32) -> FormulaId {
+        // The greatest count is written for all that are greater.
+        let Some(more) = count.checked_add(1) else { return FormulaId::TRUE };
+        let more = self.at_least(atom, more);
+        self.formulas.not(more)
+    }
+}

@@ -1,0 +1,225 @@
+//! Schemas, URIs and anchors of a document.
+
+use super::load::Loader;
+use super::{Note, NoteReason, Place, Resource, ResourceId};
+use crate::error::Result;
+use crate::json_schema::dialect::{Dialect, Holds, Language};
+use crate::json_schema::uri;
+use crate::json_schema::value::{Node, NodeId};
+
+/// Bytes of a URI that count as one unit of work.
+pub(super) const BYTES_PER_UNIT: usize = 4;
+
+impl Loader<'_> {
+    /// Walks a document as a schema. `uri` is where it was found.
+    pub(super) fn walk_document(&mut self, root: NodeId, uri: &str) -> Result<()> {
+        let language = self.schemas.default_language;
+        let owner = self.add_resource(root, uri, language)?;
+        self.walk(root, owner)
+    }
+
+    /// Walks a value as a schema of a resource, and the schemas in it.
+    pub(super) fn walk(&mut self, schema: NodeId, owner: ResourceId) -> Result<()> {
+        self.schemas.owners.resize(self.schemas.arena.len(), None);
+        let mut open = vec![(schema, owner)];
+        while let Some((schema, owner)) = open.pop() {
+            self.budget.spend(1)?;
+            if self.schemas.owners[schema.index()].is_some() {
+                continue;
+            }
+            let owner = match self.schemas.arena.object(schema) {
+                Some(_) => self.enter(schema, owner)?,
+                None => owner,
+            };
+            self.schemas.owners[schema.index()] = Some(owner);
+            let first = open.len();
+            self.push_subschemas(schema, owner, &mut open)?;
+            open[first..].reverse();
+        }
+        Ok(())
+    }
+
+    fn push_subschemas(
+        &self,
+        schema: NodeId,
+        owner: ResourceId,
+        open: &mut Vec<(NodeId, ResourceId)>,
+    ) -> Result<()> {
+        let arena = &self.schemas.arena;
+        let Some(object) = arena.object(schema) else {
+            return Ok(());
+        };
+        let language = self.schemas.resources[owner.0 as usize].language;
+        self.budget.spend(object.len())?;
+        for (name, value) in object.iter() {
+            let holds = language.keyword(name).map_or(Holds::NoSchema, |keyword| keyword.holds);
+            match (holds, arena.node(value)) {
+                (Holds::Schema | Holds::SchemaOrArray, node) if is_schema(node) => {
+                    open.push((value, owner));
+                }
+                (Holds::Array | Holds::SchemaOrArray, Node::Array(items)) => {
+                    self.budget.spend(items.len())?;
+                    let items = items.iter().filter(|&&item| is_schema(arena.node(item)));
+                    open.extend(items.map(|&item| (item, owner)));
+                }
+                (Holds::Object, Node::Object(named)) => {
+                    self.budget.spend(named.len())?;
+                    let values = named.iter().map(|(_, value)| value);
+                    let values = values.filter(|&value| is_schema(arena.node(value)));
+                    open.extend(values.map(|value| (value, owner)));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a schema's names in: a resource of its own, anchors, references to follow later.
+    fn enter(&mut self, schema: NodeId, around: ResourceId) -> Result<ResourceId> {
+        let is_document = self.schemas.arena.parent(schema).is_none();
+        let (language, fault) = self.language_at(schema, around)?;
+        let text = |name: &str| self.text(schema, name);
+        let hides = language.dialect.reference_hides_siblings();
+        let is_hidden = hides && self.schemas.arena.get(schema, "$ref").is_some();
+        let id = text(language.dialect.id_keyword()).filter(|_| !is_hidden);
+        let (uri, fragment) = id.as_deref().map_or(("", None), uri::split_fragment);
+        let mut owner = around;
+        if !uri.is_empty() {
+            let base = self.absolute(around, uri)?;
+            owner = match is_document {
+                true => self.rename(around, base)?,
+                false => self.add_resource(schema, &base, language)?,
+            };
+        }
+        let is_resource = is_document || !uri.is_empty();
+        if is_resource {
+            let resource = &mut self.schemas.resources[owner.0 as usize];
+            (resource.language, resource.fault) = (language, fault);
+        } else if self.schemas.arena.get(schema, "$schema").is_some() {
+            self.note(schema, "$schema", NoteReason::NotAResource);
+        }
+        let language = self.schemas.resources[owner.0 as usize].language;
+        if let Some(anchor) = fragment.filter(|anchor| is_anchor(anchor)) {
+            self.add_anchor(owner, anchor, schema)?;
+        }
+        if language.dialect >= Dialect::Draft2019 {
+            self.enter_anchors(schema, owner, language.dialect)?;
+        }
+        let refers =
+            |name: &str| language.keyword(name).is_some() && self.text(schema, name).is_some();
+        if refers("$ref") || refers("$dynamicRef") {
+            self.references.push_back(schema);
+        }
+        Ok(owner)
+    }
+
+    fn enter_anchors(&mut self, schema: NodeId, owner: ResourceId, dialect: Dialect) -> Result<()> {
+        if let Some(anchor) = self.text(schema, "$anchor") {
+            self.add_anchor(owner, &anchor, schema)?;
+        }
+        if dialect == Dialect::Draft2020 {
+            if let Some(anchor) = self.text(schema, "$dynamicAnchor") {
+                self.add_anchor(owner, &anchor, schema)?;
+                self.resource(owner).dynamic_anchors.push((anchor.into(), schema));
+            }
+            return Ok(());
+        }
+        let anchor = self.schemas.arena.get(schema, "$recursiveAnchor");
+        let is_true =
+            anchor.map(|anchor| self.schemas.arena.node(anchor)) == Some(&Node::Boolean(true));
+        if is_true && self.resource(owner).root == schema {
+            self.resource(owner).dynamic_anchors.push((Box::default(), schema));
+        }
+        Ok(())
+    }
+
+    fn resource(&mut self, id: ResourceId) -> &mut Resource {
+        &mut self.schemas.resources[id.0 as usize]
+    }
+
+    /// What a reference in a resource means.
+    pub(super) fn absolute(&self, owner: ResourceId, reference: &str) -> Result<String> {
+        let base = &self.schemas.resources[owner.0 as usize].base;
+        self.budget.spend(1 + (base.len() + reference.len()) / BYTES_PER_UNIT)?;
+        Ok(uri::resolve(base, reference))
+    }
+
+    /// The text of a name, where the schema has one.
+    pub(super) fn text(&self, schema: NodeId, name: &str) -> Option<String> {
+        let arena = &self.schemas.arena;
+        arena.get(schema, name).and_then(|value| arena.node(value).as_str()).map(str::to_owned)
+    }
+
+    pub(super) fn note(&mut self, schema: NodeId, keyword: &str, reason: NoteReason) {
+        let place = self.schemas.arena.get(schema, keyword).unwrap_or(schema);
+        self.schemas.notes.push(Note { place, keyword: keyword.into(), reason });
+    }
+
+    fn add_resource(&mut self, root: NodeId, base: &str, language: Language) -> Result<ResourceId> {
+        let id = ResourceId(self.schemas.resources.len() as u32);
+        self.schemas.resources.push(Resource {
+            root,
+            base: base.into(),
+            language,
+            anchors: Default::default(),
+            dynamic_anchors: Vec::new(),
+            fault: None,
+        });
+        self.add_uri(base, root)?;
+        Ok(id)
+    }
+
+    /// Gives a document the URI of its own choice beside that under which it was found.
+    fn rename(&mut self, id: ResourceId, base: String) -> Result<ResourceId> {
+        self.add_uri(&base, self.schemas.resources[id.0 as usize].root)?;
+        self.resource(id).base = base.into();
+        Ok(id)
+    }
+
+    fn add_uri(&mut self, uri: &str, root: NodeId) -> Result<()> {
+        self.budget.spend(1 + uri.len() / BYTES_PER_UNIT)?;
+        let arena = &self.schemas.arena;
+        let places = &mut self.schemas.uris;
+        match places.get_mut(uri) {
+            Some(place) => place.join(root, |first| arena.equal(first, root)),
+            None => {
+                places.insert(uri.into(), Place::One(root));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_anchor(&mut self, owner: ResourceId, anchor: &str, schema: NodeId) -> Result<()> {
+        self.budget.spend(1 + anchor.len() / BYTES_PER_UNIT)?;
+        let anchors = &mut self.resource(owner).anchors;
+        match anchors.get_mut(anchor) {
+            Some(place) => place.join(schema, |_| false),
+            None => {
+                anchors.insert(anchor.into(), Place::One(schema));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// A name that stands for one more schema: no matter if that is the same, or an equal one.
+    fn join(&mut self, other: NodeId, is_equal_to: impl FnOnce(NodeId) -> bool) {
+        if let Place::One(first) = *self
+            && first != other
+            && !is_equal_to(first)
+        {
+            *self = Place::Several(first, other);
+        }
+    }
+}
+
+/// Whether a value can be a schema.
+fn is_schema(node: &Node) -> bool {
+    matches!(node, Node::Object(_) | Node::Boolean(_))
+}
+
+/// Whether the fragment of an `$id` names its schema: it is no JSON pointer, and not empty.
+fn is_anchor(fragment: &str) -> bool {
+    !fragment.is_empty() && !fragment.starts_with('/')
+}

@@ -1,0 +1,446 @@
+//! Formulas of strings and of numbers as regular languages.
+
+use super::atoms::{Atom, DecimalId, LanguageId};
+use super::converter::Converter;
+use super::decimal::Decimal;
+use super::formula::{Formula, FormulaId};
+use super::numbers::{self, Bound, Conditions, NumberOptions, Sign};
+use crate::error::{Error, Result};
+use crate::regular::{Bounds, Dfa};
+use rustc_hash::FxHashMap;
+
+/// Patterns whose automata have more states are written as expressions, their counts counted, where
+/// nothing else is asked of the string.
+const LARGE_PATTERN: usize = 1_000;
+
+/// What a string is to be, in the form in which it is emitted best.
+#[derive(Clone, Debug)]
+pub(super) enum Text {
+    /// Any characters, between so many and so many.
+    Characters(u32, Option<u32>),
+    /// One of these.
+    Listed(Vec<String>),
+    /// Of a regular language.
+    Automaton(Dfa),
+    /// As a pattern says, which is large as an automaton.
+    Pattern(LanguageId),
+    /// A regular expression.
+    RegularExpression,
+}
+
+impl Converter<'_> {
+    /// The automaton of a pattern or format.
+    pub(super) fn automaton(&mut self, language: LanguageId) -> Result<Dfa> {
+        self.automaton_within(language, self.bounds.max_states)
+    }
+
+    fn automaton_within(&mut self, id: LanguageId, most: usize) -> Result<Dfa> {
+        let language = &mut self.languages[usize::from(id)];
+        if let Some(Ok(known)) = &language.automaton {
+            return Ok(known.clone());
+        }
+        let bounds = Bounds { max_states: most, ..self.bounds };
+        let made = match &language.pattern {
+            Some(pattern) => pattern.to_dfa(true, &bounds),
+            None => Ok(Dfa::nothing()), // a format comes with its automaton
+        };
+        let (node, keyword) = (language.node, language.keyword);
+        match made {
+            Ok(made) => {
+                language.automaton = Some(Ok(made.clone()));
+                Ok(made)
+            }
+            Err(Error::Limit { limit, value, message }) => {
+                let pointer = self.schemas.arena().pointer(node);
+                let message = format!("{pointer}: {keyword}: {message}");
+                Err(Error::Limit { limit, value, message })
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Whether a text satisfies a formula of strings.
+    pub(super) fn string_satisfies(&mut self, formula: FormulaId, text: &str) -> Result<bool> {
+        let mut holds: FxHashMap<u32, bool> = FxHashMap::default();
+        for (number, _) in self.formulas.atoms_of(formula) {
+            let value = match self.atom(number).clone() {
+                Atom::AtLeastCharacters(count) => text.chars().count() >= count as usize,
+                Atom::Texts(set) => {
+                    self.texts.get(set).binary_search_by(|known| (**known).cmp(text)).is_ok()
+                }
+                Atom::Language(language) => self.automaton(language)?.accepts(text),
+                Atom::RegularExpression => is_regular_expression(text),
+                _ => true,
+            };
+            holds.insert(number, value);
+        }
+        self.spend(1 + text.len() / 16)?;
+        Ok(self.evaluate(formula, &holds))
+    }
+
+    /// Whether a number satisfies a formula of numbers.
+    pub(super) fn number_satisfies(&mut self, formula: FormulaId, value: &Decimal) -> Result<bool> {
+        let mut holds: FxHashMap<u32, bool> = FxHashMap::default();
+        for (number, _) in self.formulas.atoms_of(formula) {
+            let truth = match self.atom(number).clone() {
+                Atom::Integer => value.is_integer(),
+                Atom::AtLeast(bound) => *value >= **self.decimals.get(bound),
+                Atom::Greater(bound) => *value > **self.decimals.get(bound),
+                Atom::Decimals(set) => self.decimal_sets.get(set).binary_search(value).is_ok(),
+                Atom::MultipleOf(step) => {
+                    let of = self.multiple(step)?;
+                    let only = numbers::values([value], &self.bounds)?;
+                    !only.is_disjoint_from(&of, &self.bounds)?
+                }
+                _ => true,
+            };
+            holds.insert(number, truth);
+        }
+        Ok(self.evaluate(formula, &holds))
+    }
+
+    fn evaluate(&self, formula: FormulaId, holds: &FxHashMap<u32, bool>) -> bool {
+        let mut values: FxHashMap<FormulaId, bool> = FxHashMap::default();
+        for part in self.formulas.parts(formula) {
+            let value = match self.formulas.get(part) {
+                Formula::Constant(value) => *value,
+                Formula::Literal(atom, sign) => holds[atom] == *sign,
+                Formula::And(inner) => inner.iter().all(|part| values[part]),
+                Formula::Or(inner) => inner.iter().any(|part| values[part]),
+            };
+            values.insert(part, value);
+        }
+        values[&formula]
+    }
+
+    /// The finite sets that a formula is within, by its positive sets; `None` where there is none.
+    pub(super) fn candidates(&self, formula: FormulaId) -> Option<Vec<u32>> {
+        let mut within: FxHashMap<FormulaId, Option<Vec<u32>>> = FxHashMap::default();
+        for part in self.formulas.parts(formula) {
+            let sets = match self.formulas.get(part) {
+                Formula::Constant(true) => None,
+                Formula::Constant(false) => Some(Vec::new()),
+                Formula::Literal(atom, true) => match self.atom(*atom) {
+                    Atom::Texts(_) | Atom::Decimals(_) => Some(vec![*atom]),
+                    _ => None,
+                },
+                Formula::Literal(..) => None,
+                Formula::And(inner) => {
+                    inner.iter().filter_map(|part| within[part].clone()).min_by_key(Vec::len)
+                }
+                Formula::Or(inner) => {
+                    let all: Option<Vec<Vec<u32>>> =
+                        inner.iter().map(|part| within[part].clone()).collect();
+                    all.map(|all| {
+                        let mut all = all.concat();
+                        all.sort_unstable();
+                        all.dedup();
+                        all
+                    })
+                }
+            };
+            within.insert(part, sets);
+        }
+        within.remove(&formula).flatten()
+    }
+
+    /// The texts of a formula of strings, where sets that are written out bound it.
+    pub(super) fn listed_texts(&mut self, formula: FormulaId) -> Result<Option<Vec<String>>> {
+        let Some(sets) = self.candidates(formula) else { return Ok(None) };
+        let mut out: Vec<String> = Vec::new();
+        for set in sets {
+            let Atom::Texts(set) = *self.atom(set) else { continue };
+            let texts = self.texts.get(set).clone();
+            self.spend(texts.len())?;
+            if self.formulas.get(formula) == &Formula::Literal(self.number_of(formula), true) {
+                out.extend(texts.iter().map(|text| text.to_string()));
+                continue;
+            }
+            for text in texts.iter() {
+                if self.string_satisfies(formula, text)? {
+                    out.push(text.to_string());
+                }
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        Ok(Some(out))
+    }
+
+    fn number_of(&self, formula: FormulaId) -> u32 {
+        match self.formulas.get(formula) {
+            Formula::Literal(atom, _) => *atom,
+            _ => u32::MAX,
+        }
+    }
+
+    /// The numbers of a formula, likewise.
+    pub(super) fn listed_decimals(&mut self, formula: FormulaId) -> Result<Option<Vec<Decimal>>> {
+        let Some(sets) = self.candidates(formula) else { return Ok(None) };
+        let mut out: Vec<Decimal> = Vec::new();
+        for set in sets {
+            let Atom::Decimals(set) = *self.atom(set) else { continue };
+            let decimals = self.decimal_sets.get(set).clone();
+            for value in decimals.iter() {
+                if self.number_satisfies(formula, value)? {
+                    out.push(value.clone());
+                }
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        Ok(Some(out))
+    }
+
+    /// How a string of a formula is emitted best.
+    pub(super) fn text(&mut self, formula: FormulaId) -> Result<Text> {
+        let conjuncts = self.formulas.conjuncts(formula);
+        let (mut least, mut most, mut plain) = (0, None::<u32>, true);
+        for &part in &conjuncts {
+            match *self.formulas.get(part) {
+                Formula::Literal(number, sign) => match (self.atom(number), sign) {
+                    (Atom::AtLeastCharacters(count), true) => least = least.max(*count),
+                    (Atom::AtLeastCharacters(count), false) => {
+                        most = Some(most.unwrap_or(u32::MAX).min(count - 1));
+                    }
+                    _ => plain = false,
+                },
+                _ => plain = false,
+            }
+        }
+        if plain {
+            return Ok(match most {
+                Some(most) if most < least => Text::Listed(Vec::new()),
+                _ => Text::Characters(least, most),
+            });
+        }
+        if let Some(texts) = self.listed_texts(formula)? {
+            return Ok(Text::Listed(texts));
+        }
+        if let [only] = conjuncts.as_slice()
+            && let Formula::Literal(number, true) = *self.formulas.get(*only)
+        {
+            match *self.atom(number) {
+                Atom::RegularExpression => return Ok(Text::RegularExpression),
+                Atom::Language(language) => {
+                    let entry = &self.languages[usize::from(language)];
+                    let counts = entry.pattern.as_ref();
+                    let counts = counts.is_some_and(|p| p.is_plain() && p.greatest_count() > 16);
+                    if counts {
+                        match self.automaton_within(language, LARGE_PATTERN) {
+                            Ok(_) => {}
+                            Err(Error::Limit { .. }) => return Ok(Text::Pattern(language)),
+                            Err(other) => return Err(other),
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let automaton = self.string_language(formula)?;
+        if automaton.is_universal() {
+            return Ok(Text::Characters(0, None));
+        }
+        Ok(Text::Automaton(automaton))
+    }
+
+    /// The automaton of a formula of strings.
+    pub(super) fn string_language(&mut self, formula: FormulaId) -> Result<Dfa> {
+        if let Some(known) = self.string_languages.get(&formula) {
+            return Ok(known.clone());
+        }
+        let bounds = self.bounds;
+        let mut made: FxHashMap<FormulaId, Dfa> = FxHashMap::default();
+        for part in self.formulas.parts(formula) {
+            let dfa = match self.formulas.get(part).clone() {
+                Formula::Constant(true) => Dfa::anything(),
+                Formula::Constant(false) => Dfa::nothing(),
+                Formula::Literal(number, sign) => {
+                    let dfa = match self.atom(number).clone() {
+                        Atom::AtLeastCharacters(count) => Dfa::lengths(count, None, &bounds)?,
+                        Atom::Language(language) => self.automaton(language)?,
+                        Atom::Texts(set) => {
+                            let texts = self.texts.get(set).clone();
+                            Dfa::texts(texts.iter().map(|text| &**text), &bounds)?
+                        }
+                        Atom::RegularExpression => return Err(regular_expression_beside()),
+                        _ => Dfa::anything(),
+                    };
+                    if sign { dfa } else { dfa.complement() }
+                }
+                Formula::And(inner) => {
+                    // The small ones first, so that what is made on the way stays small.
+                    let mut parts: Vec<Dfa> = inner.iter().map(|part| made[part].clone()).collect();
+                    parts.sort_by_key(Dfa::num_states);
+                    let mut all = Dfa::anything();
+                    for part in &parts {
+                        all = all.intersection(part, &bounds)?;
+                    }
+                    all
+                }
+                Formula::Or(inner) => {
+                    let mut any = Dfa::nothing();
+                    for part in &inner {
+                        any = any.union(&made[part], &bounds)?;
+                    }
+                    any
+                }
+            };
+            self.spend(dfa.num_states())?;
+            made.insert(part, dfa);
+        }
+        let dfa = made[&formula].clone();
+        self.string_languages.insert(formula, dfa.clone());
+        Ok(dfa)
+    }
+
+    /// The automaton of the spellings of numbers that satisfy a formula.
+    pub(super) fn number_language(&mut self, formula: FormulaId) -> Result<Dfa> {
+        if let Some(known) = self.number_languages.get(&formula) {
+            return Ok(known.clone());
+        }
+        let bounds = self.bounds;
+        let dfa = if let Some(sign) = self.half_line(formula) {
+            numbers::with_exponents(sign)
+        } else if let Some(conditions) = self.conditions(formula) {
+            numbers::matching(&conditions, &bounds)?
+        } else {
+            self.combined_numbers(formula)?
+        };
+        self.number_languages.insert(formula, dfa.clone());
+        Ok(dfa)
+    }
+
+    /// The side of zero that a formula says, where it says no more.
+    fn half_line(&self, formula: FormulaId) -> Option<Sign> {
+        let is_zero = |id: DecimalId| self.decimals.get(id).is_zero();
+        match self.formulas.get(formula) {
+            Formula::Constant(true) => Some(Sign::Any),
+            Formula::Literal(number, sign) => match (self.atom(*number), sign) {
+                (Atom::AtLeast(bound), true) if is_zero(*bound) => Some(Sign::NonNegative),
+                (Atom::AtLeast(bound), false) if is_zero(*bound) => Some(Sign::Negative),
+                (Atom::Greater(bound), true) if is_zero(*bound) => Some(Sign::Positive),
+                (Atom::Greater(bound), false) if is_zero(*bound) => Some(Sign::NonPositive),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A conjunction of bounds, integrality and one multiple, as conditions that are made at once.
+    fn conditions(&self, formula: FormulaId) -> Option<Conditions> {
+        let mut out = Conditions::default();
+        for part in self.formulas.conjuncts(formula) {
+            let Formula::Literal(number, sign) = *self.formulas.get(part) else { return None };
+            let decimal = |id: DecimalId| (**self.decimals.get(id)).clone();
+            let tighter = |old: &Option<Bound>, new: &Bound, is_lower: bool| {
+                old.as_ref().is_none_or(|old| {
+                    let further = if is_lower { new.value > old.value } else { new.value < old.value };
+                    further || new.value == old.value && new.is_exclusive
+                })
+            };
+            match (self.atom(number), sign) {
+                (Atom::Integer, true) => out.integers = Some(self.number_options()),
+                (Atom::MultipleOf(step), true) if out.multiple_of.is_none() => {
+                    out.multiple_of = Some(decimal(*step));
+                }
+                (Atom::AtLeast(bound) | Atom::Greater(bound), sign) => {
+                    let is_greater = matches!(self.atom(number), Atom::Greater(_));
+                    let bound = Bound { value: decimal(*bound), is_exclusive: is_greater == sign };
+                    let end = if sign { &mut out.lower } else { &mut out.upper };
+                    if tighter(end, &bound, sign) {
+                        *end = Some(bound);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(out)
+    }
+
+    fn number_options(&self) -> NumberOptions {
+        NumberOptions { integers_with_fraction: self.options.integers_with_fraction }
+    }
+
+    fn multiple(&mut self, step: DecimalId) -> Result<Dfa> {
+        let literal = self.formulas.literal(Atom::MultipleOf(step));
+        if let Some(known) = self.number_languages.get(&literal) {
+            return Ok(known.clone());
+        }
+        let step = self.decimals.get(step).clone();
+        let dfa = numbers::multiples(&step, &self.bounds)?;
+        self.number_languages.insert(literal, dfa.clone());
+        Ok(dfa)
+    }
+
+    fn combined_numbers(&mut self, formula: FormulaId) -> Result<Dfa> {
+        let bounds = self.bounds;
+        let plain = numbers::plain();
+        let mut made: FxHashMap<FormulaId, Dfa> = FxHashMap::default();
+        for part in self.formulas.parts(formula) {
+            let dfa = match self.formulas.get(part).clone() {
+                Formula::Constant(true) => plain.clone(),
+                Formula::Constant(false) => Dfa::nothing(),
+                Formula::Literal(number, sign) => {
+                    let dfa = match self.atom(number).clone() {
+                        // What is no integer is so by its value, however it is spelled.
+                        Atom::Integer if sign => numbers::integers(self.number_options()),
+                        Atom::Integer => {
+                            numbers::integers(NumberOptions { integers_with_fraction: true })
+                        }
+                        Atom::AtLeast(bound) => {
+                            numbers::at_least(&self.decimals.get(bound).clone(), &bounds)?
+                        }
+                        Atom::Greater(bound) => {
+                            numbers::greater(&self.decimals.get(bound).clone(), &bounds)?
+                        }
+                        Atom::MultipleOf(step) => self.multiple(step)?,
+                        Atom::Decimals(set) => {
+                            let set = self.decimal_sets.get(set).clone();
+                            numbers::values(set.iter(), &bounds)?
+                        }
+                        _ => plain.clone(),
+                    };
+                    if sign { dfa } else { plain.difference(&dfa, &bounds)? }
+                }
+                Formula::And(inner) => {
+                    let mut all = plain.clone();
+                    for part in &inner {
+                        all = all.intersection(&made[part], &bounds)?;
+                    }
+                    all
+                }
+                Formula::Or(inner) => {
+                    let mut any = Dfa::nothing();
+                    for part in &inner {
+                        any = any.union(&made[part], &bounds)?;
+                    }
+                    any
+                }
+            };
+            self.spend(dfa.num_states())?;
+            made.insert(part, dfa);
+        }
+        Ok(made[&formula].clone())
+    }
+}
+
+fn regular_expression_beside() -> Error {
+    Error::Schema {
+        kind: crate::error::SchemaFault::Unsupported,
+        pointer: String::new(),
+        keyword: "format".into(),
+        message: "\"regex\" is no regular language, so no other condition can stand beside it; remove \
+                  the others, or pass formats=\"annotation\""
+            .into(),
+    }
+}
+
+/// Whether a text is a regular expression of ECMA-262.
+fn is_regular_expression(text: &str) -> bool {
+    use crate::regular::pattern::{Dialect, PatternFault, parse};
+    match parse(text, Dialect::Ecma, "u") {
+        Ok(_) => true,
+        Err(error) => error.kind != PatternFault::Syntax,
+    }
+}

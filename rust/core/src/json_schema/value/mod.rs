@@ -1,0 +1,305 @@
+//! JSON documents in one arena.
+//!
+//! Invariants:
+//! - a value stands before everything in it, and what is in it follows without a gap, so a pass over
+//!   a value is a loop over a range of ids: nothing recurses, whatever the nesting;
+//! - names of an object are unique and stand in document order;
+//! - numbers are exact decimals;
+//! - every value knows its parent, so a JSON pointer is one walk up.
+//!
+//! Files: `reader` (text to values), `equality` (JSON equality, hashes by value).
+
+mod equality;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use super::decimal::Decimal;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Objects with more names than this have an index.
+const LINEAR: usize = 8;
+
+/// A JSON value of an [`Arena`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The position in the arena.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A JSON value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Boolean(bool),
+    /// A number, exact.
+    Number(Decimal),
+    /// A string of Unicode scalar values.
+    String(Box<str>),
+    /// An array.
+    Array(Box<[NodeId]>),
+    /// An object.
+    Object(Object),
+}
+
+impl Node {
+    /// What kind of value it is, with its article, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Node::Null => "null",
+            Node::Boolean(_) => "a boolean",
+            Node::Number(_) => "a number",
+            Node::String(_) => "a string",
+            Node::Array(_) => "an array",
+            Node::Object(_) => "an object",
+        }
+    }
+
+    /// The object, where the value is one.
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Node::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The items, where the value is an array.
+    pub fn as_array(&self) -> Option<&[NodeId]> {
+        match self {
+            Node::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The text, where the value is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Node::String(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The names and values of an object, in document order.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Object {
+    entries: Box<[(Box<str>, NodeId)]>,
+    /// Positions of `entries` by name; empty where there are few.
+    sorted: Box<[u32]>,
+}
+
+impl Object {
+    /// An object of these entries, or the position of the first entry that repeats a name.
+    fn new(entries: Vec<(Box<str>, NodeId)>) -> Result<Self, usize> {
+        if entries.len() <= LINEAR {
+            for (position, (name, _)) in entries.iter().enumerate() {
+                if entries[..position].iter().any(|(other, _)| other == name) {
+                    return Err(position);
+                }
+            }
+            return Ok(Self { entries: entries.into(), sorted: Box::default() });
+        }
+        let mut sorted: Vec<u32> = (0..entries.len() as u32).collect();
+        let name = |position: u32| &*entries[position as usize].0;
+        sorted.sort_unstable_by(|&a, &b| name(a).cmp(name(b)).then(a.cmp(&b)));
+        let repeated = sorted.windows(2).filter(|pair| name(pair[0]) == name(pair[1]));
+        match repeated.map(|pair| pair[1]).min() {
+            Some(position) => Err(position as usize),
+            None => Ok(Self { entries: entries.into(), sorted: sorted.into() }),
+        }
+    }
+
+    /// The number of names.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no names.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The value of a name: some comparisons, or a binary search where there are many names.
+    pub fn get(&self, name: &str) -> Option<NodeId> {
+        if self.sorted.is_empty() {
+            return self.entries.iter().find(|(known, _)| **known == *name).map(|&(_, id)| id);
+        }
+        let entry = |position: &u32| &self.entries[*position as usize];
+        let found = self.sorted.binary_search_by(|position| (*entry(position).0).cmp(name)).ok()?;
+        Some(entry(&self.sorted[found]).1)
+    }
+
+    /// Names and values in document order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, NodeId)> + DoubleEndedIterator {
+        self.entries.iter().map(|(name, id)| (&**name, *id))
+    }
+
+    /// The name at a position, in document order.
+    pub fn name(&self, position: usize) -> Option<&str> {
+        self.entries.get(position).map(|(name, _)| &**name)
+    }
+}
+
+/// Where a value stands: in which value, at which position there. A root is its own parent.
+#[derive(Clone, Copy)]
+struct Link {
+    parent: NodeId,
+    position: u32,
+}
+
+/// A document of an [`Arena`].
+struct Document {
+    root: NodeId,
+    /// What stands before `#` in its pointers.
+    name: Box<str>,
+}
+
+/// JSON documents, value by value.
+#[derive(Default)]
+pub struct Arena {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    hashes: Vec<u64>,
+    documents: Vec<Document>,
+}
+
+impl Arena {
+    /// An arena without documents.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of values in all documents.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A value.
+    #[inline]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The object, where the value is one.
+    pub fn object(&self, id: NodeId) -> Option<&Object> {
+        self.node(id).as_object()
+    }
+
+    /// The value of a name, where the value is an object that has it.
+    pub fn get(&self, id: NodeId, name: &str) -> Option<NodeId> {
+        self.object(id)?.get(name)
+    }
+
+    /// The value that holds this one; `None` for a root.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        let parent = self.links[id.index()].parent;
+        (parent != id).then_some(parent)
+    }
+
+    /// The root of the document that holds a value.
+    pub fn document_of(&self, id: NodeId) -> NodeId {
+        self.document(id).root
+    }
+
+    fn document(&self, id: NodeId) -> &Document {
+        let after = self.documents.partition_point(|document| document.root <= id);
+        &self.documents[after - 1] // a value is made after the document that holds it
+    }
+
+    /// The values of a document, its root first.
+    pub fn values_of(&self, root: NodeId) -> Range<u32> {
+        let after = self.documents.partition_point(|document| document.root <= root);
+        let end = self.documents.get(after).map_or(self.nodes.len() as u32, |next| next.root.0);
+        root.0..end
+    }
+
+    /// The JSON pointer of a value as a URI fragment, behind the name of its document:
+    /// `#/properties/a~1b`. Characters that no fragment can hold are percent-encoded.
+    pub fn pointer(&self, id: NodeId) -> String {
+        let mut path = Vec::new();
+        let mut place = id;
+        while let Some(parent) = self.parent(place) {
+            path.push((parent, self.links[place.index()].position as usize));
+            place = parent;
+        }
+        let mut text = format!("{}#", self.document(id).name);
+        for (parent, position) in path.into_iter().rev() {
+            match self.object(parent).and_then(|object| object.name(position)) {
+                Some(name) => push_token(&mut text, name),
+                None => push_index(&mut text, position),
+            }
+        }
+        text
+    }
+
+    /// The value that a JSON pointer names (`/a~1b/0`, percent-encoding undone), seen from a value.
+    ///
+    /// # Errors
+    /// The value at which the pointer ends early.
+    pub fn follow(&self, from: NodeId, pointer: &str) -> Result<NodeId, NodeId> {
+        let mut place = from;
+        for token in pointer.split('/').skip(1) {
+            let next = match self.node(place) {
+                Node::Object(object) if !token.contains('~') => object.get(token),
+                Node::Object(object) => object.get(&token.replace("~1", "/").replace("~0", "~")),
+                Node::Array(items) => index_of(token).and_then(|index| items.get(index).copied()),
+                _ => None,
+            };
+            place = next.ok_or(place)?;
+        }
+        Ok(place)
+    }
+}
+
+/// The position that a token of a pointer names: digits without a zero before them.
+fn index_of(token: &str) -> Option<usize> {
+    let is_plain = token == "0" || !token.starts_with('0');
+    (is_plain && token.bytes().all(|byte| byte.is_ascii_digit())).then(|| token.parse().ok())?
+}
+
+/// Appends a name to a pointer.
+fn push_token(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    for character in name.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            '%'
+            | '"'
+            | '<'
+            | '>'
+            | '\\'
+            | '^'
+            | '`'
+            | '{'
+            | '|'
+            | '}'
+            | '#'
+            | '['
+            | ']'
+            | '\0'..=' '
+            | '\x7f' => {
+                let _ = write!(pointer, "%{:02X}", character as u32); // a string takes everything
+            }
+            other => pointer.push(other),
+        }
+    }
+}
+
+/// Appends a position in an array to a pointer.
+fn push_index(pointer: &mut String, position: usize) {
+    let _ = write!(pointer, "/{position}"); // a string takes everything
+}

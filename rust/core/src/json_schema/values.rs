@@ -1,0 +1,213 @@
+//! All values that a schema speaks of: their automata, and which of them some text has.
+
+use super::arrays::ArrayAutomaton;
+use super::atoms::{ArrayId, ObjectId, Type, ValueId};
+use super::converter::Converter;
+use super::formula::FormulaId;
+use super::scalars::Text;
+use crate::error::Result;
+use crate::regular::Dfa;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What a value may be, type by type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Value {
+    pub(super) null: bool,
+    /// Whether `true` may be, and whether `false`.
+    pub(super) booleans: [bool; 2],
+    pub(super) number: Option<FormulaId>,
+    pub(super) string: Option<FormulaId>,
+    pub(super) array: Option<ArrayId>,
+    pub(super) object: Option<ObjectId>,
+}
+
+/// The values that are reached from a root.
+pub(super) struct Values {
+    pub(super) all: FxHashMap<ValueId, Value>,
+    pub(super) texts: FxHashMap<FormulaId, Text>,
+    pub(super) numbers: FxHashMap<FormulaId, Dfa>,
+    /// Those that some text has.
+    pub(super) productive: FxHashSet<ValueId>,
+    /// The states of each object from which its end can be reached, where that was asked for.
+    pub(super) object_states: FxHashMap<ObjectId, Vec<bool>>,
+    pub(super) array_states: FxHashMap<ArrayId, Vec<bool>>,
+    order: Vec<ValueId>,
+}
+
+impl Converter<'_> {
+    /// Makes the automata of all values that are reached from a root.
+    pub(super) fn reach(&mut self, root: ValueId) -> Result<Values> {
+        let mut out = Values {
+            all: FxHashMap::default(),
+            texts: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            productive: FxHashSet::default(),
+            object_states: FxHashMap::default(),
+            array_states: FxHashMap::default(),
+            order: Vec::new(),
+        };
+        let mut seen: FxHashSet<ValueId> = [root].into_iter().collect();
+        let mut work = vec![root];
+        while let Some(id) = work.pop() {
+            self.spend(1)?;
+            let value = self.make_value(id, &mut out)?;
+            let mut enter = |id: ValueId| {
+                if seen.insert(id) {
+                    work.push(id);
+                }
+            };
+            if let Some(object) = value.object {
+                let states = &self.objects[usize::from(object)].states;
+                states.iter().flat_map(|state| &state.members).for_each(|edge| enter(edge.value));
+            }
+            match value.array.map(|array| &self.arrays[usize::from(array)]) {
+                Some(ArrayAutomaton::Plain { prefix, rest, .. }) => {
+                    prefix.iter().chain(rest).copied().for_each(enter);
+                }
+                Some(ArrayAutomaton::States(states)) => {
+                    states.iter().flat_map(|state| &state.items).for_each(|item| enter(item.0));
+                }
+                None => {}
+            }
+            out.all.insert(id, value);
+            out.order.push(id);
+        }
+        self.find_productive(&mut out)?;
+        Ok(out)
+    }
+
+    fn make_value(&mut self, id: ValueId, out: &mut Values) -> Result<Value> {
+        let key = **self.values.get(id);
+        let some = |kind: Type| Some(key.of(kind)).filter(|&formula| formula != FormulaId::FALSE);
+        let booleans = match some(Type::Boolean) {
+            None => [false, false],
+            Some(formula) => {
+                [true, false].map(|truth| self.formulas.evaluate(formula, &mut |_| truth))
+            }
+        };
+        let mut string = some(Type::String);
+        if let Some(formula) = string {
+            let text = match out.texts.remove(&formula) {
+                Some(known) => known,
+                None => self.text(formula)?,
+            };
+            let is_empty = match &text {
+                Text::Listed(texts) => texts.is_empty(),
+                Text::Automaton(automaton) => automaton.is_empty(),
+                Text::Characters(..) | Text::Pattern(_) | Text::RegularExpression => false,
+            };
+            out.texts.insert(formula, text);
+            string = string.filter(|_| !is_empty);
+        }
+        let mut number = some(Type::Number);
+        if let Some(formula) = number {
+            let automaton = self.number_language(formula)?;
+            number = number.filter(|_| !automaton.is_empty());
+            out.numbers.insert(formula, automaton);
+        }
+        let array = some(Type::Array).map(|formula| self.array(formula)).transpose()?;
+        let object = some(Type::Object).map(|formula| self.object(formula, key.order)).transpose()?;
+        let null = key.of(Type::Null) == FormulaId::TRUE;
+        Ok(Value { null, booleans, number, string, array, object })
+    }
+
+    /// Which values some text has: those that are plain, and those whose parts are.
+    fn find_productive(&self, out: &mut Values) -> Result<()> {
+        loop {
+            let mut has_changed = false;
+            // What is met later stands deeper, as a rule.
+            for id in out.order.clone().into_iter().rev() {
+                self.bounds.budget.spend(1)?;
+                if out.productive.contains(&id) {
+                    continue;
+                }
+                let value = out.all[&id];
+                let is_plain = value.null
+                    || value.booleans != [false, false]
+                    || value.number.is_some()
+                    || value.string.is_some();
+                let is_productive = is_plain
+                    || value.array.is_some_and(|array| self.array_is_productive(array, out))
+                    || value.object.is_some_and(|object| self.live_members(object, out)[0]);
+                if is_productive {
+                    out.productive.insert(id);
+                    has_changed = true;
+                }
+            }
+            if !has_changed {
+                break;
+            }
+        }
+        for id in out.order.clone() {
+            let value = out.all[&id];
+            if let Some(object) = value.object
+                && !out.object_states.contains_key(&object)
+            {
+                let live = self.live_members(object, out);
+                self.bounds.budget.spend(live.len())?;
+                out.object_states.insert(object, live);
+            }
+            if let Some(array) = value.array
+                && !out.array_states.contains_key(&array)
+            {
+                let live = self.live_items(array, out);
+                self.bounds.budget.spend(live.len())?;
+                out.array_states.insert(array, live);
+            }
+        }
+        Ok(())
+    }
+
+    fn array_is_productive(&self, array: ArrayId, out: &Values) -> bool {
+        let is_productive = |value: &ValueId| out.productive.contains(value);
+        match &self.arrays[usize::from(array)] {
+            ArrayAutomaton::Plain { prefix, rest, least, most } => {
+                let least = *least as usize;
+                most.is_none_or(|most| least <= most as usize)
+                    && prefix.iter().take(least).all(is_productive)
+                    && (least <= prefix.len() || rest.as_ref().is_some_and(is_productive))
+            }
+            ArrayAutomaton::States(_) => self.live_items(array, out)[0],
+        }
+    }
+
+    /// For each state of an object whether its end can be reached through values that some text has.
+    fn live_members(&self, object: ObjectId, out: &Values) -> Vec<bool> {
+        let states = &self.objects[usize::from(object)].states;
+        let edges = states.iter().map(|state| {
+            let members = state.members.iter();
+            let live = members.filter(|edge| out.productive.contains(&edge.value));
+            live.map(|edge| edge.to).chain(state.absent).collect()
+        });
+        live(edges.collect(), states.iter().map(|state| state.is_final))
+    }
+
+    fn live_items(&self, array: ArrayId, out: &Values) -> Vec<bool> {
+        let ArrayAutomaton::States(states) = &self.arrays[usize::from(array)] else {
+            return Vec::new();
+        };
+        let edges = states.iter().map(|state| {
+            let items = state.items.iter().filter(|item| out.productive.contains(&item.0));
+            items.map(|item| item.1).collect()
+        });
+        live(edges.collect(), states.iter().map(|state| state.is_final))
+    }
+}
+
+/// The states from which a final one can be reached.
+fn live(edges: Vec<Vec<u32>>, finals: impl Iterator<Item = bool>) -> Vec<bool> {
+    let mut back: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
+    for (from, targets) in (0..).zip(&edges) {
+        targets.iter().for_each(|&to| back[to as usize].push(from));
+    }
+    let mut out: Vec<bool> = finals.collect();
+    let mut work: Vec<u32> = (0..).zip(&out).filter(|(_, live)| **live).map(|(q, _)| q).collect();
+    while let Some(state) = work.pop() {
+        for &from in &back[state as usize] {
+            if !std::mem::replace(&mut out[from as usize], true) {
+                work.push(from);
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,169 @@
+//! Automata over the bytes by which texts are written.
+
+use super::alphabet::LAST;
+use super::dfa::Dfa;
+use super::merge::merge_nodes;
+use super::spell::{Digits, Nodes, hexadecimal, within};
+use super::table::DEAD;
+use super::{Bounds, CharSet};
+use crate::budget::{Budget, Interrupt};
+use crate::error::Result;
+use crate::grammar::Described;
+use crate::limits::Limits;
+
+/// How texts are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// In UTF-8.
+    Utf8,
+    /// As the inside of a JSON string, in UTF-8.
+    Json(Escapes),
+}
+
+/// Which escapes are allowed in a JSON string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Escapes {
+    /// Those that are needed: `\"` and `\\`; `\b`, `\f`, `\n`, `\r`, `\t`; `\u00xx` for the other
+    /// control characters, with hexadecimal digits of either case. All else stands for itself.
+    Plain,
+    /// Besides `\/`, and `\uxxxx` for each scalar value, as a pair of surrogates above U+FFFF. A
+    /// surrogate never stands alone.
+    Any,
+}
+
+/// Characters with an escape of one letter, and the letter.
+const SHORT: [(u32, u8); 7] = [
+    (0x08, b'b'),
+    (0x09, b't'),
+    (0x0A, b'n'),
+    (0x0C, b'f'),
+    (0x0D, b'r'),
+    (0x22, b'"'),
+    (0x5C, b'\\'),
+];
+
+/// The automaton over bytes of the spellings of all texts of a language. It is deterministic and
+/// minimal, and the same for equal languages. The states of the language keep their numbers; behind them stand
+/// those within a character.
+///
+/// # Errors
+/// [`crate::error::Error::Limit`] and what ends the work.
+pub fn encode(dfa: &Dfa, spelling: Spelling, bounds: &Bounds<'_>) -> Result<Described> {
+    let mut nodes = Nodes::new(dfa.len());
+    let mut bytes: Vec<(u32, u8, u8, u32)> = Vec::new();
+    for q in 0..dfa.len() {
+        let ranges = dfa.ranges(q);
+        let before = nodes.num_edges();
+        let row = match spelling {
+            Spelling::Utf8 => utf8(&mut nodes, &ranges),
+            Spelling::Json(escapes) => json(&mut nodes, &ranges, escapes),
+        };
+        let row = Nodes::state_row(row);
+        bounds.budget.spend(1 + ranges.len() + row.len() + nodes.num_edges() - before)?;
+        bounds.check(dfa.num_states() + nodes.len())?;
+        bytes.extend(row.into_iter().map(|(a, b, to)| (q, a, b, to)));
+    }
+    bytes.extend(nodes.edges());
+    let finals = (0..dfa.len()).filter(|&q| dfa.is_final(q)).collect();
+    let states = dfa.len() + nodes.len() as u32;
+    let automaton = Described { states, start: 0, finals, bytes, calls: Vec::new() };
+    match spelling {
+        Spelling::Utf8 => Ok(automaton),
+        Spelling::Json(_) => merge_nodes(automaton, dfa.len(), bounds),
+    }
+}
+
+/// The automaton over bytes of the spellings of one character of the set. Surrogates in the set
+/// count for nothing.
+pub fn encode_character(set: &CharSet, spelling: Spelling) -> Described {
+    let limits = Limits { max_network_work: u64::MAX, ..Limits::default() };
+    let budget = Budget::new(&limits, &Interrupt::default());
+    let bounds = Bounds { budget: &budget, max_states: usize::MAX };
+    encode(&Dfa::character(set), spelling, &bounds).expect("nothing bounds it")
+}
+
+/// Adds the edges of a state that read the code points of `ranges` in UTF-8.
+fn utf8(nodes: &mut Nodes, ranges: &[(u32, u32, u32)]) -> Vec<(u8, u8, u32)> {
+    let mut row = Vec::new();
+    for &(first, last, to) in within(ranges, 0, 0x7F) {
+        row.push((first as u8, last.min(0x7F) as u8, to));
+    }
+    // Continuation bytes, the code points that have so many, and the lead byte of code point 0 if
+    // it were one of them.
+    let lengths = [(1, 0x80, 0x7FF, 0xC0), (2, 0x800, 0xFFFF, 0xE0), (3, 0x1_0000, LAST, 0xF0)];
+    for (len, first, last, lead) in lengths {
+        let clipped = within(ranges, first, last).iter();
+        let clipped: Vec<_> = clipped.map(|&(a, b, to)| (a.max(first), b.min(last), to)).collect();
+        if clipped.is_empty() {
+            continue;
+        }
+        for (first, last, to) in nodes.runs(Digits::Continuation, len, (0, last), &clipped) {
+            row.push((lead + first as u8, lead + last as u8, to));
+        }
+    }
+    row
+}
+
+/// Adds the edges of a state that read the code points of `ranges` inside a JSON string.
+fn json(nodes: &mut Nodes, ranges: &[(u32, u32, u32)], escapes: Escapes) -> Vec<(u8, u8, u32)> {
+    let mut raw: Vec<(u32, u32, u32)> = Vec::with_capacity(ranges.len() + 2);
+    for &(first, last, to) in ranges {
+        let mut next = first.max(0x20);
+        for quoted in [0x22, 0x5C] {
+            if (next..=last).contains(&quoted) {
+                raw.push((next, quoted.wrapping_sub(1), to));
+                next = quoted + 1;
+            }
+        }
+        raw.push((next, last, to));
+    }
+    raw.retain(|range| range.0 <= range.1);
+    let mut row = utf8(nodes, &raw);
+
+    let target = |c: u32| within(ranges, c, c).first().map_or(DEAD, |range| range.2);
+    let mut escaped = Vec::new();
+    for (c, letter) in SHORT {
+        escaped.push((letter, letter, target(c)));
+    }
+    let digits = match escapes {
+        Escapes::Plain => {
+            let controls = within(ranges, 0, 0x1F).iter().map(|&(a, b, to)| (a, b.min(0x1F), to));
+            let mut long = Vec::new();
+            for (a, b, to) in controls {
+                let has_no_letter = |c: &u32| SHORT.iter().all(|short| short.0 != *c);
+                long.extend((a..=b).filter(has_no_letter).map(|c| (c, c, to)));
+            }
+            nodes.block(Digits::Hexadecimal, 4, 0, &long)
+        }
+        Escapes::Any => {
+            escaped.push((b'/', b'/', target(u32::from(b'/'))));
+            any_digits(nodes, ranges)
+        }
+    };
+    escaped.push((b'u', b'u', digits));
+    let node = nodes.node(escaped);
+    row.push((b'\\', b'\\', node));
+    row
+}
+
+/// The node behind `\u`, where every scalar value may be written so.
+fn any_digits(nodes: &mut Nodes, ranges: &[(u32, u32, u32)]) -> u32 {
+    let mut row = Vec::new();
+    for (first, last, to) in nodes.runs(Digits::Hexadecimal, 3, (0, 0xCFFF), ranges) {
+        hexadecimal(first, last, to, &mut row);
+    }
+    // D000 to D7FF, then pairs of surrogates.
+    let mut behind_d = Vec::new();
+    for (first, last, to) in nodes.runs(Digits::Hexadecimal, 2, (0xD000, 0xD7FF), ranges) {
+        hexadecimal(first, last, to, &mut behind_d);
+    }
+    for (first, last, to) in nodes.runs(Digits::HighSurrogate, 2, (0x1_0000, LAST), ranges) {
+        hexadecimal(8 + first, 8 + last, to, &mut behind_d);
+    }
+    let node = nodes.node(behind_d);
+    hexadecimal(0xD, 0xD, node, &mut row);
+    for (first, last, to) in nodes.runs(Digits::Hexadecimal, 3, (0xE000, 0xFFFF), ranges) {
+        hexadecimal(0xE + first, 0xE + last, to, &mut row);
+    }
+    nodes.node(row)
+}

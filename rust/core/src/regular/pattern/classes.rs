@@ -1,0 +1,101 @@
+//! What stands in brackets.
+
+use super::error::PatternError;
+use super::escapes::Escape;
+use super::parser::{Parser, Reading};
+use super::syntax::NodeId;
+use crate::grammar::CharSet;
+
+/// After so many more ranges than twice those that are left, ranges that overlap are merged.
+const RANGES_BETWEEN_MERGES: usize = 10_000;
+
+/// One end of a range, or what stands alone.
+enum Atom {
+    Character(u32),
+    Set(CharSet),
+}
+
+impl Parser<'_> {
+    /// Reads a class whose bracket, at `at`, is read.
+    pub(super) fn class(&mut self, at: usize) -> Result<NodeId, PatternError> {
+        let is_negated = self.takes("^");
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let (first, mut most) = (self.at, RANGES_BETWEEN_MERGES);
+        loop {
+            match self.peek(0) {
+                None => {
+                    let message = "the class is not closed; add `]`, or write `\\[` for a bracket";
+                    return Err(PatternError::syntax("`[`", message, at));
+                }
+                // Python takes a bracket that comes first for a character.
+                Some(']') if self.reading != Reading::Python || self.at > first => break,
+                Some(_) => {}
+            }
+            if ranges.len() > most {
+                ranges = CharSet::new(ranges).ranges().to_vec();
+                most = 2 * ranges.len() + RANGES_BETWEEN_MERGES;
+            }
+            let start = self.at;
+            let low = self.class_atom()?;
+            let is_range = self.peek(0) == Some('-') && self.peek(1).is_some_and(|c| c != ']');
+            if !is_range {
+                add(&mut ranges, &low);
+                continue;
+            }
+            self.at += 1;
+            let high = self.class_atom()?;
+            match (&low, &high) {
+                (&Atom::Character(low), &Atom::Character(high)) if low <= high => {
+                    ranges.push((low, high));
+                }
+                (Atom::Character(_), Atom::Character(_)) => {
+                    let message = "the range ends before it begins; exchange its ends";
+                    return Err(PatternError::syntax("range", message, start));
+                }
+                _ if self.reading == Reading::AnnexB => {
+                    add(&mut ranges, &low);
+                    ranges.push(('-' as u32, '-' as u32));
+                    add(&mut ranges, &high);
+                }
+                _ => {
+                    let message =
+                        "a set of characters cannot end a range; write `\\-` for a hyphen";
+                    return Err(PatternError::syntax("range", message, start));
+                }
+            }
+        }
+        self.at += 1;
+        let set = CharSet::new(ranges);
+        let mut set = self.with_cases(&set);
+        if is_negated {
+            set = set.complement();
+        }
+        Ok(self.leaf_of_closed(&set))
+    }
+
+    fn class_atom(&mut self) -> Result<Atom, PatternError> {
+        let at = self.at;
+        let Some(here) = self.peek(0) else {
+            return Err(PatternError::syntax("`[`", "the class is not closed; add `]`", at));
+        };
+        self.at += 1;
+        if here != '\\' {
+            return Ok(Atom::Character(here as u32));
+        }
+        match self.escape(at, true)? {
+            Escape::Character(character) => Ok(Atom::Character(character)),
+            Escape::Set(set) => Ok(Atom::Set(set)),
+            Escape::Boundary { .. } | Escape::Start | Escape::End => {
+                let message = "a class holds characters only; put the assertion outside";
+                Err(PatternError::syntax("class", message, at))
+            }
+        }
+    }
+}
+
+fn add(ranges: &mut Vec<(u32, u32)>, atom: &Atom) {
+    match atom {
+        Atom::Character(character) => ranges.push((*character, *character)),
+        Atom::Set(set) => ranges.extend(set.ranges()),
+    }
+}

@@ -1,0 +1,339 @@
+//! What stands behind a backslash.
+
+use super::error::PatternError;
+use super::parser::{Parser, Reading};
+use super::unicode;
+use crate::grammar::CharSet;
+
+/// What an escape means.
+pub(super) enum Escape {
+    /// A code point, which may be a surrogate.
+    Character(u32),
+    /// One of a set, as written.
+    Set(CharSet),
+    /// `\b` or `\B`.
+    Boundary { is_negated: bool },
+    /// The start of the text.
+    Start,
+    /// The end of the text.
+    End,
+}
+
+/// Characters that a pattern with the flag `u` may escape.
+const SYNTAX_CHARACTERS: &str = "^$\\.*+?()[]{}|/";
+
+impl Parser<'_> {
+    /// Reads an escape whose backslash, at `at`, is read.
+    pub(super) fn escape(&mut self, at: usize, in_class: bool) -> Result<Escape, PatternError> {
+        let Some(here) = self.peek(0) else {
+            let message = "a pattern cannot end with a backslash; write `\\\\` for the character";
+            return Err(PatternError::syntax("`\\`", message, at));
+        };
+        self.at += 1;
+        if let Some(escape) = self.shared_escape(here, in_class)? {
+            return Ok(escape);
+        }
+        match self.reading {
+            Reading::Python => self.python_escape(here, at, in_class),
+            _ => self.ecma_escape(here, at, in_class),
+        }
+    }
+
+    /// What is the same in every reading.
+    fn shared_escape(
+        &mut self,
+        here: char,
+        in_class: bool,
+    ) -> Result<Option<Escape>, PatternError> {
+        Ok(Some(match here {
+            'd' | 'D' => class_escape(here, self.digit_set()),
+            'w' | 'W' => class_escape(here, self.word_set()),
+            's' | 'S' => class_escape(here, self.space_set()),
+            't' => Escape::Character(9),
+            'n' => Escape::Character(10),
+            'v' => Escape::Character(11),
+            'f' => Escape::Character(12),
+            'r' => Escape::Character(13),
+            'b' if in_class => Escape::Character(8),
+            'b' | 'B' if !in_class => Escape::Boundary { is_negated: here == 'B' },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn digit_set(&self) -> CharSet {
+        match self.reading {
+            Reading::Python if !self.flags.is_ascii => unicode::digits_of_python(),
+            _ => CharSet::new([(0x30, 0x39)]),
+        }
+    }
+
+    /// The characters of words under the flags.
+    pub(super) fn word_set(&mut self) -> CharSet {
+        match self.reading {
+            Reading::Python if self.flags.is_ascii => unicode::ascii_word(),
+            Reading::Python => unicode::word_of_python(),
+            _ => self.with_cases(&unicode::ascii_word()),
+        }
+    }
+
+    fn space_set(&self) -> CharSet {
+        match self.reading {
+            Reading::Python if self.flags.is_ascii => CharSet::new([(9, 13), (32, 32)]),
+            Reading::Python => unicode::space_of_python(),
+            _ => unicode::space(),
+        }
+    }
+
+    fn ecma_escape(
+        &mut self,
+        here: char,
+        at: usize,
+        in_class: bool,
+    ) -> Result<Escape, PatternError> {
+        let is_unicode = self.reading == Reading::Unicode;
+        match here {
+            '0'..='9' => return self.decimal_escape(here, at, in_class),
+            'c' => return self.control_escape(at, in_class),
+            'x' => {
+                if let Some(value) = self.hexadecimal(2) {
+                    return Ok(Escape::Character(value));
+                }
+            }
+            'u' => {
+                if let Some(character) = self.unicode_escape(at)? {
+                    return Ok(Escape::Character(character));
+                }
+            }
+            'p' | 'P' if is_unicode || self.peek(0) == Some('{') => {
+                let set = self.property(at)?;
+                return Ok(class_escape(here, set));
+            }
+            'k' if self.has_names => return Err(self.backreference(at, in_class)),
+            _ => {}
+        }
+        let is_allowed = match is_unicode {
+            true => SYNTAX_CHARACTERS.contains(here) || (in_class && here == '-'),
+            false => true,
+        };
+        if is_allowed {
+            return Ok(Escape::Character(here as u32));
+        }
+        let message = match here {
+            'x' => "two hexadecimal digits must stand behind it, as in `\\x41`".to_owned(),
+            'u' => "write four hexadecimal digits behind it, or `\\u{..}`, up to 10FFFF".to_owned(),
+            _ => format!("the character needs no backslash; write `{here}`"),
+        };
+        Err(PatternError::syntax(&format!("`\\{here}`"), message, at))
+    }
+
+    fn backreference(&self, at: usize, in_class: bool) -> PatternError {
+        if in_class {
+            return PatternError::syntax("`\\k`", "a class holds no backreference", at);
+        }
+        let message = "no automaton can compare two parts of a text; repeat the pattern of the \
+                       group in place of the reference";
+        PatternError::unsupported("backreference", message, at)
+    }
+
+    /// `\0`, backreferences, and Annex B's octal escapes.
+    fn decimal_escape(
+        &mut self,
+        here: char,
+        at: usize,
+        in_class: bool,
+    ) -> Result<Escape, PatternError> {
+        let follows_digit = self.peek(0).is_some_and(|next| next.is_ascii_digit());
+        if here == '0' && !follows_digit {
+            return Ok(Escape::Character(0));
+        }
+        self.at -= 1;
+        let first = self.at;
+        let number = self.digits().unwrap_or(0);
+        if !in_class && here != '0' && number <= self.groups as u64 {
+            return Err(self.backreference(at, in_class));
+        }
+        if self.reading == Reading::Unicode {
+            let message = match (in_class, here) {
+                (false, '1'..='9') => format!("there is no group {number}"),
+                _ => "a number is no escape; write `\\x` and two hexadecimal digits".to_owned(),
+            };
+            return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
+        }
+        self.at = first + 1;
+        let Some(value) = here.to_digit(8) else {
+            return Ok(Escape::Character(here as u32));
+        };
+        Ok(Escape::Character(self.octal(value, if here <= '3' { 2 } else { 1 })))
+    }
+
+    /// Up to so many octal digits more.
+    fn octal(&mut self, mut value: u32, more: usize) -> u32 {
+        for _ in 0..more {
+            let Some(digit) = self.peek(0).and_then(|next| next.to_digit(8)) else { break };
+            value = value * 8 + digit;
+            self.at += 1;
+        }
+        value
+    }
+
+    /// `\cX`; in Annex B the backslash alone where no such letter follows.
+    fn control_escape(&mut self, at: usize, in_class: bool) -> Result<Escape, PatternError> {
+        let letter = self.peek(0).filter(|letter| {
+            let is_loose = in_class && self.reading == Reading::AnnexB;
+            letter.is_ascii_alphabetic() || is_loose && (letter.is_ascii_digit() || *letter == '_')
+        });
+        if let Some(letter) = letter {
+            self.at += 1;
+            return Ok(Escape::Character(letter as u32 % 32));
+        }
+        if self.reading == Reading::AnnexB {
+            self.at -= 1;
+            return Ok(Escape::Character('\\' as u32));
+        }
+        let message = "a letter must stand behind it, as in `\\cJ`";
+        Err(PatternError::syntax("`\\c`", message, at))
+    }
+
+    /// So many hexadecimal digits; reads nothing where there are fewer.
+    fn hexadecimal(&mut self, count: usize) -> Option<u32> {
+        let mut value = 0;
+        for ahead in 0..count {
+            value = value * 16 + self.peek(ahead)?.to_digit(16)?;
+        }
+        self.at += count;
+        Some(value)
+    }
+
+    /// What stands behind `\u`: a code point, also of two surrogates; `None` where nothing does.
+    fn unicode_escape(&mut self, at: usize) -> Result<Option<u32>, PatternError> {
+        if self.peek(0) == Some('{') {
+            return self.braced_code_point(at);
+        }
+        let Some(first) = self.hexadecimal(4) else { return Ok(None) };
+        if (0xD800..0xDC00).contains(&first) && self.peek(0) == Some('\\') {
+            let back = self.at;
+            self.at += 1;
+            if self.takes("u")
+                && let Some(second @ 0xDC00..0xE000) = self.hexadecimal(4)
+            {
+                return Ok(Some(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00)));
+            }
+            self.at = back;
+        }
+        Ok(Some(first))
+    }
+
+    fn braced_code_point(&mut self, at: usize) -> Result<Option<u32>, PatternError> {
+        let (mut value, mut ahead) = (0u32, 1);
+        while let Some(digit) = self.peek(ahead).and_then(|here| here.to_digit(16)) {
+            value = value.saturating_mul(16).saturating_add(digit);
+            ahead += 1;
+        }
+        if ahead == 1 || self.peek(ahead) != Some('}') || value > unicode::LAST {
+            return Ok(None);
+        }
+        if self.reading == Reading::AnnexB {
+            return Err(self.means_letters("`\\u{..}`", "u", at));
+        }
+        self.at += ahead + 1;
+        Ok(Some(value))
+    }
+
+    /// What stands behind `\\u` in a group's name.
+    pub(super) fn name_escape(&mut self) -> Option<char> {
+        let reading = std::mem::replace(&mut self.reading, Reading::Unicode);
+        let character = self.unicode_escape(self.at);
+        self.reading = reading;
+        character.ok().flatten().and_then(char::from_u32)
+    }
+
+    /// The text is no pattern with the flag `u`, and without it an escape loses its meaning.
+    fn means_letters(&self, construct: &str, letter: &str, at: usize) -> PatternError {
+        let message = format!(
+            "another part of the pattern is allowed only without the flag u, and there the escape \
+             is the letter {letter}; drop backslashes before characters that need none, and escape \
+             lone brackets"
+        );
+        PatternError::unsupported(construct, message, at)
+    }
+
+    /// What stands behind `\p`.
+    fn property(&mut self, at: usize) -> Result<CharSet, PatternError> {
+        let name = (self.peek(0) == Some('{'))
+            .then(|| self.text[self.at..].iter().position(|&here| here == '}'))
+            .flatten()
+            .map(|end| self.text[self.at + 1..self.at + end].iter().collect::<String>());
+        let Some(name) = name else {
+            let message = "a property must stand behind it, as in `\\p{Lu}` or `\\p{Script=Greek}`";
+            return Err(PatternError::syntax("`\\p`", message, at));
+        };
+        if self.reading == Reading::AnnexB {
+            return Err(self.means_letters("`\\p{..}`", "p", at));
+        }
+        self.at += name.chars().count() + 2;
+        unicode::property(&name)
+            .map_err(|why| PatternError::unsupported(&format!("`\\p{{{name}}}`"), why, at))
+    }
+
+    fn python_escape(
+        &mut self,
+        here: char,
+        at: usize,
+        in_class: bool,
+    ) -> Result<Escape, PatternError> {
+        let digits = match here {
+            'A' if !in_class => return Ok(Escape::Start),
+            'Z' | 'z' if !in_class => return Ok(Escape::End),
+            'a' => return Ok(Escape::Character(7)),
+            'N' => {
+                let message = "characters by name are not supported; write `\\u` and its number";
+                return Err(PatternError::unsupported("`\\N`", message, at));
+            }
+            '0'..='9' => return self.python_number(here, at, in_class),
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            _ if here.is_ascii_alphabetic() => {
+                let message = format!("there is no such escape; write `{here}` for the letter");
+                return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
+            }
+            _ => return Ok(Escape::Character(here as u32)),
+        };
+        match self.hexadecimal(digits).filter(|&value| value <= unicode::LAST) {
+            Some(value) => Ok(Escape::Character(value)),
+            None => {
+                let message = format!("{digits} hexadecimal digits up to 10FFFF must follow");
+                Err(PatternError::syntax(&format!("`\\{here}`"), message, at))
+            }
+        }
+    }
+
+    /// `\0` and up to two octal digits; three octal digits; else a backreference.
+    fn python_number(
+        &mut self,
+        here: char,
+        at: usize,
+        in_class: bool,
+    ) -> Result<Escape, PatternError> {
+        let is_octal = |ahead| self.peek(ahead).is_some_and(|next| next.is_digit(8));
+        let value = match here.to_digit(8) {
+            Some(0) => self.octal(0, 2),
+            Some(value) if is_octal(0) && is_octal(1) => self.octal(value, 2),
+            _ if in_class => {
+                let message = "a class holds no backreference; write three octal digits";
+                return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
+            }
+            _ => return Err(self.backreference(at, in_class)),
+        };
+        if value > 0o377 {
+            let message = "an octal escape goes up to 377; write `\\x` and hexadecimal digits";
+            return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
+        }
+        Ok(Escape::Character(value))
+    }
+}
+
+/// A capital letter is for the characters that are not in the set.
+fn class_escape(letter: char, set: CharSet) -> Escape {
+    Escape::Set(if letter.is_ascii_uppercase() { set.complement() } else { set })
+}

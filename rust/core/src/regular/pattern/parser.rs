@@ -1,0 +1,507 @@
+//! From text to tree: alternatives, groups and quantifiers.
+//!
+//! One loop over the characters with a stack of open groups. The text is read at most three
+//! times: once to count its groups, which Annex B needs to know what `\1` is, once with the flag
+//! `u`, and once by Annex B.
+
+use super::error::PatternError;
+use super::syntax::{Assertion, NodeId, SetId, Tree};
+use super::{Dialect, unicode};
+use crate::grammar::CharSet;
+use rustc_hash::FxHashMap;
+
+/// The flags in force at a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Flags {
+    /// `i`: characters of either case.
+    pub(super) ignores_case: bool,
+    /// `m`: `^` and `$` hold at lines.
+    pub(super) is_multiline: bool,
+    /// `s`: `.` is any character.
+    pub(super) dot_is_all: bool,
+    /// `u`, given as a flag: Annex B is out of the question.
+    pub(super) is_unicode: bool,
+    /// Python's `a`: `\d \w \s \b` are those of ASCII.
+    pub(super) is_ascii: bool,
+}
+
+impl Flags {
+    pub(super) fn read(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
+        let mut flags = Self::default();
+        for letter in text.chars() {
+            if letter == 'v' && dialect == Dialect::Ecma {
+                let message = "the set operations of the flag v are not supported; drop the flag, \
+                               which reads the pattern as with u";
+                return Err(PatternError::unsupported("the flag v", message, 0));
+            }
+            if !flags.set(letter, true) {
+                let message = format!("there is no flag {letter:?}; i, m, s and u are known");
+                return Err(PatternError::syntax("flags", message, 0));
+            }
+        }
+        Ok(flags)
+    }
+
+    /// Sets a flag; false where it is unknown.
+    pub(super) fn set(&mut self, letter: char, value: bool) -> bool {
+        match letter {
+            'i' => self.ignores_case = value,
+            'm' => self.is_multiline = value,
+            's' => self.dot_is_all = value,
+            'u' => self.is_unicode = value,
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// By which grammar a text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// ECMA-262 with the flag `u`.
+    Unicode,
+    /// Annex B of ECMA-262, without it.
+    AnnexB,
+    /// Python's `re`.
+    Python,
+}
+
+/// What a group is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The whole text; nothing closes it.
+    Whole,
+    /// A group.
+    Group,
+    /// A lookaround.
+    Look { is_ahead: bool, is_negated: bool },
+}
+
+/// An open group.
+pub(super) struct Frame {
+    pub(super) purpose: Purpose,
+    /// Where its parenthesis stands.
+    pub(super) opened: usize,
+    /// Where its last `|` stands.
+    bar: usize,
+    /// The flags that are in force behind it.
+    flags: Flags,
+    alternatives: Vec<NodeId>,
+    items: Vec<NodeId>,
+}
+
+/// What may be said of quantifiers behind a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quantifiers {
+    Allowed,
+    Forbidden,
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a [char],
+    pub(super) at: usize,
+    pub(super) reading: Reading,
+    pub(super) flags: Flags,
+    pub(super) tree: Tree,
+    pub(super) frames: Vec<Frame>,
+    /// The number of capturing groups of the whole text.
+    pub(super) groups: usize,
+    /// Whether some group of the whole text has a name.
+    pub(super) has_names: bool,
+    /// Where each name was given to a group last.
+    pub(super) names: FxHashMap<String, usize>,
+    /// The leaves of characters, by the flags that they stand under.
+    characters: FxHashMap<(u32, Flags), NodeId>,
+    /// Sets as written, with the sets that they are under the flags.
+    folded: FxHashMap<(CharSet, Flags), CharSet>,
+    /// Properties by name.
+    pub(super) properties: FxHashMap<String, CharSet>,
+}
+
+/// Reads a text; says whether Annex B was needed.
+pub(super) fn parse(
+    text: &str,
+    dialect: Dialect,
+    flags: Flags,
+) -> Result<(Tree, bool), PatternError> {
+    let text: Vec<char> = text.chars().collect();
+    if dialect == Dialect::Python {
+        return Ok((Parser::new(&text, Reading::Python, flags).read()?, false));
+    }
+    match Parser::new(&text, Reading::Unicode, flags).read() {
+        Ok(tree) => Ok((tree, false)),
+        Err(error) if error.kind == super::PatternFault::Unsupported || flags.is_unicode => {
+            Err(error)
+        }
+        Err(_) => Ok((Parser::new(&text, Reading::AnnexB, flags).read()?, true)),
+    }
+}
+
+/// Counts the capturing groups; says whether one has a name.
+fn count_groups(text: &[char]) -> (usize, bool) {
+    let (mut groups, mut has_names, mut in_class, mut at) = (0, false, false, 0);
+    while let Some(&here) = text.get(at) {
+        match here {
+            '\\' => at += 1,
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class && text.get(at + 1) != Some(&'?') => groups += 1,
+            '(' if !in_class
+                && text.get(at + 2) == Some(&'<')
+                && !matches!(text.get(at + 3), Some('=' | '!')) =>
+            {
+                groups += 1;
+                has_names = true;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (groups, has_names)
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a [char], reading: Reading, flags: Flags) -> Self {
+        let (groups, has_names) = count_groups(text);
+        let whole = Frame {
+            purpose: Purpose::Whole,
+            opened: 0,
+            bar: 0,
+            flags,
+            alternatives: Vec::new(),
+            items: Vec::new(),
+        };
+        Self {
+            text,
+            at: 0,
+            reading,
+            flags,
+            tree: Tree::default(),
+            frames: vec![whole],
+            groups,
+            has_names,
+            names: FxHashMap::default(),
+            characters: FxHashMap::default(),
+            folded: FxHashMap::default(),
+            properties: FxHashMap::default(),
+        }
+    }
+
+    pub(super) fn peek(&self, ahead: usize) -> Option<char> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn takes(&mut self, expected: &str) -> bool {
+        let mut end = self.at;
+        for character in expected.chars() {
+            if self.text.get(end) != Some(&character) {
+                return false;
+            }
+            end += 1;
+        }
+        self.at = end;
+        true
+    }
+
+    fn read(mut self) -> Result<Tree, PatternError> {
+        while let Some(here) = self.peek(0) {
+            let start = self.at;
+            let (node, quantifiers) = match here {
+                '|' => {
+                    self.at += 1;
+                    self.close_alternative(start);
+                    continue;
+                }
+                '(' => {
+                    self.open()?;
+                    continue;
+                }
+                ')' => self.close()?,
+                _ => self.term(here)?,
+            };
+            let node = self.quantified(node, quantifiers)?;
+            self.push(node);
+        }
+        match self.frames.pop() {
+            Some(Frame { purpose: Purpose::Whole, mut alternatives, items, .. }) => {
+                alternatives.push(self.tree.sequence(items));
+                self.tree.root = Some(self.tree.choice(alternatives));
+                Ok(self.tree)
+            }
+            frame => {
+                let opened = frame.map_or(0, |frame| frame.opened);
+                let message = "the group is not closed; add `)`, or write `\\(` for a parenthesis";
+                Err(PatternError::syntax("`(`", message, opened))
+            }
+        }
+    }
+
+    fn push(&mut self, node: NodeId) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.items.push(node);
+        }
+    }
+
+    fn close_alternative(&mut self, at: usize) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        let items = std::mem::take(&mut frame.items);
+        let node = self.tree.sequence(items);
+        frame.alternatives.push(node);
+        frame.bar = at;
+    }
+
+    /// Opens a group whose parenthesis stands at `opened`; `flags` hold within it.
+    pub(super) fn open_frame(&mut self, purpose: Purpose, opened: usize, flags: Flags) {
+        let outer = std::mem::replace(&mut self.flags, flags);
+        self.frames.push(Frame {
+            purpose,
+            opened,
+            bar: opened,
+            flags: outer,
+            alternatives: Vec::new(),
+            items: Vec::new(),
+        });
+    }
+
+    fn close(&mut self) -> Result<(NodeId, Quantifiers), PatternError> {
+        let at = self.at;
+        self.at += 1;
+        if self.frames.len() < 2 {
+            let message = "there is no group to close; write `\\)` for a parenthesis";
+            return Err(PatternError::syntax("`)`", message, at));
+        }
+        self.close_alternative(at);
+        let Some(frame) = self.frames.pop() else { unreachable!("two frames were there") };
+        self.flags = frame.flags;
+        let body = self.tree.choice(frame.alternatives);
+        Ok(match frame.purpose {
+            Purpose::Look { is_ahead, is_negated } => {
+                let is_allowed = match self.reading {
+                    Reading::Unicode => false,
+                    Reading::AnnexB => is_ahead,
+                    Reading::Python => true,
+                };
+                let node = self.tree.look(body, is_ahead, is_negated);
+                (node, if is_allowed { Quantifiers::Allowed } else { Quantifiers::Forbidden })
+            }
+            Purpose::Group | Purpose::Whole => (body, Quantifiers::Allowed),
+        })
+    }
+
+    /// Gives the next group a name, which no group has that takes part in the same matches: two
+    /// groups of one name stand in different alternatives of a group.
+    pub(super) fn add_name(&mut self, name: String, at: usize) -> Result<(), PatternError> {
+        let Some(before) = self.names.insert(name.clone(), at) else { return Ok(()) };
+        // The innermost open group that holds both: frames are ordered by where they open.
+        let holds = self
+            .frames
+            .partition_point(|frame| frame.purpose == Purpose::Whole || frame.opened < before);
+        if self.reading != Reading::Python
+            && holds.checked_sub(1).and_then(|i| self.frames.get(i)).is_some_and(|f| f.bar > before)
+        {
+            return Ok(());
+        }
+        let message = format!("two groups have the name {name:?}; give each its own");
+        Err(PatternError::syntax("group name", message, at))
+    }
+
+    /// Anything but a group and a `|`.
+    fn term(&mut self, here: char) -> Result<(NodeId, Quantifiers), PatternError> {
+        let at = self.at;
+        self.at += 1;
+        let assertion = match here {
+            '^' if self.flags.is_multiline => Assertion::LineStart(self.line_ends()),
+            '^' => Assertion::Start,
+            '$' if self.flags.is_multiline => Assertion::LineEnd(self.line_ends()),
+            '$' if self.reading == Reading::Python => Assertion::EndOrLastNewline,
+            '$' => Assertion::End,
+            '\\' => return self.escaped_term(at),
+            '[' => return Ok((self.class(at)?, Quantifiers::Allowed)),
+            '.' => {
+                let set = match (self.flags.dot_is_all, self.reading) {
+                    (true, _) => CharSet::new([(0, unicode::LAST)]),
+                    (false, Reading::Python) => unicode::newline().complement(),
+                    (false, _) => unicode::line_terminators().complement(),
+                };
+                let node = self.leaf_of(&set);
+                return Ok((node, Quantifiers::Allowed));
+            }
+            '*' | '+' | '?' => return Err(self.nothing_to_repeat(here, at)),
+            '{' | '}' | ']' => {
+                self.lone_bracket(here, at)?;
+                return Ok((self.character(here as u32), Quantifiers::Allowed));
+            }
+            _ => return Ok((self.character(here as u32), Quantifiers::Allowed)),
+        };
+        Ok((self.tree.assert(assertion), Quantifiers::Forbidden))
+    }
+
+    fn nothing_to_repeat(&self, quantifier: char, at: usize) -> PatternError {
+        let construct = format!("`{quantifier}`");
+        let message = format!(
+            "there is nothing that the quantifier could repeat; put a character or a group before \
+             it, or write `\\{quantifier}` for the character"
+        );
+        PatternError::syntax(&construct, message, at)
+    }
+
+    /// Whether a bracket or brace may stand on its own.
+    fn lone_bracket(&mut self, here: char, at: usize) -> Result<(), PatternError> {
+        let is_count = here == '{' && {
+            self.at = at;
+            let is_count = self.braces()?.is_some();
+            self.at = at + 1;
+            is_count
+        };
+        if is_count {
+            return Err(self.nothing_to_repeat(here, at));
+        }
+        if self.reading == Reading::Unicode {
+            let message = format!("with the flag u it needs a backslash; write `\\{here}`");
+            return Err(PatternError::syntax(&format!("`{here}`"), message, at));
+        }
+        Ok(())
+    }
+
+    fn escaped_term(&mut self, at: usize) -> Result<(NodeId, Quantifiers), PatternError> {
+        use super::escapes::Escape;
+        Ok(match self.escape(at, false)? {
+            Escape::Character(character) => (self.character(character), Quantifiers::Allowed),
+            Escape::Set(set) => (self.leaf_of(&set), Quantifiers::Allowed),
+            Escape::Boundary { is_negated } => {
+                let word = self.word_set();
+                let word = self.tree.add_set(word);
+                let node = self.tree.assert(Assertion::Boundary { word, is_negated });
+                (node, Quantifiers::Forbidden)
+            }
+            Escape::Start => (self.tree.assert(Assertion::Start), Quantifiers::Forbidden),
+            Escape::End => (self.tree.assert(Assertion::End), Quantifiers::Forbidden),
+        })
+    }
+
+    fn line_ends(&mut self) -> SetId {
+        self.tree.add_set(match self.reading {
+            Reading::Python => unicode::newline(),
+            _ => unicode::line_terminators(),
+        })
+    }
+
+    /// The leaf of a character as written.
+    pub(super) fn character(&mut self, character: u32) -> NodeId {
+        let key = (character, self.flags);
+        if let Some(&node) = self.characters.get(&key) {
+            return node;
+        }
+        let node = self.leaf_of(&CharSet::new([(character, character)]));
+        self.characters.insert(key, node);
+        node
+    }
+
+    /// The leaf of a set as written.
+    pub(super) fn leaf_of(&mut self, set: &CharSet) -> NodeId {
+        let set = self.with_cases(set);
+        self.leaf_of_closed(&set)
+    }
+
+    /// The leaf of a set that holds all cases of its characters already.
+    pub(super) fn leaf_of_closed(&mut self, set: &CharSet) -> NodeId {
+        let id = self.tree.add_set(unicode::without_surrogates(set));
+        self.tree.leaf(id)
+    }
+
+    /// What a set as written means under the flags.
+    pub(super) fn with_cases(&mut self, set: &CharSet) -> CharSet {
+        if !self.flags.ignores_case {
+            return set.clone();
+        }
+        let key = (set.clone(), self.flags);
+        if let Some(known) = self.folded.get(&key) {
+            return known.clone();
+        }
+        let closed = match self.reading {
+            Reading::Python => unicode::with_cases_of_python(set, self.flags.is_ascii),
+            _ => unicode::with_cases(set),
+        };
+        self.folded.insert(key, closed.clone());
+        closed
+    }
+
+    fn quantified(
+        &mut self,
+        node: NodeId,
+        quantifiers: Quantifiers,
+    ) -> Result<NodeId, PatternError> {
+        let at = self.at;
+        let (min, max) = match self.peek(0) {
+            Some('*') => (0, None),
+            Some('+') => (1, None),
+            Some('?') => (0, Some(1)),
+            Some('{') => match self.braces()? {
+                Some(counts) => {
+                    self.at -= 1; // the closing brace
+                    counts
+                }
+                None => return Ok(node),
+            },
+            _ => return Ok(node),
+        };
+        self.at += 1;
+        if quantifiers == Quantifiers::Forbidden {
+            let message = "an assertion takes no quantifier; put it into a group";
+            return Err(PatternError::syntax("quantifier", message, at));
+        }
+        if self.peek(0) == Some('?') {
+            self.at += 1;
+        } else if self.reading == Reading::Python && self.peek(0) == Some('+') {
+            let message = "a possessive quantifier forgets matches; drop the `+` behind it";
+            return Err(PatternError::unsupported("possessive quantifier", message, at));
+        }
+        if self.reading == Reading::Python && matches!(self.peek(0), Some('*' | '+' | '?')) {
+            return Err(self.nothing_to_repeat(self.peek(0).unwrap_or('*'), self.at));
+        }
+        Ok(self.tree.repeat(node, min, max))
+    }
+
+    /// Reads `{n}`, `{n,}`, `{n,m}`; `None`, and nothing is read, where there is no such thing.
+    fn braces(&mut self) -> Result<Option<(u32, Option<u32>)>, PatternError> {
+        let start = self.at;
+        self.at += 1;
+        let least = self.digits();
+        let has_comma = self.peek(0) == Some(',');
+        self.at += usize::from(has_comma);
+        let most = if has_comma { self.digits() } else { None };
+        let is_open_count = self.reading == Reading::Python && has_comma;
+        if self.peek(0) != Some('}') || (least.is_none() && !is_open_count) {
+            self.at = start;
+            return Ok(None);
+        }
+        self.at += 1;
+        let count = |digits: u64| {
+            u32::try_from(digits).ok().filter(|&count| count < u32::MAX).ok_or_else(|| {
+                let message = "a count may be at most 4294967294; lower it";
+                PatternError::unsupported("quantifier", message, start)
+            })
+        };
+        let min = count(least.unwrap_or(0))?;
+        let max = match (has_comma, most) {
+            (false, _) => Some(min),
+            (true, most) => most.map(count).transpose()?,
+        };
+        if max.is_some_and(|max| max < min) {
+            let message = "the greatest count is below the least; exchange them";
+            return Err(PatternError::syntax("quantifier", message, start));
+        }
+        Ok(Some((min, max)))
+    }
+
+    /// A decimal number; large ones are the largest.
+    pub(super) fn digits(&mut self) -> Option<u64> {
+        let mut value = None;
+        while let Some(digit) = self.peek(0).and_then(|here| here.to_digit(10)) {
+            let known: u64 = value.unwrap_or(0);
+            value = Some(known.saturating_mul(10).saturating_add(u64::from(digit)));
+            self.at += 1;
+        }
+        value
+    }
+}

@@ -1,0 +1,607 @@
+//! Automata of patterns with lookaround, `\b` and anchors of lines: residual formulas.
+//!
+//! What is left to say of a text, once a part of it is read, is a formula ([`super::clauses`]) over
+//! atoms that speak of the rest: "the pattern leads from this position to its end", "this automaton
+//! accepts the rest from this state", "the rest is empty". Reading a character turns each atom into
+//! a formula of its own, so formulas are the states of a deterministic automaton.
+//!
+//! - *Lookahead* `(?=x)` is the conjunct "x begins the rest", `(?!x)` its negation. Where `x` holds
+//!   no lookbehind it becomes an automaton of its own first, innermost first, so that the state
+//!   holds one atom for it.
+//! - *Lookbehind* `(?<=x)` runs `x` forward from every position: besides the formula, the state
+//!   holds for each position within `x` the formula that says whether some way from the start of
+//!   `x` leads there. That formula speaks of the rest only where `x` looks ahead.
+//! - `^`, `\b` and what else looks at the character before is decided when the character is read:
+//!   a [`Moment`] says what it was.
+//!
+//! What the ways from a position lead to depends on the position and the moment only, and is kept.
+
+use super::super::alphabet::Alphabet;
+use super::super::{Bounds, Dfa};
+use super::clauses::{Formula, Literal};
+use super::program::{Condition, END, Program, START};
+use super::syntax::{Assertion, Node, SetId, Tree};
+use crate::error::Result;
+use crate::grammar::CharSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// What an atom says of the rest of the text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Atom {
+    /// It is empty.
+    End,
+    /// It is one newline.
+    LastNewline,
+    /// It begins with one of the set.
+    Next(SetId),
+    /// An edge of the position reads its first character, and so on to the end of the pattern or
+    /// of the lookahead.
+    Position(u32),
+    /// An automaton accepts it from a state.
+    Rest(u32, u32),
+}
+
+/// How the body of a lookaround is dealt with.
+#[derive(Clone, Debug)]
+enum Way {
+    /// By automata of the rest: one for each kind of character before, or one for all.
+    Automata(Vec<u32>),
+    /// By the formula of its first position.
+    Formula,
+    /// By what runs along.
+    Behind,
+}
+
+/// What stands before the rest of the text, as far as it matters, by number: the kind of the last
+/// character, and for some of the lookarounds without automata, in order, whether they hold here.
+/// A moment is another with one more lookaround. One of them is the present; only what is said at
+/// the present is found out, the rest is known.
+type Moment = u32;
+
+/// A state: what is left to say, and what runs along for each lookbehind, position by position.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct State {
+    rest: Rc<Formula>,
+    behind: Vec<Running>,
+}
+
+/// What runs along for a lookbehind: some way leads from its start to the position if the formula
+/// holds.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Running {
+    look: u32,
+    position: u32,
+    formula: Rc<Formula>,
+}
+
+struct Engine<'a, 'b> {
+    program: Program,
+    bounds: &'a Bounds<'b>,
+    /// Whether the pattern may end before the text does.
+    is_open: bool,
+    edges_of: Vec<Vec<(u32, u32)>>,
+    ways_of: Vec<Vec<(Condition, u32)>>,
+    symbols: Vec<CharSet>,
+    /// For each set and symbol whether the symbol is in the set.
+    holds: Vec<Vec<bool>>,
+    newline: Option<u32>,
+    /// Sets of which it matters whether the last character is in them.
+    observed: Vec<SetId>,
+    /// The kind of each symbol, and for each kind which observed sets hold it. Kind 0 is the start.
+    kind_of: Vec<u32>,
+    kinds: Vec<Vec<bool>>,
+    /// For each position whether the pattern, or a lookahead, ends there.
+    is_end: Vec<bool>,
+    looks: Vec<Way>,
+    /// The lookarounds without automata, and for each lookaround its place among them.
+    followed: Vec<usize>,
+    place_of: Vec<usize>,
+    /// Automata of the rest, each with the state from which it accepts everything.
+    automata: Vec<(Dfa, Option<u32>)>,
+    automaton_of: FxHashMap<Dfa, u32>,
+    atoms: Vec<Atom>,
+    atom_of: FxHashMap<Atom, u32>,
+    moments: u32,
+    first_moments: FxHashMap<u32, Moment>,
+    next_moments: FxHashMap<(Moment, Rc<Formula>), Moment>,
+    /// The kind of the present moment, and whether the lookarounds without automata hold.
+    kind: u32,
+    present: Vec<Rc<Formula>>,
+    closures: FxHashMap<(u32, u32), Rc<Formula>>,
+    derivatives: FxHashMap<(u32, u32, u32), Rc<Formula>>,
+}
+
+/// The automaton of a pattern.
+///
+/// # Errors
+/// [`crate::error::Error::Limit`] and what ends the work.
+pub(super) fn automaton(tree: &Tree, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
+    let mut engine = Engine::new(tree, search, bounds)?;
+    let directions = directions(tree);
+    for look in 0..engine.program.looks.len() {
+        engine.make_automata(directions[engine.program.looks[look].body.index()], look)?;
+    }
+    let start = if search { engine.program.positions - 1 } else { START };
+    let follows = !engine.followed.is_empty();
+    engine.explore(start, 0, follows)
+}
+
+impl<'a, 'b> Engine<'a, 'b> {
+    fn new(tree: &Tree, search: bool, bounds: &'a Bounds<'b>) -> Result<Self> {
+        let mut program = Program::new(tree, tree.root(), bounds)?;
+        let mut sets = tree.sets.clone();
+        let all = sets.len() as u32;
+        sets.push(CharSet::scalar_values());
+        sets.push(CharSet::single(10));
+        let mut edges_of = vec![Vec::new(); program.positions as usize];
+        for &(from, set, to) in &program.edges {
+            edges_of[from as usize].push((set.index() as u32, to));
+        }
+        let mut ways_of = vec![Vec::new(); program.positions as usize];
+        for &(from, condition, to) in &program.ways {
+            ways_of[from as usize].push((condition, to));
+        }
+        if search {
+            edges_of.push(vec![(all, program.positions)]);
+            ways_of.push(vec![(Condition::Free, START)]);
+            program.positions += 1;
+        }
+        let mut is_end = vec![false; program.positions as usize];
+        is_end[END as usize] = true;
+        for look in program.looks.iter().filter(|look| look.is_ahead) {
+            is_end[look.end as usize] = true;
+        }
+        let (alphabet, members) = Alphabet::of_sets(sets.iter(), |n| bounds.budget.spend(n))?;
+        let ranges = alphabet.ranges();
+        let symbols: Vec<CharSet> =
+            (0..alphabet.len()).map(|class| CharSet::new(ranges.of(class).to_vec())).collect();
+        bounds.budget.spend(symbols.len() * sets.len())?;
+        let mut holds = vec![vec![false; symbols.len()]; sets.len()];
+        for (set, members) in holds.iter_mut().zip(&members) {
+            members.iter().for_each(|&symbol| set[symbol as usize] = true);
+        }
+        let newline = holds.last().and_then(|set| set.iter().position(|&holds| holds));
+        let mut engine = Self {
+            program,
+            bounds,
+            is_open: search,
+            edges_of,
+            ways_of,
+            symbols,
+            holds,
+            newline: newline.map(|symbol| symbol as u32),
+            observed: observed(tree),
+            kind_of: Vec::new(),
+            kinds: Vec::new(),
+            is_end,
+            looks: Vec::new(),
+            followed: Vec::new(),
+            place_of: Vec::new(),
+            automata: Vec::new(),
+            automaton_of: FxHashMap::default(),
+            atoms: Vec::new(),
+            atom_of: FxHashMap::default(),
+            moments: 0,
+            first_moments: FxHashMap::default(),
+            next_moments: FxHashMap::default(),
+            kind: 0,
+            present: Vec::new(),
+            closures: FxHashMap::default(),
+            derivatives: FxHashMap::default(),
+        };
+        engine.find_kinds();
+        Ok(engine)
+    }
+
+    fn find_kinds(&mut self) {
+        self.kinds.push(vec![false; self.observed.len()]);
+        let mut known: FxHashMap<Vec<bool>, u32> = FxHashMap::default();
+        for symbol in 0..self.symbols.len() {
+            let kind: Vec<bool> =
+                self.observed.iter().map(|set| self.holds[set.index()][symbol]).collect();
+            let kinds = &mut self.kinds;
+            let number = *known.entry(kind).or_insert_with_key(|kind| {
+                kinds.push(kind.clone());
+                kinds.len() as u32 - 1
+            });
+            self.kind_of.push(number);
+        }
+    }
+
+    /// Makes the automata of a lookahead that holds no lookbehind.
+    fn make_automata(&mut self, directions: Directions, look: usize) -> Result<()> {
+        let body = self.program.looks[look];
+        self.place_of.push(self.followed.len());
+        if !body.is_ahead || directions.has_lookbehind {
+            self.followed.push(look);
+            self.looks.push(if body.is_ahead { Way::Formula } else { Way::Behind });
+            return Ok(());
+        }
+        let kinds = if directions.looks_back { self.kinds.len() as u32 } else { 1 };
+        let mut automata = Vec::new();
+        for kind in 0..kinds {
+            let dfa = self.explore(body.start, kind, false)?;
+            if let Some(&known) = self.automaton_of.get(&dfa) {
+                automata.push(known);
+                continue;
+            }
+            let is_universal = |&q: &u32| {
+                let mut edges = dfa.edges(q);
+                let loops = edges
+                    .next()
+                    .is_some_and(|(set, to)| to == q && set == CharSet::scalar_values());
+                dfa.is_final(q) && loops
+            };
+            let universal = (0..dfa.num_states() as u32).find(is_universal);
+            let number = self.automata.len() as u32;
+            automata.push(number);
+            self.automaton_of.insert(dfa.clone(), number);
+            self.automata.push((dfa, universal));
+        }
+        self.looks.push(Way::Automata(automata));
+        Ok(())
+    }
+
+    fn atom(&mut self, atom: Atom) -> Formula {
+        let next = self.atoms.len() as u32;
+        let number = *self.atom_of.entry(atom).or_insert(next);
+        if number == next {
+            self.atoms.push(atom);
+        }
+        Formula::literal(Literal::of(number))
+    }
+
+    /// What an automaton's state says.
+    fn rest(&mut self, automaton: u32, state: Option<u32>) -> Formula {
+        let (dfa, universal) = &self.automata[automaton as usize];
+        match state {
+            None => Formula::constant(false),
+            Some(_) if dfa.is_empty() => Formula::constant(false),
+            Some(_) if state == *universal => Formula::constant(true),
+            Some(state) => self.atom(Atom::Rest(automaton, state)),
+        }
+    }
+
+    /// Makes the moment behind a character of a kind the present.
+    fn begin(&mut self, kind: u32) -> Moment {
+        self.kind = kind;
+        self.present.clear();
+        let next = self.moments;
+        let moment = *self.first_moments.entry(kind).or_insert(next);
+        self.moments += u32::from(moment == next);
+        moment
+    }
+
+    /// Adds to the present whether the next lookaround holds.
+    fn settle(&mut self, moment: Moment, holds: Rc<Formula>) -> Moment {
+        self.present.push(holds.clone());
+        let next = self.moments;
+        let moment = *self.next_moments.entry((moment, holds)).or_insert(next);
+        self.moments += u32::from(moment == next);
+        moment
+    }
+
+    /// What a condition says at the present.
+    fn condition(&mut self, condition: Condition) -> Result<Formula> {
+        let kind = self.kind;
+        let is_behind = |engine: &Self, set: SetId| {
+            let place = engine.observed.iter().position(|&known| known == set);
+            place.is_some_and(|place| engine.kinds[kind as usize][place])
+        };
+        let (formula, is_negated) = match condition {
+            Condition::Free => (Formula::constant(true), false),
+            Condition::Assert(assertion) => match assertion {
+                Assertion::Start => (Formula::constant(kind == 0), false),
+                Assertion::End => (self.atom(Atom::End), false),
+                Assertion::EndOrLastNewline => {
+                    let either = [self.atom(Atom::End), self.atom(Atom::LastNewline)];
+                    (Formula::any(&either, self.bounds)?, false)
+                }
+                Assertion::LineStart(set) => {
+                    (Formula::constant(kind == 0 || is_behind(self, set)), false)
+                }
+                Assertion::LineEnd(set) => {
+                    let either = [self.atom(Atom::End), self.atom(Atom::Next(set))];
+                    (Formula::any(&either, self.bounds)?, false)
+                }
+                Assertion::Boundary { word, is_negated } => {
+                    let is_behind = is_behind(self, word);
+                    (self.atom(Atom::Next(word)), is_behind != is_negated)
+                }
+            },
+            Condition::Look { look, is_negated } => {
+                let formula = match &self.looks[look as usize] {
+                    Way::Automata(automata) => {
+                        let automaton = automata.get(kind as usize).or(automata.first());
+                        let automaton = automaton.copied().unwrap_or(0);
+                        self.rest(automaton, Some(0))
+                    }
+                    Way::Formula | Way::Behind => {
+                        let place = self.place_of[look as usize];
+                        (*self.present[place]).clone()
+                    }
+                };
+                (formula, is_negated)
+            }
+        };
+        if is_negated { formula.not(self.bounds) } else { Ok(formula) }
+    }
+
+    /// Under which conditions ways lead from the given positions on to which others.
+    fn spread(&mut self, from: Vec<(u32, Formula)>) -> Result<FxHashMap<u32, Formula>> {
+        let mut work: Vec<u32> = from.iter().map(|entry| entry.0).collect();
+        let mut waiting: FxHashSet<u32> = work.iter().copied().collect();
+        let mut reached: FxHashMap<u32, Formula> = from.into_iter().collect();
+        while let Some(here) = work.pop() {
+            waiting.remove(&here);
+            let formula = reached.get(&here).cloned().unwrap_or_default();
+            for place in 0..self.ways_of[here as usize].len() {
+                let (condition, to) = self.ways_of[here as usize][place];
+                self.bounds.budget.spend(2)?;
+                let needs = self.condition(condition)?;
+                let more = formula.and(&needs, self.bounds)?;
+                if more.is_false() || reached.get(&to).is_some_and(Formula::is_true) {
+                    continue;
+                }
+                let known = reached.entry(to).or_default();
+                let both = Formula::any([&*known, &more], self.bounds)?;
+                if both != *known {
+                    *known = both;
+                    if waiting.insert(to) {
+                        work.push(to);
+                    }
+                }
+            }
+        }
+        Ok(reached)
+    }
+
+    /// What the rest must be for a position to lead on to the end.
+    fn closure(&mut self, position: u32, moment: Moment) -> Result<Rc<Formula>> {
+        if let Some(known) = self.closures.get(&(position, moment)) {
+            return Ok(known.clone());
+        }
+        let reached = self.spread(vec![(position, Formula::constant(true))])?;
+        let mut reached: Vec<(u32, Formula)> = reached.into_iter().collect();
+        reached.sort_unstable_by_key(|entry| entry.0);
+        let mut parts = Vec::with_capacity(reached.len());
+        for (position, formula) in reached {
+            if !self.edges_of[position as usize].is_empty() {
+                let atom = self.atom(Atom::Position(position));
+                parts.push(formula.and(&atom, self.bounds)?);
+            }
+            if position == END && !self.is_open {
+                let end = self.atom(Atom::End);
+                parts.push(formula.and(&end, self.bounds)?);
+            } else if self.is_end[position as usize] {
+                parts.push(formula);
+            }
+        }
+        let out = Rc::new(Formula::any(&parts, self.bounds)?);
+        self.closures.insert((position, moment), out.clone());
+        Ok(out)
+    }
+
+    /// What an atom becomes when a symbol is read.
+    fn derivative(&mut self, atom: u32, symbol: u32, moment: Moment) -> Result<Rc<Formula>> {
+        let key = (atom, symbol, moment);
+        if let Some(known) = self.derivatives.get(&key) {
+            return Ok(known.clone());
+        }
+        self.bounds.budget.spend(1)?;
+        let formula = match self.atoms[atom as usize] {
+            Atom::End => Formula::constant(false),
+            Atom::LastNewline if self.newline == Some(symbol) => self.atom(Atom::End),
+            Atom::LastNewline => Formula::constant(false),
+            Atom::Next(set) => Formula::constant(self.holds[set.index()][symbol as usize]),
+            Atom::Position(position) => {
+                let mut parts = Vec::new();
+                for place in 0..self.edges_of[position as usize].len() {
+                    let (set, to) = self.edges_of[position as usize][place];
+                    self.bounds.budget.spend(1)?;
+                    if self.holds[set as usize][symbol as usize] {
+                        parts.push(self.closure(to, moment)?);
+                    }
+                }
+                Formula::any(parts.iter().map(Rc::as_ref), self.bounds)?
+            }
+            Atom::Rest(automaton, state) => {
+                let to = self.symbols[symbol as usize].ranges().first().and_then(|range| {
+                    let character = char::from_u32(range.0)?;
+                    self.automata[automaton as usize].0.step(state, character)
+                });
+                self.rest(automaton, to)
+            }
+        };
+        let formula = Rc::new(formula);
+        self.derivatives.insert(key, formula.clone());
+        Ok(formula)
+    }
+
+    /// What a formula becomes when a symbol is read.
+    fn read(&mut self, formula: &Formula, symbol: u32, moment: Moment) -> Result<Formula> {
+        let mut parts = Vec::new();
+        for clause in formula.clauses() {
+            let mut part = Formula::constant(true);
+            for literal in clause {
+                let next = self.derivative(literal.atom(), symbol, moment)?;
+                part = match literal.is_negated() {
+                    true => part.and(&next.not(self.bounds)?, self.bounds)?,
+                    false => part.and(&next, self.bounds)?,
+                };
+                if part.is_false() {
+                    break;
+                }
+            }
+            parts.push(part);
+        }
+        Formula::any(&parts, self.bounds)
+    }
+
+    /// Makes the moment behind a character of a kind the present; returns it, and what runs along
+    /// from then on.
+    ///
+    /// `before` is what ran along until the character, and the character's symbol.
+    fn advance(
+        &mut self,
+        kind: u32,
+        before: Option<(&[Running], u32)>,
+    ) -> Result<(Moment, Vec<Running>)> {
+        let mut moment = self.begin(kind);
+        let mut running = Vec::new();
+        let (mut known, symbol) = before.unwrap_or((&[], 0));
+        for place in 0..self.followed.len() {
+            let look = self.followed[place];
+            let body = self.program.looks[look];
+            self.bounds.budget.spend(1)?;
+            if body.is_ahead {
+                let holds = self.closure(body.start, moment)?;
+                moment = self.settle(moment, holds);
+                continue;
+            }
+            let mut from: FxHashMap<u32, Vec<Formula>> = FxHashMap::default();
+            from.insert(body.start, vec![Formula::constant(true)]);
+            let count = known.iter().take_while(|run| run.look as usize == look).count();
+            let (here, others) = known.split_at(count);
+            known = others;
+            for run in here {
+                let formula = self.read(&run.formula, symbol, moment)?;
+                for &(set, to) in &self.edges_of[run.position as usize] {
+                    if self.holds[set as usize][symbol as usize] {
+                        from.entry(to).or_default().push(formula.clone());
+                    }
+                }
+            }
+            let mut starts = Vec::with_capacity(from.len());
+            for (position, formulas) in from {
+                starts.push((position, Formula::any(&formulas, self.bounds)?));
+            }
+            let mut reached = self.spread(starts)?;
+            let holds = reached.remove(&body.end).unwrap_or_default();
+            moment = self.settle(moment, Rc::new(holds));
+            let mut reached: Vec<_> = reached.into_iter().collect();
+            reached.retain(|(position, formula)| {
+                !formula.is_false() && !self.edges_of[*position as usize].is_empty()
+            });
+            reached.sort_unstable_by_key(|entry| entry.0);
+            let look = look as u32;
+            running.extend(reached.into_iter().map(|(position, formula)| Running {
+                look,
+                position,
+                formula: Rc::new(formula),
+            }));
+        }
+        Ok((moment, running))
+    }
+
+    /// The automaton of the texts that a position leads to the end with, behind a character of a
+    /// kind.
+    fn explore(&mut self, position: u32, kind: u32, runs_along: bool) -> Result<Dfa> {
+        let (moment, behind) = match runs_along {
+            true => self.advance(kind, None)?,
+            false => (self.begin(kind), Vec::new()),
+        };
+        let rest = self.closure(position, moment)?;
+        let mut states: Vec<State> = Vec::new();
+        let mut state_of: FxHashMap<State, u32> = FxHashMap::default();
+        let mut number = |state: State, states: &mut Vec<State>, bounds: &Bounds<'_>| {
+            // Nothing matters any more where all is said.
+            let is_said = state.rest.is_true() || state.rest.is_false();
+            let behind = if is_said { Vec::new() } else { state.behind };
+            let state = State { behind, ..state };
+            if let Some(&known) = state_of.get(&state) {
+                return Ok(known);
+            }
+            bounds.check(states.len() + 1)?;
+            bounds.budget.spend(4 + state.behind.len())?;
+            let number = states.len() as u32;
+            state_of.insert(state.clone(), number);
+            states.push(state);
+            Ok::<u32, crate::error::Error>(number)
+        };
+        number(State { rest, behind }, &mut states, self.bounds)?;
+        let (mut rows, mut finals, mut next) = (Vec::new(), Vec::new(), 0);
+        while next < states.len() {
+            let state = states[next].clone();
+            next += 1;
+            finals.push(state.rest.value(|atom| self.holds_at_end(atom)));
+            let mut row = Vec::new();
+            for symbol in 0..self.symbols.len() as u32 {
+                let kind = self.kind_of[symbol as usize];
+                self.bounds.budget.spend(1)?;
+                let (moment, behind) = match runs_along {
+                    true => self.advance(kind, Some((&state.behind, symbol)))?,
+                    false => (self.begin(kind), Vec::new()),
+                };
+                let rest = Rc::new(self.read(&state.rest, symbol, moment)?);
+                if !rest.is_false() {
+                    let target = number(State { rest, behind }, &mut states, self.bounds)?;
+                    row.push((symbol, target));
+                }
+            }
+            rows.push(row);
+        }
+        Dfa::from_table(&self.symbols, &rows, &finals, self.bounds)
+    }
+
+    /// Whether an atom holds where nothing is left.
+    fn holds_at_end(&self, atom: u32) -> bool {
+        match self.atoms[atom as usize] {
+            Atom::End => true,
+            Atom::LastNewline | Atom::Next(_) | Atom::Position(_) => false,
+            Atom::Rest(automaton, state) => self.automata[automaton as usize].0.is_final(state),
+        }
+    }
+}
+
+/// The sets that assertions look for behind a place.
+fn observed(tree: &Tree) -> Vec<SetId> {
+    let mut out: Vec<SetId> = Vec::new();
+    for node in &tree.nodes {
+        if let Node::Assert(Assertion::LineStart(set) | Assertion::Boundary { word: set, .. }) =
+            *node
+            && !out.contains(&set)
+        {
+            out.push(set);
+        }
+    }
+    out
+}
+
+/// What the nodes below one look at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Directions {
+    /// There is a lookbehind.
+    has_lookbehind: bool,
+    /// Something depends on what was read before.
+    looks_back: bool,
+}
+
+/// What each node, and those below it, look at.
+fn directions(tree: &Tree) -> Vec<Directions> {
+    let mut out: Vec<Directions> = Vec::with_capacity(tree.nodes.len());
+    for node in &tree.nodes {
+        let any = |parts: &[super::syntax::NodeId]| {
+            parts.iter().fold(Directions::default(), |known, part| Directions {
+                has_lookbehind: known.has_lookbehind || out[part.index()].has_lookbehind,
+                looks_back: known.looks_back || out[part.index()].looks_back,
+            })
+        };
+        let looks_back = |looks_back| Directions { looks_back, has_lookbehind: false };
+        let here = match node {
+            Node::Empty | Node::Set(_) => Directions::default(),
+            Node::Sequence(parts) | Node::Choice(parts) => any(parts),
+            Node::Repeat { body, .. } | Node::Look { body, is_ahead: true, .. } => any(&[*body]),
+            Node::Look { is_ahead: false, .. } => {
+                Directions { has_lookbehind: true, looks_back: true }
+            }
+            Node::Assert(assertion) => looks_back(matches!(
+                assertion,
+                Assertion::Start | Assertion::LineStart(_) | Assertion::Boundary { .. }
+            )),
+        };
+        out.push(here);
+    }
+    out
+}

@@ -1,0 +1,205 @@
+//! The tree of a pattern.
+//!
+//! Invariants of the arena:
+//! - a child stands before its parent, so every pass is a loop;
+//! - equal sets are one set, and a set is one leaf, so the tree is a graph without cycles;
+//! - sets hold scalar values only, and are closed under case folding where the flag `i` says so;
+//! - what is repeated reads at least one character in some match.
+
+use crate::grammar::CharSet;
+use rustc_hash::FxHashMap;
+
+/// A node of a [`Tree`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct NodeId(u32);
+
+/// A set of a [`Tree`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct SetId(u32);
+
+impl NodeId {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl SetId {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a place in a text must be, reading nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Assertion {
+    /// The start of the text.
+    Start,
+    /// The end of the text.
+    End,
+    /// The end of the text, or before a newline that ends it: Python's `$`.
+    EndOrLastNewline,
+    /// The start of the text, or behind one of these.
+    LineStart(SetId),
+    /// The end of the text, or before one of these.
+    LineEnd(SetId),
+    /// Between one of these and none of these, or the ends of the text; or not so.
+    Boundary { word: SetId, is_negated: bool },
+}
+
+impl Assertion {
+    /// Whether only the ends of the text matter.
+    pub(super) fn is_plain(self) -> bool {
+        matches!(self, Assertion::Start | Assertion::End)
+    }
+}
+
+/// A pattern, or a part of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// The empty text.
+    Empty,
+    /// One character of the set.
+    Set(SetId),
+    /// One after the other, at least two.
+    Sequence(Box<[NodeId]>),
+    /// One of these, at least two.
+    Choice(Box<[NodeId]>),
+    /// So many of the body, one after the other; never `{1,1}`, never `{0,0}`.
+    Repeat { body: NodeId, min: u32, max: Option<u32> },
+    /// A place.
+    Assert(Assertion),
+    /// A place before which, or behind which, the body has a match; or has none.
+    Look { body: NodeId, is_ahead: bool, is_negated: bool },
+}
+
+/// A pattern as an arena.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    pub(super) nodes: Vec<Node>,
+    pub(super) sets: Vec<CharSet>,
+    pub(super) root: Option<NodeId>,
+    /// For each node whether it reads nothing in any match.
+    is_place: Vec<bool>,
+    known_sets: FxHashMap<CharSet, SetId>,
+    leaves: FxHashMap<SetId, NodeId>,
+    assertions: FxHashMap<Assertion, NodeId>,
+    empty: Option<NodeId>,
+}
+
+impl Tree {
+    pub(super) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The id of the `index`-th node.
+    pub(super) fn id(&self, index: usize) -> NodeId {
+        NodeId(index as u32)
+    }
+
+    /// The whole pattern.
+    pub(super) fn root(&self) -> NodeId {
+        self.root.unwrap_or(NodeId(0))
+    }
+
+    pub(super) fn set(&self, id: SetId) -> &CharSet {
+        &self.sets[id.index()]
+    }
+
+    fn add(&mut self, node: Node, is_place: bool) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.is_place.push(is_place);
+        id
+    }
+
+    pub(super) fn add_set(&mut self, set: CharSet) -> SetId {
+        if let Some(&id) = self.known_sets.get(&set) {
+            return id;
+        }
+        let id = SetId(self.sets.len() as u32);
+        self.sets.push(set.clone());
+        self.known_sets.insert(set, id);
+        id
+    }
+
+    pub(super) fn leaf(&mut self, set: SetId) -> NodeId {
+        if let Some(&id) = self.leaves.get(&set) {
+            return id;
+        }
+        let id = self.add(Node::Set(set), false);
+        self.leaves.insert(set, id);
+        id
+    }
+
+    pub(super) fn empty(&mut self) -> NodeId {
+        if let Some(id) = self.empty {
+            return id;
+        }
+        let id = self.add(Node::Empty, true);
+        self.empty = Some(id);
+        id
+    }
+
+    pub(super) fn assert(&mut self, assertion: Assertion) -> NodeId {
+        if let Some(&id) = self.assertions.get(&assertion) {
+            return id;
+        }
+        let id = self.add(Node::Assert(assertion), true);
+        self.assertions.insert(assertion, id);
+        id
+    }
+
+    pub(super) fn look(&mut self, body: NodeId, is_ahead: bool, is_negated: bool) -> NodeId {
+        self.add(Node::Look { body, is_ahead, is_negated }, true)
+    }
+
+    /// One after the other.
+    pub(super) fn sequence(&mut self, mut parts: Vec<NodeId>) -> NodeId {
+        parts.retain(|&part| *self.node(part) != Node::Empty);
+        parts.dedup_by(|a, b| a == b && self.is_place[a.index()]);
+        match parts[..] {
+            [] => self.empty(),
+            [part] => part,
+            _ => {
+                let is_place = parts.iter().all(|part| self.is_place[part.index()]);
+                self.add(Node::Sequence(parts.into()), is_place)
+            }
+        }
+    }
+
+    /// One of these; there is at least one.
+    pub(super) fn choice(&mut self, parts: Vec<NodeId>) -> NodeId {
+        match parts[..] {
+            [] => self.empty(),
+            [part] => part,
+            _ => {
+                let is_place = parts.iter().all(|part| self.is_place[part.index()]);
+                self.add(Node::Choice(parts.into()), is_place)
+            }
+        }
+    }
+
+    /// So many of the body. A body that reads nothing is needed once or not at all; loops in loops
+    /// are one loop.
+    pub(super) fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
+        if max == Some(0) || (min == 0 && self.is_place[body.index()]) {
+            return self.empty();
+        }
+        if (min, max) == (1, Some(1)) || self.is_place[body.index()] {
+            return body;
+        }
+        if let &Node::Repeat { body: inner, min: least, max: most } = self.node(body)
+            && least <= 1
+            && (most.is_none() || (least, most) == (0, Some(1)))
+            && min <= 1
+            && max.is_none()
+        {
+            let min = least.min(min);
+            return match self.node(body) {
+                Node::Repeat { min: known, max: None, .. } if *known == min => body,
+                _ => self.add(Node::Repeat { body: inner, min, max: None }, false),
+            };
+        }
+        self.add(Node::Repeat { body, min, max }, false)
+    }
+}

@@ -1,0 +1,262 @@
+//! Expressions of a grammar, in which counts stay counts.
+//!
+//! What stands at an edge of the pattern must say what may stand beyond it. A part is therefore
+//! written for what its two sides are: inside of the pattern, where `^` and `$` need an automaton;
+//! at an end of the text; or open, where anything may stand beyond unless an anchor says otherwise.
+
+use super::super::{Bounds, CharSet};
+use super::Pattern;
+use super::syntax::{Assertion, Node, NodeId, SetId, Tree};
+use crate::error::{Position, Result};
+use crate::grammar::{Expr, GrammarBuilder};
+use crate::ids::ExprId;
+use rustc_hash::FxHashMap;
+
+/// What is on one side of a part.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Side {
+    /// Another part.
+    Inside,
+    /// The end of the text.
+    Closed,
+    /// Anything, unless the part says otherwise.
+    Open,
+}
+
+/// A part, and what is on its two sides.
+type Placed = (NodeId, Side, Side);
+
+struct Writer<'a, 'b> {
+    tree: &'a Tree,
+    builder: &'a mut GrammarBuilder,
+    character: &'a mut dyn FnMut(&mut GrammarBuilder, &CharSet) -> ExprId,
+    bounds: &'a Bounds<'b>,
+    written: FxHashMap<Placed, ExprId>,
+    sets: FxHashMap<SetId, ExprId>,
+    anything: Option<ExprId>,
+    empty: Option<ExprId>,
+}
+
+/// What is to be written before a part can be, or the part itself.
+enum Step {
+    Written(ExprId),
+    Needs(Vec<Placed>),
+    /// An automaton has to say it.
+    Inexpressible,
+}
+
+impl Pattern {
+    /// The same as an expression, counts kept as counts; `character` adds one character of a set.
+    /// `None` where only an automaton says it: lookaround, `\b`, anchors inside, sets without a
+    /// character. Expressions may have been added even then.
+    ///
+    /// # Errors
+    /// What ends the work.
+    pub fn to_expr(
+        &self,
+        builder: &mut GrammarBuilder,
+        character: &mut dyn FnMut(&mut GrammarBuilder, &CharSet) -> ExprId,
+        search: bool,
+        bounds: &Bounds<'_>,
+    ) -> Result<Option<ExprId>> {
+        let is_written = |node: &Node| !matches!(node, Node::Look { .. });
+        if !self.tree.nodes.iter().all(is_written) || self.tree.sets.iter().any(CharSet::is_empty) {
+            return Ok(None);
+        }
+        let (written, sets) = (FxHashMap::default(), FxHashMap::default());
+        let tree = &self.tree;
+        let (anything, empty) = (None, None);
+        let mut writer =
+            Writer { tree, builder, character, bounds, written, sets, anything, empty };
+        let side = if search { Side::Open } else { Side::Closed };
+        writer.write((self.tree.root(), side, side))
+    }
+}
+
+impl Writer<'_, '_> {
+    fn write(&mut self, whole: Placed) -> Result<Option<ExprId>> {
+        let mut stack = vec![whole];
+        while let Some(&placed) = stack.last() {
+            if self.written.contains_key(&placed) {
+                stack.pop();
+                continue;
+            }
+            match self.step(placed)? {
+                Step::Written(expr) => {
+                    self.written.insert(placed, expr);
+                    stack.pop();
+                }
+                Step::Needs(parts) => stack.extend(parts),
+                Step::Inexpressible => return Ok(None),
+            }
+        }
+        Ok(self.written.get(&whole).copied())
+    }
+
+    fn add(&mut self, expr: Expr) -> ExprId {
+        self.builder.add(expr, Position::default())
+    }
+
+    fn empty(&mut self) -> ExprId {
+        if let Some(known) = self.empty {
+            return known;
+        }
+        let expr = self.add(Expr::Empty);
+        self.empty = Some(expr);
+        expr
+    }
+
+    fn anything(&mut self) -> ExprId {
+        if let Some(known) = self.anything {
+            return known;
+        }
+        let body = (self.character)(self.builder, &CharSet::scalar_values());
+        let expr = self.add(Expr::Repeat { body, min: 0, max: None });
+        self.anything = Some(expr);
+        expr
+    }
+
+    fn sequence(&mut self, mut parts: Vec<ExprId>) -> ExprId {
+        if let Some(empty) = self.empty {
+            parts.retain(|&part| part != empty);
+        }
+        match parts[..] {
+            [] => self.empty(),
+            [part] => part,
+            _ => self.add(Expr::Sequence(parts.into())),
+        }
+    }
+
+    /// A part that asserts nothing, with what may stand beside it.
+    fn beside(&mut self, left: Side, part: ExprId, right: Side) -> ExprId {
+        let mut parts = Vec::with_capacity(3);
+        if left == Side::Open {
+            parts.push(self.anything());
+        }
+        parts.push(part);
+        if right == Side::Open {
+            parts.push(self.anything());
+        }
+        self.sequence(parts)
+    }
+
+    fn step(&mut self, (id, left, right): Placed) -> Result<Step> {
+        self.bounds.budget.spend(1)?;
+        Ok(Step::Written(match self.tree.node(id) {
+            Node::Empty => {
+                // Anything, twice, is anything.
+                let is_open = [left, right].contains(&Side::Open);
+                if is_open { self.anything() } else { self.empty() }
+            }
+            &Node::Set(set) => {
+                let part = match self.sets.get(&set) {
+                    Some(&known) => known,
+                    None => {
+                        let part = (self.character)(self.builder, self.tree.set(set));
+                        self.sets.insert(set, part);
+                        part
+                    }
+                };
+                self.beside(left, part, right)
+            }
+            Node::Sequence(parts) => return self.sequence_step(parts, left, right),
+            Node::Choice(parts) => {
+                let placed = parts.iter().map(|&part| (part, left, right)).collect();
+                let parts = match self.all_of(placed)? {
+                    Ok(parts) => parts,
+                    Err(needs) => return Ok(needs),
+                };
+                self.add(Expr::Choice(parts.into()))
+            }
+            &Node::Repeat { body, min, max } => {
+                return self.repeat_step(body, (min, max), left, right);
+            }
+            Node::Assert(Assertion::Start) if left != Side::Inside => {
+                if right == Side::Open {
+                    self.anything()
+                } else {
+                    self.empty()
+                }
+            }
+            Node::Assert(Assertion::End) if right != Side::Inside => {
+                if left == Side::Open {
+                    self.anything()
+                } else {
+                    self.empty()
+                }
+            }
+            Node::Assert(Assertion::EndOrLastNewline) if right == Side::Closed => {
+                if left == Side::Open { self.anything() } else { self.empty() }
+            }
+            Node::Assert(Assertion::EndOrLastNewline) if right == Side::Open => {
+                let newline = (self.character)(self.builder, &CharSet::single(10));
+                let newline = self.add(Expr::Repeat { body: newline, min: 0, max: Some(1) });
+                self.beside(left, newline, Side::Closed)
+            }
+            Node::Assert(_) | Node::Look { .. } => return Ok(Step::Inexpressible),
+        }))
+    }
+
+    /// The parts, or what has to be written before.
+    fn all_of(&mut self, placed: Vec<Placed>) -> Result<std::result::Result<Vec<ExprId>, Step>> {
+        self.bounds.budget.spend(placed.len())?;
+        let missing: Vec<Placed> =
+            placed.iter().copied().filter(|part| !self.written.contains_key(part)).collect();
+        if !missing.is_empty() {
+            return Ok(Err(Step::Needs(missing)));
+        }
+        Ok(Ok(placed.iter().map(|part| self.written[part]).collect()))
+    }
+
+    fn sequence_step(&mut self, parts: &[NodeId], left: Side, right: Side) -> Result<Step> {
+        // Behind anchors of the start the text still starts, before anchors of the end it ends.
+        let is = |part: NodeId, anchor: Assertion| *self.tree.node(part) == Node::Assert(anchor);
+        let starts = parts.iter().take_while(|&&part| is(part, Assertion::Start)).count();
+        let ends = parts.iter().rev().take_while(|&&part| is(part, Assertion::End)).count();
+        let last = parts.len() - 1;
+        let placed = parts.iter().enumerate().map(|(place, &part)| {
+            let left = match place {
+                0 => left,
+                _ if place <= starts && left != Side::Inside => Side::Closed,
+                _ => Side::Inside,
+            };
+            let right = match last - place {
+                0 => right,
+                behind if behind <= ends && right != Side::Inside => Side::Closed,
+                _ => Side::Inside,
+            };
+            (part, left, right)
+        });
+        match self.all_of(placed.collect())? {
+            Ok(parts) => Ok(Step::Written(self.sequence(parts))),
+            Err(needs) => Ok(needs),
+        }
+    }
+
+    fn repeat_step(
+        &mut self,
+        body: NodeId,
+        (min, max): (u32, Option<u32>),
+        left: Side,
+        right: Side,
+    ) -> Result<Step> {
+        if (min, max) == (0, Some(1)) && [left, right] != [Side::Inside; 2] {
+            // It is there, and may have anchors at its edges, or it is not.
+            return Ok(match self.all_of(vec![(body, left, right)])? {
+                Err(needs) => needs,
+                Ok(parts) => {
+                    let nothing = self.empty();
+                    let nothing = self.beside(left, nothing, right);
+                    Step::Written(self.add(Expr::Choice([parts[0], nothing].into())))
+                }
+            });
+        }
+        Ok(match self.all_of(vec![(body, Side::Inside, Side::Inside)])? {
+            Err(needs) => needs,
+            Ok(parts) => {
+                let part = self.add(Expr::Repeat { body: parts[0], min, max });
+                Step::Written(self.beside(left, part, right))
+            }
+        })
+    }
+}
