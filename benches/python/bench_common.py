@@ -179,7 +179,7 @@ class TokfoldEngine:
 
     Args:
         classes: as for ``tokfold.compile``.
-        strict: objects take only the properties that the schema names, unless it says otherwise.
+        schema: options of ``tokfold.Grammar.from_json_schema``.
         limits: fields of ``tokfold.Limits``.
         compile: further arguments of ``tokfold.compile``.
         warm: states whose masks are made when compiling.
@@ -189,18 +189,18 @@ class TokfoldEngine:
         self,
         classes: str = "never",
         *,
-        strict: bool = True,
+        schema: dict[str, Any] | None = None,
         limits: dict[str, Any] | None = None,
         compile: dict[str, Any] | None = None,
         warm: int = 0,
     ) -> None:
-        self.strict, self.warm = strict, warm
+        self.schema, self.warm = schema or {}, warm
         self.arguments: dict[str, Any] = {"classes": classes, **(compile or {})}
         if limits:
             self.arguments["limits"] = tokfold.Limits(**limits)
 
     def prepare(self, vocabulary: Vocabulary) -> None:
-        """A first use of converter, macros, masks and classes, and the vocabulary's trie.
+        """A first use of schemas, macros, masks and classes, and the vocabulary's trie.
 
         The pool is that of a compiler just made, as a server has it.
         """
@@ -219,11 +219,11 @@ class TokfoldEngine:
         self.arguments = arguments
 
     def compile_schema(self, schema: str) -> Any:
-        """By the library's own converter."""
-        return self._compile(tokfold.Grammar.from_json_schema(schema, strict_mode=self.strict))
+        """From the text of the schema."""
+        return self._compile(tokfold.Grammar.from_json_schema(schema, **self.schema))
 
     def compile_tag(self, tag: str) -> Any:
-        """By the library's own converter."""
+        """From the text of the structural tag."""
         return self._compile(tokfold.Grammar.from_structural_tag(tag))
 
     def add_tags(self, compiled: Any, tags: list[Any]) -> Any:
@@ -248,7 +248,11 @@ class TokfoldEngine:
 
 
 class XgrammarEngine:
-    """Plain XGrammar, one thread, its cache as it comes (switched on)."""
+    """Plain XGrammar, one thread, its cache as it comes (switched on).
+
+    Args:
+        strict: objects take only the properties that the schema names, unless it says otherwise.
+    """
 
     def __init__(self, *, strict: bool = True) -> None:
         self.strict = strict
@@ -294,10 +298,11 @@ class LlguidanceEngine:
     Args:
         tokenizer: what cuts the texts, file or folder. Where a text is forced its mask allows only
             the token that its tokenizer would begin that text with, so it must be the same one.
+        lenient: keywords and formats that it does not know are ignored; else it refuses them.
     """
 
-    def __init__(self, tokenizer: str | None = None) -> None:
-        self.path = tokenizer
+    def __init__(self, tokenizer: str | None = None, *, lenient: bool = False) -> None:
+        self.path, self.defaults = tokenizer, {"lenient": lenient}
 
     def prepare(self, vocabulary: Vocabulary) -> None:
         """Tokenizer with its slices."""
@@ -315,7 +320,7 @@ class LlguidanceEngine:
 
     def compile_schema(self, schema: str) -> Any:
         """A matcher that has read nothing; raises RuntimeError where it refuses."""
-        grammar = self.module.LLMatcher.grammar_from_json_schema(schema)
+        grammar = self.module.LLMatcher.grammar_from_json_schema(schema, defaults=self.defaults)
         matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise RuntimeError(matcher.get_error())

@@ -1,7 +1,7 @@
 r"""MaskBench: JSON schemas with valid and invalid instances, engines side by side.
 
     python benches/python/bench_maskbench.py FOLDER --tokenizer path/to/model \
-        --engines tokfold xgrammar llguidance --classes never now --json out.json
+        --engines tokfold xgrammar llguidance llguidance-lenient --key-order schema any
 
 FOLDER holds files of MaskBench's layout: ``{"description", "schema", "tests": [{"description",
 "valid", "data"}]}``. An instance is the text ``json.dumps(data, ensure_ascii=False)`` as the
@@ -29,9 +29,12 @@ there (``--shared`` shows how much).
 what an engine keeps from one grammar for the next counts. A process that is past ``--timeout`` for
 one schema, or needs more than ``--memory``, is killed, and the next schema has a new one.
 
-``strict_mode`` of XGrammar's converter is on, which is its default: objects take only the
-properties that the schema names. ``--standard`` switches it off, for verdicts as JSON Schema has
-them. It does not touch llguidance.
+A schema is *right* when the engine takes it and judges each of its instances as the label says. A
+schema that is refused is not right, also where it allows nothing and the engine says so.
+
+Objects that do not say otherwise take further properties, as the standard has it. ``--closed``
+closes them, in tokfold and XGrammar. Schemas whose name has a hash of 0 modulo 3 are held back:
+nothing is tuned on them, and ``--held-back`` takes these alone, ``--open`` the others.
 
 ``--cpu`` counts the processor's time of the one thread, for machines that others use too; what a
 second thread does is then left out.
@@ -43,6 +46,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import hashlib
 import itertools
 import json
 import multiprocessing
@@ -62,6 +66,8 @@ from tokfold.cli.inputs import read_tokenizer
 from tokfold.cli.render import escaped, number, seconds
 
 CLASSES = ("never", "auto", "now")
+KEY_ORDERS = ("schema", "any")
+THIRDS = 3
 LEVELS = (50.0, 99.0, 99.9)
 FORK: Any = multiprocessing.get_context("fork")
 
@@ -137,7 +143,9 @@ def main() -> None:
     vocabulary = read_tokenizer(options.tokenizer)
     if not vocabulary.stop_token_ids:
         sys.exit("error: the tokenizer has no stop token: no text can end")
-    cases, tokenization = read_cases(options.folder, options.tokenizer, vocabulary, options.limit)
+    cases, tokenization = read_cases(
+        options.folder, options.tokenizer, vocabulary, options.limit, options.held_back
+    )
     results = {}
     settings = Settings(options.timeout, options.memory, options.shared, options.cpu)
     for name, engine in _engines(options).items():
@@ -148,7 +156,8 @@ def main() -> None:
         "tokenization": tokenization,
         "shared": options.shared,
         "clock": "processor" if options.cpu else "wall",
-        "strict": not options.standard,
+        "closed": options.closed,
+        "held_back": {True: "only", False: "none", None: "all"}[options.held_back],
         "schemas": len(cases),
         "tokens": sum(len(i.tokens) for case in cases for i in case.instances),
         "engines": {name: summarize(cases, outcomes) for name, outcomes in results.items()},
@@ -179,25 +188,51 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--classes", nargs="+", default=["never"], choices=CLASSES, help="for tokfold; one or more"
     )
+    parser.add_argument(
+        "--key-order",
+        nargs="+",
+        default=["schema"],
+        choices=KEY_ORDERS,
+        help="for tokfold; one or more",
+    )
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument(
+        "--held-back", action="store_true", default=None, help="only schemas that are held back"
+    )
+    parts.add_argument(
+        "--open", action="store_false", dest="held_back", help="only schemas that are not"
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="N schemas, spread over the folder")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="for a schema")
     parser.add_argument("--memory", type=float, default=16.0, metavar="GB", help="for a process")
     parser.add_argument("--shared", action="store_true", help="one process for all schemas")
     parser.add_argument("--cpu", action="store_true", help="processor time of the thread")
-    parser.add_argument("--standard", action="store_true", help="further properties are allowed")
+    parser.add_argument("--closed", action="store_true", help="no further properties")
     parser.add_argument("--compare", action="store_true", help="engines two by two; verdicts too")
     parser.add_argument("--slowest", type=int, default=0, metavar="N", help="show the slowest")
     parser.add_argument("--json", type=Path, metavar="OUT", help="everything, each mask too")
     return parser
 
 
-ENGINES: dict[str, Callable[..., dict[str, common.Engine]]] = {
-    "tokfold": lambda options: {
-        f"tokfold {classes}": common.TokfoldEngine(classes, strict=not options.standard)
+def _tokfold(options: argparse.Namespace) -> dict[str, common.Engine]:
+    """An engine for each choice of classes and of key order."""
+    closed = {"additional_properties": False} if options.closed else {}
+    return {
+        f"tokfold {classes}" + (", any order" if order == "any" else ""): common.TokfoldEngine(
+            classes, schema={"key_order": order, **closed}
+        )
         for classes in options.classes
-    },
-    "xgrammar": lambda options: {"xgrammar": common.XgrammarEngine(strict=not options.standard)},
+        for order in options.key_order
+    }
+
+
+ENGINES: dict[str, Callable[[argparse.Namespace], dict[str, common.Engine]]] = {
+    "tokfold": _tokfold,
+    "xgrammar": lambda options: {"xgrammar": common.XgrammarEngine(strict=options.closed)},
     "llguidance": lambda options: {"llguidance": common.LlguidanceEngine(options.tokenizer)},
+    "llguidance-lenient": lambda options: {
+        "llguidance lenient": common.LlguidanceEngine(options.tokenizer, lenient=True)
+    },
 }
 
 
@@ -206,10 +241,24 @@ def _engines(options: argparse.Namespace) -> dict[str, common.Engine]:
 
 
 def read_cases(
-    folder: Path, tokenizer: str, vocabulary: Vocabulary, limit: int | None = None
+    folder: Path,
+    tokenizer: str,
+    vocabulary: Vocabulary,
+    limit: int | None = None,
+    held_back: bool | None = None,
 ) -> tuple[list[Case], str]:
-    """The schemas of a folder, sorted by name, and how their instances were cut into tokens."""
+    """The schemas of a folder, sorted by name, and how their instances were cut into tokens.
+
+    Args:
+        folder: files of MaskBench's layout.
+        tokenizer: what cuts the texts.
+        vocabulary: of the tokenizer.
+        limit: so many schemas, spread over the folder.
+        held_back: only those that are held back, or that are not; None for all.
+    """
     paths = sorted(folder.glob("*.json"))
+    if held_back is not None:
+        paths = [path for path in paths if is_held_back(path.stem) is held_back]
     if not paths:
         sys.exit(f"error: {folder} holds no .json file")
     if limit is not None and limit < len(paths):
@@ -228,6 +277,11 @@ def read_cases(
         ]
         cases.append(Case(path.stem, json.dumps(document["schema"]), instances))
     return cases, tokenization
+
+
+def is_held_back(name: str) -> bool:
+    """Whether a schema belongs to the third that nothing is tuned on."""
+    return hashlib.sha256(name.encode()).digest()[0] % THIRDS == 0
 
 
 def measure(
@@ -438,6 +492,9 @@ def summarize(
         "mask": common.summary(masks, LEVELS),
         "accept": common.summary(accepts, LEVELS),
         **{status: statuses[status] for status in ("taken", "refused", "timeout", "crashed")},
+        "right": sum(_is_whole(case, outcome) for case, outcome in judged),
+        "rejecting": sum(_errs(case, outcome, valid=True) for case, outcome in judged),
+        "accepting": sum(_errs(case, outcome, valid=False) for case, outcome in judged),
         "valid": len(valid),
         "valid_rejected": sum(not verdict.accepted for verdict in valid),
         "invalid": len(invalid),
@@ -460,6 +517,17 @@ def summarize_common(cases: list[Case], results: dict[str, Outcomes]) -> common.
 
 def _pairs(case: Case, outcome: Outcome) -> Iterator[tuple[Instance, Verdict]]:
     return zip(case.instances, outcome.verdicts, strict=True)
+
+
+def _is_whole(case: Case, outcome: Outcome) -> bool:
+    """Whether each instance is judged, and rightly."""
+    judged = list(zip(case.instances, outcome.verdicts, strict=True))
+    return all(_is_right(instance, verdict) and not verdict.trouble for instance, verdict in judged)
+
+
+def _errs(case: Case, outcome: Outcome, *, valid: bool) -> bool:
+    """Whether an instance that is valid, or that is not, is misjudged."""
+    return any(i.valid is valid and not _is_right(i, v) for i, v in _pairs(case, outcome))
 
 
 def _details(cases: list[Case], outcomes: Outcomes) -> common.Result:
@@ -499,20 +567,21 @@ def _show(out: Any, report: common.Result) -> None:
     if len(report["engines"]) > 1:
         _show_times(out, f"the {number(shared)} schemas that all took", report["common"])
     _show_times(out, "all schemas that the engine took", report["engines"])
-    columns = ["engine", ">taken", ">refused", ">timeout", ">crashed"]
+    columns = ["engine", ">right", ">refused", ">timeout", ">crashed"]
     columns += [">valid rejected", ">invalid accepted", ">gave up", ">contradictions"]
     rows = [
         [
             name,
-            *(number(row[key]) for key in ("taken", "refused", "timeout", "crashed")),
-            f"{number(row['valid_rejected'])} of {number(row['valid'])}",
-            f"{number(row['invalid_accepted'])} of {number(row['invalid'])}",
+            *(number(row[key]) for key in ("right", "refused", "timeout", "crashed")),
+            _wrong(row, "valid_rejected", "rejecting", "valid"),
+            _wrong(row, "invalid_accepted", "accepting", "invalid"),
             number(row["gave_up"]),
             number(row["contradictions"]),
         ]
         for name, row in report["engines"].items()
     ]
-    common.show(out, "Verdicts, over what the engine took", columns, rows)
+    title = f"Verdicts: of {number(report['schemas'])} schemas, over what the engine took"
+    common.show(out, title, columns, rows)
     reasons = [
         [name, what, number(count), reason]
         for name, row in report["engines"].items()
@@ -521,6 +590,12 @@ def _show(out: Any, report: common.Result) -> None:
     ]
     if reasons:
         common.show(out, "Why", ["engine", "", ">times", "*reason"], reasons)
+
+
+def _wrong(row: common.Result, wrong: str, schemas: str, of: str) -> str:
+    """Wrong verdicts of all, and in how many schemas they are."""
+    text = f"{number(row[wrong])} of {number(row[of])}"
+    return f"{text}, {number(row[schemas])} schemas" if row[wrong] else text
 
 
 def _show_times(out: Any, which: str, rows: common.Result) -> None:

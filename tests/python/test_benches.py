@@ -74,7 +74,9 @@ class TestMaskbench:
         for name, engine in report["engines"].items():
             assert name in printed
             assert engine["taken"] == 1
+            assert engine["right"] == 1
             assert engine["refused"] == 1
+            assert (engine["rejecting"], engine["accepting"]) == (0, 0)
             assert engine["timeout"] == engine["crashed"] == engine["contradictions"] == 0
             assert (engine["valid"], engine["valid_rejected"]) == (1, 0)
             assert (engine["invalid"], engine["invalid_accepted"]) == (2, 0)
@@ -102,6 +104,14 @@ class TestMaskbench:
         run("bench_maskbench.py", folder, *options)
         engine = json.loads(out.read_text(encoding="utf-8"))["engines"]["llguidance"]
         assert (engine["valid_rejected"], engine["invalid_accepted"]) == (0, 0)
+
+    def test_a_third_is_held_back(self, folder: Path, tokenizer: str, tmp_path: Path) -> None:
+        counts = []
+        for options in (["--held-back"], ["--open"], []):
+            out = tmp_path / "out.json"
+            run("bench_maskbench.py", folder, "--tokenizer", tokenizer, *options, "--json", out)
+            counts.append(json.loads(out.read_text(encoding="utf-8"))["schemas"])
+        assert counts == [1, 1, 2]
 
     def test_a_schema_that_takes_too_long_is_counted(self, folder: Path, tokenizer: str) -> None:
         printed = run("bench_maskbench.py", folder, "--tokenizer", tokenizer, "--timeout", 0)

@@ -77,7 +77,7 @@ pub struct SchemaNote {
 }
 
 /// States of one automaton of strings or numbers.
-const MAX_AUTOMATON_STATES: usize = 20_000;
+const MAX_AUTOMATON_STATES: usize = 100_000;
 
 /// The grammar of a schema. `resources` are pairs of a URI and the text of the document there.
 ///

@@ -88,6 +88,11 @@ impl Converter<'_> {
         let mut applied = applied.into_iter().peekable();
         let (mut steps, mut conditions) = (Vec::new(), Vec::new());
         let hides = self.hides_siblings(node);
+        // The order of `properties` is meant; that of `required`, which often stands before it, is not.
+        if let Some(properties) = schemas.named(node, "properties")? {
+            let names = properties.iter().map(|(name, _)| self.name(name)).collect();
+            steps.push(Step::Names(names));
+        }
         for (keyword, _) in object.iter() {
             let how_of = |keyword: &str, how: Applied| match how {
                 Applied::Always => matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf"),
@@ -100,18 +105,6 @@ impl Converter<'_> {
                 Applied::Dependent(_) => matches!(keyword, "dependentSchemas" | "dependencies"),
             };
             match keyword {
-                "properties" if !hides => {
-                    if let Some(properties) = schemas.named(node, "properties")? {
-                        let names = properties.iter().map(|(name, _)| self.name(name)).collect();
-                        steps.push(Step::Names(names));
-                    }
-                }
-                "required" if !hides => {
-                    if let Some(names) = schemas.names(node, "required")? {
-                        let names = names.into_iter().map(|name| self.name(name)).collect();
-                        steps.push(Step::Names(names));
-                    }
-                }
                 "enum" | "const" if !hides => {
                     let values = match keyword {
                         "enum" => schemas.values(node, "enum")?.unwrap_or_default().to_vec(),
@@ -149,6 +142,10 @@ impl Converter<'_> {
                     _ => steps.push(Step::Schema(child)),
                 }
             }
+        }
+        if let Some(names) = schemas.names(node, "required")? {
+            let names = names.into_iter().map(|name| self.name(name)).collect();
+            steps.push(Step::Names(names));
         }
         Ok((steps, conditions))
     }

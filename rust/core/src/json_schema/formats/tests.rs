@@ -25,7 +25,7 @@ fn automaton(name: &str) -> Dfa {
 
 #[test]
 fn names_that_have_no_automaton_say_what_they_are() {
-    let of = |name| with_bounds(|bounds| format(name, bounds)).unwrap();
+    let of = |name| with_bounds(|bounds| format(name, bounds)).expect("within bounds");
     assert!(matches!(of("regex"), Format::ContextFree("regex")));
     for name in ["idn-email", "idn-hostname"] {
         assert!(matches!(of(name), Format::Unsupported(why) if why.contains("IDNA")));
@@ -39,7 +39,7 @@ fn names_that_have_no_automaton_say_what_they_are() {
 fn a_format_is_made_once_and_charges_the_same_each_time() {
     let charged = || {
         with_bounds(|bounds| {
-            format("ipv6", bounds).unwrap();
+            format("ipv6", bounds).expect("within bounds");
             bounds.budget.done()
         })
     };

@@ -271,8 +271,13 @@ impl Parser<'_> {
             return Err(self.means_letters("`\\p{..}`", "p", at));
         }
         self.at += name.chars().count() + 2;
-        unicode::property(&name)
-            .map_err(|why| PatternError::unsupported(&format!("`\\p{{{name}}}`"), why, at))
+        if let Some(known) = self.properties.get(&name) {
+            return Ok(known.clone());
+        }
+        let set = unicode::property(&name)
+            .map_err(|why| PatternError::unsupported(&format!("`\\p{{{name}}}`"), why, at))?;
+        self.properties.insert(name, set.clone());
+        Ok(set)
     }
 
     fn python_escape(

@@ -46,7 +46,8 @@ pub enum Dialect {
     #[default]
     Ecma,
     /// Python's `re` for `str`. `\d`, `\w`, `\s`, `\b` and `.` are Python's, `$` also holds before
-    /// a newline that ends the text.
+    /// a newline that ends the text. Where versions of Python differ, the text is read as by 3.14:
+    /// `\z` is known, and `\B` matches in the empty text.
     Python,
     /// The crate `regex` of Rust, with its flag `u`.
     Rust,

@@ -145,6 +145,17 @@ pub(super) fn property(text: &str) -> Result<CharSet, String> {
     table(&class).ok_or_else(|| lacking(text))
 }
 
+/// The names of all properties, with those of scripts written out.
+#[cfg(test)]
+pub(super) fn property_names() -> Vec<String> {
+    let scripts = names::SCRIPTS.split_ascii_whitespace();
+    let scripts = scripts.flat_map(|name| [format!("Script={name}"), format!("scx={name}")]);
+    let categories = names::CATEGORIES.split_ascii_whitespace();
+    let categories = categories.flat_map(|name| [name.to_owned(), format!("gc={name}")]);
+    let binary = names::BINARY.split_ascii_whitespace().map(str::to_owned);
+    scripts.chain(categories).chain(binary).collect()
+}
+
 fn lacking(name: &str) -> String {
     format!("the tables at hand lack {name}; write a class of its characters")
 }

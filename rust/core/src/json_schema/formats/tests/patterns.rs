@@ -23,7 +23,7 @@ fn patterns() -> Patterns {
         leaves.push((id, dfa.clone()));
         Ok(id)
     };
-    let root = body(&mut builder, RULE, &mut leaf).unwrap();
+    let root = body(&mut builder, RULE, &mut leaf).expect("within bounds");
     Patterns { builder, leaves, root }
 }
 
@@ -46,7 +46,7 @@ fn draw(
             Expr::Rule(RULE) => stack.push((patterns.root, depth - 1)),
             Expr::Repeat { .. } => {}
             _ => {
-                let known = samplers.iter().find(|leaf| leaf.0 == id).unwrap();
+                let known = samplers.iter().find(|leaf| leaf.0 == id).expect("a leaf");
                 out.push_str(&known.1.draw(random));
             }
         }
@@ -271,7 +271,8 @@ fn random_patterns_are_valid() {
 #[test]
 fn patterns_without_groups_are_taken_but_for_what_is_narrowed() {
     let item = &patterns().leaves[0].1;
-    let flat = super::with_bounds(|bounds| item.repetition(0, None, bounds)).unwrap();
+    let flat =
+        super::with_bounds(|bounds| item.repetition(0, None, bounds)).expect("within bounds");
     let valid = [
         "",
         "^[a-zA-Z_][a-zA-Z0-9_-]*$",

@@ -5,7 +5,8 @@ use super::random::compare;
 
 fn days_of_month(year: u32, month: u32) -> u32 {
     match month {
-        2 if (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 => 29,
+        2 if year.is_multiple_of(400) => 29,
+        2 if year.is_multiple_of(4) && !year.is_multiple_of(100) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         1..=12 => 31,
