@@ -1,6 +1,6 @@
 """The compiled core. Only the package's own modules call it; they document what it does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -44,6 +44,11 @@ class Grammar:
     def num_rules(self) -> int: ...
     def root(self) -> str: ...
 
+def regular_grammar(
+    steps: Sequence[tuple[str, str, str, bool] | list[str] | str],
+    limits: dict[str, int] | None = None,
+    interrupt: Interrupt | None = None,
+) -> Grammar: ...
 def convert_json_schema(
     text: str,
     resources: list[tuple[str, str]],

@@ -15,7 +15,7 @@ from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
 from tokfold._extras import require
 from tokfold._schemas import SchemaNote
-from tokfold.errors import GrammarSyntaxError, StructuralTagError
+from tokfold.errors import GrammarSyntaxError, StructuralTagError, UnsupportedGrammarError
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 
@@ -30,6 +30,9 @@ MACROS_OF_TOKENS = frozenset({"Token", "ExcludeToken", "TokenTagDispatch"})
 """Macros that are automata over bytes; the others take tokens whole, which is no matter of text."""
 
 Lookahead = Literal["exact", "implied"]
+
+_Steps = list[tuple[str, str, str, bool] | list[str] | str]
+"""A regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
 
 
 class Grammar:
@@ -50,6 +53,7 @@ class Grammar:
         "_expanded",
         "_frame",
         "_frame_text",
+        "_languages",
         "_limits",
         "_parts",
         "_schema",
@@ -77,6 +81,7 @@ class Grammar:
     notes: list[SchemaNote]
     not_enforced: list[str]
     _schema: _schemas.Request | None
+    _languages: _Steps | None
 
     def __init__(self) -> None:
         raise TypeError("make a Grammar with Grammar.from_ebnf(text) or another from_ method")
@@ -137,7 +142,7 @@ class Grammar:
         """One whose :attr:`_core` is still to come."""
         self = object.__new__(cls)
         self._whole = self._frame = self._frame_text = self._expanded = None
-        self._text = self._takes_none = self._schema = None
+        self._text = self._takes_none = self._schema = self._languages = None
         self.notes, self.not_enforced = [], []
         self._tag = self._tags = None
         self._parts = {}
@@ -271,15 +276,133 @@ class Grammar:
         return self
 
     @classmethod
-    def from_regex(cls, pattern: str) -> Grammar:
-        """The grammar of a regular expression, by XGrammar's own converter.
+    def from_regex(
+        cls,
+        pattern: str,
+        *,
+        dialect: Literal["ecma", "python", "rust"] = "ecma",
+        search: bool = False,
+        flags: str = "",
+        limits: Limits | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> Grammar:
+        """The grammar of the texts that a regular expression matches as a whole.
+
+        Lookahead, lookbehind, word boundaries, properties of characters and anchors anywhere are
+        part of the language; what no automaton can do (backreferences) is refused by name. Counts
+        such as ``{1,4096}`` cost the same whatever they are.
+
+        Args:
+            pattern: the regular expression.
+            dialect: ``"ecma"``: ECMA-262 with the flag ``u``, or as its Annex B says where the
+                pattern is none under ``u``; ``"python"``: Python's ``re``; ``"rust"``: the crate
+                ``regex``.
+            search: whether texts that hold a match count, as for ``pattern`` in JSON Schema.
+            flags: of ``i``, ``m`` and ``s``.
+            limits: bounds on size and work.
+            interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
-            UnsupportedGrammarError: the converter refuses it.
-            LimitExceededError: its groups are nested too deeply, or it is too long.
-            MissingExtraError: XGrammar is not installed.
+            GrammarSyntaxError: it is no regular expression; says in which column.
+            UnsupportedGrammarError: it has a construct that cannot be handled exactly.
+            LimitExceededError: its automaton is too large.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+
+        >>> from tokfold import recognize
+        >>> word = Grammar.from_regex(r"(?!if$)[a-z]{1,8}")
+        >>> recognize(word, "iffy").accepted, recognize(word, "if").accepted
+        (True, False)
         """
-        return cls._converted("from_regex", pattern)
+        if not isinstance(pattern, str):
+            raise TypeError(f"a pattern must be a str, not {type(pattern).__name__}")
+        if dialect not in ("ecma", "python", "rust"):
+            raise ValueError(f"dialect must be 'ecma', 'python' or 'rust', not {dialect!r}")
+        if not isinstance(flags, str) or not set(flags) <= set("ims"):
+            raise ValueError(f"flags must be letters of 'ims', not {flags!r}")
+        return cls._of_languages([(pattern, dialect, flags, bool(search))], limits, interrupt)
+
+    @classmethod
+    def choices(cls, texts: Iterable[str], *, limits: Limits | None = None) -> Grammar:
+        """The grammar of some texts.
+
+        Args:
+            texts: at least one; 10^5 of them are no trouble.
+            limits: bounds on size and work.
+
+        Raises:
+            ValueError: there is none.
+            TypeError: one is no str.
+
+        >>> str(Grammar.choices(["yes", "no"]))
+        'root ::= "yes" | "no"\\n'
+        """
+        given = [texts] if isinstance(texts, str) else list(texts)
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in given):
+            raise TypeError("choices must be an iterable of str")
+        if not given:
+            raise ValueError("choices must hold at least one text")
+        return cls._of_languages([given], limits, None)
+
+    @classmethod
+    def _of_languages(
+        cls, steps: _Steps, limits: Limits | None, interrupt: Interrupt | None
+    ) -> Grammar:
+        """The grammar of a regular language, as operations in postfix notation."""
+        fields = None if limits is None else limits.as_fields()
+        self = cls._without_text("exact", limits)
+        try:
+            self._whole = _core.regular_grammar(
+                steps, fields, Interrupt._of(interrupt, limits or Limits())
+            )
+        except UnicodeEncodeError as error:
+            raise GrammarSyntaxError(
+                f"line 1, column {error.start + 1}: a lone surrogate is no character; "
+                "decode the text as UTF-8",
+                1,
+                error.start + 1,
+            ) from error
+        self._languages = steps
+        self._takes_none = True
+        return self
+
+    def __and__(self, other: object) -> Grammar:
+        """The texts that both grammars have, where both are regular.
+
+        Raises:
+            UnsupportedGrammarError: one was not made by :meth:`from_regex` or :meth:`choices`.
+        """
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        steps = [*self._regular("&"), *other._regular("&"), "and"]
+        return Grammar._of_languages(steps, self._limits or other._limits, None)
+
+    def __or__(self, other: object) -> Grammar:
+        """The texts that one of the grammars has, where both are regular; errors as for ``&``."""
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        steps = [*self._regular("|"), *other._regular("|"), "or"]
+        return Grammar._of_languages(steps, self._limits or other._limits, None)
+
+    def __invert__(self) -> Grammar:
+        """All texts that the grammar lacks, where it is regular; errors as for ``&``.
+
+        >>> from tokfold import recognize
+        >>> name = Grammar.from_regex("[a-z]+") & ~Grammar.choices(["if", "else"])
+        >>> recognize(name, "elsewhere").accepted, recognize(name, "else").accepted
+        (True, False)
+        """
+        return Grammar._of_languages([*self._regular("~"), "not"], self._limits, None)
+
+    def _regular(self, operation: str) -> _Steps:
+        if self._languages is None:
+            raise UnsupportedGrammarError(
+                f"{operation} takes grammars made by Grammar.from_regex, Grammar.choices or these "
+                "operations: for others it is not decided which texts they lack",
+                operation,
+                1,
+                1,
+            )
+        return self._languages
 
     @classmethod
     def from_lark(cls, text: str, **options: Any) -> Grammar:

@@ -12,6 +12,7 @@ mod mask;
 mod mask_store;
 mod pool;
 mod recognizer;
+mod regular;
 mod tags;
 mod threads;
 mod vocabulary;
@@ -44,6 +45,8 @@ mod _core {
     use super::pool::Pool;
     #[pymodule_export]
     use super::recognizer::{open_rules, recognize};
+    #[pymodule_export]
+    use super::regular::regular_grammar;
     #[pymodule_export]
     use super::tags::Tags;
     #[pymodule_export]

@@ -110,6 +110,8 @@ pub(super) enum SchemaKey {
     Schema(NodeId, ScopeId),
     /// That the value equals the one at a place in a document.
     Constant(NodeId),
+    /// That the value is `true`, or that it is `false`.
+    Truth(bool),
 }
 
 /// A branch of a schema: what it is valid under, and the schema whose keywords evaluate members.

@@ -11,7 +11,7 @@ use super::objects::ObjectAutomaton;
 use super::options::SchemaOptions;
 use super::SchemaNote;
 use super::resolve::Schemas;
-use super::value::{Node, NodeId};
+use super::value::{Node, NodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
 use crate::regular::pattern::Pattern;
 use crate::regular::{Bounds, Dfa};
@@ -158,7 +158,7 @@ impl<'a> Converter<'a> {
     pub(super) fn notes(&self) -> Result<Vec<SchemaNote>> {
         let met = self.schema_keys.iter().filter_map(|key| match **key {
             SchemaKey::Schema(node, _) => Some(node),
-            SchemaKey::Constant(_) => None,
+            SchemaKey::Constant(_) | SchemaKey::Truth(_) => None,
         });
         let placed = self.schemas.placed_notes(met, self.bounds.budget)?;
         let mut notes: Vec<SchemaNote> = placed
@@ -179,6 +179,12 @@ impl<'a> Converter<'a> {
         Ok(notes)
     }
 
+    /// The object under a keyword of a schema whose keywords were checked when its formula was made.
+    pub(super) fn object_of(&self, node: NodeId, keyword: &str) -> Option<&'a Object> {
+        let value = self.schemas.value(node, keyword)?;
+        self.schemas.arena().object(value)
+    }
+
     /// The schema at a place, in a scope.
     pub(super) fn schema(&mut self, node: NodeId, scope: ScopeId) -> SchemaId {
         self.schema_keys.intern(SchemaKey::Schema(node, scope))
@@ -195,6 +201,14 @@ impl<'a> Converter<'a> {
 
     pub(super) fn atom(&self, number: u32) -> &Atom {
         self.formulas.atom(number)
+    }
+
+    /// Where a schema stands, for errors.
+    pub(super) fn place(&self, schema: SchemaId) -> NodeId {
+        match self.key(schema) {
+            SchemaKey::Schema(node, _) | SchemaKey::Constant(node) => node,
+            SchemaKey::Truth(_) => self.schemas.root(),
+        }
     }
 
     /// That the value to come satisfies a schema.

@@ -84,7 +84,7 @@ impl Converter<'_> {
                 Node::Object(object) => object.is_empty(),
                 _ => false,
             },
-            SchemaKey::Constant(_) => false,
+            SchemaKey::Constant(_) | SchemaKey::Truth(_) => false,
         }
     }
 
@@ -283,10 +283,16 @@ impl Converter<'_> {
                 }
             }
         }
+        let arena = schemas.arena();
         if is_boolean {
-            return Ok(None); // at most two items: rare
+            values.retain(|&value| !matches!(arena.node(value), Node::Boolean(_)));
         }
-        Ok(Some(values.into_iter().map(|value| self.constant(value)).collect()))
+        let mut out: Vec<SchemaId> =
+            values.into_iter().map(|value| self.constant(value)).collect();
+        if is_boolean {
+            out.extend([true, false].map(|truth| self.schema_keys.intern(SchemaKey::Truth(truth))));
+        }
+        Ok(Some(out.into()))
     }
 
     pub(super) fn string_atoms(&mut self, node: NodeId, parts: &mut Vec<FormulaId>) -> Result<()> {

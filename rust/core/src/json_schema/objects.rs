@@ -260,7 +260,7 @@ impl Converter<'_> {
         let super::atoms::SchemaKey::Schema(node, _) = self.key(schema) else {
             return Ok(Vec::new());
         };
-        let Some(patterns) = self.schemas.named(node, "patternProperties")? else {
+        let Some(patterns) = self.object_of(node, "patternProperties") else {
             return Ok(Vec::new());
         };
         patterns

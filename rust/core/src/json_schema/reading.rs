@@ -94,9 +94,8 @@ impl Converter<'_> {
     }
 
     fn endless(&self, schema: SchemaId) -> crate::error::Error {
-        let (SchemaKey::Schema(node, _) | SchemaKey::Constant(node)) = self.key(schema);
         self.unsupported(
-            node,
+            self.place(schema),
             "",
             "the schema applies itself to the same value without end; put the reference behind a \
              keyword for members or items, or remove it"
@@ -270,6 +269,11 @@ impl Converter<'_> {
     fn build(&mut self, schema: SchemaId, kind: Type) -> Result<FormulaId> {
         let (node, scope) = match self.key(schema) {
             SchemaKey::Constant(node) => return self.build_constant(schema, node, kind),
+            SchemaKey::Truth(truth) if kind == Type::Boolean => {
+                let literal = self.formulas.literal(Atom::True);
+                return Ok(if truth { literal } else { self.formulas.not(literal) });
+            }
+            SchemaKey::Truth(_) => return Ok(FormulaId::FALSE),
             SchemaKey::Schema(node, scope) => (node, scope),
         };
         match self.schemas.shape(node)? {

@@ -205,9 +205,8 @@ impl Converter<'_> {
 
     /// That some item is repeated: only that none is can be said.
     fn repeated_items(&self, schema: SchemaId) -> Error {
-        let (SchemaKey::Schema(node, _) | SchemaKey::Constant(node)) = self.key(schema);
         self.unsupported(
-            node,
+            self.place(schema),
             "uniqueItems",
             "under `not`, `if` or an overlapping `oneOf` the keyword asks for a repeated item, which \
              no grammar can say; move it out of there"
@@ -253,6 +252,7 @@ impl Converter<'_> {
     fn member(&mut self, schema: SchemaId, member: Member<'_>) -> Result<FormulaId> {
         let (node, scope) = match self.key(schema) {
             SchemaKey::Schema(node, scope) => (node, scope),
+            SchemaKey::Truth(_) => return Ok(FormulaId::TRUE),
             SchemaKey::Constant(node) => {
                 let Member::Named(name) = member else { return Ok(FormulaId::FALSE) };
                 let name = self.names.get(name).clone();
@@ -267,14 +267,14 @@ impl Converter<'_> {
         };
         let schemas = self.schemas;
         let mut parts = Vec::new();
-        if let (Some(properties), Member::Named(name)) = (schemas.named(node, "properties")?, member)
+        if let (Some(properties), Member::Named(name)) = (self.object_of(node, "properties"), member)
             && let Some(child) = properties.get(self.names.get(name))
         {
             let child = self.child(child, scope);
             parts.push(self.value(child));
         }
         let mut is_named = !parts.is_empty();
-        if let Some(patterns) = schemas.named(node, "patternProperties")? {
+        if let Some(patterns) = self.object_of(node, "patternProperties") {
             for (pattern, child) in patterns.iter() {
                 let language = self.pattern(node, "patternProperties", pattern)?;
                 if self.matches(language, member)? {
@@ -301,12 +301,12 @@ impl Converter<'_> {
         {
             return Ok(true);
         }
-        if let (Some(properties), Member::Named(name)) = (schemas.named(node, "properties")?, member)
+        if let (Some(properties), Member::Named(name)) = (self.object_of(node, "properties"), member)
             && properties.get(self.names.get(name)).is_some()
         {
             return Ok(true);
         }
-        if let Some(patterns) = schemas.named(node, "patternProperties")? {
+        if let Some(patterns) = self.object_of(node, "patternProperties") {
             for (pattern, _) in patterns.iter() {
                 let language = self.pattern(node, "patternProperties", pattern)?;
                 if self.matches(language, member)? {
@@ -343,6 +343,7 @@ impl Converter<'_> {
     fn item_of(&mut self, schema: SchemaId, index: usize) -> Result<FormulaId> {
         let (node, scope) = match self.key(schema) {
             SchemaKey::Schema(node, scope) => (node, scope),
+            SchemaKey::Truth(_) => return Ok(FormulaId::TRUE),
             SchemaKey::Constant(node) => {
                 let item = match self.node(node) {
                     Node::Array(items) => items.get(index).copied(),
@@ -408,6 +409,7 @@ impl Converter<'_> {
                         SchemaKey::Schema(node, _) => {
                             self.schemas.items(node)?.first.len()
                         }
+                        SchemaKey::Truth(_) => 0,
                     };
                     most = most.max(length);
                     Ok(())

@@ -18,6 +18,8 @@
 //! - [`lengths`]: texts of so many characters of one set
 //! - [`words`]: the shortest text, all texts
 //! - [`encode`]: automata over the bytes by which texts are written
+//! - `pattern`: regular expressions
+//! - [`grammars`]: patterns and sets of texts as grammars
 //! - [`spell`]: the bytes of code points, as trees that share their ends
 //! - [`merge`]: states of automata over bytes that are equivalent
 
@@ -26,6 +28,7 @@ mod compose;
 mod determinize;
 mod dfa;
 mod encode;
+pub mod grammars;
 mod lengths;
 mod merge;
 mod minimize;

@@ -61,6 +61,7 @@ pub enum Dialect {
 pub struct Pattern {
     tree: Tree,
     is_annex_b: bool,
+    is_plain: bool,
 }
 
 /// Reads a regular expression. `flags` are letters out of `i`, `m`, `s`; `u` besides, which keeps
@@ -86,7 +87,13 @@ pub fn parse(text: &str, dialect: Dialect, flags: &str) -> Result<Pattern, Patte
         Dialect::Rust => (rust::parse(text, flags)?, false),
         Dialect::Ecma | Dialect::Python => parser::parse(text, dialect, flags)?,
     };
-    Ok(Pattern { tree, is_annex_b })
+    let mut nodes = tree.nodes.iter().zip(tree.needed(tree.root()));
+    let is_plain = nodes.all(|(node, is_needed)| match node {
+        Node::Assert(assertion) => !is_needed || assertion.is_plain(),
+        Node::Look { .. } => !is_needed,
+        _ => true,
+    });
+    Ok(Pattern { tree, is_annex_b, is_plain })
 }
 
 impl Pattern {
@@ -98,12 +105,7 @@ impl Pattern {
     /// Whether the only assertions are `^` and `$` at an end of the text: neither lookaround, nor
     /// `\b`, nor anchors of lines.
     pub fn is_plain(&self) -> bool {
-        let is_plain = |node: &Node| match node {
-            Node::Assert(assertion) => assertion.is_plain(),
-            Node::Look { .. } => false,
-            _ => true,
-        };
-        self.tree.nodes.iter().all(is_plain)
+        self.is_plain
     }
 
     /// The greatest count of a quantifier; 1 where there is none.

@@ -63,7 +63,7 @@ impl Program {
     /// # Errors
     /// [`Error::Limit`] and what ends the work.
     pub(super) fn new(tree: &Tree, root: NodeId, bounds: &Bounds<'_>) -> Result<Self> {
-        let is_needed = needed(tree, root);
+        let is_needed = tree.needed(root);
         check_size(tree, root, &is_needed, bounds)?;
         let mut out = Self { positions: 2, ..Self::default() };
         let mut look_of: FxHashMap<NodeId, u32> = FxHashMap::default();
@@ -204,23 +204,6 @@ impl Program {
             }
         }
     }
-}
-
-/// Which nodes are below `root`.
-fn needed(tree: &Tree, root: NodeId) -> Vec<bool> {
-    let mut out = vec![false; tree.nodes.len()];
-    let mut stack = vec![root];
-    while let Some(id) = stack.pop() {
-        if std::mem::replace(&mut out[id.index()], true) {
-            continue;
-        }
-        match tree.node(id) {
-            Node::Sequence(parts) | Node::Choice(parts) => stack.extend(parts),
-            Node::Repeat { body, .. } | Node::Look { body, .. } => stack.push(*body),
-            Node::Empty | Node::Set(_) | Node::Assert(_) => {}
-        }
-    }
-    out
 }
 
 /// Refuses a pattern of too many positions, counts written out.

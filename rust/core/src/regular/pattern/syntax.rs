@@ -105,6 +105,23 @@ impl Tree {
         &self.sets[id.index()]
     }
 
+    /// Which nodes are below `root`.
+    pub(super) fn needed(&self, root: NodeId) -> Vec<bool> {
+        let mut out = vec![false; self.nodes.len()];
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            if std::mem::replace(&mut out[id.index()], true) {
+                continue;
+            }
+            match self.node(id) {
+                Node::Sequence(parts) | Node::Choice(parts) => stack.extend(parts),
+                Node::Repeat { body, .. } | Node::Look { body, .. } => stack.push(*body),
+                Node::Empty | Node::Set(_) | Node::Assert(_) => {}
+            }
+        }
+        out
+    }
+
     fn add(&mut self, node: Node, is_place: bool) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);

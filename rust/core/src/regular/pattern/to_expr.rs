@@ -59,8 +59,7 @@ impl Pattern {
         search: bool,
         bounds: &Bounds<'_>,
     ) -> Result<Option<ExprId>> {
-        let is_written = |node: &Node| !matches!(node, Node::Look { .. });
-        if !self.tree.nodes.iter().all(is_written) || self.tree.sets.iter().any(CharSet::is_empty) {
+        if self.tree.sets.iter().any(CharSet::is_empty) {
             return Ok(None);
         }
         let (written, sets) = (FxHashMap::default(), FxHashMap::default());

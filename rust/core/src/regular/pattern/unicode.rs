@@ -95,6 +95,11 @@ pub(super) fn without_surrogates(set: &CharSet) -> CharSet {
 fn table(class: &str) -> Option<CharSet> {
     match regex_syntax::parse(class).ok()?.into_kind() {
         HirKind::Class(class) => Some(set_of(&class)),
+        // A class of one character.
+        HirKind::Literal(literal) => {
+            let character = std::str::from_utf8(&literal.0).ok()?.chars().next()?;
+            Some(CharSet::single(character.into()))
+        }
         _ => None,
     }
 }

@@ -1,0 +1,142 @@
+//! Regular languages as grammars: patterns, finite sets of texts, and what Boolean operations make of
+//! them.
+
+use super::pattern::Pattern;
+use super::{Bounds, CharSet, Dfa, Spelling, encode};
+use crate::error::{Error, Position, Result};
+use crate::grammar::{ByteAutomaton, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
+use crate::ids::{ExprId, RuleId};
+
+const HERE: Position = Position { line: 1, column: 1 };
+
+/// Counts above this are kept as counts, where the whole language is one pattern.
+const LARGE_COUNT: u32 = 16;
+
+/// An operation on a stack of languages, as in postfix notation.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// Pushes the texts that match a pattern, or that hold a match where the flag is set.
+    Pattern(Pattern, bool),
+    /// Pushes these texts.
+    Texts(Vec<String>),
+    /// Replaces the last two by what both have.
+    Intersection,
+    /// Replaces the last two by what either has.
+    Union,
+    /// Replaces the last by all texts that it lacks.
+    Complement,
+}
+
+/// The grammar of a language, as texts in UTF-8.
+///
+/// # Errors
+/// [`Error::State`] where the operations leave no single language; [`Error::Limit`]; those of the
+/// budget.
+pub fn grammar(operations: &[Operation], bounds: &Bounds<'_>) -> Result<Grammar> {
+    let mut builder = GrammarBuilder::new();
+    let body = match operations {
+        [Operation::Texts(texts)] if !texts.is_empty() => choice(&mut builder, texts, bounds)?,
+        [Operation::Pattern(pattern, search)] => pattern_body(&mut builder, pattern, *search, bounds)?,
+        _ => {
+            let automaton = language(operations, bounds)?;
+            automaton_body(&mut builder, &automaton, bounds)?
+        }
+    };
+    let rule = Rule {
+        name: "root".into(),
+        options: RuleOptions::default(),
+        body,
+        lookahead: None,
+        position: HERE,
+    };
+    Ok(builder.finish(vec![rule], RuleId::new(0)))
+}
+
+/// The automaton that operations make.
+fn language(operations: &[Operation], bounds: &Bounds<'_>) -> Result<Dfa> {
+    let unbalanced = || Error::State("the operations on languages lack an operand".into());
+    let mut stack: Vec<Dfa> = Vec::new();
+    for operation in operations {
+        bounds.budget.spend(1)?;
+        let made = match operation {
+            Operation::Pattern(pattern, search) => pattern.to_dfa(*search, bounds)?,
+            Operation::Texts(texts) => Dfa::texts(texts.iter().map(String::as_str), bounds)?,
+            Operation::Complement => stack.pop().ok_or_else(unbalanced)?.complement(),
+            Operation::Intersection | Operation::Union => {
+                let (Some(second), Some(first)) = (stack.pop(), stack.pop()) else {
+                    return Err(unbalanced());
+                };
+                match operation {
+                    Operation::Union => first.union(&second, bounds)?,
+                    _ => first.intersection(&second, bounds)?,
+                }
+            }
+        };
+        stack.push(made);
+    }
+    match (stack.pop(), stack.is_empty()) {
+        (Some(made), true) => Ok(made),
+        _ => Err(unbalanced()),
+    }
+}
+
+fn choice(builder: &mut GrammarBuilder, texts: &[String], bounds: &Bounds<'_>) -> Result<ExprId> {
+    let mut literals: Vec<ExprId> = Vec::with_capacity(texts.len());
+    for text in texts {
+        bounds.budget.spend(1 + text.len() / 16)?;
+        literals.push(match text.is_empty() {
+            true => builder.add(Expr::Empty, HERE),
+            false => builder.add(Expr::Literal(text.as_bytes().into()), HERE),
+        });
+    }
+    Ok(match literals.as_slice() {
+        [only] => *only,
+        _ => builder.add(Expr::Choice(literals.into()), HERE),
+    })
+}
+
+/// A pattern as its automaton; as an expression, where it has large counts and is one.
+fn pattern_body(
+    builder: &mut GrammarBuilder,
+    pattern: &Pattern,
+    search: bool,
+    bounds: &Bounds<'_>,
+) -> Result<ExprId> {
+    if pattern.greatest_count() > LARGE_COUNT {
+        let mut character = |builder: &mut GrammarBuilder, set: &CharSet| {
+            builder.add(Expr::Class(set.intersection(&CharSet::scalar_values())), HERE)
+        };
+        if let Some(written) = pattern.to_expr(builder, &mut character, search, bounds)? {
+            return Ok(written);
+        }
+    }
+    let automaton = pattern.to_dfa(search, bounds)?;
+    automaton_body(builder, &automaton, bounds)
+}
+
+fn automaton_body(
+    builder: &mut GrammarBuilder,
+    automaton: &Dfa,
+    bounds: &Bounds<'_>,
+) -> Result<ExprId> {
+    if let Some((set, min, max)) = automaton.uniform_lengths()
+        && (min, max) != (0, Some(0))
+    {
+        let body = builder.add(Expr::Class(set), HERE);
+        return Ok(match (min, max) {
+            (1, Some(1)) => body,
+            _ => builder.add(Expr::Repeat { body, min, max }, HERE),
+        });
+    }
+    let described = encode(automaton, Spelling::Utf8, bounds)?;
+    let mut finals = vec![false; described.states as usize];
+    described.finals.iter().for_each(|&state| finals[state as usize] = true);
+    let automaton = ByteAutomaton {
+        start: described.start,
+        finals: finals.into(),
+        bytes: described.bytes.into(),
+        parts: Box::default(),
+        falls_back: Box::default(),
+    };
+    Ok(builder.add(Expr::Automaton(automaton), HERE))
+}

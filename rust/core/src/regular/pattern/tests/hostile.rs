@@ -1,0 +1,69 @@
+//! Deep, long and growing patterns: a result or a limit, soon.
+
+use super::*;
+use crate::error::Error;
+
+const MANY: usize = 100_000;
+
+fn states(text: &str, search: bool) -> std::result::Result<usize, &'static str> {
+    let pattern = parse(text, Dialect::Ecma, "").map_err(|_| "syntax")?;
+    let budget = budget();
+    match pattern.to_dfa(search, &within(&budget)) {
+        Ok(language) => Ok(language.num_states()),
+        Err(Error::Limit { limit, .. }) => Err(limit),
+        Err(_) => Err("another error"),
+    }
+}
+
+fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
+    [&open.repeat(depth), inner, &close.repeat(depth)].concat()
+}
+
+#[test]
+fn deep_groups() {
+    assert_eq!(states(&"(".repeat(MANY), true), Err("syntax"));
+    assert_eq!(states(&nested("(", "a", ")", MANY), true), Ok(2));
+    assert_eq!(states(&nested("(", "a*", ")*", MANY), false), Ok(1));
+    assert_eq!(states(&nested("(?:b|", "a", ")", MANY), false), Ok(2));
+    assert_eq!(states(&nested("(?:a?", "a", "){2}", 30), false), Err("max_automaton_states"));
+    assert_eq!(states(&nested("(?=", "a", ")", MANY), true), Ok(2));
+    assert_eq!(states(&nested("(?!", "a", ")", 1_000), false), Ok(1));
+    assert!(states(&nested("(?<=", "a", ")", 1_000), true).is_ok());
+    assert!(states(&nested("(?=(?<=", "a", "))", 300), true).is_ok());
+    let rust = nested("(", "a", ")", MANY);
+    assert_eq!(automaton(&rust, Dialect::Rust, "", false).num_states(), 2);
+}
+
+#[test]
+fn long_texts() {
+    assert_eq!(states(&"a".repeat(10 * MANY), false), Err("max_automaton_states"));
+    assert_eq!(states(&"[".repeat(10 * MANY), false), Err("syntax"));
+    assert_eq!(states(&"^".repeat(10 * MANY), false), Ok(1));
+    assert_eq!(states(&r"\b".repeat(MANY), true), Ok(2));
+    let class = format!("[{}]", r"\p{L}".repeat(MANY));
+    assert_eq!(states(&class, false), Ok(2));
+}
+
+#[test]
+fn growing_counts() {
+    assert_eq!(states("(((a{1000}){1000}){1000})", true), Err("max_automaton_states"));
+    assert_eq!(states("(?:a{1000}){1000}", false), Err("max_automaton_states"));
+    assert_eq!(states("^a{0,4096}$", true), Ok(4_097));
+    assert_eq!(states(".*a.{20}$", true), Err("max_automaton_states"));
+    assert_eq!(states(r"^(?:[a-z]{1,63}\.){1,127}[a-z]{1,63}$", true), Ok(8_192));
+    assert_eq!(states("^(a+a+)+b$", true), Ok(4));
+    assert_eq!(states(&["^", &"a?".repeat(500), &"a".repeat(500), "$"].concat(), true), Ok(1_001));
+}
+
+#[test]
+fn a_hundred_thousand_words() {
+    let words: Vec<String> = (0..MANY).map(|number| format!("w{:x}", number * 7_919)).collect();
+    let budget = Budget::new(&Limits::default(), &Interrupt::default());
+    let bounds = Bounds { budget: &budget, max_states: 1_000_000 };
+    let pattern = parse(&words.join("|"), Dialect::Ecma, "").expect("a pattern");
+    let language = pattern.to_dfa(false, &bounds).expect("a trie");
+    assert!(words.iter().all(|word| language.accepts(word)));
+    assert!(!language.accepts("w") && !language.accepts("w0w0"));
+    // Linear: less than a unit of work for every byte and state, a few times.
+    assert!(budget.done() < 100 * MANY as u64 * 4, "{}", budget.done());
+}

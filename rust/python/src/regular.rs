@@ -1,0 +1,75 @@
+//! Regular expressions and sets of texts to grammars.
+
+use crate::boundary::{Call, Interrupt, misuse};
+use crate::grammar::{Grammar, limits};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tokfold_core::budget::Budget;
+use tokfold_core::regular::Bounds;
+use tokfold_core::regular::grammars::{self, Operation};
+use tokfold_core::regular::pattern::{Dialect, parse};
+
+/// States of one automaton.
+const MAX_STATES: usize = 100_000;
+
+/// An operation in postfix notation: its name, and for a pattern the text, the dialect, the flags and
+/// whether a match within the text counts, or for texts these.
+#[derive(FromPyObject)]
+pub(crate) enum Step {
+    Pattern(String, String, String, bool),
+    Texts(Vec<String>),
+    Operation(String),
+}
+
+/// The grammar of a regular language that operations make.
+#[pyfunction]
+#[pyo3(signature = (steps, limits=None, interrupt=None))]
+pub(crate) fn regular_grammar(
+    py: Python<'_>,
+    steps: Vec<Step>,
+    limits: Option<&Bound<'_, PyDict>>,
+    interrupt: Option<&Interrupt>,
+) -> PyResult<Grammar> {
+    let limits = self::limits(limits)?;
+    for step in &steps {
+        if let Step::Pattern(_, dialect, ..) = step
+            && dialect_of(dialect).is_none()
+        {
+            return Err(misuse(format!("no dialect is named {dialect:?}")));
+        }
+    }
+    let call = Call::with(py, interrupt, None);
+    let inner = call.run(py, |interrupt| {
+        let budget = Budget::new(&limits, interrupt);
+        let bounds = Bounds { budget: &budget, max_states: MAX_STATES };
+        let mut operations = Vec::with_capacity(steps.len());
+        for step in steps {
+            operations.push(match step {
+                Step::Pattern(text, dialect, flags, search) => {
+                    let dialect = dialect_of(&dialect).unwrap_or(Dialect::Ecma);
+                    budget.spend(1 + text.len())?;
+                    let pattern =
+                        parse(&text, dialect, &flags).map_err(|error| error.into_error())?;
+                    Operation::Pattern(pattern, search)
+                }
+                Step::Texts(texts) => Operation::Texts(texts),
+                Step::Operation(name) => match name.as_str() {
+                    "and" => Operation::Intersection,
+                    "or" => Operation::Union,
+                    _ => Operation::Complement,
+                },
+            });
+        }
+        grammars::grammar(&operations, &bounds)
+    })?;
+    Ok(Grammar::of(inner))
+}
+
+fn dialect_of(name: &str) -> Option<Dialect> {
+    Some(match name {
+        "ecma" => Dialect::Ecma,
+        "python" => Dialect::Python,
+        "rust" => Dialect::Rust,
+        _ => return None,
+    })
+}
