@@ -56,6 +56,7 @@ def convert_json_schema(
     limits: dict[str, int] | None = None,
     interrupt: Interrupt | None = None,
 ) -> tuple[Grammar, list[tuple[str, str, str]], list[str]]: ...
+
 @final
 class Tags:
     """A choice of tags: how each begins, its contents, its ends.

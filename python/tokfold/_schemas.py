@@ -117,9 +117,7 @@ def _whitespace(
     blank = {" ", "\t", "\n", "\r"}
     for text, mark in ((item, ","), (name, ":")):
         if not isinstance(text, str) or not text.startswith(mark) or set(text[1:]) - blank:
-            raise ValueError(
-                f"separators must be {mark!r} and white space behind it, not {text!r}"
-            )
+            raise ValueError(f"separators must be {mark!r} and white space behind it, not {text!r}")
     if indent is None:
         return {"separators": (item, name)}
     if isinstance(indent, bool) or not isinstance(indent, int) or not 0 <= indent <= 64:

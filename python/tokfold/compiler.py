@@ -21,6 +21,7 @@ from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
 from tokfold._converters import TAG_LEVELS, json_text
+from tokfold._schemas import text_of
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
     ArtifactError,
@@ -230,19 +231,17 @@ class GrammarCompiler:
         """
         return self._get(self._grammar(grammar))
 
-    def compile_json_schema(
-        self, schema: str | dict[str, Any] | bool, **options: Any
-    ) -> CompiledGrammar:
+    def compile_json_schema(self, schema: object, **options: Any) -> CompiledGrammar:
         """Compile a JSON schema; options, errors: those of :meth:`Grammar.from_json_schema`."""
         return self._get(self._json_schema(schema, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """Compile the grammar of any JSON."""
-        return self.compile_json_schema(True, strict_mode=False)
+        return self.compile_json_schema(True)
 
-    def compile_regex(self, pattern: str) -> CompiledGrammar:
-        """Compile a regular expression."""
-        return self._get(self._regex(pattern))
+    def compile_regex(self, pattern: str, **options: Any) -> CompiledGrammar:
+        """Compile a regular expression; the options are those of :meth:`Grammar.from_regex`."""
+        return self._get(self._regex(pattern, **options))
 
     def compile_lark(self, text: str, **options: Any) -> CompiledGrammar:
         """Compile a Lark grammar; the options are those of :meth:`Grammar.from_lark`."""
@@ -300,14 +299,16 @@ class GrammarCompiler:
         size = _RULE * grammar.num_rules if text is None else len(text)
         return _Request(("grammar", grammar._key), size, lambda: grammar)
 
-    def _json_schema(self, schema: str | dict[str, Any] | bool, **options: Any) -> _Request:
-        text = schema if isinstance(schema, str) else json_text(schema, "JSON schema")
+    def _json_schema(self, schema: object, **options: Any) -> _Request:
+        options.setdefault("limits", self.limits)
+        text = text_of(schema)
         make = partial(Grammar.from_json_schema, text, **options)
         return _Request(("json schema", text, _key_of(options)), len(text), make)
 
-    def _regex(self, pattern: str) -> _Request:
-        make = partial(Grammar.from_regex, pattern)
-        return _Request(("regex", pattern), _size_of(pattern), make)
+    def _regex(self, pattern: str, **options: Any) -> _Request:
+        options.setdefault("limits", self.limits)
+        make = partial(Grammar.from_regex, pattern, **options)
+        return _Request(("regex", pattern, _key_of(options)), _size_of(pattern), make)
 
     def _lark(self, text: str, **options: Any) -> _Request:
         make = partial(Grammar.from_lark, text, **options)

@@ -202,7 +202,7 @@ class Grammar:
         limits: Limits | None = None,
         interrupt: Interrupt | None = None,
     ) -> Grammar:
-        """The grammar of the JSON texts whose values a schema allows.
+        r"""The grammar of the JSON texts whose values a schema allows.
 
         It is exact: every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 counts, or is refused by
         name. Of the texts in the form that the options choose, in which no object repeats a name,
@@ -221,7 +221,7 @@ class Grammar:
             separators: what stands behind an item and behind a name, instead of ``whitespace``.
             integers: ``"1.0"``: integers may have a fraction of zeros.
             escapes: ``"standard"``: strings that no pattern, format or enum restricts may spell
-                characters as ``\\/`` and ``\\uXXXX``; ``"any"``: all strings but names of
+                characters as ``\/`` and ``\uXXXX``; ``"any"``: all strings but names of
                 properties; ``"plain"``: none.
             formats: whether ``format`` is a condition or an annotation.
             additional_properties: False: objects that do not say otherwise have no other members
@@ -323,7 +323,7 @@ class Grammar:
 
     @classmethod
     def choices(cls, texts: Iterable[str], *, limits: Limits | None = None) -> Grammar:
-        """The grammar of some texts.
+        r"""The grammar of some texts.
 
         Args:
             texts: at least one; 10^5 of them are no trouble.
@@ -334,7 +334,7 @@ class Grammar:
             TypeError: one is no str.
 
         >>> str(Grammar.choices(["yes", "no"]))
-        'root ::= "yes" | "no"\\n'
+        'root ::= "yes" | "no"\n'
         """
         given = [texts] if isinstance(texts, str) else list(texts)
         if isinstance(texts, str) or not all(isinstance(text, str) for text in given):

@@ -239,12 +239,13 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         self._last_resort = _last_resort(vocabulary)
         self._framing: GrammarCompiler | None = None
         serving = _serving(server_args)
-        self._json: dict[str, Any] = {}
+        # Objects that do not say otherwise are closed, as with SGLang's own back ends.
+        self._json: dict[str, Any] = {"additional_properties": False}
         if getattr(serving, "constrained_json_disable_any_whitespace", False):
-            self._json["any_whitespace"] = False
+            self._json["whitespace"] = "spaced"
         most = getattr(serving, "constrained_json_max_whitespace_cnt", None)
         if most is not None:
-            self._json["max_whitespace_cnt"] = most
+            self._json["max_whitespace"] = most
 
     # -- requests
 
@@ -306,8 +307,8 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         if text == "$$ANY$$":
             return compiler.compile_builtin_json_grammar(), None
         schema = _json.loads(checked(text, "JSON schema", is_json=True))
-        _refuse_what_is_ignored(schema)
-        content = None if self._json else {"type": "json_schema", "json_schema": schema}
+        is_plain = self._json == {"additional_properties": False}
+        content = None if not is_plain else {"type": "json_schema", "json_schema": schema}
         return compiler.compile_json_schema(text, **self._json), content
 
     def _regex(self, text: str) -> tuple[CompiledGrammar, dict[str, Any] | None]:
@@ -415,15 +416,6 @@ def _last_resort(vocabulary: Vocabulary) -> tuple[int, ...]:
         if not vocabulary[token_id]:
             return (token_id,)
     return (vocabulary.special_token_ids or vocabulary.stop_token_ids or (0,))[-1:]
-
-
-def _refuse_what_is_ignored(schema: object) -> None:
-    """Raise where XGrammar's converter would ignore a constraint, as SGLang says."""
-    try:
-        validation = importlib.import_module("sglang.srt.constrained.json_schema_validation")
-    except ImportError:
-        return
-    validation.validate_xgrammar_json_schema(schema)
 
 
 def with_reasoning(

@@ -24,7 +24,6 @@ from tokfold._serving import (
     vocabulary_of,
 )
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import UnsupportedGrammarError
 from tokfold.grammar import Grammar
 
 if TYPE_CHECKING:
@@ -100,9 +99,10 @@ class TokfoldBackend(StructuredOutputBackend):
         vocabulary = vocabulary_of(tokenizer, vocab_size)
         self.grammars: Grammars | None = grammars_of(vocabulary, Settings.from_environment())
         config = getattr(vllm_config, "structured_outputs_config", None)
-        self._json: dict[str, Any] = {}
+        # Objects that do not say otherwise are closed, as with vLLM's own back ends.
+        self._json: dict[str, Any] = {"additional_properties": False}
         if getattr(config, "disable_any_whitespace", False):
-            self._json = {"any_whitespace": False, "separators": (",", ":")}
+            self._json["whitespace"] = "compact"
 
     def compile_grammar(
         self,
@@ -140,7 +140,7 @@ class TokfoldBackend(StructuredOutputBackend):
         text = grammars.text
         options = StructuredOutputOptions
         if request_type == options.JSON:
-            _checked_schema(spec)
+            checked(spec, "JSON schema", is_json=True)
             return text.compile_json_schema(spec, **self._json)
         if request_type == options.JSON_OBJECT:
             return text.compile_json_schema(_ANY_OBJECT, **self._json)
@@ -192,13 +192,12 @@ def _read(params: Any) -> None:  # noqa: ANN401
     limits = Settings.from_environment().request_limits
     if params.json is not None:
         text = params.json if isinstance(params.json, str) else _json.dumps(params.json)
-        _checked_schema(text)
-        Grammar.from_json_schema(text)
+        Grammar.from_json_schema(checked(text, "JSON schema", is_json=True), limits=limits)
     elif params.json_object is not None:
         if not params.json_object:
             raise ValueError("json_object must be true; leave it out for none")
     elif params.regex is not None:
-        Grammar.from_regex(checked(params.regex, "regex"))
+        Grammar.from_regex(checked(params.regex, "regex"), limits=limits)
     elif params.choice is not None:
         texts = _json.loads(params.choice) if isinstance(params.choice, str) else params.choice
         Grammar.from_ebnf(choices(list(texts)), limits=limits)
@@ -213,25 +212,6 @@ def _read(params: Any) -> None:  # noqa: ANN401
         any_tag(params.structural_tag)
     else:
         raise ValueError("nothing is asked for")
-
-
-def _checked_schema(text: str) -> None:
-    """Refuse a schema of which XGrammar's converter would ignore a part, as vLLM says."""
-    schema = _json.loads(checked(text, "JSON schema", is_json=True))
-    try:
-        from vllm.v1.structured_output.backend_xgrammar import (
-            has_xgrammar_unsupported_json_features as ignores,
-        )
-    except ImportError:
-        return
-    if isinstance(schema, dict) and ignores(schema):
-        raise UnsupportedGrammarError(
-            "the JSON schema has a constraint that cannot be kept, and would be ignored (such as "
-            "multipleOf, uniqueItems, contains, or several in allOf); leave it out",
-            "JSON schema",
-            1,
-            1,
-        )
 
 
 def _validation_error() -> type[Exception]:

@@ -112,6 +112,8 @@ pub(super) enum SchemaKey {
     Constant(NodeId),
     /// That the value is `true`, or that it is `false`.
     Truth(bool),
+    /// No value: what stands for members of an object that is closed.
+    Closed,
 }
 
 /// A branch of a schema: what it is valid under, and the schema whose keywords evaluate members.

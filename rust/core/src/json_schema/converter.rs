@@ -158,7 +158,7 @@ impl<'a> Converter<'a> {
     pub(super) fn notes(&self) -> Result<Vec<SchemaNote>> {
         let met = self.schema_keys.iter().filter_map(|key| match **key {
             SchemaKey::Schema(node, _) => Some(node),
-            SchemaKey::Constant(_) | SchemaKey::Truth(_) => None,
+            SchemaKey::Constant(_) | SchemaKey::Truth(_) | SchemaKey::Closed => None,
         });
         let placed = self.schemas.placed_notes(met, self.bounds.budget)?;
         let mut notes: Vec<SchemaNote> = placed
@@ -207,7 +207,7 @@ impl<'a> Converter<'a> {
     pub(super) fn place(&self, schema: SchemaId) -> NodeId {
         match self.key(schema) {
             SchemaKey::Schema(node, _) | SchemaKey::Constant(node) => node,
-            SchemaKey::Truth(_) => self.schemas.root(),
+            SchemaKey::Truth(_) | SchemaKey::Closed => self.schemas.root(),
         }
     }
 

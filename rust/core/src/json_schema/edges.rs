@@ -5,7 +5,7 @@
 //! are named (*cells*): a discriminator is then one edge for each of its values, whatever number of
 //! conditions ask for it. What is left is put into disjunctive form.
 
-use super::atoms::{Atom, SchemaId, Type, ValueId, ValueKey};
+use super::atoms::{Atom, SchemaId, SchemaKey, Type, ValueId, ValueKey};
 use super::converter::{Converter, Edges};
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
@@ -465,8 +465,35 @@ impl Converter<'_> {
                 formulas[place] = self.formulas.and([formulas[place], formula]);
             }
         }
+        if !self.options.open_objects {
+            let object = &mut formulas[Type::Object.index()];
+            *object = self.closed(conditions, *object)?;
+        }
         let order = self.order(conditions, formulas[Type::Object.index()])?;
         Ok(ValueKey { formulas, order })
+    }
+
+    /// The formula of objects that have no members but those that some schemas name, if they name any.
+    fn closed(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        formula: FormulaId,
+    ) -> Result<FormulaId> {
+        if formula == FormulaId::FALSE {
+            return Ok(formula);
+        }
+        let mut branches = Vec::new();
+        for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
+            branches.extend(self.branches(schema, Type::Object)?.iter().copied());
+        }
+        if branches.is_empty() {
+            return Ok(formula);
+        }
+        let owner = self.schema_keys.intern(SchemaKey::Closed);
+        branches.sort_unstable();
+        branches.dedup();
+        let only = self.formulas.literal(Atom::UnevaluatedProperties(owner, branches.into()));
+        Ok(self.formulas.and([formula, only]))
     }
 
     /// The condition that a value satisfies one schema.

@@ -84,13 +84,13 @@ impl Converter<'_> {
                 Node::Object(object) => object.is_empty(),
                 _ => false,
             },
-            SchemaKey::Constant(_) | SchemaKey::Truth(_) => false,
+            SchemaKey::Constant(_) | SchemaKey::Truth(_) | SchemaKey::Closed => false,
         }
     }
 
     /// The schemas that may evaluate members or items for `unevaluated...` of a schema: each with the
     /// condition under which it is valid and so evaluates them.
-    fn branches(&mut self, schema: SchemaId, kind: Type) -> Result<Box<[Branch]>> {
+    pub(super) fn branches(&mut self, schema: SchemaId, kind: Type) -> Result<Box<[Branch]>> {
         let mut out: Vec<Branch> = Vec::new();
         let mut work = vec![(schema, FormulaId::TRUE)];
         while let Some((branch, condition)) = work.pop() {

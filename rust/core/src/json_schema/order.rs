@@ -76,7 +76,7 @@ impl Converter<'_> {
     fn named_by(&mut self, schema: SchemaId) -> Result<(Vec<Step>, Vec<Step>)> {
         let node = match self.key(schema) {
             SchemaKey::Schema(node, _) => node,
-            SchemaKey::Truth(_) => return Ok(Default::default()),
+            SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(Default::default()),
             SchemaKey::Constant(node) => {
                 let Node::Object(object) = self.node(node) else { return Ok(Default::default()) };
                 let names: Vec<NameId> = object.iter().map(|(name, _)| self.name(name)).collect();
@@ -185,7 +185,7 @@ impl Converter<'_> {
                             _ => None,
                         },
                         SchemaKey::Schema(node, _) => self.schemas.named(node, "properties")?,
-                        SchemaKey::Truth(_) => None,
+                        SchemaKey::Truth(_) | SchemaKey::Closed => None,
                     };
                     let Some(object) = object else { continue };
                     for (name, _) in object.iter() {

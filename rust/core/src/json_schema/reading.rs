@@ -273,7 +273,7 @@ impl Converter<'_> {
                 let literal = self.formulas.literal(Atom::True);
                 return Ok(if truth { literal } else { self.formulas.not(literal) });
             }
-            SchemaKey::Truth(_) => return Ok(FormulaId::FALSE),
+            SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(FormulaId::FALSE),
             SchemaKey::Schema(node, scope) => (node, scope),
         };
         match self.schemas.shape(node)? {

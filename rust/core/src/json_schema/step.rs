@@ -252,7 +252,7 @@ impl Converter<'_> {
     fn member(&mut self, schema: SchemaId, member: Member<'_>) -> Result<FormulaId> {
         let (node, scope) = match self.key(schema) {
             SchemaKey::Schema(node, scope) => (node, scope),
-            SchemaKey::Truth(_) => return Ok(FormulaId::TRUE),
+            SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(FormulaId::TRUE),
             SchemaKey::Constant(node) => {
                 let Member::Named(name) = member else { return Ok(FormulaId::FALSE) };
                 let name = self.names.get(name).clone();
@@ -343,7 +343,7 @@ impl Converter<'_> {
     fn item_of(&mut self, schema: SchemaId, index: usize) -> Result<FormulaId> {
         let (node, scope) = match self.key(schema) {
             SchemaKey::Schema(node, scope) => (node, scope),
-            SchemaKey::Truth(_) => return Ok(FormulaId::TRUE),
+            SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(FormulaId::TRUE),
             SchemaKey::Constant(node) => {
                 let item = match self.node(node) {
                     Node::Array(items) => items.get(index).copied(),
@@ -409,7 +409,7 @@ impl Converter<'_> {
                         SchemaKey::Schema(node, _) => {
                             self.schemas.items(node)?.first.len()
                         }
-                        SchemaKey::Truth(_) => 0,
+                        SchemaKey::Truth(_) | SchemaKey::Closed => 0,
                     };
                     most = most.max(length);
                     Ok(())

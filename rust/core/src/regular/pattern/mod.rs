@@ -3,15 +3,17 @@
 //! ```text
 //! error      what a pattern is refused for, and at which column
 //! syntax     the tree: an arena whose children stand before their parents
-//! parser     alternatives, groups, quantifiers: one loop over the text with a stack of groups
+//! parser     alternatives and groups: one loop over the text with a stack of groups
+//!  flags     the flags
 //!  groups    what stands behind `(?`
+//!  quantifiers  `*`, `+`, `?`, counts
 //!  escapes   what stands behind a backslash
 //!  classes   what stands in brackets
 //! rust       the dialect of the crate `regex`, read by its own parser
 //! unicode    properties, case folding, the sets behind \d \w \s
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
 //! to_dfa     automata of patterns whose assertions are only `^` and `$`
-//! residual   automata of all other patterns: formulas over positions
+//! residual   automata of all other patterns: formulas over positions, read character by character
 //!  clauses   the formulas: disjunctions of conjunctions
 //! to_expr    expressions of a grammar, in which counts stay counts
 //! ```
@@ -22,9 +24,11 @@ mod classes;
 mod clauses;
 mod error;
 mod escapes;
+mod flags;
 mod groups;
 mod parser;
 mod program;
+mod quantifiers;
 mod residual;
 mod rust;
 mod syntax;
@@ -82,7 +86,7 @@ pub struct Pattern {
 /// [`PatternFault::Syntax`] where the text is no pattern, [`PatternFault::Unsupported`] where it
 /// means what no automaton says (a backreference) or what this reader does not know.
 pub fn parse(text: &str, dialect: Dialect, flags: &str) -> Result<Pattern, PatternError> {
-    let flags = parser::Flags::read(flags, dialect)?;
+    let flags = flags::Flags::read(flags, dialect)?;
     let (tree, is_annex_b) = match dialect {
         Dialect::Rust => (rust::parse(text, flags)?, false),
         Dialect::Ecma | Dialect::Python => parser::parse(text, dialect, flags)?,

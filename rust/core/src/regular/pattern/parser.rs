@@ -5,55 +5,12 @@
 //! `u`, and once by Annex B.
 
 use super::error::PatternError;
+use super::flags::Flags;
+use super::quantifiers::Quantifiers;
 use super::syntax::{Assertion, NodeId, SetId, Tree};
 use super::{Dialect, unicode};
 use crate::grammar::CharSet;
 use rustc_hash::FxHashMap;
-
-/// The flags in force at a place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Flags {
-    /// `i`: characters of either case.
-    pub(super) ignores_case: bool,
-    /// `m`: `^` and `$` hold at lines.
-    pub(super) is_multiline: bool,
-    /// `s`: `.` is any character.
-    pub(super) dot_is_all: bool,
-    /// `u`, given as a flag: Annex B is out of the question.
-    pub(super) is_unicode: bool,
-    /// Python's `a`: `\d \w \s \b` are those of ASCII.
-    pub(super) is_ascii: bool,
-}
-
-impl Flags {
-    pub(super) fn read(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
-        let mut flags = Self::default();
-        for letter in text.chars() {
-            if letter == 'v' && dialect == Dialect::Ecma {
-                let message = "the set operations of the flag v are not supported; drop the flag, \
-                               which reads the pattern as with u";
-                return Err(PatternError::unsupported("the flag v", message, 0));
-            }
-            if !flags.set(letter, true) {
-                let message = format!("there is no flag {letter:?}; i, m, s and u are known");
-                return Err(PatternError::syntax("flags", message, 0));
-            }
-        }
-        Ok(flags)
-    }
-
-    /// Sets a flag; false where it is unknown.
-    pub(super) fn set(&mut self, letter: char, value: bool) -> bool {
-        match letter {
-            'i' => self.ignores_case = value,
-            'm' => self.is_multiline = value,
-            's' => self.dot_is_all = value,
-            'u' => self.is_unicode = value,
-            _ => return false,
-        }
-        true
-    }
-}
 
 /// By which grammar a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +45,6 @@ pub(super) struct Frame {
     flags: Flags,
     alternatives: Vec<NodeId>,
     items: Vec<NodeId>,
-}
-
-/// What may be said of quantifiers behind a node.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Quantifiers {
-    Allowed,
-    Forbidden,
 }
 
 pub(super) struct Parser<'a> {
@@ -336,33 +286,6 @@ impl<'a> Parser<'a> {
         Ok((self.tree.assert(assertion), Quantifiers::Forbidden))
     }
 
-    fn nothing_to_repeat(&self, quantifier: char, at: usize) -> PatternError {
-        let construct = format!("`{quantifier}`");
-        let message = format!(
-            "there is nothing that the quantifier could repeat; put a character or a group before \
-             it, or write `\\{quantifier}` for the character"
-        );
-        PatternError::syntax(&construct, message, at)
-    }
-
-    /// Whether a bracket or brace may stand on its own.
-    fn lone_bracket(&mut self, here: char, at: usize) -> Result<(), PatternError> {
-        let is_count = here == '{' && {
-            self.at = at;
-            let is_count = self.braces()?.is_some();
-            self.at = at + 1;
-            is_count
-        };
-        if is_count {
-            return Err(self.nothing_to_repeat(here, at));
-        }
-        if self.reading == Reading::Unicode {
-            let message = format!("with the flag u it needs a backslash; write `\\{here}`");
-            return Err(PatternError::syntax(&format!("`{here}`"), message, at));
-        }
-        Ok(())
-    }
-
     fn escaped_term(&mut self, at: usize) -> Result<(NodeId, Quantifiers), PatternError> {
         use super::escapes::Escape;
         Ok(match self.escape(at, false)? {
@@ -424,84 +347,5 @@ impl<'a> Parser<'a> {
         };
         self.folded.insert(key, closed.clone());
         closed
-    }
-
-    fn quantified(
-        &mut self,
-        node: NodeId,
-        quantifiers: Quantifiers,
-    ) -> Result<NodeId, PatternError> {
-        let at = self.at;
-        let (min, max) = match self.peek(0) {
-            Some('*') => (0, None),
-            Some('+') => (1, None),
-            Some('?') => (0, Some(1)),
-            Some('{') => match self.braces()? {
-                Some(counts) => {
-                    self.at -= 1; // the closing brace
-                    counts
-                }
-                None => return Ok(node),
-            },
-            _ => return Ok(node),
-        };
-        self.at += 1;
-        if quantifiers == Quantifiers::Forbidden {
-            let message = "an assertion takes no quantifier; put it into a group";
-            return Err(PatternError::syntax("quantifier", message, at));
-        }
-        if self.peek(0) == Some('?') {
-            self.at += 1;
-        } else if self.reading == Reading::Python && self.peek(0) == Some('+') {
-            let message = "a possessive quantifier forgets matches; drop the `+` behind it";
-            return Err(PatternError::unsupported("possessive quantifier", message, at));
-        }
-        if self.reading == Reading::Python && matches!(self.peek(0), Some('*' | '+' | '?')) {
-            return Err(self.nothing_to_repeat(self.peek(0).unwrap_or('*'), self.at));
-        }
-        Ok(self.tree.repeat(node, min, max))
-    }
-
-    /// Reads `{n}`, `{n,}`, `{n,m}`; `None`, and nothing is read, where there is no such thing.
-    fn braces(&mut self) -> Result<Option<(u32, Option<u32>)>, PatternError> {
-        let start = self.at;
-        self.at += 1;
-        let least = self.digits();
-        let has_comma = self.peek(0) == Some(',');
-        self.at += usize::from(has_comma);
-        let most = if has_comma { self.digits() } else { None };
-        let is_open_count = self.reading == Reading::Python && has_comma;
-        if self.peek(0) != Some('}') || (least.is_none() && !is_open_count) {
-            self.at = start;
-            return Ok(None);
-        }
-        self.at += 1;
-        let count = |digits: u64| {
-            u32::try_from(digits).ok().filter(|&count| count < u32::MAX).ok_or_else(|| {
-                let message = "a count may be at most 4294967294; lower it";
-                PatternError::unsupported("quantifier", message, start)
-            })
-        };
-        let min = count(least.unwrap_or(0))?;
-        let max = match (has_comma, most) {
-            (false, _) => Some(min),
-            (true, most) => most.map(count).transpose()?,
-        };
-        if max.is_some_and(|max| max < min) {
-            let message = "the greatest count is below the least; exchange them";
-            return Err(PatternError::syntax("quantifier", message, start));
-        }
-        Ok(Some((min, max)))
-    }
-
-    /// A decimal number; large ones are the largest.
-    pub(super) fn digits(&mut self) -> Option<u64> {
-        let mut value = None;
-        while let Some(digit) = self.peek(0).and_then(|here| here.to_digit(10)) {
-            let known: u64 = value.unwrap_or(0);
-            value = Some(known.saturating_mul(10).saturating_add(u64::from(digit)));
-            self.at += 1;
-        }
-        value
     }
 }

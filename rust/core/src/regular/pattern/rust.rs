@@ -4,7 +4,7 @@
 //! begin and end become lookaround here.
 
 use super::error::{PatternError, PatternFault};
-use super::parser::Flags;
+use super::flags::Flags;
 use super::syntax::{Assertion, NodeId, Tree};
 use super::unicode;
 use crate::grammar::CharSet;

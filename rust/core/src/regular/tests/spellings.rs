@@ -194,7 +194,7 @@ proptest! {
                         _ => spellings().len() as u64,
                     };
                     let is_near_an_end = code_point - a < 3 || b - code_point < 3;
-                    if is_near_an_end || code_point % 9973 == 0 {
+                    if is_near_an_end || code_point.is_multiple_of(9973) {
                         for text in spellings() {
                             prop_assert!(reads(&automaton, text.as_bytes()), "{:?}", text);
                         }

@@ -199,7 +199,7 @@ fn universe() -> Vec<Vec<char>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     /// Automata and expressions say what ECMA-262 does, searched for and as whole texts.
     #[test]

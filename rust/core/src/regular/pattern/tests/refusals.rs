@@ -10,46 +10,106 @@ fn refusal(text: &str, dialect: Dialect, flags: &str) -> String {
 #[test]
 fn errors_say_what_where_and_what_to_do() {
     for (text, expected) in [
-        ("(a", "Syntax, column 1: `(`: the group is not closed; add `)`, or write `\\(` for a parenthesis"),
-        ("é🐲)", "Syntax, column 3: `)`: there is no group to close; write `\\)` for a parenthesis"),
-        ("a**", "Syntax, column 3: `*`: there is nothing that the quantifier could repeat; put a \
-                 character or a group before it, or write `\\*` for the character"),
-        ("a{2,1}", "Syntax, column 2: quantifier: the greatest count is below the least; exchange them"),
+        (
+            "(a",
+            "Syntax, column 1: `(`: the group is not closed; add `)`, or write `\\(` for a parenthesis",
+        ),
+        (
+            "é🐲)",
+            "Syntax, column 3: `)`: there is no group to close; write `\\)` for a parenthesis",
+        ),
+        (
+            "a**",
+            "Syntax, column 3: `*`: there is nothing that the quantifier could repeat; put a \
+                 character or a group before it, or write `\\*` for the character",
+        ),
+        (
+            "a{2,1}",
+            "Syntax, column 2: quantifier: the greatest count is below the least; exchange them",
+        ),
         ("[b-a]", "Syntax, column 2: range: the range ends before it begins; exchange its ends"),
-        ("[a", "Syntax, column 1: `[`: the class is not closed; add `]`, or write `\\[` for a bracket"),
-        ("a\\", "Syntax, column 2: `\\`: a pattern cannot end with a backslash; write `\\\\` for the \
-                 character"),
-        ("^*", "Syntax, column 2: quantifier: an assertion takes no quantifier; put it into a group"),
-        ("(?<=a)*", "Syntax, column 7: quantifier: an assertion takes no quantifier; put it into a \
-                     group"),
-        ("(?P<n>a)", "Syntax, column 1: `(?P<`: a named group is written `(?<name>..)`; drop the `P`"),
-        ("a(?i)b", "Syntax, column 2: flags: flags hold in a group; write `(?i:..)` around what they \
-                    are for"),
+        (
+            "[a",
+            "Syntax, column 1: `[`: the class is not closed; add `]`, or write `\\[` for a bracket",
+        ),
+        (
+            "a\\",
+            "Syntax, column 2: `\\`: a pattern cannot end with a backslash; write `\\\\` for the \
+                 character",
+        ),
+        (
+            "^*",
+            "Syntax, column 2: quantifier: an assertion takes no quantifier; put it into a group",
+        ),
+        (
+            "(?<=a)*",
+            "Syntax, column 7: quantifier: an assertion takes no quantifier; put it into a \
+                     group",
+        ),
+        (
+            "(?P<n>a)",
+            "Syntax, column 1: `(?P<`: a named group is written `(?<name>..)`; drop the `P`",
+        ),
+        (
+            "a(?i)b",
+            "Syntax, column 2: flags: flags hold in a group; write `(?i:..)` around what they \
+                    are for",
+        ),
         ("(?ii:a)", "Syntax, column 4: flags: the flag i stands there twice; drop one"),
-        ("(?-:a)", "Syntax, column 1: `(?`: there is no such group; write `(?:`, `(?=`, `(?!`, \
-                    `(?<=`, `(?<!`, `(?<name>` or `(?i:`, or `\\(` for a parenthesis"),
-        ("(?<1>a)", "Syntax, column 4: group name: a name is letters, digits and `_`, no digit \
-                     first, and ends with `>`"),
-        ("(?<n>a)(?<n>b)", "Syntax, column 8: group name: two groups have the name \"n\"; give each \
-                            its own"),
-        ("((?<n>a)|b)(?<n>b)", "Syntax, column 12: group name: two groups have the name \"n\"; give \
-                                each its own"),
-        (r"(a)\1", "Unsupported, column 4: backreference: no automaton can compare two parts of a \
-                    text; repeat the pattern of the group in place of the reference"),
-        (r"(?<n>a)\-\k<n>", "Unsupported, column 10: backreference: no automaton can compare two \
+        (
+            "(?-:a)",
+            "Syntax, column 1: `(?`: there is no such group; write `(?:`, `(?=`, `(?!`, \
+                    `(?<=`, `(?<!`, `(?<name>` or `(?i:`, or `\\(` for a parenthesis",
+        ),
+        (
+            "(?<1>a)",
+            "Syntax, column 4: group name: a name is letters, digits and `_`, no digit \
+                     first, and ends with `>`",
+        ),
+        (
+            "(?<n>a)(?<n>b)",
+            "Syntax, column 8: group name: two groups have the name \"n\"; give each \
+                            its own",
+        ),
+        (
+            "((?<n>a)|b)(?<n>b)",
+            "Syntax, column 12: group name: two groups have the name \"n\"; give \
+                                each its own",
+        ),
+        (
+            r"(a)\1",
+            "Unsupported, column 4: backreference: no automaton can compare two parts of a \
+                    text; repeat the pattern of the group in place of the reference",
+        ),
+        (
+            r"(?<n>a)\-\k<n>",
+            "Unsupported, column 10: backreference: no automaton can compare two \
                              parts of a text; repeat the pattern of the group in place of the \
-                             reference"),
-        (r"\p{Foo}", "Unsupported, column 1: `\\p{Foo}`: ECMA-262 knows no such property; names are \
+                             reference",
+        ),
+        (
+            r"\p{Foo}",
+            "Unsupported, column 1: `\\p{Foo}`: ECMA-262 knows no such property; names are \
                       spelled as in Unicode's tables, as in `\\p{Lu}`, `\\p{Letter}`, \
-                      `\\p{Script=Greek}`"),
-        (r"\p{lu}", "Unsupported, column 1: `\\p{lu}`: ECMA-262 knows no such property; names are \
+                      `\\p{Script=Greek}`",
+        ),
+        (
+            r"\p{lu}",
+            "Unsupported, column 1: `\\p{lu}`: ECMA-262 knows no such property; names are \
                      spelled as in Unicode's tables, as in `\\p{Lu}`, `\\p{Letter}`, \
-                     `\\p{Script=Greek}`"),
-        (r"\-\p{Lu}", "Unsupported, column 3: `\\p{..}`: another part of the pattern is allowed only \
+                     `\\p{Script=Greek}`",
+        ),
+        (
+            r"\-\p{Lu}",
+            "Unsupported, column 3: `\\p{..}`: another part of the pattern is allowed only \
                        without the flag u, and there the escape is the letter p; drop backslashes \
-                       before characters that need none, and escape lone brackets"),
-        ("a{4294967295}", "Unsupported, column 2: quantifier: a count may be at most 4294967294; \
-                           lower it"),
+                       before characters that need none, and escape lone brackets",
+        ),
+        (
+            "a{4294967295}",
+            "Unsupported, column 2: quantifier: a count may be at most 4294967294; \
+                           lower it",
+        ),
     ] {
         assert_eq!(refusal(text, Dialect::Ecma, ""), expected, "{text}");
     }
@@ -69,23 +129,63 @@ fn the_flag_u_keeps_annex_b_out() {
 #[test]
 fn other_dialects_and_flags() {
     for (text, dialect, flags, expected) in [
-        ("a", Dialect::Ecma, "v", "Unsupported, column 1: the flag v: the set operations of the flag \
+        (
+            "a",
+            Dialect::Ecma,
+            "v",
+            "Unsupported, column 1: the flag v: the set operations of the flag \
                                    v are not supported; drop the flag, which reads the pattern as \
-                                   with u"),
-        ("a", Dialect::Ecma, "x", "Syntax, column 1: flags: there is no flag 'x'; i, m, s and u are \
-                                   known"),
-        ("a++", Dialect::Python, "", "Unsupported, column 2: possessive quantifier: a possessive \
-                                      quantifier forgets matches; drop the `+` behind it"),
-        ("(?>a)", Dialect::Python, "", "Unsupported, column 1: atomic group: an atomic group forgets \
-                                        matches; write `(?:`"),
-        ("(a)(?(1)b)", Dialect::Python, "", "Unsupported, column 4: conditional: write the two cases \
-                                             as alternatives"),
-        ("a(?i)", Dialect::Python, "", "Syntax, column 2: flags: flags for the whole pattern stand \
-                                        at its start"),
-        (r"\y", Dialect::Python, "", "Syntax, column 1: `\\y`: there is no such escape; write `y` for \
-                                      the letter"),
-        ("é(?=a)", Dialect::Rust, "", "Unsupported, column 2: `(`: look-around, including look-ahead \
-                                       and look-behind, is not supported"),
+                                   with u",
+        ),
+        (
+            "a",
+            Dialect::Ecma,
+            "x",
+            "Syntax, column 1: flags: there is no flag 'x'; i, m, s and u are \
+                                   known",
+        ),
+        (
+            "a++",
+            Dialect::Python,
+            "",
+            "Unsupported, column 2: possessive quantifier: a possessive \
+                                      quantifier forgets matches; drop the `+` behind it",
+        ),
+        (
+            "(?>a)",
+            Dialect::Python,
+            "",
+            "Unsupported, column 1: atomic group: an atomic group forgets \
+                                        matches; write `(?:`",
+        ),
+        (
+            "(a)(?(1)b)",
+            Dialect::Python,
+            "",
+            "Unsupported, column 4: conditional: write the two cases \
+                                             as alternatives",
+        ),
+        (
+            "a(?i)",
+            Dialect::Python,
+            "",
+            "Syntax, column 2: flags: flags for the whole pattern stand \
+                                        at its start",
+        ),
+        (
+            r"\y",
+            Dialect::Python,
+            "",
+            "Syntax, column 1: `\\y`: there is no such escape; write `y` for \
+                                      the letter",
+        ),
+        (
+            "é(?=a)",
+            Dialect::Rust,
+            "",
+            "Unsupported, column 2: `(`: look-around, including look-ahead \
+                                       and look-behind, is not supported",
+        ),
         ("é(a", Dialect::Rust, "", "Syntax, column 2: `(`: unclosed group"),
     ] {
         assert_eq!(refusal(text, dialect, flags), expected, "{text}");
