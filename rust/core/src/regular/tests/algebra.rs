@@ -180,6 +180,10 @@ fn small_languages() {
     assert_eq!(Dfa::nothing().uniform_lengths(), None);
     assert_eq!(any.count(), Some(0x11_0000 - 0x800));
     assert_eq!(any.strings(1000), None);
+    // The rest first, then what is not the rest: two sets, although there are two classes only.
+    let a = set_of(&['a'], false);
+    let two = Dfa::character(&a.complement()).concatenation(&Dfa::character(&a), &bounds);
+    assert_eq!(two.expect("within bounds").uniform_lengths(), None);
     // What a text names costs, and not what it leaves out.
     let names = Dfa::texts(["left", "right"], &bounds).expect("within bounds");
     assert!(names.complement().num_edges() < 3 * names.num_edges());

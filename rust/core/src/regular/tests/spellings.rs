@@ -235,3 +235,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_stands_behind_a_backslash_may_stand_elsewhere() {
+    let budget = unbounded();
+    let bounds = within(&budget);
+    let dfa = Dfa::texts(["\n", "xn"], &bounds).expect("within bounds");
+    let automaton = encode(&dfa, Spelling::Json(Escapes::Plain), &bounds).expect("within bounds");
+    assert_eq!((automaton.states, classes(&automaton)), (3, 3));
+    assert!(reads(&automaton, b"\\n") && reads(&automaton, b"xn") && !reads(&automaton, b"n"));
+}
+
+#[test]
+fn a_character_of_a_string_takes_few_states() {
+    let raw = CharSet::new([(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10_FFFF)]);
+    for (set, most) in [(raw, 25), (CharSet::scalar_values(), 21)] {
+        let automaton = encode_character(&set, Spelling::Json(Escapes::Any));
+        assert!(automaton.states <= most, "{}", automaton.states);
+    }
+}

@@ -1,0 +1,211 @@
+//! What literals and patterns mean: as expressions, and as automata over characters.
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, Position, Result};
+use crate::grammar::{ByteAutomaton, CharSet, Described, Expr, GrammarBuilder};
+use crate::ids::ExprId;
+use crate::regular::pattern::{self, Dialect, Pattern, PatternFault};
+use crate::regular::{Bounds, Dfa, Spelling, encode};
+
+use super::json::{self, Value};
+use super::messages::{shown, syntax, unsupported};
+use super::substring;
+
+/// An automaton over bytes as an expression.
+pub(super) fn automaton(described: Described) -> Expr {
+    let mut finals = vec![false; described.states as usize];
+    described.finals.iter().for_each(|&state| finals[state as usize] = true);
+    Expr::Automaton(ByteAutomaton {
+        start: described.start,
+        finals: finals.into(),
+        bytes: described.bytes.into(),
+        parts: Box::default(),
+        falls_back: Box::default(),
+    })
+}
+
+/// Adds the language of an automaton over characters: as plain an expression as there is.
+pub(super) fn add_dfa(
+    builder: &mut GrammarBuilder,
+    dfa: &Dfa,
+    position: Position,
+    bounds: &Bounds<'_>,
+) -> Result<ExprId> {
+    if let Some([text]) = dfa.strings(1).as_deref() {
+        return Ok(add_text(builder, text, position));
+    }
+    let described = encode(dfa, Spelling::Utf8, bounds)?;
+    Ok(builder.add(automaton(described), position))
+}
+
+/// Adds a literal.
+pub(super) fn add_text(builder: &mut GrammarBuilder, text: &str, position: Position) -> ExprId {
+    let expr = match text {
+        "" => Expr::Empty,
+        text => Expr::Literal(text.as_bytes().into()),
+    };
+    builder.add(expr, position)
+}
+
+/// The characters of a set that a text can hold: no surrogates.
+pub(super) fn scalar_values(set: &CharSet) -> CharSet {
+    set.intersection(&CharSet::scalar_values())
+}
+
+/// The characters from one to another.
+pub(super) fn range(first: char, last: char) -> CharSet {
+    scalar_values(&CharSet::new([(first as u32, last as u32)]))
+}
+
+/// The characters that a character of a literal with the flag `i` stands for. Letters of an ASCII
+/// text stand for ASCII letters, as in XGrammar: no `ſ` for an `s`.
+fn of_any_case(c: char, in_ascii: bool) -> CharSet {
+    let single = CharSet::new([(c as u32, c as u32)]);
+    if in_ascii {
+        let (lower, upper) = (c.to_ascii_lowercase() as u32, c.to_ascii_uppercase() as u32);
+        return CharSet::new([(lower, lower), (upper, upper)]);
+    }
+    let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+    match class.try_case_fold_simple() {
+        Ok(()) => CharSet::new(class.iter().map(|r| (r.start() as u32, r.end() as u32))),
+        Err(_) => single,
+    }
+}
+
+/// Adds a literal with the flag `i`.
+pub(super) fn add_text_of_any_case(
+    builder: &mut GrammarBuilder,
+    text: &str,
+    position: Position,
+) -> ExprId {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    for c in text.chars() {
+        let set = of_any_case(c, text.is_ascii());
+        if set.ranges() == [(c as u32, c as u32)] {
+            plain.push(c);
+            continue;
+        }
+        if !plain.is_empty() {
+            parts.push(add_text(builder, &plain, position));
+            plain.clear();
+        }
+        parts.push(builder.add(Expr::Class(set), position));
+    }
+    if !plain.is_empty() || parts.is_empty() {
+        parts.push(add_text(builder, &plain, position));
+    }
+    match parts.as_slice() {
+        [part] => *part,
+        _ => builder.add(Expr::Sequence(parts.into()), position),
+    }
+}
+
+/// The automaton of a literal.
+pub(super) fn text_dfa(text: &str, of_any: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
+    if !of_any {
+        return Dfa::texts([text], bounds);
+    }
+    let mut symbols: Vec<CharSet> = Vec::new();
+    let mut numbers: FxHashMap<CharSet, u32> = FxHashMap::default();
+    let mut rows: Vec<Vec<(u32, u32)>> = Vec::new();
+    for c in text.chars() {
+        let set = of_any_case(c, text.is_ascii());
+        let symbol = *numbers.entry(set).or_insert_with_key(|set| {
+            symbols.push(set.clone());
+            symbols.len() as u32 - 1
+        });
+        rows.push(vec![(symbol, rows.len() as u32 + 1)]);
+    }
+    rows.push(Vec::new());
+    let mut finals = vec![false; rows.len()];
+    finals[rows.len() - 1] = true;
+    Dfa::from_table(&symbols, &rows, &finals, bounds)
+}
+
+/// Reads a pattern that stands between slashes; the first of them stands at `position`.
+///
+/// # Errors
+/// Those of the pattern, where they stand in the whole text.
+pub(super) fn pattern(
+    text: &str,
+    flags: &str,
+    dialect: Dialect,
+    position: Position,
+) -> Result<Pattern> {
+    let mut known = String::new();
+    let mut prefix = "";
+    for flag in flags.chars() {
+        match flag {
+            'i' | 'm' | 's' if !known.contains(flag) => known.push(flag),
+            'i' | 'm' | 's' | 'u' => {}
+            'x' if dialect == Dialect::Rust => prefix = "(?x)",
+            'x' | 'l' => {
+                let message =
+                    "this flag of a pattern has no meaning here; write the pattern without it";
+                return Err(unsupported(format!("the flag `{flag}`"), position, message));
+            }
+            _ => {
+                let message =
+                    format!("a pattern has no flag `{flag}`; the flags are i, m, s, u and x");
+                return Err(syntax(position, message));
+            }
+        }
+    }
+    let owned;
+    let text = match prefix {
+        "" => text,
+        prefix => {
+            owned = format!("{prefix}{text}");
+            &owned
+        }
+    };
+    pattern::parse(text, dialect, &known).map_err(|error| {
+        let column = (error.column as usize).saturating_sub(1).saturating_sub(prefix.len());
+        let before: String = text[prefix.len()..].chars().take(column).collect();
+        let position = match before.rsplit_once('\n') {
+            None => Position { column: position.column + 1 + column as u32, ..position },
+            Some((lines, last)) => Position {
+                line: position.line + 1 + lines.matches('\n').count() as u32,
+                column: last.chars().count() as u32 + 1,
+            },
+        };
+        match error.kind {
+            PatternFault::Syntax => {
+                syntax(position, format!("{}: {}", error.construct, error.message))
+            }
+            PatternFault::Unsupported => unsupported(error.construct, position, error.message),
+        }
+    })
+}
+
+/// The chunks that the JSON text behind `%regex` lists.
+///
+/// # Errors
+/// It is of another form.
+pub(super) fn chunks(text: &str, position: Position) -> Result<Vec<String>> {
+    let mut fields = json::object(text, position, "regex")?;
+    fields.retain(|(_, value)| *value != Value::Null);
+    let fault = |what: String| -> Error {
+        let message = format!(
+            "`%regex`: {what}; write {{\"substring_chunks\": [\"...\"]}}, {{\"substring_words\": \
+             \"...\"}} or {{\"substring_chars\": \"...\"}}"
+        );
+        syntax(position, message)
+    };
+    let own = |parts: Vec<&str>| parts.into_iter().map(str::to_owned).collect();
+    match fields.as_slice() {
+        [(name, value)] => match (name.as_str(), value) {
+            ("substring_chunks", Value::Texts(chunks)) => Ok(chunks.clone()),
+            ("substring_words", Value::Text(text)) => Ok(own(substring::words(text))),
+            ("substring_chars", Value::Text(text)) => Ok(own(substring::characters(text))),
+            ("substring_chunks", _) => Err(fault("`substring_chunks` is a list of texts".into())),
+            ("substring_words" | "substring_chars", _) => Err(fault(format!("`{name}` is a text"))),
+            _ => Err(fault(format!("there is no field `{}`", shown(name)))),
+        },
+        [] => Err(fault("it says nothing".into())),
+        _ => Err(fault("it says one thing only".into())),
+    }
+}
