@@ -355,17 +355,67 @@ impl Converter<'_> {
         restriction: Option<&[FormulaId; 6]>,
         out: &mut Vec<(ValueId, FormulaId)>,
     ) -> Result<()> {
-        for (conditions, rest) in self.ways(formula)? {
-            let mut all = decided.to_vec();
-            all.extend(conditions.iter());
-            all.sort_unstable();
-            all.dedup();
-            let key = self.value_key(&all, restriction)?;
-            if !key.is_impossible() {
-                out.push((self.values.intern(key), rest));
+        let mut work = vec![(formula, decided.to_vec())];
+        while let Some((formula, decided)) = work.pop() {
+            if let Some(schema) = self.asked_both_ways(formula) {
+                // Both answers matter: what is left under each is simpler than what is left under
+                // either, and there are fewer such formulas.
+                let mut rests = Vec::with_capacity(2);
+                for holds in [true, false] {
+                    let known = [(schema, holds)].into_iter().collect();
+                    rests.push((holds, self.substitute(formula, &known)?));
+                }
+                if rests[0].1 == rests[1].1 {
+                    work.push((rests[0].1, decided));
+                    continue;
+                }
+                for (holds, rest) in rests {
+                    if rest != FormulaId::FALSE {
+                        let mut decided = decided.clone();
+                        decided.push((schema, holds));
+                        work.push((rest, decided));
+                    }
+                }
+                let most = self.options.max_alternatives;
+                if work.len() + out.len() > most {
+                    return Err(self.too_many_alternatives());
+                }
+                continue;
+            }
+            for (conditions, rest) in self.ways(formula)? {
+                let mut all = decided.clone();
+                all.extend(conditions.iter());
+                all.sort_unstable();
+                all.dedup();
+                let key = self.value_key(&all, restriction)?;
+                if !key.is_impossible() {
+                    out.push((self.values.intern(key), rest));
+                }
             }
         }
         Ok(())
+    }
+
+    /// A schema that the formula asks the value to satisfy at one place, and not to satisfy at another.
+    fn asked_both_ways(&self, formula: FormulaId) -> Option<SchemaId> {
+        // The two signs of an atom stand side by side.
+        let atoms = self.formulas.atoms_of(formula);
+        let both = atoms.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+        both.filter_map(|pair| match self.atom(pair[0].0) {
+            Atom::Value(schema) => Some(*schema),
+            _ => None,
+        })
+        .next()
+    }
+
+    fn too_many_alternatives(&self) -> Error {
+        Error::Limit {
+            limit: "max_schema_alternatives",
+            value: self.options.max_alternatives as u64,
+            message: "the alternatives of the schema ask for more combinations of conditions on one \
+                      value; give them a property whose `const` tells them apart, or raise the limit"
+                .into(),
+        }
     }
 
     /// Disjunctive form: sets of conditions on the value, each with what is left under them.
@@ -433,14 +483,7 @@ impl Converter<'_> {
         }
         let most = self.options.max_alternatives;
         if joined.len() > most {
-            return Err(Error::Limit {
-                limit: "max_schema_alternatives",
-                value: most as u64,
-                message: "the alternatives of the schema ask for more combinations of conditions on \
-                          one value; give them a property whose `const` tells them apart, or raise \
-                          the limit"
-                    .into(),
-            });
+            return Err(self.too_many_alternatives());
         }
         Ok(())
     }

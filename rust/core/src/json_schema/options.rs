@@ -70,7 +70,7 @@ impl Default for SchemaOptions {
             assert_formats: true,
             open_objects: true,
             lossy_unique_items: false,
-            max_formulas: 1 << 20,
+            max_formulas: 200_000,
             max_states: 200_000,
             max_alternatives: 4_096,
             max_nesting: 1_000,
