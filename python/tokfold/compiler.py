@@ -311,8 +311,11 @@ class GrammarCompiler:
         return _Request(("regex", pattern, _key_of(options)), _size_of(pattern), make)
 
     def _lark(self, text: str, **options: Any) -> _Request:
+        options.setdefault("limits", self.limits)
+        options.setdefault("vocabulary", self.vocabulary)
         make = partial(Grammar.from_lark, text, **options)
-        return _Request(("lark", text, _key_of(options)), _size_of(text), make)
+        key = {name: value for name, value in options.items() if name != "vocabulary"}
+        return _Request(("lark", text, _key_of(key)), _size_of(text), make)
 
     def _structural_tag(self, tag: object) -> _Request:
         dump = getattr(tag, "model_dump_json", None)

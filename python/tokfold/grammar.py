@@ -5,17 +5,23 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokfold import _converters, _core, _schemas
+from tokfold import _core, _schemas
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
 from tokfold._extras import require
 from tokfold._schemas import SchemaNote
-from tokfold.errors import GrammarSyntaxError, StructuralTagError, UnsupportedGrammarError
+from tokfold.errors import (
+    GrammarSyntaxError,
+    InvalidSchemaError,
+    StructuralTagError,
+    UnsupportedGrammarError,
+)
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 
@@ -127,14 +133,7 @@ class Grammar:
                     1,
                     1,
                 ) from error
-            line = text.count("\n", 0, error.start) + 1
-            column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
-            raise GrammarSyntaxError(
-                f"line {line}, column {column}: a lone surrogate is no character; "
-                "decode the text as UTF-8",
-                line,
-                column,
-            ) from error
+            raise _lone_surrogate(text, error) from error
         return self
 
     @classmethod
@@ -266,6 +265,14 @@ class Grammar:
     ) -> Grammar:
         fields = None if limits is None else limits.as_fields()
         ends = Interrupt._of(interrupt, limits or Limits())
+        for text in (request.text, *(each for pair in request.resources for each in pair)):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                found = _lone_surrogate(text, error)
+                raise InvalidSchemaError(
+                    f"#: {found}", "#", "", "a lone surrogate is no character"
+                ) from error
         self = cls._without_text("implied", limits)
         self._whole, notes, self.not_enforced = _core.convert_json_schema(
             request.text, request.resources, request.fields, fields, ends
@@ -349,18 +356,13 @@ class Grammar:
     ) -> Grammar:
         """The grammar of a regular language, as operations in postfix notation."""
         fields = None if limits is None else limits.as_fields()
+        for step in steps:
+            texts = step[:1] if isinstance(step, tuple) else step if isinstance(step, list) else ()
+            for text in texts:
+                _check_characters(text)
         self = cls._without_text("exact", limits)
-        try:
-            self._whole = _core.regular_grammar(
-                steps, fields, Interrupt._of(interrupt, limits or Limits())
-            )
-        except UnicodeEncodeError as error:
-            raise GrammarSyntaxError(
-                f"line 1, column {error.start + 1}: a lone surrogate is no character; "
-                "decode the text as UTF-8",
-                1,
-                error.start + 1,
-            ) from error
+        ends = Interrupt._of(interrupt, limits or Limits())
+        self._whole = _core.regular_grammar(steps, fields, ends)
         self._languages = steps
         self._takes_none = True
         return self
@@ -405,16 +407,62 @@ class Grammar:
         return self._languages
 
     @classmethod
-    def from_lark(cls, text: str, **options: Any) -> Grammar:
-        """The grammar of a Lark file, by XGrammar's own converter.
+    def from_lark(
+        cls,
+        text: str,
+        *,
+        start: str = "start",
+        dialect: Literal["rust", "python"] = "rust",
+        named: Mapping[str, str | Grammar] | None = None,
+        vocabulary: Vocabulary | None = None,
+        limits: Limits | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> Grammar:
+        r"""The grammar of Lark text, as XGrammar and llguidance read it.
+
+        It is context-free: no lexer cuts the text into terminals first. ``%json``, ``%regex``,
+        ``&``, ``~``, ``@name``, ``<|token|>``, ``lazy``, ``suffix`` and ``stop`` are known; a
+        construct without an exact meaning is refused by name.
+
+        Args:
+            text: the grammar.
+            start: the rule to start with.
+            dialect: whose regular expressions stand between slashes: those of the crate ``regex``,
+                as in llguidance, or of Python's ``re``, as in Lark.
+            named: what ``@name`` means: Lark text with a ``start`` of its own, or a grammar.
+            vocabulary: where tokens that the text names are looked up.
+            limits: bounds on size and work.
+            interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
-            UnsupportedGrammarError: the converter refuses it.
-            LimitExceededError: patterns in it are nested too deeply, or its terminals are too
-                long with those that they name.
-            MissingExtraError: XGrammar is not installed.
+            GrammarSyntaxError: the text is not in the language; says where and what to do.
+            UnsupportedGrammarError: a construct cannot be handled exactly.
+            SchemaError: a JSON Schema in it cannot be turned into a grammar.
+            LimitExceededError: it is too large.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+
+        >>> from tokfold import recognize
+        >>> grammar = Grammar.from_lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/')
+        >>> recognize(grammar, "a,bc").accepted
+        True
         """
-        return cls._converted("from_lark", text, **options)
+        if not isinstance(text, str):
+            raise TypeError(f"a Lark grammar must be a str, not {type(text).__name__}")
+        if dialect not in ("rust", "python"):
+            raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
+        given = {
+            name: value._core if isinstance(value, Grammar) else value
+            for name, value in (named or {}).items()
+        }
+        tokens = None if vocabulary is None else _named_tokens(text, given, vocabulary)
+        fields = None if limits is None else limits.as_fields()
+        ends = Interrupt._of(interrupt, limits or Limits())
+        for each in (text, start, *given, *given.values()):
+            if isinstance(each, str):
+                _check_characters(each)
+        self = cls._without_text("exact", limits)
+        self._whole = _core.read_lark(text, start, dialect, given, tokens, {}, fields, ends)
+        return self
 
     @classmethod
     def from_structural_tag(cls, tag: object, vocabulary: Vocabulary | None = None) -> Grammar:
@@ -523,13 +571,6 @@ class Grammar:
             return self
         return self._frame_text, *((name, p._tags or p._core) for name, p in self._parts.items())
 
-    @classmethod
-    def _converted(cls, converter: str, source: object, **options: Any) -> Grammar:
-        printed = _converters.convert(converter, source, **options)
-        # XGrammar prints hexadecimal escapes that run into the next character. The converters add
-        # lookahead that the rules imply: it never changes a verdict.
-        return cls.from_ebnf(_core.repair_printed(printed), lookahead="implied")
-
     @property
     def root(self) -> str:
         """Name of the start rule."""
@@ -616,6 +657,15 @@ class Grammar:
             expanded = with_meanings(expanded)
         return expanded
 
+    @property
+    def _as_rules(self) -> Grammar:
+        """The same grammar as its text says it: rules in place of automata."""
+        if not self._core.has_automata():
+            return self
+        return Grammar.from_ebnf(
+            str(self), self.root, lookahead=self.lookahead, limits=self._limits
+        )
+
     def __str__(self) -> str:
         if self._text is None:
             self._text = self._core.text()
@@ -650,6 +700,38 @@ class Grammar:
 
 def _converted_again(request: _schemas.Request, limits: Limits | None) -> Grammar:
     return Grammar._of_schema(request, limits)
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _lone_surrogate(text, error) from error
+
+
+def _lone_surrogate(text: str, error: UnicodeEncodeError) -> GrammarSyntaxError:
+    line = text.count("\n", 0, error.start) + 1
+    column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
+    return GrammarSyntaxError(
+        f"line {line}, column {column}: a lone surrogate is no character; decode the text as UTF-8",
+        line,
+        column,
+    )
+
+
+def _named_tokens(
+    text: str, named: Mapping[str, object], vocabulary: Vocabulary
+) -> dict[str, list[int]]:
+    """The ids of the tokens that Lark text may name, by their texts."""
+    texts = [text, *(value for value in named.values() if isinstance(value, str))]
+    wanted = {found for each in texts for found in re.findall(r"<[^<>\s]+>", each)}
+    by_bytes = {name.encode("utf-8", "surrogatepass"): name for name in wanted}
+    found: dict[str, list[int]] = {}
+    if by_bytes:
+        for token_id, token in enumerate(vocabulary.token_bytes):
+            if token in by_bytes:
+                found.setdefault(by_bytes[token], []).append(token_id)
+    return found
 
 
 def _macros_of_bytes(grammar: CoreGrammar) -> list[str]:

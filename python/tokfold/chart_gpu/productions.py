@@ -140,7 +140,7 @@ def read_productions(
     if alphabet not in get_args(AlphabetName):
         names = ", ".join(f'"{name}"' for name in get_args(AlphabetName))
         raise ValueError(f"alphabet must be one of {names}, not {alphabet!r}")
-    rules, flat, places, root = _core.read_arena(grammar._core)
+    rules, flat, places, root = _core.read_arena(grammar._as_rules._core)
     reached, used = _reached(rules, flat, root)
     for index in reached:
         name, _, lookahead, has_options, line, column = rules[index]

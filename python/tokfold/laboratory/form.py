@@ -355,6 +355,7 @@ class Form:
         """The form of a grammar, or of grammar text."""
         if isinstance(grammar, str):
             grammar = Grammar.from_ebnf(grammar, root)
+        grammar = grammar._as_rules
         rules, flat, where, start = _core.read_arena(grammar._core)
         names = [rule[0] for rule in rules]
         exprs: list[Expr] = []

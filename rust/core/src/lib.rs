@@ -18,6 +18,7 @@ mod hash;
 pub mod ids;
 pub mod json_schema;
 pub mod laboratory;
+pub mod lark;
 pub mod limits;
 pub mod mask;
 pub mod mask_store;

@@ -227,6 +227,11 @@ impl Grammar {
         })
     }
 
+    /// Whether it has automata, which are written as rules.
+    fn has_automata(&self) -> bool {
+        self.inner.has_automata()
+    }
+
     /// The macros that the root can reach, in the order of the text.
     fn macros(&self, py: Python<'_>) -> Vec<Macro> {
         py.detach(|| self.listed_macros())

@@ -13,7 +13,7 @@ use tokfold_core::json_schema::{
 type Note = (String, String, String);
 
 /// Options from a mapping of field names; a name that is no field is a mistake of the package.
-fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
+pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
     let mut options = SchemaOptions::default();
     for (name, value) in fields {
         let name: String = name.extract()?;

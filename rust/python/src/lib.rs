@@ -8,6 +8,7 @@ mod engine;
 mod equivalence;
 mod grammar;
 mod json_schema;
+mod lark;
 mod mask;
 mod mask_store;
 mod pool;
@@ -37,6 +38,8 @@ mod _core {
     use super::grammar::{Grammar, Parts, repair_printed};
     #[pymodule_export]
     use super::json_schema::convert_json_schema;
+    #[pymodule_export]
+    use super::lark::read_lark;
     #[pymodule_export]
     use super::mask::{Unfolder, apply_bitmask};
     #[pymodule_export]

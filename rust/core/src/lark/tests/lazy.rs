@@ -90,6 +90,13 @@ fn tools_in_free_text() {
     let ignoring =
         format!("%ignore \" \"\nstart: tool* tail\n{any}tool: h \"a\" \"b\"\nh[lazy]: TEXT \"c\"");
     same(&ignoring, &format!("{root}tool ::= \"a\" \" \"* \"b\" \" \"*"), "abc ");
+    // A head that is not any text up to a trigger makes it a rule like others, too.
+    for head in
+        ["h[lazy]: /[ab]*c/", "h[lazy]: TEXT \"c\"?", "h[lazy]: TEXT /c|d/", "h: TEXT \"c\""]
+    {
+        let text = format!("start: tool* tail\n{any}tool: h \"a\"\n{head}");
+        assert!(lark(&text).expect("it is a grammar").macros().is_empty(), "{text}");
+    }
     // A tail that is not any text makes it a rule like others.
     let plain = "start: tool* tail\ntail: /[ab]/\ntool: h \"a\"\nh[lazy]: /[ab]*c/";
     same(plain, "root ::= ([ab]* \"ca\")* [ab]", "abc");

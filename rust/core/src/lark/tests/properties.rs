@@ -15,6 +15,22 @@ fn run(described: &crate::grammar::Described, text: &str) -> bool {
     states.iter().any(|state| described.finals.contains(state))
 }
 
+#[test]
+fn substrings_of_short_texts() {
+    let (wholes, tried) = (texts("ab", 8), texts("ab", 5));
+    let limits = Limits::default();
+    for whole in wholes {
+        let budget = Budget::new(&limits, &Interrupt::default());
+        let bounds = Bounds { budget: &budget, max_states: 1_000 };
+        let chunks: Vec<&[u8]> =
+            whole.bytes().zip(0..).map(|(_, at)| &whole.as_bytes()[at..=at]).collect();
+        let described = substrings(&chunks, &bounds).expect("it fits");
+        for text in &tried {
+            assert_eq!(run(&described, text), whole.contains(text.as_str()), "{text} of {whole}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn substrings_are_runs_of_chunks(

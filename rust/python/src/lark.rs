@@ -1,0 +1,97 @@
+//! Lark grammars.
+
+use crate::boundary::{Call, Interrupt, misuse};
+use crate::grammar::{Grammar, limits};
+use crate::json_schema::options;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::HashMap;
+use tokfold_core::budget::Budget;
+use tokfold_core::error::{Error, Position};
+use tokfold_core::json_schema::{self, SchemaOptions};
+use tokfold_core::lark::{self, LarkOptions, Named, Subgrammars, TokenIds};
+use tokfold_core::regular::Bounds;
+use tokfold_core::regular::pattern::Dialect;
+use tokfold_core::grammar;
+
+/// States of one automaton.
+const MAX_STATES: usize = 100_000;
+
+/// A grammar that a text names: Lark text, or a grammar.
+#[derive(FromPyObject)]
+pub(crate) enum Given {
+    Text(String),
+    Grammar(Py<Grammar>),
+}
+
+struct Outside<'a> {
+    named: HashMap<String, Named>,
+    tokens: Option<HashMap<String, Vec<u32>>>,
+    options: SchemaOptions,
+    budget: &'a Budget,
+}
+
+impl Subgrammars for Outside<'_> {
+    fn json_schema(&mut self, text: &str, _: Position) -> Result<grammar::Grammar, Error> {
+        let converted = json_schema::convert(text, &[], &self.options, self.budget)?;
+        Ok(converted.grammar)
+    }
+
+    fn grammar(&mut self, name: &str) -> Result<Option<Named>, Error> {
+        Ok(self.named.get(name).cloned())
+    }
+
+    fn tokens(&mut self, text: &str) -> TokenIds {
+        match &self.tokens {
+            None => TokenIds::Unknown,
+            Some(known) => TokenIds::Ids(known.get(text).cloned().unwrap_or_default()),
+        }
+    }
+}
+
+/// The grammar of Lark text. `tokens` has the ids of the tokens that the text may name, by their texts;
+/// without a vocabulary it is missing.
+#[pyfunction]
+#[pyo3(signature = (
+    text, start, dialect, named, tokens, schema_options, limits=None, interrupt=None
+))]
+#[expect(clippy::too_many_arguments, reason = "the Python package names them")]
+pub(crate) fn read_lark(
+    py: Python<'_>,
+    text: &str,
+    start: String,
+    dialect: &str,
+    named: HashMap<String, Given>,
+    tokens: Option<HashMap<String, Vec<u32>>>,
+    schema_options: &Bound<'_, PyDict>,
+    limits: Option<&Bound<'_, PyDict>>,
+    interrupt: Option<&Interrupt>,
+) -> PyResult<Grammar> {
+    let dialect = match dialect {
+        "rust" => Dialect::Rust,
+        "python" => Dialect::Python,
+        _ => return Err(misuse(format!("no dialect is named {dialect:?}"))),
+    };
+    let schema_options = options(schema_options)?;
+    let limits = self::limits(limits)?;
+    let mut texts: HashMap<String, Named> = HashMap::new();
+    for (name, given) in named {
+        match given {
+            Given::Text(text) => {
+                texts.insert(name, Named::Lark(text));
+            }
+            Given::Grammar(given) => {
+                texts.insert(name, Named::Grammar((*given.get().inner).clone()));
+            }
+        }
+    }
+    let call = Call::with(py, interrupt, None);
+    let inner = call.run(py, |interrupt| {
+        let budget = Budget::new(&limits, interrupt);
+        let bounds = Bounds { budget: &budget, max_states: MAX_STATES };
+        let mut outside = Outside { named: texts, tokens, options: schema_options, budget: &budget };
+        let options = LarkOptions { start, dialect, limits: limits.clone() };
+        lark::read(text, &options, &mut outside, &bounds)
+    })?;
+    Ok(Grammar::of(inner))
+}
