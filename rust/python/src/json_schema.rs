@@ -5,9 +5,7 @@ use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokfold_core::budget::Budget;
-use tokfold_core::json_schema::{
-    self, Escapes, KeyOrder, SchemaOptions, Whitespace,
-};
+use tokfold_core::json_schema::{self, Escapes, KeyOrder, SchemaOptions, Whitespace};
 
 /// What a note says: the pointer, the keyword, why it says nothing about what is valid.
 type Note = (String, String, String);
@@ -19,8 +17,7 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
         let name: String = name.extract()?;
         match name.as_str() {
             "any_order" => {
-                options.key_order =
-                    if value.extract()? { KeyOrder::Any } else { KeyOrder::Schema };
+                options.key_order = if value.extract()? { KeyOrder::Any } else { KeyOrder::Schema };
             }
             "max_whitespace" => options.whitespace = Whitespace::Any(value.extract()?),
             "separators" => {

@@ -8,11 +8,11 @@ use pyo3::types::PyDict;
 use std::collections::HashMap;
 use tokfold_core::budget::Budget;
 use tokfold_core::error::{Error, Position};
+use tokfold_core::grammar;
 use tokfold_core::json_schema::{self, SchemaOptions};
 use tokfold_core::lark::{self, LarkOptions, Named, Subgrammars, TokenIds};
 use tokfold_core::regular::Bounds;
 use tokfold_core::regular::pattern::Dialect;
-use tokfold_core::grammar;
 
 /// States of one automaton.
 const MAX_STATES: usize = 100_000;
@@ -89,7 +89,8 @@ pub(crate) fn read_lark(
     let inner = call.run(py, |interrupt| {
         let budget = Budget::new(&limits, interrupt);
         let bounds = Bounds { budget: &budget, max_states: MAX_STATES };
-        let mut outside = Outside { named: texts, tokens, options: schema_options, budget: &budget };
+        let mut outside =
+            Outside { named: texts, tokens, options: schema_options, budget: &budget };
         let options = LarkOptions { start, dialect, limits: limits.clone() };
         lark::read(text, &options, &mut outside, &bounds)
     })?;

@@ -1,15 +1,15 @@
 //! The state of one conversion: what is kept once, and what is known of schemas.
 
-use super::atoms::{
-    ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner, LanguageId, NameId, ObjectId, OrderId,
-    SchemaId, SchemaKey, ScopeId, TextsId, Type, ValueId, ValueKey,
-};
+use super::SchemaNote;
 use super::arrays::ArrayAutomaton;
+use super::atoms::{
+    ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner, LanguageId, NameId, ObjectId,
+    OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, ValueId, ValueKey,
+};
 use super::decimal::Decimal;
 use super::formula::{FormulaId, Formulas};
 use super::objects::ObjectAutomaton;
 use super::options::SchemaOptions;
-use super::SchemaNote;
 use super::resolve::Schemas;
 use super::value::{Node, NodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
@@ -33,6 +33,9 @@ pub(super) struct Language {
 /// The edges of a formula that speaks of the value to come: a condition on the value, and what is left.
 pub(super) type Edges = Rc<[(ValueId, FormulaId)]>;
 
+/// A dynamic scope: the schema that each dynamic anchor leads to, by name.
+pub(super) type Scope = Box<[(Box<str>, NodeId)]>;
+
 /// One conversion of a schema.
 pub(super) struct Converter<'a> {
     pub(super) schemas: &'a Schemas,
@@ -44,7 +47,7 @@ pub(super) struct Converter<'a> {
     pub(super) texts: Interner<TextsId, Box<[Box<str>]>>,
     pub(super) decimals: Interner<DecimalId, Decimal>,
     pub(super) decimal_sets: Interner<DecimalsId, Decimals>,
-    pub(super) scopes: Interner<ScopeId, Box<[(Box<str>, NodeId)]>>,
+    pub(super) scopes: Interner<ScopeId, Scope>,
     pub(super) orders: Interner<OrderId, Box<[NameId]>>,
     pub(super) values: Interner<ValueId, ValueKey>,
     pub(super) languages: Vec<Language>,

@@ -268,7 +268,8 @@ impl Converter<'_> {
         }
         let mut out = Vec::with_capacity(groups.len());
         for (rest, members) in groups {
-            let restriction = (members.len() < cells.len()).then(|| self.restriction(&members, cells));
+            let restriction =
+                (members.len() < cells.len()).then(|| self.restriction(&members, cells));
             out.push((rest, restriction));
         }
         Ok(out)
@@ -517,11 +518,7 @@ impl Converter<'_> {
     }
 
     /// The formula of objects that have no members but those that some schemas name, if they name any.
-    fn closed(
-        &mut self,
-        conditions: &[(SchemaId, bool)],
-        formula: FormulaId,
-    ) -> Result<FormulaId> {
+    fn closed(&mut self, conditions: &[(SchemaId, bool)], formula: FormulaId) -> Result<FormulaId> {
         if formula == FormulaId::FALSE {
             return Ok(formula);
         }

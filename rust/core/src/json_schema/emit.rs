@@ -144,15 +144,14 @@ impl<'a> Converter<'a> {
 impl Emitter<'_, '_> {
     fn finish(self) -> Grammar {
         let empty = self.empty;
-        let rules = self.order.iter().zip(&self.bodies).enumerate().map(|(number, (key, body))| {
-            Rule {
+        let rules =
+            self.order.iter().zip(&self.bodies).enumerate().map(|(number, (key, body))| Rule {
                 name: if number == 0 { "root".into() } else { format!("{}_{number}", key.kind()) },
                 options: RuleOptions::default(),
                 body: body.unwrap_or(empty),
                 lookahead: None,
                 position: HERE,
-            }
-        });
+            });
         let rules = rules.collect();
         self.builder.finish(rules, RuleId::new(0))
     }

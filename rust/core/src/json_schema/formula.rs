@@ -167,7 +167,8 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
             let absorbed = |id: FormulaId| {
                 inner(id).is_some_and(|inner| inner.iter().any(|part| held.contains(&part.0)))
             };
-            let kept: Vec<FormulaId> = operands.iter().copied().filter(|&id| !absorbed(id)).collect();
+            let kept: Vec<FormulaId> =
+                operands.iter().copied().filter(|&id| !absorbed(id)).collect();
             operands = kept;
         }
         if let [only] = operands.as_slice() {

@@ -257,9 +257,10 @@ impl Converter<'_> {
                     break vec![value];
                 }
                 match schemas.types(node)? {
-                    Some(types) if ["null", "number", "integer", "string", "array", "object"]
-                        .iter()
-                        .all(|name| !types.has(name)) =>
+                    Some(types)
+                        if ["null", "number", "integer", "string", "array", "object"]
+                            .iter()
+                            .all(|name| !types.has(name)) =>
                     {
                         is_boolean = true;
                         break Vec::new();
@@ -287,8 +288,7 @@ impl Converter<'_> {
         if is_boolean {
             values.retain(|&value| !matches!(arena.node(value), Node::Boolean(_)));
         }
-        let mut out: Vec<SchemaId> =
-            values.into_iter().map(|value| self.constant(value)).collect();
+        let mut out: Vec<SchemaId> = values.into_iter().map(|value| self.constant(value)).collect();
         if is_boolean {
             out.extend([true, false].map(|truth| self.schema_keys.intern(SchemaKey::Truth(truth))));
         }

@@ -22,8 +22,6 @@ mod arrays;
 mod atoms;
 mod converter;
 pub mod decimal;
-#[cfg(test)]
-mod decimal_tests;
 pub mod dialect;
 mod edges;
 mod emit;
@@ -94,9 +92,8 @@ pub fn convert(
     let schemas = Schemas::new(text, resources, read, budget)?;
     let bounds = Bounds { budget, max_states: MAX_AUTOMATON_STATES };
     let mut converter = Converter::new(&schemas, options, bounds);
-    let says = |word: &str| {
-        text.contains(word) || resources.iter().any(|(_, text)| text.contains(word))
-    };
+    let says =
+        |word: &str| text.contains(word) || resources.iter().any(|(_, text)| text.contains(word));
     let refers_outside = says("json-schema.org");
     converter.has_dynamic = refers_outside || says("$dynamicRef") || says("$recursiveRef");
     converter.has_unevaluated = refers_outside || says("unevaluated");
@@ -109,8 +106,9 @@ pub fn convert(
             kind: SchemaFault::Unsatisfiable,
             pointer: "#".into(),
             keyword: String::new(),
-            message: "no value satisfies the schema; remove the conditions that contradict each other"
-                .into(),
+            message:
+                "no value satisfies the schema; remove the conditions that contradict each other"
+                    .into(),
         });
     }
     let grammar = converter.emit(value, values)?;

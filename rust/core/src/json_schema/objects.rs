@@ -159,11 +159,7 @@ impl Converter<'_> {
     }
 
     /// The classes of names beside the known ones that a formula does not tell apart.
-    fn name_classes(
-        &mut self,
-        formula: FormulaId,
-        known: &[NameId],
-    ) -> Result<Vec<Rc<NameClass>>> {
+    fn name_classes(&mut self, formula: FormulaId, known: &[NameId]) -> Result<Vec<Rc<NameClass>>> {
         let bounds = self.bounds;
         let (patterns, schemas) = self.asked_of_names(formula)?;
         let others = if known.is_empty() {

@@ -51,7 +51,9 @@ impl Converter<'_> {
             };
             self.spend(1)?;
             match step {
-                Step::Names(names) => out.extend(names.into_iter().filter(|name| left.remove(name))),
+                Step::Names(names) => {
+                    out.extend(names.into_iter().filter(|name| left.remove(name)))
+                }
                 Step::Schema(schema) if !seen.insert((schema, is_late)) => {}
                 Step::Schema(schema) => {
                     let (steps, conditions) = self.named_by(schema)?;
@@ -96,7 +98,9 @@ impl Converter<'_> {
         }
         for (keyword, _) in object.iter() {
             let how_of = |keyword: &str, how: Applied| match how {
-                Applied::Always => matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf"),
+                Applied::Always => {
+                    matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf")
+                }
                 Applied::Any => keyword == "anyOf",
                 Applied::One => keyword == "oneOf",
                 Applied::Not => keyword == "not",
@@ -164,11 +168,7 @@ impl Converter<'_> {
             for (atom, _) in self.formulas.atoms_of(formula) {
                 let mut schemas = Vec::new();
                 match self.atom(atom) {
-                    Atom::Required(name) => {
-                        if met.insert(*name) {
-                            out.push(*name);
-                        }
-                    }
+                    Atom::Required(name) if met.insert(*name) => out.push(*name),
                     Atom::Properties(schema) => schemas.push(*schema),
                     Atom::UnevaluatedProperties(_, branches) => {
                         for &(condition, branch) in branches {

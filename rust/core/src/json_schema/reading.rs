@@ -7,8 +7,8 @@
 use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
 use super::converter::Converter;
 use super::formula::FormulaId;
-use super::value::{Node, NodeId};
 use super::keywords::{Dependency, Shape};
+use super::value::{Node, NodeId};
 use crate::error::Result;
 
 /// How a schema applies another to the same value.
@@ -169,7 +169,8 @@ impl Converter<'_> {
             (Some(values), None) => Some(of_type(values)),
             (None, Some(constant)) => Some(of_type(&[constant])),
             (Some(values), Some(constant)) => {
-                let both = of_type(values).into_iter().filter(|&value| arena.equal(value, constant));
+                let both =
+                    of_type(values).into_iter().filter(|&value| arena.equal(value, constant));
                 Some(both.collect())
             }
         })

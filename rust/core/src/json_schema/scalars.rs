@@ -335,7 +335,8 @@ impl Converter<'_> {
             let decimal = |id: DecimalId| (**self.decimals.get(id)).clone();
             let tighter = |old: &Option<Bound>, new: &Bound, is_lower: bool| {
                 old.as_ref().is_none_or(|old| {
-                    let further = if is_lower { new.value > old.value } else { new.value < old.value };
+                    let further =
+                        if is_lower { new.value > old.value } else { new.value < old.value };
                     further || new.value == old.value && new.is_exclusive
                 })
             };
@@ -430,9 +431,10 @@ fn regular_expression_beside() -> Error {
         kind: crate::error::SchemaFault::Unsupported,
         pointer: String::new(),
         keyword: "format".into(),
-        message: "\"regex\" is no regular language, so no other condition can stand beside it; remove \
+        message:
+            "\"regex\" is no regular language, so no other condition can stand beside it; remove \
                   the others, or pass formats=\"annotation\""
-            .into(),
+                .into(),
     }
 }
 

@@ -56,9 +56,7 @@ impl Converter<'_> {
                     true => itself,
                     false => FormulaId::FALSE,
                 },
-                Atom::AtLeastProperties(count) => {
-                    this.at_least(Atom::AtLeastProperties, count - 1)
-                }
+                Atom::AtLeastProperties(count) => this.at_least(Atom::AtLeastProperties, count - 1),
                 Atom::UnevaluatedProperties(owner, branches) => {
                     let rest = this.unevaluated(owner, "unevaluatedProperties")?;
                     let mut ways = vec![this.value(rest)];
@@ -267,7 +265,8 @@ impl Converter<'_> {
         };
         let schemas = self.schemas;
         let mut parts = Vec::new();
-        if let (Some(properties), Member::Named(name)) = (self.object_of(node, "properties"), member)
+        if let (Some(properties), Member::Named(name)) =
+            (self.object_of(node, "properties"), member)
             && let Some(child) = properties.get(self.names.get(name))
         {
             let child = self.child(child, scope);
@@ -301,7 +300,8 @@ impl Converter<'_> {
         {
             return Ok(true);
         }
-        if let (Some(properties), Member::Named(name)) = (self.object_of(node, "properties"), member)
+        if let (Some(properties), Member::Named(name)) =
+            (self.object_of(node, "properties"), member)
             && properties.get(self.names.get(name)).is_some()
         {
             return Ok(true);
@@ -406,9 +406,7 @@ impl Converter<'_> {
                             Node::Array(items) => items.len(),
                             _ => 0,
                         },
-                        SchemaKey::Schema(node, _) => {
-                            self.schemas.items(node)?.first.len()
-                        }
+                        SchemaKey::Schema(node, _) => self.schemas.items(node)?.first.len(),
                         SchemaKey::Truth(_) | SchemaKey::Closed => 0,
                     };
                     most = most.max(length);

@@ -106,7 +106,8 @@ impl Converter<'_> {
             out.numbers.insert(formula, automaton);
         }
         let array = some(Type::Array).map(|formula| self.array(formula)).transpose()?;
-        let object = some(Type::Object).map(|formula| self.object(formula, key.order)).transpose()?;
+        let object =
+            some(Type::Object).map(|formula| self.object(formula, key.order)).transpose()?;
         let null = key.of(Type::Null) == FormulaId::TRUE;
         Ok(Value { null, booleans, number, string, array, object })
     }

@@ -36,7 +36,9 @@ pub fn grammar(operations: &[Operation], bounds: &Bounds<'_>) -> Result<Grammar>
     let mut builder = GrammarBuilder::new();
     let body = match operations {
         [Operation::Texts(texts)] if !texts.is_empty() => choice(&mut builder, texts, bounds)?,
-        [Operation::Pattern(pattern, search)] => pattern_body(&mut builder, pattern, *search, bounds)?,
+        [Operation::Pattern(pattern, search)] => {
+            pattern_body(&mut builder, pattern, *search, bounds)?
+        }
         _ => {
             let automaton = language(operations, bounds)?;
             automaton_body(&mut builder, &automaton, bounds)?

@@ -64,12 +64,6 @@ impl Table {
         let (start, end) = (self.starts[state as usize], self.starts[state as usize + 1]);
         &self.edges[start as usize..end as usize]
     }
-
-    /// The number of classes.
-    pub(super) fn num_classes(&self) -> u32 {
-        self.alphabet.len()
-    }
-
     /// A table by symbols instead of classes, of what its start reaches.
     pub(super) fn from_symbols(
         symbols: &[CharSet],
