@@ -141,5 +141,11 @@ def text_of(schema: object) -> str:
     if of_model is not None:
         return _converters.json_text(of_model(), "JSON schema")
     pydantic = require("pydantic", "pydantic", f"the schema of {schema!r}")
-    adapter = pydantic.TypeAdapter(schema)
-    return _converters.json_text(adapter.json_schema(), "JSON schema")
+    try:
+        made = pydantic.TypeAdapter(schema).json_schema()
+    except pydantic.errors.PydanticUserError as error:
+        raise TypeError(
+            f"a schema must be text, a mapping, a bool or a type that pydantic knows, not "
+            f"{schema!r}: {error}"
+        ) from error
+    return _converters.json_text(made, "JSON schema")

@@ -17,11 +17,17 @@ class Limits:
     """
 
     max_grammar_bytes: int = 16 << 20
-    """Bytes of grammar text."""
+    """Bytes of grammar text, and of JSON Schemas with their resources."""
     max_rules: int = 1 << 20
     """Rules of a grammar."""
     max_nesting: int = 1_000
     """Levels of nested groups in one rule."""
+    max_schema_formulas: int = 200_000
+    """Formulas of a JSON Schema: conditions that hold or fail together."""
+    max_schema_states: int = 100_000
+    """States of the objects and arrays of a JSON Schema."""
+    max_automaton_states: int = 100_000
+    """States of an automaton over characters: of a pattern, a format, a set of texts."""
     max_network_states: int = 2 << 20
     """States of the network, at any stage of its construction."""
     max_network_edges: int = 8 << 20

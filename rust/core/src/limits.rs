@@ -11,6 +11,12 @@ pub struct Limits {
     pub max_rules: usize,
     /// Levels of nested groups in one rule.
     pub max_nesting: usize,
+    /// Formulas of a JSON Schema: conditions that hold or fail together.
+    pub max_schema_formulas: usize,
+    /// States of the objects and arrays of a JSON Schema.
+    pub max_schema_states: usize,
+    /// States of an automaton over characters: of a pattern, a format, a set of texts.
+    pub max_automaton_states: usize,
     /// States of the network at any stage of its construction.
     pub max_network_states: usize,
     /// Edges of the network at any stage of its construction.
@@ -37,6 +43,9 @@ impl Default for Limits {
             max_grammar_bytes: 16 << 20,
             max_rules: 1 << 20,
             max_nesting: 1_000,
+            max_schema_formulas: 200_000,
+            max_schema_states: 100_000,
+            max_automaton_states: 100_000,
             max_network_states: 2 << 20,
             max_network_edges: 8 << 20,
             max_network_work: 80_000_000,

@@ -39,9 +39,6 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
             "assert_formats" => options.assert_formats = value.extract()?,
             "open_objects" => options.open_objects = value.extract()?,
             "lossy_unique_items" => options.lossy_unique_items = value.extract()?,
-            "max_formulas" => options.max_formulas = value.extract()?,
-            "max_states" => options.max_states = value.extract()?,
-            "max_nesting" => options.max_nesting = value.extract()?,
             _ => return Err(misuse(format!("no option is named {name:?}"))),
         }
     }
@@ -65,7 +62,7 @@ pub(crate) fn convert_json_schema(
     let call = Call::with(py, interrupt, None);
     let converted = call.run(py, |interrupt| {
         let budget = Budget::new(&limits, interrupt);
-        json_schema::convert(text, &resources, &options, &budget)
+        json_schema::convert(text, &resources, &options, &limits, &budget)
     })?;
     let notes = converted.notes.into_iter();
     let notes = notes.map(|note| (note.pointer, note.keyword, note.reason)).collect();

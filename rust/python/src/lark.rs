@@ -11,11 +11,9 @@ use tokfold_core::error::{Error, Position};
 use tokfold_core::grammar;
 use tokfold_core::json_schema::{self, SchemaOptions};
 use tokfold_core::lark::{self, LarkOptions, Named, Subgrammars, TokenIds};
+use tokfold_core::limits::Limits;
 use tokfold_core::regular::Bounds;
 use tokfold_core::regular::pattern::Dialect;
-
-/// States of one automaton.
-const MAX_STATES: usize = 100_000;
 
 /// A grammar that a text names: Lark text, or a grammar.
 #[derive(FromPyObject)]
@@ -28,12 +26,13 @@ struct Outside<'a> {
     named: HashMap<String, Named>,
     tokens: Option<HashMap<String, Vec<u32>>>,
     options: SchemaOptions,
+    limits: Limits,
     budget: &'a Budget,
 }
 
 impl Subgrammars for Outside<'_> {
     fn json_schema(&mut self, text: &str, _: Position) -> Result<grammar::Grammar, Error> {
-        let converted = json_schema::convert(text, &[], &self.options, self.budget)?;
+        let converted = json_schema::convert(text, &[], &self.options, &self.limits, self.budget)?;
         Ok(converted.grammar)
     }
 
@@ -88,9 +87,14 @@ pub(crate) fn read_lark(
     let call = Call::with(py, interrupt, None);
     let inner = call.run(py, |interrupt| {
         let budget = Budget::new(&limits, interrupt);
-        let bounds = Bounds { budget: &budget, max_states: MAX_STATES };
-        let mut outside =
-            Outside { named: texts, tokens, options: schema_options, budget: &budget };
+        let bounds = Bounds { budget: &budget, max_states: limits.max_automaton_states };
+        let mut outside = Outside {
+            named: texts,
+            tokens,
+            options: schema_options,
+            limits: limits.clone(),
+            budget: &budget,
+        };
         let options = LarkOptions { start, dialect, limits: limits.clone() };
         lark::read(text, &options, &mut outside, &bounds)
     })?;

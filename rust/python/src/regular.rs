@@ -9,9 +9,6 @@ use tokfold_core::regular::Bounds;
 use tokfold_core::regular::grammars::{self, Operation};
 use tokfold_core::regular::pattern::{Dialect, parse};
 
-/// States of one automaton.
-const MAX_STATES: usize = 100_000;
-
 /// An operation in postfix notation: its name, and for a pattern the text, the dialect, the flags and
 /// whether a match within the text counts, or for texts these.
 #[derive(FromPyObject)]
@@ -41,7 +38,7 @@ pub(crate) fn regular_grammar(
     let call = Call::with(py, interrupt, None);
     let inner = call.run(py, |interrupt| {
         let budget = Budget::new(&limits, interrupt);
-        let bounds = Bounds { budget: &budget, max_states: MAX_STATES };
+        let bounds = Bounds { budget: &budget, max_states: limits.max_automaton_states };
         let mut operations = Vec::with_capacity(steps.len());
         for step in steps {
             operations.push(match step {

@@ -7,12 +7,14 @@ use super::atoms::{
     OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, ValueId, ValueKey,
 };
 use super::decimal::Decimal;
+use super::formats::{Format, format};
 use super::formula::{FormulaId, Formulas};
 use super::objects::ObjectAutomaton;
 use super::options::SchemaOptions;
 use super::resolve::Schemas;
 use super::value::{Node, NodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
+use crate::limits::Limits;
 use crate::regular::pattern::Pattern;
 use crate::regular::{Bounds, Dfa};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -40,6 +42,7 @@ pub(super) type Scope = Box<[(Box<str>, NodeId)]>;
 pub(super) struct Converter<'a> {
     pub(super) schemas: &'a Schemas,
     pub(super) options: &'a SchemaOptions,
+    pub(super) limits: &'a Limits,
     pub(super) bounds: Bounds<'a>,
     pub(super) formulas: Formulas<Atom>,
     pub(super) schema_keys: Interner<SchemaId, SchemaKey>,
@@ -75,8 +78,6 @@ pub(super) struct Converter<'a> {
     pub(super) depth: usize,
     /// States of objects and arrays so far.
     pub(super) num_states: usize,
-    /// Formats that say nothing, with the schemas that name them.
-    pub(super) unknown_formats: FxHashSet<(NodeId, Box<str>)>,
     /// What `uniqueItems` is not enforced at, where that is allowed.
     pub(super) not_enforced: Vec<String>,
 }
@@ -85,11 +86,13 @@ impl<'a> Converter<'a> {
     pub(super) fn new(
         schemas: &'a Schemas,
         options: &'a SchemaOptions,
+        limits: &'a Limits,
         bounds: Bounds<'a>,
     ) -> Self {
         Self {
             schemas,
             options,
+            limits,
             bounds,
             formulas: Formulas::new(),
             schema_keys: Interner::new(),
@@ -116,7 +119,6 @@ impl<'a> Converter<'a> {
             open: FxHashSet::default(),
             depth: 0,
             num_states: 0,
-            unknown_formats: FxHashSet::default(),
             not_enforced: Vec::new(),
         }
     }
@@ -124,7 +126,7 @@ impl<'a> Converter<'a> {
     /// Counts work, and holds the numbers of formulas and states against their bounds.
     pub(super) fn spend(&self, units: usize) -> Result<()> {
         self.bounds.budget.spend(units)?;
-        let most = self.options.max_formulas;
+        let most = self.limits.max_schema_formulas;
         if self.formulas.len() > most {
             return Err(Error::Limit {
                 limit: "max_schema_formulas",
@@ -172,12 +174,22 @@ impl<'a> Converter<'a> {
                 reason: note.reason.to_string(),
             })
             .collect();
-        for (node, format) in &self.unknown_formats {
-            notes.push(SchemaNote {
-                pointer: format!("{}/format", self.schemas.arena().pointer(*node)),
-                keyword: "format".into(),
-                reason: format!("the format {format:?} is not known, so it is an annotation"),
-            });
+        let mut noted: FxHashSet<NodeId> = FxHashSet::default();
+        for key in self.schema_keys.iter() {
+            let SchemaKey::Schema(node, _) = **key else { continue };
+            let Some(name) = self.schemas.text(node, "format")? else { continue };
+            let reason = match format(name, &self.bounds)? {
+                _ if !noted.insert(node) => continue,
+                Format::Annotation => {
+                    format!("the format {name:?} is not known, so it is an annotation")
+                }
+                _ if !self.options.assert_formats => {
+                    "formats are annotations, as the options say".to_owned()
+                }
+                _ => continue,
+            };
+            let pointer = format!("{}/format", self.schemas.arena().pointer(node));
+            notes.push(SchemaNote { pointer, keyword: "format".into(), reason });
         }
         Ok(notes)
     }

@@ -627,7 +627,10 @@ impl Emitter<'_, '_> {
                 let body = self.character(&CharSet::scalar_values(), true);
                 self.add(Expr::Repeat { body, min, max })
             }
-            Text::Listed(texts) if self.options().escapes != Escapes::Any => {
+            // A control character without a letter of its own has two spellings.
+            Text::Listed(texts)
+                if self.options().escapes != Escapes::Any && !texts.iter().any(has_digits) =>
+            {
                 let mut literals = Vec::with_capacity(texts.len());
                 for text in texts {
                     self.converter.spend(1 + text.len() / 16)?;
@@ -641,7 +644,7 @@ impl Emitter<'_, '_> {
             Text::Listed(texts) => {
                 let bounds = self.converter.bounds;
                 let automaton = Dfa::texts(texts.iter().map(String::as_str), &bounds)?;
-                self.encoded(&automaton, Spelling::Json(regular::Escapes::Any))?
+                self.encoded(&automaton, Spelling::Json(self.escapes(false)))?
             }
             Text::Automaton(automaton) => self.text_of(&automaton, false)?,
             Text::Pattern(language) => {
@@ -904,6 +907,11 @@ impl ObjectWriter {
         }
         Ok(())
     }
+}
+
+/// Whether a character is spelled by digits of either case.
+fn has_digits(text: &String) -> bool {
+    spelled(text).windows(2).any(|pair| pair == b"\\u")
 }
 
 /// An automaton over bytes as an expression.

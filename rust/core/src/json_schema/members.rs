@@ -8,9 +8,12 @@ use super::formula::FormulaId;
 use super::keywords::Dependency;
 use super::reading::Applied;
 use super::value::{Node, NodeId};
-use crate::error::{Result, SchemaFault};
+use crate::error::{Error, Result, SchemaFault};
 use crate::regular::pattern::{Dialect as PatternDialect, PatternFault, parse};
 use std::rc::Rc;
+
+/// Items that `contains` counts.
+const MOST_CONTAINED: u32 = 4_096;
 
 /// `uniqueItems` is said by sets of used values where there are at most so many values.
 const MOST_DISTINCT: usize = 12;
@@ -170,9 +173,23 @@ impl Converter<'_> {
         if let Some(contained) = schemas.subschema(node, "contains")? {
             let contained = self.child(contained, scope);
             let least = schemas.count(node, "minContains")?.unwrap_or(1);
+            let most = schemas.count(node, "maxContains")?;
+            for count in [Some(least), most].into_iter().flatten() {
+                if count > MOST_CONTAINED {
+                    return Err(Error::Limit {
+                        limit: "max_contained_items",
+                        value: u64::from(MOST_CONTAINED),
+                        message: format!(
+                            "{}: minContains and maxContains take a state for each item that they \
+                             count; lower them",
+                            schemas.arena().pointer(node)
+                        ),
+                    });
+                }
+            }
             let atom = |count| Atom::AtLeastContains(contained, count);
             parts.push(self.at_least(atom, least));
-            if let Some(most) = schemas.count(node, "maxContains")? {
+            if let Some(most) = most {
                 parts.push(self.at_most(atom, most));
             }
         }
@@ -311,9 +328,7 @@ impl Converter<'_> {
             && let Some(name) = schemas.text(node, "format")?
         {
             match format(name, &self.bounds)? {
-                Format::Annotation => {
-                    self.unknown_formats.insert((node, name.into()));
-                }
+                Format::Annotation => {} // see the notes
                 Format::ContextFree(_) => {
                     parts.push(self.formulas.literal(Atom::RegularExpression));
                 }

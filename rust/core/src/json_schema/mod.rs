@@ -48,6 +48,7 @@ pub use options::{Escapes, KeyOrder, SchemaOptions, Whitespace};
 use crate::budget::Budget;
 use crate::error::{Error, Result, SchemaFault};
 use crate::grammar::Grammar;
+use crate::limits::Limits;
 use crate::regular::Bounds;
 use converter::Converter;
 use resolve::{ReadOptions, Schemas};
@@ -74,9 +75,6 @@ pub struct SchemaNote {
     pub reason: String,
 }
 
-/// States of one automaton of strings or numbers.
-const MAX_AUTOMATON_STATES: usize = 100_000;
-
 /// The grammar of a schema. `resources` are pairs of a URI and the text of the document there.
 ///
 /// # Errors
@@ -86,12 +84,23 @@ pub fn convert(
     text: &str,
     resources: &[(String, String)],
     options: &SchemaOptions,
+    limits: &Limits,
     budget: &Budget,
 ) -> Result<Converted> {
-    let read = ReadOptions { default_dialect: None, max_nesting: options.max_nesting };
+    let given = resources.iter().map(|(_, text)| text.len()).sum::<usize>();
+    if text.len().saturating_add(given) > limits.max_grammar_bytes {
+        return Err(Error::Limit {
+            limit: "max_grammar_bytes",
+            value: limits.max_grammar_bytes as u64,
+            message:
+                "the schema and its resources have more bytes; shorten them or raise the limit"
+                    .into(),
+        });
+    }
+    let read = ReadOptions { default_dialect: None, max_nesting: limits.max_nesting };
     let schemas = Schemas::new(text, resources, read, budget)?;
-    let bounds = Bounds { budget, max_states: MAX_AUTOMATON_STATES };
-    let mut converter = Converter::new(&schemas, options, bounds);
+    let bounds = Bounds { budget, max_states: limits.max_automaton_states };
+    let mut converter = Converter::new(&schemas, options, limits, bounds);
     let says =
         |word: &str| text.contains(word) || resources.iter().any(|(_, text)| text.contains(word));
     let refers_outside = says("json-schema.org");

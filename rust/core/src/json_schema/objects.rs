@@ -87,6 +87,7 @@ impl Converter<'_> {
             });
         }
         let mut classes: Option<Vec<Rc<NameClass>>> = None;
+        let spent = self.spent_with(whole, &names)?;
         let mut places: Vec<Place> = vec![(0, whole)];
         let mut numbers: FxHashMap<Place, u32> = [((0, whole), 0)].into_iter().collect();
         let mut states: Vec<ObjectState> = Vec::new();
@@ -108,6 +109,7 @@ impl Converter<'_> {
                 let rest = self.present(formula, Member::Named(names[index]), 0)?;
                 let next = if in_any_order { at | 1 << index } else { at + 1 };
                 for &(value, rest) in self.edges(rest)?.iter() {
+                    let rest = self.without_spent(rest, &spent, next, in_any_order)?;
                     let name = Named::Known(index as u32);
                     state.members.push(MemberEdge { name, value, to: enter((next, rest)) });
                 }
@@ -115,6 +117,7 @@ impl Converter<'_> {
             let is_tail = in_any_order || at as usize == names.len();
             if !is_tail {
                 let rest = self.absent(formula, names[at as usize], 0)?;
+                let rest = self.without_spent(rest, &spent, at + 1, false)?;
                 if rest != FormulaId::FALSE {
                     state.absent = Some(enter((at + 1, rest)));
                 }
@@ -141,10 +144,76 @@ impl Converter<'_> {
         Ok(ObjectAutomaton { order, states, classes: classes.unwrap_or_default() })
     }
 
+    /// The atoms of a formula that speak of known names alone: which of these they restrict, as places
+    /// in the order. Once all of them were read or are absent, the atom holds whatever comes.
+    fn spent_with(
+        &mut self,
+        formula: FormulaId,
+        names: &[NameId],
+    ) -> Result<FxHashMap<SchemaId, Vec<usize>>> {
+        let places: FxHashMap<NameId, usize> = names.iter().copied().zip(0..).collect();
+        let mut out = FxHashMap::default();
+        for (atom, _) in self.formulas.atoms_of(formula) {
+            let Atom::Properties(schema) = *self.atom(atom) else { continue };
+            let super::atoms::SchemaKey::Schema(node, scope) = self.key(schema) else { continue };
+            let restricts_others = self.object_of(node, "patternProperties").is_some()
+                || self.schemas.subschema(node, "additionalProperties")?.is_some();
+            let Some(properties) = self.object_of(node, "properties") else { continue };
+            if restricts_others {
+                continue;
+            }
+            let mut restricted = Vec::new();
+            for (name, child) in properties.iter() {
+                let child = self.child(child, scope);
+                let name = self.name(name);
+                if !self.is_trivial(child)
+                    && let Some(&place) = places.get(&name)
+                {
+                    restricted.push(place);
+                }
+            }
+            restricted.sort_unstable();
+            self.spend(1 + restricted.len())?;
+            out.insert(schema, restricted);
+        }
+        Ok(out)
+    }
+
+    /// The formula without atoms that hold whatever comes. `read` says which known names are done: how
+    /// many in order, or a set.
+    fn without_spent(
+        &mut self,
+        formula: FormulaId,
+        spent: &FxHashMap<SchemaId, Vec<usize>>,
+        read: u64,
+        is_set: bool,
+    ) -> Result<FormulaId> {
+        let is_spent = |restricted: &[usize]| match is_set {
+            true => restricted.iter().all(|&place| read >> place & 1 == 1),
+            false => restricted.last().is_none_or(|&place| (place as u64) < read),
+        };
+        let applies = self.formulas.atoms_of(formula).iter().any(|&(atom, _)| {
+            matches!(self.atom(atom), Atom::Properties(schema)
+                if spent.get(schema).is_some_and(|restricted| is_spent(restricted)))
+        });
+        if !applies {
+            return Ok(formula);
+        }
+        self.derive(formula, &mut |this, number| {
+            let atom = this.atom(number).clone();
+            if let Atom::Properties(schema) = &atom
+                && spent.get(schema).is_some_and(|restricted| is_spent(restricted))
+            {
+                return Ok(FormulaId::TRUE);
+            }
+            Ok(this.formulas.literal(atom))
+        })
+    }
+
     /// Counts a state of an object or array.
     pub(super) fn count_state(&mut self) -> Result<()> {
         self.num_states += 1;
-        let most = self.options.max_states;
+        let most = self.limits.max_schema_states;
         if self.num_states > most {
             return Err(Error::Limit {
                 limit: "max_schema_states",

@@ -48,14 +48,8 @@ pub struct SchemaOptions {
     pub open_objects: bool,
     /// Whether `uniqueItems` is left out where it cannot be said.
     pub lossy_unique_items: bool,
-    /// Formulas of one conversion.
-    pub max_formulas: usize,
-    /// States of all objects and arrays of one conversion.
-    pub max_states: usize,
     /// Edges that one condition on a value is split into.
     pub max_alternatives: usize,
-    /// Levels of a document.
-    pub max_nesting: usize,
     /// Levels of values, where they are indented.
     pub max_indented_levels: u32,
 }
@@ -70,10 +64,7 @@ impl Default for SchemaOptions {
             assert_formats: true,
             open_objects: true,
             lossy_unique_items: false,
-            max_formulas: 200_000,
-            max_states: 200_000,
             max_alternatives: 4_096,
-            max_nesting: 1_000,
             max_indented_levels: 32,
         }
     }
