@@ -688,6 +688,8 @@ class Grammar:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._schema is not None:
             return _converted_again, (self._schema, self._limits)
+        if self._languages is not None:
+            return Grammar._of_languages, (self._languages, self._limits, None)
         # What was read under raised limits is read back under them. Printing may make the text
         # longer, and that alone must not refuse it.
         text = str(self)

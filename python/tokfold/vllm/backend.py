@@ -192,7 +192,8 @@ def _read(params: Any) -> None:  # noqa: ANN401
     limits = Settings.from_environment().request_limits
     if params.json is not None:
         text = params.json if isinstance(params.json, str) else _json.dumps(params.json)
-        Grammar.from_json_schema(checked(text, "JSON schema", is_json=True), limits=limits)
+        schema = checked(text, "JSON schema", is_json=True)
+        Grammar.from_json_schema(schema, additional_properties=False, limits=limits)
     elif params.json_object is not None:
         if not params.json_object:
             raise ValueError("json_object must be true; leave it out for none")

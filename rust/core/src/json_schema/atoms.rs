@@ -134,6 +134,8 @@ pub(super) enum Atom {
     Properties(SchemaId),
     /// A member of this name is still to come.
     Required(NameId),
+    /// None of the many names that a schema requires is absent.
+    RequiredAll(SchemaId),
     /// `propertyNames`: all names to come satisfy a schema.
     Names(SchemaId),
     /// So many members, or more, are still to come.

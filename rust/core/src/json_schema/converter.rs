@@ -32,6 +32,9 @@ pub(super) struct Language {
     pub(super) automaton: Option<Result<Dfa>>,
 }
 
+/// Formulas that a value of a document takes, where nothing is multiplied.
+const FORMULAS_OF_A_VALUE: usize = 8;
+
 /// The edges of a formula that speaks of the value to come: a condition on the value, and what is left.
 pub(super) type Edges = Rc<[(ValueId, FormulaId)]>;
 
@@ -78,6 +81,12 @@ pub(super) struct Converter<'a> {
     pub(super) depth: usize,
     /// States of objects and arrays so far.
     pub(super) num_states: usize,
+    /// Which names a schema requires, where they are many.
+    pub(super) required: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
+    /// Where `multipleOf` asks for a step, for errors.
+    pub(super) steps: FxHashMap<DecimalId, NodeId>,
+    /// A schema whose format is `regex`, for errors.
+    pub(super) expression: Option<NodeId>,
     /// What `uniqueItems` is not enforced at, where that is allowed.
     pub(super) not_enforced: Vec<String>,
 }
@@ -119,6 +128,9 @@ impl<'a> Converter<'a> {
             open: FxHashSet::default(),
             depth: 0,
             num_states: 0,
+            required: FxHashMap::default(),
+            steps: FxHashMap::default(),
+            expression: None,
             not_enforced: Vec::new(),
         }
     }
@@ -126,8 +138,10 @@ impl<'a> Converter<'a> {
     /// Counts work, and holds the numbers of formulas and states against their bounds.
     pub(super) fn spend(&self, units: usize) -> Result<()> {
         self.bounds.budget.spend(units)?;
+        // Each value of the document takes some.
         let most = self.limits.max_schema_formulas;
-        if self.formulas.len() > most {
+        let plain = FORMULAS_OF_A_VALUE * self.schemas.arena().len();
+        if self.formulas.len() > most.saturating_add(plain) {
             return Err(Error::Limit {
                 limit: "max_schema_formulas",
                 value: most as u64,
@@ -198,6 +212,22 @@ impl<'a> Converter<'a> {
     pub(super) fn object_of(&self, node: NodeId, keyword: &str) -> Option<&'a Object> {
         let value = self.schemas.value(node, keyword)?;
         self.schemas.arena().object(value)
+    }
+
+    /// The names that a schema requires.
+    pub(super) fn required_names(&mut self, schema: SchemaId) -> Result<Rc<FxHashSet<NameId>>> {
+        if let Some(known) = self.required.get(&schema) {
+            return Ok(known.clone());
+        }
+        let names = match self.key(schema) {
+            SchemaKey::Schema(node, _) => self.schemas.names(node, "required")?,
+            _ => None,
+        };
+        let names: FxHashSet<NameId> =
+            names.unwrap_or_default().into_iter().map(|name| self.name(name)).collect();
+        let names = Rc::new(names);
+        self.required.insert(schema, names.clone());
+        Ok(names)
     }
 
     /// The schema at a place, in a scope.

@@ -12,6 +12,9 @@ use crate::error::{Error, Result, SchemaFault};
 use crate::regular::pattern::{Dialect as PatternDialect, PatternFault, parse};
 use std::rc::Rc;
 
+/// Required names of which each has an atom of its own.
+const MANY_REQUIRED: usize = 16;
+
 /// Items that `contains` counts.
 const MOST_CONTAINED: u32 = 4_096;
 
@@ -31,9 +34,14 @@ impl Converter<'_> {
             parts.push(self.formulas.literal(Atom::Properties(schema)));
         }
         if let Some(required) = schemas.names(node, "required")? {
-            for name in required {
-                let name = self.name(name);
-                parts.push(self.formulas.literal(Atom::Required(name)));
+            if required.len() > MANY_REQUIRED {
+                // One atom that does not change: the work for an object is linear in its names.
+                parts.push(self.formulas.literal(Atom::RequiredAll(schema)));
+            } else {
+                for name in required {
+                    let name = self.name(name);
+                    parts.push(self.formulas.literal(Atom::Required(name)));
+                }
             }
         }
         if let Some(least) = schemas.count(node, "minProperties")? {
@@ -330,6 +338,7 @@ impl Converter<'_> {
             match format(name, &self.bounds)? {
                 Format::Annotation => {} // see the notes
                 Format::ContextFree(_) => {
+                    self.expression = Some(node);
                     parts.push(self.formulas.literal(Atom::RegularExpression));
                 }
                 Format::Unsupported(why) => {
@@ -408,6 +417,7 @@ impl Converter<'_> {
         }
         if let Some(step) = schemas.positive(node, "multipleOf")? {
             let step = self.decimal(step);
+            self.steps.entry(step).or_insert(node);
             parts.push(self.formulas.literal(Atom::MultipleOf(step)));
         }
         Ok(())

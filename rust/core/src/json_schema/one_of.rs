@@ -83,17 +83,17 @@ impl Converter<'_> {
                 Ok(true)
             }
             Type::Object => {
-                let names = self.required(branches[0]);
+                let names = self.required(branches[0])?;
                 'names: for name in names {
                     let mut seen: FxHashSet<String> = FxHashSet::default();
                     for &branch in branches {
-                        if !self.required(branch).contains(&name) {
+                        if !self.required(branch)?.contains(&name) {
                             continue 'names;
                         }
-                        let Some(texts) = self.texts_of_member(branch, name)? else {
+                        let Some(values) = self.values_of_member(branch, name)? else {
                             continue 'names;
                         };
-                        if !texts.into_iter().all(|text| seen.insert(text)) {
+                        if !values.into_iter().all(|text| seen.insert(text)) {
                             continue 'names;
                         }
                     }
@@ -106,16 +106,22 @@ impl Converter<'_> {
     }
 
     /// The names that every object of a conjunction has.
-    fn required(&self, formula: FormulaId) -> Vec<NameId> {
-        let parts = self.formulas.conjuncts(formula);
-        let names = parts.into_iter().filter_map(|part| match *self.formulas.get(part) {
-            Formula::Literal(atom, true) => match self.atom(atom) {
-                Atom::Required(name) => Some(*name),
-                _ => None,
-            },
-            _ => None,
-        });
-        names.collect()
+    fn required(&mut self, formula: FormulaId) -> Result<Vec<NameId>> {
+        let mut names = Vec::new();
+        for part in self.formulas.conjuncts(formula) {
+            let Formula::Literal(atom, true) = *self.formulas.get(part) else { continue };
+            match *self.atom(atom) {
+                Atom::Required(name) => names.push(name),
+                Atom::RequiredAll(schema) => {
+                    let mut many: Vec<NameId> =
+                        self.required_names(schema)?.iter().copied().collect();
+                    many.sort_unstable();
+                    names.extend(many);
+                }
+                _ => {}
+            }
+        }
+        Ok(names)
     }
 
     /// The conditions on the value of a member, where the formula asks for them whatever else holds.
@@ -136,10 +142,17 @@ impl Converter<'_> {
         Ok((rest, conditions.collect()))
     }
 
-    /// The texts that the value of a member is among, where it is a string of a finite set.
-    fn texts_of_member(&mut self, formula: FormulaId, name: NameId) -> Result<Option<Vec<String>>> {
+    /// The strings and numbers that the value of a member is among, where these are finitely many.
+    fn values_of_member(
+        &mut self,
+        formula: FormulaId,
+        name: NameId,
+    ) -> Result<Option<Vec<String>>> {
         let (_, conditions) = self.conditions_of_member(formula, name)?;
-        let mut texts = None;
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        let mut values: Vec<String> = Vec::new();
         for kind in Type::ALL {
             let mut parts = Vec::new();
             for &(schema, holds) in &conditions {
@@ -150,12 +163,19 @@ impl Converter<'_> {
             }
             let formula = self.formulas.and(parts);
             match kind {
-                Type::String => texts = self.listed_texts(formula)?,
+                Type::String => {
+                    let Some(texts) = self.listed_texts(formula)? else { return Ok(None) };
+                    values.extend(texts.into_iter().map(|text| format!("s{text}")));
+                }
+                Type::Number => {
+                    let Some(numbers) = self.listed_decimals(formula)? else { return Ok(None) };
+                    values.extend(numbers.into_iter().map(|number| format!("n{number}")));
+                }
                 _ if formula != FormulaId::FALSE => return Ok(None),
                 _ => {}
             }
         }
-        Ok(texts)
+        Ok(Some(values))
     }
 
     /// The formula of a schema, unless it takes one that is being made: whether branches are disjoint
@@ -236,8 +256,8 @@ impl Converter<'_> {
         second: FormulaId,
         level: usize,
     ) -> Result<bool> {
-        let mut names = self.required(first);
-        names.extend(self.required(second));
+        let mut names = self.required(first)?;
+        names.extend(self.required(second)?);
         names.sort_unstable();
         names.dedup();
         for name in names {

@@ -170,6 +170,16 @@ impl Converter<'_> {
                 match self.atom(atom) {
                     Atom::Required(name) if met.insert(*name) => out.push(*name),
                     Atom::Properties(schema) => schemas.push(*schema),
+                    Atom::RequiredAll(schema) => {
+                        let schema = *schema;
+                        let SchemaKey::Schema(node, _) = self.key(schema) else { continue };
+                        for name in self.schemas.names(node, "required")?.unwrap_or_default() {
+                            let name = self.name(name);
+                            if met.insert(name) {
+                                out.push(name);
+                            }
+                        }
+                    }
                     Atom::UnevaluatedProperties(_, branches) => {
                         for &(condition, branch) in branches {
                             schemas.push(branch);

@@ -263,7 +263,7 @@ impl Converter<'_> {
                             let texts = self.texts.get(set).clone();
                             Dfa::texts(texts.iter().map(|text| &**text), &bounds)?
                         }
-                        Atom::RegularExpression => return Err(regular_expression_beside()),
+                        Atom::RegularExpression => return Err(self.expression_beside()),
                         _ => Dfa::anything(),
                     };
                     if sign { dfa } else { dfa.complement() }
@@ -303,7 +303,11 @@ impl Converter<'_> {
         let dfa = if let Some(sign) = self.half_line(formula) {
             numbers::with_exponents(sign)
         } else if let Some(conditions) = self.conditions(formula) {
-            numbers::matching(&conditions, &bounds)?
+            let made = numbers::matching(&conditions, &bounds);
+            match self.step_of(formula) {
+                Some(step) => made.map_err(|error| self.at_step(step, error))?,
+                None => made?,
+            }
         } else {
             self.combined_numbers(formula)?
         };
@@ -363,13 +367,46 @@ impl Converter<'_> {
         NumberOptions { integers_with_fraction: self.options.integers_with_fraction }
     }
 
+    /// The step that a conjunction asks for.
+    fn step_of(&self, formula: FormulaId) -> Option<DecimalId> {
+        let parts = self.formulas.conjuncts(formula);
+        parts.into_iter().find_map(|part| match *self.formulas.get(part) {
+            Formula::Literal(number, _) => match self.atom(number) {
+                Atom::MultipleOf(step) => Some(*step),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// The error of multiples, at the keyword that asks for them.
+    fn at_step(&self, step: DecimalId, error: Error) -> Error {
+        match (error, self.steps.get(&step)) {
+            (Error::Limit { limit: "max_multiple", message, .. }, Some(&node)) => {
+                self.unsupported(node, "multipleOf", message)
+            }
+            (error, _) => error,
+        }
+    }
+
+    fn expression_beside(&self) -> Error {
+        let node = self.expression.unwrap_or_else(|| self.schemas.root());
+        self.unsupported(
+            node,
+            "format",
+            "\"regex\" is no regular language, so no other condition can stand beside it; remove the \
+             others, or pass formats=\"annotation\""
+                .into(),
+        )
+    }
+
     fn multiple(&mut self, step: DecimalId) -> Result<Dfa> {
         let literal = self.formulas.literal(Atom::MultipleOf(step));
         if let Some(known) = self.number_languages.get(&literal) {
             return Ok(known.clone());
         }
-        let step = self.decimals.get(step).clone();
-        let dfa = numbers::multiples(&step, &self.bounds)?;
+        let dfa = numbers::multiples(&self.decimals.get(step).clone(), &self.bounds)
+            .map_err(|error| self.at_step(step, error))?;
         self.number_languages.insert(literal, dfa.clone());
         Ok(dfa)
     }
@@ -423,18 +460,6 @@ impl Converter<'_> {
             made.insert(part, dfa);
         }
         Ok(made[&formula].clone())
-    }
-}
-
-fn regular_expression_beside() -> Error {
-    Error::Schema {
-        kind: crate::error::SchemaFault::Unsupported,
-        pointer: String::new(),
-        keyword: "format".into(),
-        message:
-            "\"regex\" is no regular language, so no other condition can stand beside it; remove \
-                  the others, or pass formats=\"annotation\""
-                .into(),
     }
 }
 

@@ -91,6 +91,9 @@ impl Converter<'_> {
         self.derive(formula, &mut |this, number| {
             Ok(match this.atom(number).clone() {
                 Atom::Required(other) if other == name => FormulaId::FALSE,
+                Atom::RequiredAll(schema) if this.required_names(schema)?.contains(&name) => {
+                    FormulaId::FALSE
+                }
                 Atom::UnevaluatedProperties(owner, branches) => {
                     let mut left: Vec<Branch> = Vec::new();
                     for &(condition, branch) in &branches {
@@ -295,6 +298,12 @@ impl Converter<'_> {
     fn covers(&mut self, owner: SchemaId, branch: SchemaId, member: Member<'_>) -> Result<bool> {
         let SchemaKey::Schema(node, _) = self.key(branch) else { return Ok(false) };
         let schemas = self.schemas;
+        // An object that is closed because it does not say otherwise has the names that it requires.
+        if let (SchemaKey::Closed, Member::Named(name)) = (self.key(owner), member)
+            && self.required_names(branch)?.contains(&name)
+        {
+            return Ok(true);
+        }
         if schemas.subschema(node, "additionalProperties")?.is_some()
             || branch != owner && schemas.subschema(node, "unevaluatedProperties")?.is_some()
         {
