@@ -34,6 +34,7 @@ from strategies.profiles import CASES, LONG, LONG_FACTOR
 xgr = pytest.importorskip("xgrammar")
 
 import tokfold  # noqa: E402
+from oracles import xgrammar_doors  # noqa: E402
 from tokfold.xgrammar.forms import GrammarForm  # noqa: E402
 from tokfold.xgrammar.spelling import in_bytes, needs_bytes, spell  # noqa: E402
 
@@ -182,8 +183,9 @@ def test_patterns_that_xgrammar_builds_wrongly(pattern, word):
     grammar = tokfold.Grammar.from_ebnf(f'root ::= Regex("{pattern}")')
     assert tokfold.recognize(grammar, word).accepted
     assert not re.fullmatch(pattern, word)
-    # its other reading of a pattern, as rules, is right
-    assert not tokfold.recognize(tokfold.Grammar.from_regex(pattern), word).accepted
+    # its other reading of a pattern, as rules, is right, and so is ours
+    for grammar in (xgrammar_doors.regex_grammar(pattern), tokfold.Grammar.from_regex(pattern)):
+        assert not tokfold.recognize(grammar, word).accepted
 
 
 AROUND = {
@@ -463,8 +465,8 @@ def json_tokens() -> list[bytes]:
 def test_schemas(name):
     schema, texts = SCHEMAS[name]
     source = json.dumps(schema)
-    grammar = tokfold.Grammar.from_json_schema(schema)
     theirs = xgr.Grammar.from_json_schema(source)
+    grammar = xgrammar_doors.as_ours(theirs)
     form = GrammarForm(theirs)
     text, root = spell(form)
     oracle = Oracle(read_printed(text, root))

@@ -51,17 +51,27 @@ FAST = [
     "a draft of 2,000 tokens",
     "1,500 tags that begin alike",
 ]
-# These have parts that XGrammar's converters read.
-FAST_WITH_XGRAMMAR = [
+# Schemas, patterns and Lark text, which the core converts.
+FAST_CONVERTED = [
     "a dict of items 3,000 deep",
+    "items 900 deep",
     "allOf of 1,000",
     "a reference to itself",
     "a tree of itself, 30 ways",
+    "a chain of 2,000 references",
+    "5,000 definitions",
     "a set in a schema",
+    "a surrogate in the text",
+    "a pattern of 20,000 groups in a schema",
+    "a pattern of 30,000 groups",
+    "a surrogate in a pattern",
+    "plus of plus",
     "terminals in a ring",
+]
+# These have parts that XGrammar's converters read.
+FAST_WITH_XGRAMMAR = [
     "sequences 5,000 deep",
     "triggers of another type",
-    "plus of plus",
 ]
 # XGrammar's converters crashed or hung on them before there were guards.
 GUARDED = [name for name, case in CASES.items() if case.guards]
@@ -136,6 +146,11 @@ def test_a_hostile_grammar(ask: Ask, name: str) -> None:
     check(ask, name)
 
 
+@pytest.mark.parametrize("name", FAST_CONVERTED)
+def test_a_hostile_input_for_the_core(ask: Ask, name: str) -> None:
+    check(ask, name)
+
+
 @pytest.mark.parametrize("name", FAST_WITH_XGRAMMAR)
 def test_a_hostile_input_for_a_converter(ask: Ask, name: str) -> None:
     pytest.importorskip("xgrammar")
@@ -148,7 +163,7 @@ def test_an_input_that_guards_keep_from_a_converter(ask: Ask, name: str) -> None
     check(ask, name)
 
 
-REST = [n for n in CASES if n not in (*FAST, *FAST_WITH_XGRAMMAR, *GUARDED)]
+REST = [n for n in CASES if n not in (*FAST, *FAST_CONVERTED, *FAST_WITH_XGRAMMAR, *GUARDED)]
 
 
 @pytest.mark.skipif(not LONG, reason="TOKFOLD_HYPOTHESIS=long tries all of them")
@@ -159,7 +174,9 @@ def test_every_hostile_input(ask: Ask, name: str) -> None:
 
 
 def test_the_lists_name_cases() -> None:
-    assert set(FAST) | set(FAST_WITH_XGRAMMAR) <= set(CASES)
+    assert set(FAST) | set(FAST_CONVERTED) | set(FAST_WITH_XGRAMMAR) <= set(CASES)
+    assert {CASES[name].kind for name in FAST_CONVERTED} == {"json_schema", "regex", "lark"}
+    assert {CASES[name].kind for name in GUARDED} <= {"grammar", "structural_tag"}
     assert len(CASES) >= 150
     assert len(unseen.UNSEEN) >= 25
     held_back = [name for name in unseen.UNSEEN if CASES[name].held_back]

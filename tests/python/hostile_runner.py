@@ -31,8 +31,12 @@ NAMED = {
     "ok",
     "ArtifactError",
     "GrammarSyntaxError",
+    "InvalidSchemaError",
     "LimitExceededError",
+    "StructuralTagError",
+    "UnsatisfiableSchemaError",
     "UnsupportedGrammarError",
+    "UnsupportedSchemaError",
     "VocabularyError",
 }
 

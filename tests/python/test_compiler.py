@@ -142,15 +142,15 @@ class TestMethods:
         assert compiler.compile_grammar(implied) is not compiler.compile_grammar(value)
 
     def test_schemas(self):
-        pytest.importorskip("xgrammar")
         compiler = compiler_of()
         schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
         compiled = compiler.compile_json_schema(schema)
         assert takes(compiled, '{"a": 12}')
         assert compiler.compile_json_schema(dict(schema)) is compiled
         assert compiler.compile_json_schema(json.dumps(schema)) is compiled
-        tight = compiler.compile_json_schema(schema, any_whitespace=False, separators=(",", ":"))
+        tight = compiler.compile_json_schema(schema, whitespace="compact")
         assert tight is not compiled
+        assert compiler.compile_json_schema(schema, whitespace="compact") is tight
         assert not takes(tight, '{"a": 12}')
         assert takes(tight, '{"a":12}')
         other = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -161,7 +161,6 @@ class TestMethods:
 
     def test_the_order_of_properties_counts(self):
         """JSON that is equal as a value and not as a schema."""
-        pytest.importorskip("xgrammar")
         compiler = compiler_of()
         fields = {"a": {"type": "integer"}, "b": {"type": "integer"}}
         turned = dict(reversed(fields.items()))
@@ -173,12 +172,18 @@ class TestMethods:
         ]
         assert [takes(m, '{"a": 1, "b": 2}') for m in made] == [True, False]
 
-    def test_patterns_and_lark(self):
-        pytest.importorskip("xgrammar")
+    def test_patterns(self):
         compiler = compiler_of()
         compiled = compiler.compile_regex("a+b")
         assert takes(compiled, "aab")
         assert compiler.compile_regex("a+b") is compiled
+        either = compiler.compile_regex("a+b", flags="i")
+        assert either is not compiled
+        assert takes(either, "AaB")
+        assert compiler.compile_regex("a+b", flags="i") is either
+
+    def test_lark(self):
+        compiler = compiler_of()
         lark = compiler.compile_lark('start: "a" "b"*')
         assert takes(lark, "abb")
         assert compiler.compile_lark('start: "a" "b"*') is lark
@@ -480,21 +485,19 @@ class TestSubmit:
         ],
     )
     def test_each_kind(self, kind, source, text):
-        if kind in {"json_schema", "regex", "lark"}:
-            pytest.importorskip("xgrammar")
         compiler = compiler_of()
         compiled = compiler.submit(kind, source).result(PATIENCE)
         assert takes(compiled, text)
         assert getattr(compiler, f"compile_{kind}")(source) is compiled
 
     def test_options_are_passed_on(self):
-        pytest.importorskip("xgrammar")
         compiler = compiler_of()
         schema = {"type": "array", "items": {"type": "integer"}}
-        options = {"any_whitespace": False, "separators": (",", ":")}
-        compiled = compiler.submit("json_schema", schema, **options).result(PATIENCE)
+        compiled = compiler.submit("json_schema", schema, whitespace="compact").result(PATIENCE)
         assert not takes(compiled, "[1, 2]")
         assert takes(compiled, "[1,2]")
+        found = compiler.submit("regex", "a.c", flags="i", search=True).result(PATIENCE)
+        assert takes(found, "xABCx")
 
     def test_errors_are_the_futures(self):
         future = compiler_of().submit("grammar", "root ::= (")

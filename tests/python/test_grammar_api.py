@@ -1,28 +1,34 @@
 """Grammars in: every way to make one, what it says of itself, and what it says when it cannot.
 
 The language itself is tested beside the parser, in Rust; here it is what a Python user holds in
-hand: texts, files, XGrammar's converters, printing, pickles, errors with their places.
+hand: texts, files, the converters, printing, pickles, errors with their places.
 """
 
 from __future__ import annotations
 
 import copy
+import importlib.util
 import json
 import os
 import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tokfold
 from tokfold import (
     Grammar,
     GrammarSyntaxError,
+    InvalidSchemaError,
     LimitExceededError,
     Limits,
     MissingExtraError,
     TokfoldError,
+    UnsatisfiableSchemaError,
+    UnsupportedGrammarError,
+    UnsupportedSchemaError,
     Vocabulary,
     compile_classes,
     recognize,
@@ -363,9 +369,10 @@ def test_a_root_with_a_surrogate():
         assert (caught.value.line, caught.value.column) == (1, 1)
 
 
-# XGrammar's converters
+# Schemas and patterns, by converters of our own, and what XGrammar's converters do
 
-xgrammar = pytest.importorskip("xgrammar")
+HAS_XGRAMMAR = importlib.util.find_spec("xgrammar") is not None
+NEEDS_XGRAMMAR = pytest.mark.skipif(not HAS_XGRAMMAR, reason="needs XGrammar's converters")
 
 
 @pytest.mark.parametrize(
@@ -395,10 +402,24 @@ def test_json_schemas(schema, good, bad):
 
 def test_options_of_json_schemas():
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    tight = Grammar.from_json_schema(schema, any_whitespace=False, separators=(",", ":"))
-    assert accepts(tight, '{"a":1}', '{"a": 1}') == [True, False]
-    with pytest.raises(TypeError):
+    texts = ['{"a":1}', '{"a": 1}', '{"a":\n1}', '{"a":  1}', '{"a":1,"b":2}', '{"a": 1, "b": 2}']
+
+    def accepted(**options: Any) -> list[bool]:
+        return accepts(Grammar.from_json_schema(schema, **options), *texts)
+
+    assert accepted() == [True] * 6
+    assert accepted(whitespace="compact") == [True, False, False, False, True, False]
+    assert accepted(separators=(",", ":")) == [True, False, False, False, True, False]
+    assert accepted(whitespace="spaced") == [False, True, False, False, False, True]
+    assert accepted(max_whitespace=1) == [True, True, True, False, True, True]
+    assert accepted(additional_properties=False) == [True] * 4 + [False] * 2
+    turned = '{"b": 2, "a": 1}'
+    assert accepts(Grammar.from_json_schema(schema), turned) == [False]
+    assert accepts(Grammar.from_json_schema(schema, key_order="any"), turned) == [True]
+    with pytest.raises(TypeError, match="no_such_option"):
         Grammar.from_json_schema(schema, no_such_option=True)
+    with pytest.raises(TypeError, match="any_whitespace"):  # an option of XGrammar
+        Grammar.from_json_schema(schema, any_whitespace=False)
 
 
 @pytest.mark.parametrize(
@@ -421,9 +442,10 @@ def test_regular_expressions(pattern, good, bad):
 def test_lark():
     grammar = Grammar.from_lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/\n')
     assert accepts(grammar, "a", "ab,c", "a,", "") == [True, True, False, False]
-    assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
+    assert Grammar.from_ebnf(str(grammar), grammar.root) == grammar
 
 
+@NEEDS_XGRAMMAR
 def test_structural_tags():
     tag = {
         "type": "structural_tag",
@@ -441,6 +463,7 @@ def test_structural_tags():
     assert Grammar.from_ebnf(str(grammar), lookahead="implied") == grammar
 
 
+@NEEDS_XGRAMMAR
 def test_a_structural_tag_with_free_text_is_read_and_followed():
     tag = {
         "type": "structural_tag",
@@ -463,22 +486,86 @@ def test_a_structural_tag_with_free_text_is_read_and_followed():
         assert tokfold.recognize(grammar, text).accepted == accepted
 
 
+WORDS_WITH_CONTROLS = ["\x01a", "\x0bcafe", "é9", "\U0001f600a", '"\\', "\x1ff"]
+
+
+@NEEDS_XGRAMMAR
 def test_code_points_that_xgrammar_prints_ambiguously():
     """It prints a hexadecimal escape and then a digit that belongs to the next character."""
-    words = ["\x01a", "\x0bcafe", "é9", "\U0001f600a", '"\\', "\x1ff"]
-    for word in words:
-        grammar = Grammar.from_json_schema({"const": word})
+    for word in WORDS_WITH_CONTROLS:
+        part = {"type": "json_schema", "json_schema": {"const": word}}
+        grammar = Grammar.from_structural_tag({"type": "structural_tag", "format": part})
         text = json.dumps(word, ensure_ascii=False)
         assert accepts(grammar, text, text[:-1] + 'x"') == [True, False]
 
 
+def test_code_points_that_need_escapes():
+    for word in WORDS_WITH_CONTROLS:
+        grammar = Grammar.from_json_schema({"const": word})
+        text = json.dumps(word, ensure_ascii=False)
+        assert accepts(grammar, text, text[:-1] + 'x"') == [True, False]
+        assert accepts(Grammar.from_ebnf(str(grammar), lookahead="implied"), text) == [True]
+
+
+@pytest.mark.parametrize(
+    ("schema", "error", "pointer", "keyword"),
+    [
+        ("{", InvalidSchemaError, "#", ""),
+        ("[]", InvalidSchemaError, "#", ""),
+        ({"type": "no such type"}, InvalidSchemaError, "#", "type"),
+        (
+            {"properties": {"a/b": {"minLength": -1}}},
+            InvalidSchemaError,
+            "#/properties/a~1b",
+            "minLength",
+        ),
+        ({"items": {"$ref": "#/$defs/a"}}, InvalidSchemaError, "#/items", "$ref"),
+        ({"items": {"pattern": "("}}, InvalidSchemaError, "#/items", "pattern"),
+        ({"items": {"pattern": r"(a)\1"}}, UnsupportedSchemaError, "#/items", "pattern"),
+        ({"type": "integer", "enum": ["a"]}, UnsatisfiableSchemaError, "#", ""),
+    ],
+)
+def test_schemas_that_are_refused(schema, error, pointer, keyword):
+    with pytest.raises(UnsupportedGrammarError) as caught:
+        Grammar.from_json_schema(schema)
+    assert type(caught.value) is error
+    assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)
+    assert str(caught.value).startswith(pointer)
+    assert caught.value.reason in str(caught.value)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.pointer) == (str(caught.value), pointer)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "error", "column"),
+    [
+        ("(a", GrammarSyntaxError, 1),
+        ("é+*", GrammarSyntaxError, 3),
+        ("ab{2,1}", GrammarSyntaxError, 3),
+        ("[b-a]", GrammarSyntaxError, 2),
+        (r"(é)\1", UnsupportedGrammarError, 4),
+    ],
+)
+def test_patterns_that_are_refused(pattern, error, column):
+    with pytest.raises(error) as caught:
+        Grammar.from_regex(pattern)
+    assert (caught.value.line, caught.value.column) == (1, column)
+    assert str(caught.value).startswith(f"line 1, column {column}: ")
+
+
+@pytest.mark.parametrize("surrogate", ["\ud800", "a\udfff", "\ud83d\ude00"])
+def test_patterns_with_a_lone_surrogate(surrogate):
+    with pytest.raises(GrammarSyntaxError, match="a lone surrogate is no character") as caught:
+        Grammar.from_regex(surrogate)
+    assert (caught.value.line, caught.value.column) == (1, 1 + surrogate.startswith("a"))
+    with pytest.raises(GrammarSyntaxError, match="a lone surrogate is no character"):
+        Grammar.choices(["b", surrogate])
+
+
+@NEEDS_XGRAMMAR
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Grammar.from_json_schema("{"),
-        lambda: Grammar.from_json_schema({"type": "no such type"}),
-        lambda: Grammar.from_regex("(a"),
-        lambda: Grammar.from_lark("start: )"),
         lambda: Grammar.from_structural_tag({"type": "structural_tag"}),
     ],
 )
@@ -487,11 +574,31 @@ def test_what_the_converters_refuse(make):
         make()
 
 
-@pytest.mark.parametrize("name", ["from_json_schema", "from_regex", "from_lark"])
-def test_without_xgrammar(monkeypatch, name):
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("start: )", 1, 8),
+        ('start: "a"\nb: nowhere', 2, 4),
+        ("start: A\nA: /(/", 2, 5),
+        ('start: "\ud800"', 1, 9),
+        ("", 1, 1),
+    ],
+)
+def test_lark_text_that_is_refused(text, line, column):
+    with pytest.raises(GrammarSyntaxError, match=f"^line {line}, column {column}: ") as caught:
+        Grammar.from_lark(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_without_xgrammar(monkeypatch):
     monkeypatch.setitem(sys.modules, "xgrammar", None)
-    with pytest.raises(MissingExtraError, match=rf"Grammar\.{name}.*tokfold\[xgrammar\]"):
-        getattr(Grammar, name)("a")
+    macro = Grammar.from_ebnf('root ::= Regex("a")')
+    with pytest.raises(MissingExtraError, match=r"Regex.*tokfold\[xgrammar\]"):
+        recognize(macro, "a")
+    assert accepts(Grammar.from_json_schema({"type": "integer"}), "12", "x") == [True, False]
+    assert accepts(Grammar.from_regex("a+"), "aa", "b") == [True, False]
+    assert accepts(Grammar.choices(["yes", "no"]), "no", "on") == [True, False]
+    assert accepts(Grammar.from_lark("start: /a+/"), "aa", "b") == [True, False]
     assert Grammar.from_ebnf('root ::= "a"') is not None
     text = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
     assert accepts(Grammar.from_structural_tag(text), "a", "b") == [True, False]

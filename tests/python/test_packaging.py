@@ -47,6 +47,30 @@ print(json.dumps({
 }))
 """
 
+DOORS = """
+import json, sys
+import tokfold
+from tokfold import Grammar
+tokens = [bytes([byte]) for byte in range(256)]
+vocabulary = tokfold.Vocabulary([*tokens, b"</s>"], stop_token_ids=[256])
+schema = {
+    "type": "object",
+    "properties": {"day": {"format": "date"}, "name": {"type": "string", "pattern": "^[a-z]+$"}},
+    "required": ["name"],
+}
+grammars = {
+    "schema": (Grammar.from_json_schema(schema), '{"day": "2024-02-29", "name": "ada"}'),
+    "pattern": (Grammar.from_regex(r"(?!if$)\\p{Ll}{1,8}"), "iffy"),
+    "lark": (Grammar.from_lark('start: NAME ("," NAME)*\\nNAME: /[a-z]+/'), "a,bc"),
+    "texts": (Grammar.choices(["yes", "no"]) & ~Grammar.choices(["no"]), "yes"),
+}
+taken = {}
+for name, (grammar, text) in grammars.items():
+    matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary))
+    taken[name] = matcher.accept_string(text) and matcher.is_accepting
+print(json.dumps({"taken": taken, "modules": sorted(n for n in sys.modules if "." not in n)}))
+"""
+
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
@@ -138,6 +162,13 @@ class TestInstalled:
         assert found["class_of"] == [0, 1, 2, 3, 3, -1, 4, 5]
         assert [name for name in HEAVY if name in found["modules"]] == []
 
+    def test_every_door_of_text(self, environment: Path, tmp_path: Path) -> None:
+        result = call(environment, "python", "-c", DOORS, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        found = json.loads(result.stdout)
+        assert found["taken"] == dict.fromkeys(("schema", "pattern", "lark", "texts"), True)
+        assert [name for name in HEAVY if name in found["modules"]] == []
+
     def test_versions_agree(self, environment: Path, tmp_path: Path) -> None:
         code = "import tokfold; from importlib.metadata import version; "
         code += "assert tokfold.__version__ == version('tokfold')"
@@ -155,7 +186,11 @@ class TestInstalled:
         [
             ("from tokfold import xgrammar", "xgrammar"),
             ("import tokfold.transformers", "transformers"),
-            ("import tokfold; tokfold.Grammar.from_json_schema({})", "xgrammar"),
+            (
+                "import tokfold; part = {'type': 'regex', 'pattern': 'a'}; "
+                "tokfold.Grammar.from_structural_tag({'type': 'structural_tag', 'format': part})",
+                "xgrammar",
+            ),
             (
                 "import tokfold; grammar = tokfold.Grammar.from_ebnf('root ::= Regex(\"a\")'); "
                 "tokfold.recognize(grammar, 'a')",

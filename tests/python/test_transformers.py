@@ -21,6 +21,7 @@ xgr = pytest.importorskip("xgrammar")
 tokenizers = pytest.importorskip("tokenizers")
 
 import tokfold  # noqa: E402
+from oracles.xgrammar_doors import schema_grammar  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
 from tokfold.errors import MatcherStateError  # noqa: E402
 from tokfold.transformers import GrammarLogitsProcessor  # noqa: E402
@@ -98,8 +99,8 @@ def over_classes(info):
 
 @pytest.fixture(scope="module")
 def own(vocabulary):
-    schema = tokfold.Grammar.from_json_schema(SCHEMA, **NO_SPACES)
-    return tokfold.compile(schema, vocabulary, classes="now")
+    """The grammar is XGrammar's, so that what is drawn is comparable."""
+    return tokfold.compile(schema_grammar(SCHEMA, **NO_SPACES), vocabulary, classes="now")
 
 
 @pytest.fixture(scope="module", params=["own engine", "XGrammar over classes"])

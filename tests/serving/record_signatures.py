@@ -27,7 +27,6 @@ NAMES = {
         ],
         STRUCTURED + "__init__.py": ["StructuredOutputManager.grammar_init"],
         STRUCTURED + "utils.py": ["grammar_is_likely_lark"],
-        STRUCTURED + "backend_xgrammar.py": ["has_xgrammar_unsupported_json_features"],
         "vllm/sampling_params.py": [
             "StructuredOutputsParams",
             "SamplingParams._validate_structured_outputs",
@@ -45,7 +44,6 @@ NAMES = {
             "create_grammar_backend",
         ],
         CONSTRAINED + "reasoner_grammar_backend.py": ["ReasonerGrammarBackend.__init__"],
-        CONSTRAINED + "json_schema_validation.py": ["validate_xgrammar_json_schema"],
         "sglang/srt/parser/reasoning_parser.py": ["ReasoningParser.__init__"],
     },
 }

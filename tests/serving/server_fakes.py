@@ -133,9 +133,6 @@ def install_vllm() -> None:
                 "StructuredOutputBackend": recorded_class("vllm", "StructuredOutputBackend", {}),
             },
             f"{structured}.utils": {"grammar_is_likely_lark": lambda text: "::=" not in text},
-            f"{structured}.backend_xgrammar": {
-                "has_xgrammar_unsupported_json_features": lambda schema: "multipleOf" in schema
-            },
             "vllm.sampling_params": {"SamplingParams": sampling, "StructuredOutputsParams": params},
             "vllm.exceptions": {"VLLMValidationError": error},
         }
@@ -287,9 +284,6 @@ def install_sglang() -> None:
                 "GRAMMAR_BACKEND_REGISTRY": registry,
                 "register_grammar_backend": registry.__setitem__,
             },
-            "sglang.srt.constrained.json_schema_validation": {
-                "validate_xgrammar_json_schema": _refuse_multiples
-            },
             "sglang.srt.constrained.reasoner_grammar_backend": {
                 "ReasonerGrammarBackend": _reasoning(backend, grammar)
             },
@@ -301,8 +295,3 @@ def install_sglang() -> None:
             "sglang.srt.runtime_context": {"get_serving": lambda: serving},
         }
     )
-
-
-def _refuse_multiples(schema: object) -> None:
-    if isinstance(schema, dict) and "multipleOf" in schema:
-        raise ValueError("keyword(s) multipleOf would be ignored")

@@ -63,7 +63,8 @@ class Sample:
 
     def grammar(self, vocabulary: tokfold.Vocabulary) -> tokfold.Grammar:
         if self.kind in ("json", "json_object"):
-            return tokfold.Grammar.from_json_schema(self.spec or '{"type": "object"}')
+            schema = self.spec or '{"type": "object"}'
+            return tokfold.Grammar.from_json_schema(schema, additional_properties=False)
         if self.kind == "regex":
             return tokfold.Grammar.from_regex(self.spec)
         if self.kind == "lark":

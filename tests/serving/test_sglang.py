@@ -310,7 +310,9 @@ class TestJump:
 INVALID = [
     ("json", "{"),
     ("json", '{"type": "nothing"}'),
-    ("json", '{"type": "integer", "multipleOf": 3}'),
+    ("json", '{"type": "array", "uniqueItems": true}'),
+    ("json", '{"type": "integer", "enum": ["a"]}'),
+    ("json", '{"type": "string", "pattern": "(a)\\\\1"}'),
     ("json", '{"type": "string", "pattern": "a\\u0000"}'),
     ("json", '{"items":' * 5_000 + "{}" + "}" * 5_000),
     ("regex", "a\0"),
@@ -447,6 +449,32 @@ class TestSettings:
         grammar = made(make_backend(), OURS[0])
         grammar.accept_token(tokens("{")[0])
         assert not allows(filled(grammar), tokens(" ")[0])
+
+    def test_the_longest_white_space_is_sglangs_choice(self, serving) -> None:
+        serving.constrained_json_max_whitespace_cnt = 2
+        grammar = made(make_backend(), OURS[0])
+        for token_id in tokens("{"):
+            grammar.accept_token(token_id)
+        for expected in (True, True, False):
+            assert allows(filled(grammar), tokens("\t")[0]) == expected
+            if expected:
+                grammar.accept_token(tokens("\t")[0])
+
+    def test_objects_that_do_not_say_are_closed(self, backend) -> None:
+        """As with SGLang's own back ends."""
+        more = tokens(TEXT[:-1] + ', "more": 1}')
+        opened = Sample("json", json.dumps({**SCHEMA, "additionalProperties": True}), "")
+        for sample, expected in ((OURS[0], False), (opened, True)):
+            matcher = made(backend, sample).conversation.matcher
+            assert (matcher.accept_tokens(more) == len(more)) == expected, sample
+
+    def test_every_keyword_counts(self, backend) -> None:
+        sample = Sample("json", '{"type": "integer", "multipleOf": 3}', "")
+        for text, expected in (("12", True), ("13", False)):
+            grammar = made(backend, sample)
+            for token_id in tokens(text):
+                grammar.accept_token(token_id)
+            assert allows(filled(grammar), EOS) == expected
 
     def test_any_json(self, backend) -> None:
         grammar = made(backend, Sample("json", "$$ANY$$", ""))

@@ -224,7 +224,9 @@ class TestConversation:
 INVALID = [
     ("json", "{"),
     ("json", '{"type": "nothing"}'),
-    ("json", '{"type": "integer", "multipleOf": 3}'),
+    ("json", '{"type": "array", "uniqueItems": true}'),
+    ("json", '{"type": "integer", "enum": ["a"]}'),
+    ("json", '{"type": "string", "pattern": "(a)\\\\1"}'),
     ("json", '{"$ref": "#/nowhere"}'),
     ("json", '{"type": "string", "pattern": "a\\u0000"}'),
     ("json", '{"items":' * 5_000 + "{}" + "}" * 5_000),
@@ -305,6 +307,18 @@ class TestSettings:
         assert grammar.validate_tokens(tokens("{ ")) != tokens("{ ")
         spaces = TEXT.replace(": ", ":").replace(", ", ",")
         assert grammar.accept_tokens("r", [*tokens(spaces), EOS])
+
+    def test_objects_that_do_not_say_are_closed(self, backend) -> None:
+        """As with vLLM's own back ends."""
+        more = tokens(TEXT[:-1] + ', "more": 1}')
+        assert not compiled(backend, OURS[0]).accept_tokens("r", more)
+        opened = Sample("json", json.dumps({**SCHEMA, "additionalProperties": True}), "")
+        assert compiled(backend, opened).accept_tokens("r", [*more, EOS])
+
+    def test_every_keyword_counts(self, backend) -> None:
+        sample = Sample("json", '{"type": "integer", "multipleOf": 3}', "")
+        assert compiled(backend, sample).accept_tokens("r", [*tokens("12"), EOS])
+        assert not compiled(backend, sample).accept_tokens("r", [*tokens("13"), EOS])
 
     def test_a_folder_is_shared(self, monkeypatch, tmp_path) -> None:
         monkeypatch.setenv("TOKFOLD_CACHE_DIR", str(tmp_path))

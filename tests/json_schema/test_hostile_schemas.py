@@ -1,0 +1,82 @@
+"""Hostile schemas: a result or a typed error, in bounded time, and never a wider language.
+
+Each case has a process of its own with bounded memory and a thread with a small stack.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokfold
+from json_schema.hostile_cases import CASES, KEYWORDS
+from strategies.profiles import LONG
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="needs forks, /proc and resource limits"),
+    pytest.mark.timeout(600),
+]
+
+SLOW = {"a description of 100 MB"}
+"""Cases of the long profile alone."""
+
+Ask = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    """Has a process fork for each case."""
+    tests = Path(__file__).parent.parent
+    paths = [
+        str(Path(tokfold.__file__).parent.parent),
+        str(tests),
+        os.environ.get("PYTHONPATH", ""),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "json_schema.hostile_child"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    requests, answers = process.stdin, process.stdout
+    assert requests is not None
+    assert answers is not None
+
+    def asked(name: str) -> Any:
+        requests.write(json.dumps(name) + "\n")
+        requests.flush()
+        return json.loads(answers.readline())
+
+    yield asked
+    requests.close()
+    process.wait(60)
+
+
+def outcome_of(found: Any) -> list[Any]:
+    """What became of a case, after checking that it ended and is not wrong."""
+    assert found["trouble"] == "", f"{found['trouble']} (24: too long): {found['stderr'][-600:]}"
+    assert ["end"] in found["lines"], found
+    assert [line[1] for line in found["lines"] if line[0] == "wrong"] == []
+    (line,) = (line[1:] for line in found["lines"] if line[0] == "outcome")
+    return list(line[:2])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_hostile_schema(ask: Ask, name: str) -> None:
+    if name in SLOW and not LONG:
+        pytest.skip("TOKFOLD_HYPOTHESIS=long tries it")
+    kind, message = outcome_of(ask(name))
+    assert kind in CASES[name].outcomes, message
+    assert kind == "result" or len(message) >= 20, message
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS)
+def test_wrong_values_of_a_keyword(ask: Ask, keyword: str) -> None:
+    outcome_of(ask(keyword))

@@ -1,0 +1,487 @@
+"""Each option: white space, spellings, key order, formats, closed objects, notes, what is lossy."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+import tokfold
+from json_schema.hostile_cases import discriminated
+from json_schema.languages import language
+from tokfold import (
+    Grammar,
+    InvalidSchemaError,
+    TokfoldError,
+    UnsatisfiableSchemaError,
+    UnsupportedSchemaError,
+)
+
+Schema = dict[str, Any]
+
+POINT: Schema = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["a", "b"],
+}
+VALUE = {"a": 1, "b": [2, 3]}
+PLACES = ("{", "}", "[", "]", ":", ",")
+
+
+def spread(value: Any, blank: str, places: tuple[str, ...] = PLACES) -> str:
+    """The value with a blank around each mark of these; its strings hold no marks."""
+    text = json.dumps(value, separators=(",", ":"))
+    for mark in places:
+        after = "" if mark in "}]" else blank
+        before = "" if mark in "{[" else blank
+        text = text.replace(mark, f"{before}{mark}{after}")
+    return text
+
+
+def check(schema: Any, accepted: list[str], rejected: list[str], **options: Any) -> None:
+    """Compare a language with texts."""
+    found = language(schema, **options)
+    wrong = [f"rejects {text!r}" for text in accepted if not found.accepts(text)]
+    wrong += [f"accepts {text!r}" for text in rejected if found.accepts(text)]
+    assert wrong == []
+
+
+# -- white space
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\r", " \n\t\r", ""])
+def test_white_space_of_any_kind(blank: str) -> None:
+    found = language(POINT)
+    for mark in PLACES:
+        text = spread(VALUE, blank, (mark,))
+        assert json.loads(text) == VALUE
+        assert found.accepts(text), text
+    if len(blank) < 4:
+        assert found.accepts(spread(VALUE, blank))
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 32])
+def test_white_space_up_to_a_number(most: int) -> None:
+    """At each place: behind what opens, before what closes, around a colon and a comma."""
+    parts = ["{", '"a"', ":", "1", ",", '"b":[', "2", ",", "3", "]", "}"]
+    found = language(POINT, max_whitespace=most)
+    for place in range(1, len(parts)):
+        for count, expected in ((most, True), (most + 1, False)):
+            text = "".join(parts[:place]) + " " * count + "".join(parts[place:])
+            assert json.loads(text) == VALUE
+            assert found.accepts(text) is expected, text
+
+
+def test_white_space_without_a_bound() -> None:
+    found = language(POINT, max_whitespace=None)
+    assert found.accepts(spread(VALUE, " " * 5_000, ("{",)))
+    assert found.accepts(spread(VALUE, "\r\n\t ", PLACES))
+
+
+def test_at_most_32_by_default() -> None:
+    check(POINT, [spread(VALUE, "\n" * 32, ("{",))], [spread(VALUE, "\n" * 33, ("{",))])
+
+
+@pytest.mark.parametrize("value", [{}, [], [{}], [[]], {"x": {}}])
+def test_white_space_where_nothing_is(value: Any) -> None:
+    """Between brackets alone the bound is that of one place."""
+    inside = json.dumps(value).replace("{}", "{%s}").replace("[]", "[%s]")
+    found = language({}, max_whitespace=2)
+    assert found.accepts(inside % "  ")
+    assert not found.accepts(inside % "   ")
+
+
+def test_compact() -> None:
+    compact = json.dumps(VALUE, separators=(",", ":"))
+    check(
+        POINT,
+        [compact],
+        [json.dumps(VALUE), spread(VALUE, " ", ("{",)), spread(VALUE, " ", ("]",)), compact + " "],
+        whitespace="compact",
+    )
+    check({}, ['{"a":[1,{}]}', "[]", "[[],{}]"], ['{"a": 1}', "[ ]", "{ }"], whitespace="compact")
+
+
+def test_spaced() -> None:
+    text = json.dumps(VALUE)
+    check(
+        POINT,
+        [text],
+        [
+            json.dumps(VALUE, separators=(",", ":")),
+            text.replace(": ", ":  "),
+            text.replace(", ", ",\n"),
+            text.replace("{", "{ "),
+            text.replace("]", " ]"),
+        ],
+        whitespace="spaced",
+    )
+
+
+@pytest.mark.parametrize(
+    "separators", [(", ", ": "), (",", ":"), (",\n", ":\t"), (";", "="), (" ,", ":")]
+)
+def test_separators(separators: tuple[str, str]) -> None:
+    if any(separator[0] not in ",:" for separator in separators):
+        with pytest.raises(ValueError, match="separators must be"):
+            language(POINT, separators=separators)
+        return
+    text = json.dumps(VALUE, separators=separators)
+    others = {json.dumps(VALUE, separators=s) for s in ((", ", ": "), (",", ":"), (",\n", ":\t"))}
+    check(POINT, [text], sorted(others - {text}), separators=separators)
+
+
+@pytest.mark.parametrize("indent", [0, 1, 2, 4])
+def test_indent(indent: int) -> None:
+    value = {"a": 1, "b": [2, 3], "c": {"d": [[], {}, {"e": None}], "f": {}}}
+    text = json.dumps(value, indent=indent)
+    check(
+        POINT,
+        [text, json.dumps(VALUE, indent=indent), json.dumps({**VALUE, "b": []}, indent=indent)],
+        [json.dumps(value), json.dumps(value, indent=indent + 1), text.replace("\n", "", 1)],
+        indent=indent,
+    )
+
+
+def test_indent_with_separators() -> None:
+    text = json.dumps(VALUE, indent=2, separators=(",", ":"))
+    check(POINT, [text], [json.dumps(VALUE, indent=2)], indent=2, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("options", [{}, {"whitespace": "compact"}, {"indent": 2}, {"indent": 0}])
+def test_nothing_stands_around_the_root(options: dict[str, Any]) -> None:
+    for schema, text in ((POINT, None), ({"type": "integer"}, "1"), ({"const": []}, "[]")):
+        found = language(schema, **options)
+        text = text or json.dumps(
+            VALUE,
+            indent=options.get("indent"),
+            separators=(",", ":") if "whitespace" in options else None,
+        )
+        assert found.accepts(text)
+        assert not any(found.accepts(t) for t in (" " + text, text + " ", text + "\n", "\n" + text))
+
+
+# -- spellings
+
+
+def test_integers() -> None:
+    schema = {"type": "integer", "minimum": -5}
+    check(schema, ["1", "-5", "0"], ["1.0", "0.0", "1e0", "1.5", "-6"])
+    check(
+        schema,
+        ["1", "1.0", "-5.00", "0.0", "10.0"],
+        ["1.5", "1.", "1e0", "-0.0", "-6.0", "1.01"],
+        integers="1.0",
+    )
+    both = {"properties": {"a": {"type": "integer"}, "b": {"enum": [3]}}}
+    check(both, ['{"a": 1, "b": 3.0}'], ['{"a": 1.0}'])
+    check(both, ['{"a": 1.0, "b": 3.00}', '{"a": 2}'], ['{"a": 1.1}'], integers="1.0")
+
+
+STRINGS: Schema = {
+    "properties": {
+        "free": {"type": "string"},
+        "short": {"type": "string", "maxLength": 3},
+        "pattern": {"type": "string", "pattern": "^[aé/😀\n\x01]*$"},
+        "enum": {"enum": ["a/é", "😀", "\n"]},
+        "format": {"type": "string", "format": "date"},
+    }
+}
+RAW = {
+    "free": ["a", "/", "é", "😀", r"\"", r"\\", r"\n", r"\t", r"\b", r"\f", r"\r", r"\u0001", ""],
+    "short": ["a/é", "😀😀😀", r"\n\n\n", r"\u001f"],
+    "pattern": ["a/é😀", r"\n", r"\u0001", ""],
+    "enum": ["a/é", "😀", r"\n"],
+    "format": ["2024-02-29"],
+}
+"""Spellings that strings have under every option."""
+OTHER = {
+    "free": [r"\/", r"\u0061", r"\u00e9", r"\u00E9", r"\ud83d\ude00", r"\uD83D\uDE00", r"\u000a"],
+    "short": [r"\/", r"\u0061\u0062\u0063", r"\ud83d\ude00\ud83d\ude00\ud83d\ude00"],
+    "pattern": [r"\u0061", r"a\/", r"\ud83d\ude00", r"\u000A"],
+    "enum": [r"a\/é", r"\u0061/é", r"a/\u00E9", r"\ud83d\ude00", r"\u000a"],
+    "format": [r"2024\u002d02-29", r"\u0032024-02-29"],
+}
+"""Spellings that depend on the option."""
+WRONG = {
+    "free": [r"\ud83d", r"\ude00", r"\ude00\ud83d", r"\ud83dx", "\n", "\x00", "\x1f", r"\x", '"'],
+    "short": ["abcd", r"\u0061bcd", r"\ud83d", r"\/\/\/\/"],
+    "pattern": ["b", r"\u0062", r"\t", r"\ud83d", r"\\"],
+    "enum": ["a", r"\u0061", "a/e", r"\ud83d", r"\t"],
+    "format": ["2024-02-30", r"2024-02-3\u0030", "2024"],
+}
+SPELLED = {"standard": ("free", "short"), "any": tuple(RAW), "plain": ()}
+
+
+@pytest.mark.parametrize("escapes", SPELLED)
+def test_escapes(escapes: str) -> None:
+    found = language(STRINGS, escapes=escapes)
+    wrong = []
+    for name in RAW:
+        others = name in SPELLED[escapes]
+        for inside, expected in (
+            *((text, True) for text in RAW[name]),
+            *((text, others) for text in OTHER[name]),
+            *((text, False) for text in WRONG[name]),
+        ):
+            text = f'{{"{name}": "{inside}"}}'
+            if found.accepts(text) != expected:
+                wrong.append(f"{text}: {expected}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("escapes", SPELLED)
+def test_known_names_have_one_spelling(escapes: str) -> None:
+    """Else another spelling of a known name would pass for another name."""
+    schema = {"properties": {"a": {"type": "integer"}, "é": {"type": "null"}}}
+    check(
+        schema,
+        ['{"a": 1, "é": null}', '{"b": "x"}'],
+        [r'{"\u0061": "x"}', r'{"\u0061": 1}', r'{"\u00e9": 1}', r'{"\u00E9": "x"}'],
+        escapes=escapes,
+    )
+
+
+def test_capital_and_small_digits_of_escapes() -> None:
+    check({"const": "\x1f"}, [r'"\u001f"', r'"\u001F"'], [r'"\u001e"', r'"\U001f"', r'"\u1f"'])
+
+
+# -- key order
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_each_order(count: int) -> None:
+    keys = [f"k{i}" for i in range(count)]
+    schema = {"properties": {k: {"const": i} for i, k in enumerate(keys)}, "required": keys[:2]}
+    ordered, free = language(schema), language(schema, key_order="any")
+    for size in range(count + 1):
+        for chosen in itertools.permutations(keys, size):
+            text = json.dumps({k: keys.index(k) for k in chosen})
+            is_valid = set(keys[:2]) <= set(chosen)
+            assert free.accepts(text) is is_valid, text
+            assert ordered.accepts(text) is (is_valid and list(chosen) == sorted(chosen)), text
+
+
+def test_other_keys_anywhere() -> None:
+    schema = {"properties": {"a": {}, "b": {}}, "required": ["a"]}
+    texts = [json.dumps(dict.fromkeys(keys)) for keys in itertools.permutations(("a", "b", "x"))]
+    found = language(schema)
+    assert [t for t in texts if found.accepts(t)] == ['{"a": null, "b": null, "x": null}']
+    check(schema, texts, ['{"x": 1, "b": 2}'], key_order="any")
+
+
+# -- formats, resources, closed objects
+
+
+def test_formats() -> None:
+    schema = {"type": "string", "format": "date"}
+    check(schema, ['"2024-02-29"'], ['"x"'])
+    check(schema, ['"2024-02-29"', '"x"', r'"\u0061"'], ["1"], formats="annotation")
+
+
+def test_resources() -> None:
+    resources = {
+        "http://x.test/a": {"$id": "http://x.test/a", "type": "integer", "$anchor": "here"},
+        "http://x.test/dir/b.json": {"items": {"$ref": "../a#here"}, "type": "array"},
+        "urn:c": False,
+    }
+    check({"$ref": "http://x.test/a"}, ["1"], ['"x"'], resources=resources)
+    check({"$ref": "http://x.test/dir/b.json"}, ["[1]"], ['["x"]', "1"], resources=resources)
+    check({"anyOf": [{"$ref": "urn:c"}, {"const": 1}]}, ["1"], ["2"], resources=resources)
+    with pytest.raises((InvalidSchemaError, UnsupportedSchemaError)) as caught:
+        Grammar.from_json_schema({"$ref": "http://x.test/other"}, resources=resources)
+    assert "http://x.test/other" in str(caught.value)
+
+
+def test_closed_objects() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"properties": {"b": {}}, "type": "object"},
+            "o": {"type": "object", "properties": {"c": {}}, "additionalProperties": True},
+            "s": {"type": "object", "additionalProperties": {"type": "integer"}},
+        },
+    }
+    texts = ['{"a": {"b": 1}}', '{"o": {"x": 1}}', '{"s": {"x": 1}}', "{}"]
+    open_only = ['{"x": 1}', '{"a": {"x": 1}}']
+    check(schema, [*texts, *open_only], ['{"s": {"x": "y"}}'])
+    check(schema, texts, [*open_only, '{"s": {"x": "y"}}'], additional_properties=False)
+
+
+# -- what is not enforced, and what is refused
+
+
+def pointers(grammar: Grammar) -> list[str]:
+    return [note.pointer for note in grammar.notes]
+
+
+def test_notes() -> None:
+    grammar = Grammar.from_json_schema(
+        {
+            "title": "A thing",
+            "properties": {
+                "a": {"type": "string", "format": "colour"},
+                "b/c": {"description": "x", "type": "string", "contentEncoding": "base64"},
+                "d": {"type": "integer", "format": "int32"},
+                "e": {"type": "string", "format": "date"},
+            },
+            "x-own": 1,
+        }
+    )
+    found = pointers(grammar)
+    for pointer in ("#/properties/a", "#/properties/b~1c", "#/properties/d"):
+        assert any(note.startswith(pointer) for note in found), (pointer, found)
+    text = " ".join(str(note) for note in grammar.notes)
+    for word in ("colour", "int32", "contentEncoding", "x-own"):
+        assert word in text
+    assert not any(note.startswith("#/properties/e") for note in found)
+    assert not Grammar.from_json_schema({"type": "integer"}).notes
+
+
+def test_notes_of_another_dialect() -> None:
+    schema = {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "properties": {"a": {"const": 1, "if": {"type": "null"}}},
+    }
+    text = " ".join(str(note) for note in Grammar.from_json_schema(schema).notes)
+    assert "const" in text
+    assert "if" in text
+
+
+def test_lossy() -> None:
+    schema = {
+        "properties": {"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}}
+    }
+    with pytest.raises(UnsupportedSchemaError) as caught:
+        Grammar.from_json_schema(schema)
+    assert caught.value.keyword == "uniqueItems"
+    assert caught.value.pointer in ("#/properties/a", "#/properties/a/uniqueItems")
+    grammar = Grammar.from_json_schema(schema, lossy={"uniqueItems"})
+    assert [place.startswith("#/properties/a") for place in grammar.not_enforced] == [True]
+    check(schema, ['{"a": ["x", "y"]}', '{"a": ["x", "x"]}'], ['{"a": [1]}'], lossy={"uniqueItems"})
+
+
+def test_lossy_leaves_what_can_be_said() -> None:
+    schema = {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True}
+    check(schema, ["[true, false]"], ["[true, true]"], lossy={"uniqueItems"})
+
+
+def test_nothing_else_is_lossy() -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Grammar.from_json_schema({}, lossy={"pattern"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "keyword"),
+    [
+        ({"items": {"uniqueItems": True}}, "/items", "uniqueItems"),
+        ({"properties": {"a/b": {"pattern": r"(a)\1"}}}, "/properties/a~1b", "pattern"),
+        ({"$defs": {"x": {"pattern": r"(.)\1"}}, "$ref": "#/$defs/x"}, "/$defs/x", "pattern"),
+        ({"type": "string", "format": "idn-hostname"}, "", "format"),
+        ({"patternProperties": {r"(a)\1": {}}}, "", "patternProperties"),
+    ],
+)
+def test_refused_by_name(schema: Schema, pointer: str, keyword: str) -> None:
+    with pytest.raises(UnsupportedSchemaError) as caught:
+        Grammar.from_json_schema(schema)
+    error = caught.value
+    assert error.keyword == keyword
+    assert error.pointer.startswith(f"#{pointer}")
+    assert len(error.reason) > 10
+    for part in (error.keyword, error.pointer, error.reason):
+        assert part in str(error)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"not": {}},
+        {"type": "string", "minLength": 3, "maxLength": 2},
+        {"type": "integer", "minimum": 1.2, "maximum": 1.8},
+        {"enum": ["a"], "type": "integer"},
+        {"type": "object", "required": ["a"], "properties": {"a": False}},
+        {"type": "object", "required": ["a"], "additionalProperties": False},
+        {"type": "array", "minItems": 2, "maxItems": 1},
+        {"type": "array", "minItems": 1, "items": False},
+        {"type": "string", "pattern": "^a", "allOf": [{"pattern": "^b"}]},
+        {"allOf": [{"type": "string"}, {"type": "null"}]},
+        {"type": "object", "minProperties": 2, "maxProperties": 1},
+        {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True, "minItems": 3},
+        {"type": "string", "format": "date", "maxLength": 9},
+    ],
+)
+def test_unsatisfiable(schema: Any) -> None:
+    with pytest.raises(UnsatisfiableSchemaError) as caught:
+        Grammar.from_json_schema(schema)
+    assert isinstance(caught.value.pointer, str)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key_order": "sorted"},
+        {"whitespace": "none"},
+        {"max_whitespace": -1},
+        {"indent": -1},
+        {"integers": 1},
+        {"escapes": "all"},
+        {"formats": True},
+        {"separators": (",",)},
+        {"indent": 10**30},
+        {"max_whitespace": 10**30},
+        {"resources": {"x": object()}},
+        {"lossy": "uniqueItems"},
+        {"strict_mode": True},
+    ],
+)
+def test_options_that_are_none(options: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError, TokfoldError, OverflowError)):
+        Grammar.from_json_schema({"type": "integer"}, **options)
+
+
+# -- what a user holds
+
+
+def test_text_dict_and_bool_are_one() -> None:
+    for value in (POINT, True, {"type": "integer"}):
+        first, second = (
+            Grammar.from_json_schema(value),
+            Grammar.from_json_schema(json.dumps(value)),
+        )
+        assert first == second
+        assert first.fingerprint == second.fingerprint
+
+
+def test_a_grammar_prints_and_reads_back() -> None:
+    """What is printed is a grammar of the same texts."""
+    for schema in (
+        POINT,
+        STRINGS,
+        {"type": "number", "minimum": 0.5},
+        {"enum": [1, "a", {"b": 2}]},
+    ):
+        grammar = Grammar.from_json_schema(schema)
+        again = Grammar.from_ebnf(str(grammar))
+        for text in (json.dumps(VALUE), '{"free": "x"}', "1", "0.25", '{"b": 2}', '"a"', "{}"):
+            first, second = (tokfold.recognize(g, text).accepted for g in (grammar, again))
+            assert first == second, text
+
+
+SUBSETS: Schema = {"type": "string", "pattern": "(a|b)*a(a|b){30}$", "minLength": 3}
+
+
+@pytest.mark.parametrize(
+    ("schema", "limits", "limit"),
+    [
+        ({"allOf": [{"multipleOf": 1234567891}]}, {}, "max_multiple"),
+        (SUBSETS, {}, "max_automaton_states"),
+        ({"enum": ["x" * 1_000]}, {"max_grammar_bytes": 500}, "max_grammar_bytes"),
+        (discriminated(300), {"max_compile_milliseconds": 1}, "max_compile_milliseconds"),
+    ],
+)
+def test_limits_are_typed(schema: Schema, limits: dict[str, int], limit: str) -> None:
+    with pytest.raises(tokfold.LimitExceededError) as caught:
+        Grammar.from_json_schema(schema, limits=tokfold.Limits(**limits))
+    assert caught.value.limit == limit
