@@ -132,7 +132,11 @@ impl<'t> Scanner<'t> {
         loop {
             skipped += 1;
             // Megabytes of it take no longer than the interrupt may be unheard.
-            while skipped > CHUNK && self.skip_chunk(in_comment) {}
+            if skipped > CHUNK {
+                while self.skip_chunk(in_comment) {}
+                // One byte less, as a chunk that ends within a line end is not taken.
+                skipped = 1;
+            }
             let Some(byte) = self.byte(0) else { return };
             match byte {
                 b'\n' => self.newline(),
@@ -163,11 +167,15 @@ impl<'t> Scanner<'t> {
             }
             self.column += chunk.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u32;
         } else {
-            if !all(|byte| matches!(byte, b' ' | b'\t' | b'\n')) {
+            // Line ends of two bytes are of one column, and one may stand on both sides of an end.
+            let is_space = |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            if !all(is_space) || chunk[CHUNK - 1] == b'\r' {
                 return false;
             }
-            self.line += chunk.iter().filter(|&&byte| byte == b'\n').count() as u32;
-            match chunk.iter().rposition(|&byte| byte == b'\n') {
+            let returns = chunk.windows(2).filter(|pair| pair[0] == b'\r' && pair[1] != b'\n');
+            let feeds = chunk.iter().filter(|&&byte| byte == b'\n');
+            self.line += (feeds.count() + returns.count()) as u32;
+            match chunk.iter().rposition(|&byte| is_newline(byte)) {
                 Some(last) => self.column = (CHUNK - last) as u32,
                 None => self.column += CHUNK as u32,
             }

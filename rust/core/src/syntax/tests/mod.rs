@@ -65,9 +65,14 @@ fn errors() {
 fn long_pieces_are_read_as_short_ones() {
     for length in (0..200).chain([1_000, 4_096, 10_001]) {
         let pieces = |piece: &str| piece.chars().cycle().take(length).collect::<String>();
-        for (space, last) in
-            [(" ", " "), ("\t  ", " "), ("\n", "\n"), ("  \n \r\n\t", "\n"), ("\r", "\n")]
-        {
+        for (space, last) in [
+            (" ", " "),
+            ("\t  ", " "),
+            ("\n", "\n"),
+            ("  \n \r\n\t", "\n"),
+            ("\r", "\n"),
+            ("\r\n", "\n"),
+        ] {
             let space = pieces(space) + last;
             let lines = 1 + space.replace("\r\n", "\n").matches(['\n', '\r']).count() as u32;
             let at = space.chars().rev().take_while(|&c| !matches!(c, '\n' | '\r')).count();
