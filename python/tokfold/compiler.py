@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tokfold import _json
+from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
@@ -55,6 +55,9 @@ DEFAULT_MAX_BYTES = 1 << 30
 
 _LOOK_AGAIN = 64
 """Requests, at least, between two times that the sizes of all grammars are looked at."""
+
+_SHORT = 1 << 12
+"""Characters of a text that is a key itself; a longer one has a digest."""
 
 _RULE = 64
 """Characters that a rule of a grammar counts for where there is no text."""
@@ -294,7 +297,7 @@ class GrammarCompiler:
     def _grammar(self, grammar: Grammar | str) -> _Request:
         if isinstance(grammar, str):
             make = partial(Grammar.from_ebnf, grammar, limits=self.limits)
-            return _Request(("ebnf", grammar), len(grammar), make)
+            return _Request(("ebnf", _digest(grammar)), len(grammar), make)
         text = grammar._frame_text
         size = _RULE * grammar.num_rules if text is None else len(text)
         return _Request(("grammar", grammar._key), size, lambda: grammar)
@@ -303,19 +306,20 @@ class GrammarCompiler:
         options.setdefault("limits", self.limits)
         text = text_of(schema)
         make = partial(Grammar.from_json_schema, text, **options)
-        return _Request(("json schema", text, _key_of(options)), len(text), make)
+        key = ("json schema", _digest(text), _key_of(options))
+        return _Request(key, len(text), make)
 
     def _regex(self, pattern: str, **options: Any) -> _Request:
         options.setdefault("limits", self.limits)
         make = partial(Grammar.from_regex, pattern, **options)
-        return _Request(("regex", pattern, _key_of(options)), _size_of(pattern), make)
+        return _Request(("regex", _digest(pattern), _key_of(options)), _size_of(pattern), make)
 
     def _lark(self, text: str, **options: Any) -> _Request:
         options.setdefault("limits", self.limits)
         options.setdefault("vocabulary", self.vocabulary)
         make = partial(Grammar.from_lark, text, **options)
         key = {name: value for name, value in options.items() if name != "vocabulary"}
-        return _Request(("lark", text, _key_of(key)), _size_of(text), make)
+        return _Request(("lark", _digest(text), _key_of(key)), _size_of(text), make)
 
     def _structural_tag(self, tag: object) -> _Request:
         dump = getattr(tag, "model_dump_json", None)
@@ -326,7 +330,7 @@ class GrammarCompiler:
         except (TypeError, UnsupportedGrammarError, LimitExceededError):
             make()  # it is no tag, and the reader of tags says why
             raise
-        return _Request(("structural tag", key), len(key), make)
+        return _Request(("structural tag", _digest(key)), len(key), make)
 
     # -- jobs: registered while they wait and compile; no lock is held meanwhile
 
@@ -640,6 +644,19 @@ def _key_of(source: object) -> str:
         raise UnsupportedGrammarError(
             f"an option is nested too deeply, or holds itself: {error}", "options", 1, 1
         ) from error
+
+
+def _digest(source: object) -> object:
+    """Equal for equal texts, as no two others are: megabytes are not compared with the GIL held.
+
+    Short texts stand for themselves, and so does what is no text, which its converter refuses.
+    """
+    if not isinstance(source, str) or len(source) <= _SHORT:
+        return source
+    try:
+        return _core.digest(source)
+    except UnicodeEncodeError:  # a lone surrogate, which the reader of the text refuses
+        return source
 
 
 def _size_of(source: object) -> int:

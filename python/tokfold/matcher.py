@@ -325,11 +325,13 @@ class Matcher:
     def forced_bytes(self, limit: int = MAX_FORCED_BYTES) -> bytes:
         """What must come next, whatever is chosen; empty where there is a choice.
 
-        Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes.
+        Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes, and after
+        256 KiB in any case: a caller that wants more reads them and asks again.
 
         Raises:
             MatcherStateError: the text has ended.
-            LimitExceededError: as for :meth:`accept_token`.
+            LimitExceededError: as for :meth:`accept_token`; all bytes together may take
+                ``max_accept_work``.
         """
         if limit < 0:
             raise ValueError(f"limit must be 0 or more, not {limit}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -94,9 +93,8 @@ def test_other_kinds_of_grammar():
     pattern = r"\{\s*\}"
     assert f"{pattern}, as grammar text: nothing found" in run(pattern, "--regex")
     pytest.importorskip("mistral_common")
-    out = run(pattern, "--regex", "-t", "tekken", code=1)
-    assert "[runaway-whitespace]" in out
-    assert re.search(re.escape(f"{pattern}, as grammar text:") + r"\d+:\d+: warning: ", out)
+    out = " ".join(run(pattern, "--regex", "-t", "tekken").split())
+    assert f"{pattern}, as grammar text: information: one token is possible in " in out
 
 
 def test_a_schema(tmp_path: Path):

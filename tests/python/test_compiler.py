@@ -159,6 +159,24 @@ class TestMethods:
         assert takes(anything, '[1, {"b": null}]')
         assert compiler.compile_builtin_json_grammar() is anything
 
+    def test_long_sources_are_told_apart_by_digests(self):
+        """Whatever they differ in, and however long they are."""
+        compiler = compiler_of()
+        for length in (4_000, 4_090, 5_000, 100_000):
+            text = 'root ::= "' + "ab" * (length // 2) + '"'
+            compiled = compiler.compile_grammar(text)
+            assert compiler.compile_grammar("".join(list(text))) is compiled
+            for place in (10, length // 2, len(text) - 2):
+                other = text[:place] + "x" + text[place + 1 :]
+                made = compiler.compile_grammar(other)
+                assert made is not compiled
+                matcher = tokfold.Matcher(made)
+                assert matcher.accept_string(other[10:-1])
+            keys = [key for key in compiler._held if "ab" * 4_096 in str(key)]
+            assert not keys, "sources are kept"
+        with pytest.raises(tokfold.GrammarSyntaxError):
+            compiler.compile_grammar('root ::= "' + "\ud800" * 5_000 + '"')
+
     def test_the_order_of_properties_counts(self):
         """JSON that is equal as a value and not as a schema."""
         compiler = compiler_of()

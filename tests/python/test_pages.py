@@ -1,7 +1,6 @@
 """``docs/json-schema.md``, ``docs/regular-expressions.md`` and ``docs/lark.md`` are true.
 
-A proposal for tests/python/test_pages.py: every example prints what stands below it, every link leads
-somewhere.
+Every example prints what stands below it, and every link leads somewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +34,9 @@ def test_examples(name: str, examples: int) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    headings = re.findall(
+        r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
+    )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

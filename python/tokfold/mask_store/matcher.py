@@ -19,6 +19,7 @@ from tokfold.mask_store.store import MaskStore
 __all__ = ["Place", "StoreMatcher"]
 
 _MAX_FORCED_BYTES = 4096
+_MOST_FORCED_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -254,14 +255,15 @@ class StoreMatcher:
     def forced_bytes(self, limit: int = _MAX_FORCED_BYTES) -> bytes:
         """What must come next, whatever is chosen; empty where there is a choice.
 
-        Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes; and
-        within a token that no shorter tokens spell.
+        Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes, and after
+        256 KiB in any case; and within a token that no shorter tokens spell.
 
         Raises:
             MatcherStateError: the text has ended.
         """
         if limit < 0:
             raise ValueError(f"limit must be 0 or more, not {limit}")
+        limit = min(limit, _MOST_FORCED_BYTES)
         forced, ahead = b"", self.fork()
         while len(forced) < limit and not ahead.is_accepting:
             more = _common_prefix(ahead._allowed())

@@ -430,12 +430,12 @@ impl Budget {
 /// no work: they bound how long a pass goes on unheard that was counted as a whole.
 pub(crate) struct Ticks<'a> {
     budget: &'a Budget,
-    steps: usize,
+    steps: Cell<usize>,
 }
 
 impl<'a> Ticks<'a> {
     pub(crate) fn new(budget: &'a Budget) -> Self {
-        Self { budget, steps: 0 }
+        Self { budget, steps: Cell::new(0) }
     }
 
     /// One more step.
@@ -443,7 +443,7 @@ impl<'a> Ticks<'a> {
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Deadline`].
     #[inline]
-    pub(crate) fn step(&mut self) -> Result<()> {
+    pub(crate) fn step(&self) -> Result<()> {
         self.steps(1)
     }
 
@@ -452,12 +452,13 @@ impl<'a> Ticks<'a> {
     /// # Errors
     /// As [`Self::step`].
     #[inline]
-    pub(crate) fn steps(&mut self, steps: usize) -> Result<()> {
-        self.steps += steps;
-        if self.steps < STEPS_BETWEEN_TICKS {
+    pub(crate) fn steps(&self, steps: usize) -> Result<()> {
+        let steps = self.steps.get() + steps;
+        self.steps.set(steps);
+        if steps < STEPS_BETWEEN_TICKS {
             return Ok(());
         }
-        self.steps = 0;
+        self.steps.set(0);
         self.budget.tick()
     }
 }

@@ -6,6 +6,7 @@
 //! `ids`, `limits`, `error`, `graph`, `hash` and `budget` stand below everything.
 #![forbid(unsafe_code)]
 
+mod apart;
 pub mod automata;
 pub mod budget;
 mod chart;
@@ -28,3 +29,5 @@ pub mod regular;
 mod stacks;
 pub mod syntax;
 pub mod vocabulary;
+
+pub use hash::digest;

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use tokfold_core::budget::Interrupt;
 use tokfold_core::classes::{self, ClassOptions};
-use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, Pool, Representation, StopRule};
+use tokfold_core::engine::{
+    Accept, Engine, EngineLimits, MAX_FORCED_BYTES, Matcher, Pool, Representation, StopRule,
+};
 use tokfold_core::error::Error;
 use tokfold_core::limits::Limits;
 use tokfold_core::mask::words;
@@ -344,4 +346,56 @@ fn any_step_can_be_taken_back_and_forks_go_their_own_way() {
     matcher.rollback(990, &none()).expect("so many steps");
     matcher.accept_bytes(b"bb", &none()).expect("no limit");
     assert_eq!(matcher.text(&none()).expect("no lock"), [&text[..10], b"bb"].concat());
+}
+
+#[test]
+fn forced_bytes_end_whatever_the_limit() {
+    let of = |text: &str, limits: EngineLimits| {
+        let grammar = parse(text, "root", &Limits::default()).expect("a grammar");
+        let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
+        let network = Network::new(&grammar, &options).expect("a network");
+        let engine = Engine::new(Arc::new(network), vocabulary(), Arc::default(), None, limits);
+        Matcher::new(Arc::new(engine), StopRule::default()).expect("a start")
+    };
+    let matcher = of("root ::= \"a\"{100000000}", EngineLimits::default());
+    let forced = matcher.forced_bytes(100_000_000, &none()).expect("no bound is passed");
+    assert_eq!(forced.len(), MAX_FORCED_BYTES);
+    assert!(forced.iter().all(|&byte| byte == b'a'));
+    // The work of all together is bounded, and not that of each part.
+    let limits = EngineLimits { max_accept_work: 9_000, ..EngineLimits::default() };
+    let matcher = of("root ::= \"a\"{100000000}", limits);
+    assert_eq!(matcher.forced_bytes(100, &none()).map(|bytes| bytes.len()), Ok(100));
+    let error = matcher.forced_bytes(100_000_000, &none()).expect_err("too much in all");
+    assert!(matches!(error, Error::Limit { limit: "max_accept_work", .. }), "{error}");
+}
+
+#[test]
+fn a_long_text_that_was_ended_on_a_chart_is_dropped_by_and_by() {
+    let grammar = parse("root ::= (\"a\" | root root | \"b\")*", "root", &Limits::default());
+    let grammar = grammar.expect("a grammar");
+    let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
+    let limits = EngineLimits::default();
+    let engine = Engine::new(Arc::new(network), vocabulary(), Arc::default(), None, limits);
+    let engine = engine.remembering(Representation::Chart).expect("no tokens are taken whole");
+    let mut matcher = Matcher::new(Arc::new(engine), StopRule::default()).expect("a start");
+    assert_eq!(matcher.accept_bytes(b"aba", &none()), Ok(Accept::Taken));
+    let before = (matcher.state(&none()), matcher.text(&none()));
+    let text = [b"ab".repeat(20_000), b"!".to_vec()].concat();
+    for _ in 0..3 {
+        // Refused at the last byte, which leaves as much behind as an interrupt there does.
+        assert_eq!(matcher.accept_bytes(&text, &none()), Ok(Accept::Refused));
+        assert_eq!((matcher.state(&none()), matcher.text(&none())), before);
+    }
+    let held = matcher.bytes(&none()).expect("nobody else has it");
+    let mut fork = matcher.fork();
+    assert_eq!(fork.accept_bytes(b"ba", &none()), Ok(Accept::Taken));
+    assert_eq!(fork.text(&none()), Ok(b"ababa".to_vec()));
+    assert_eq!(fork.accept_bytes(&text, &none()), Ok(Accept::Refused));
+    assert!(matcher.accept_token_now(2).is_none(), "there is something to be dropped");
+    assert_eq!(matcher.accept_token(2, &none()), Ok(Accept::Taken));
+    assert_eq!(matcher.text(&none()), Ok(b"abaaa".to_vec()));
+    assert!(matcher.bytes(&none()).expect("nobody else has it") <= held + (1 << 20));
+    assert!(matcher.accept_token_now(2).is_some(), "all was dropped");
+    assert_eq!(fork.accept_token(2, &none()), Ok(Accept::Taken));
+    assert_eq!(fork.text(&none()), Ok(b"ababaaa".to_vec()));
 }

@@ -3,7 +3,7 @@
 use crate::boundary::{Call, Heavy, Interrupt, OffGil, detached, misuse, raise};
 use crate::tags::Tags;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokfold_core::budget::Budget;
@@ -313,6 +313,13 @@ impl Grammar {
     fn root(&self) -> String {
         self.inner.rule(self.inner.root()).name.clone()
     }
+}
+
+/// A digest of a text, made without the GIL: it stands for the text in tables.
+#[pyfunction]
+pub(crate) fn digest<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
+    let digest = py.detach(|| tokfold_core::digest(text.as_bytes()));
+    PyBytes::new(py, &digest)
 }
 
 /// Grammar text as XGrammar prints it, with its hexadecimal escapes made unambiguous.

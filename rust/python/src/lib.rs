@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::equivalence::compare;
     #[pymodule_export]
-    use super::grammar::{Grammar, Parts, repair_printed};
+    use super::grammar::{Grammar, Parts, digest, repair_printed};
     #[pymodule_export]
     use super::json_schema::convert_json_schema;
     #[pymodule_export]

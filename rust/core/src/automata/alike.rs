@@ -2,6 +2,8 @@
 //! automaton is made smaller. On grammars of programming languages that halves the edges.
 
 use super::{Automaton, FIRST_CALL, Letter};
+use crate::budget::Ticks;
+use crate::error::Result;
 use rustc_hash::FxHashMap;
 
 const CLASSES: usize = FIRST_CALL as usize;
@@ -20,28 +22,38 @@ pub(super) struct Alike {
 
 impl Alike {
     /// Of edges, in the order of the states they leave or in any other.
-    pub(super) fn of(edges: &[(u32, (Letter, u32))]) -> Self {
+    ///
+    /// # Errors
+    /// Those of [`Ticks::step`], as below.
+    pub(super) fn of(edges: &[(u32, (Letter, u32))], ticks: &Ticks) -> Result<Self> {
         // Classes that are alike mostly stand beside each other.
         let is_beside = |pair: &&[(u32, (Letter, u32))]| {
             let [(p, (a, q)), (r, (b, s))] = **pair else { return false };
             p == r && q == s && a < FIRST_CALL && b < FIRST_CALL
         };
-        let few = edges.len() < WORTHWHILE
-            || edges.windows(2).filter(is_beside).count() < edges.len() / WORTH_SPREADING;
-        if few {
+        let mut beside = 0;
+        for pair in edges.windows(2) {
+            ticks.step()?;
+            beside += usize::from(is_beside(&pair));
+        }
+        if edges.len() < WORTHWHILE || beside < edges.len() / WORTH_SPREADING {
             let own = std::array::from_fn(|class| class as u8);
-            return Self { first_of: own, next: own, any: false };
+            return Ok(Self { first_of: own, next: own, any: false });
         }
         // The edges of each class as one run.
         let mut starts = [0usize; CLASSES + 1];
         let small = || edges.iter().filter(|e| e.1.0 < FIRST_CALL);
-        small().for_each(|e| starts[e.1.0 as usize + 1] += 1);
+        for edge in small() {
+            ticks.step()?;
+            starts[edge.1.0 as usize + 1] += 1;
+        }
         for class in 0..CLASSES {
             starts[class + 1] += starts[class];
         }
         let mut runs = vec![(0, 0); starts[CLASSES]];
         let mut fill = starts;
         for &(p, (letter, q)) in small() {
+            ticks.step()?;
             let at = &mut fill[letter as usize];
             runs[*at] = (p, q);
             *at += 1;
@@ -50,6 +62,7 @@ impl Alike {
         let mut firsts: FxHashMap<&[(u32, u32)], u8> = FxHashMap::default();
         for class in (0..=u8::MAX).rev() {
             let run = &runs[starts[class as usize]..starts[class as usize + 1]];
+            ticks.steps(run.len())?;
             out.first_of[class as usize] = class;
             out.next[class as usize] = class;
             if let Some(other) = (!run.is_empty()).then(|| firsts.insert(run, class)).flatten() {
@@ -61,7 +74,7 @@ impl Alike {
             let next = out.next[class] as usize;
             out.first_of[next] = out.first_of[class];
         }
-        out
+        Ok(out)
     }
 
     /// Whether a letter stands for itself.
@@ -72,14 +85,15 @@ impl Alike {
 
     /// The automaton with the edges of all letters, out of one with those that stand for
     /// themselves.
-    pub(super) fn spread(&self, automaton: Automaton) -> Automaton {
+    pub(super) fn spread(&self, automaton: Automaton, ticks: &Ticks) -> Result<Automaton> {
         if !self.any {
-            return automaton;
+            return Ok(automaton);
         }
         let mut out = Automaton::with_capacity(automaton.len(), 2 * automaton.num_edges());
         let mut target = [0u32; CLASSES];
         for (p, edges) in automaton.states() {
             let calls = edges.partition_point(|e| e.0 < FIRST_CALL);
+            let before = out.num_edges();
             let mut met = [0u64; CLASSES / 64];
             for &(letter, q) in &edges[..calls] {
                 let mut class = letter as u8;
@@ -102,9 +116,10 @@ impl Alike {
             }
             edges[calls..].iter().for_each(|&(letter, q)| out.push_edge(letter, q));
             out.close_state(automaton.is_final(p));
+            ticks.steps(1 + out.num_edges() - before)?;
         }
         out.know_of(&automaton);
-        out
+        Ok(out)
     }
 }
 

@@ -264,7 +264,7 @@ impl Automaton {
     }
 
     /// [`Self::tidy`] for an automaton that may be large: it looks at the interrupt.
-    pub(crate) fn tidy_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
+    pub(crate) fn tidy_within(&mut self, ticks: &Ticks) -> Result<(), Error> {
         self.tidy_by(&mut |steps| ticks.steps(steps))
     }
 
@@ -300,7 +300,7 @@ impl Automaton {
     }
 
     /// [`Self::trim`] for an automaton that may be large: it looks at the interrupt.
-    pub(crate) fn trim_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
+    pub(crate) fn trim_within(&mut self, ticks: &Ticks) -> Result<(), Error> {
         self.trim_by(&mut |steps| ticks.steps(steps))
     }
 
@@ -382,7 +382,7 @@ impl Automaton {
     }
 
     /// [`Self::renumber`] for an automaton that may be large: it looks at the interrupt.
-    pub(crate) fn renumber_within(&mut self, ticks: &mut Ticks) -> Result<(), Error> {
+    pub(crate) fn renumber_within(&mut self, ticks: &Ticks) -> Result<(), Error> {
         self.renumber_by(&mut |steps| ticks.steps(steps))
     }
 

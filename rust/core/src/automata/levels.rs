@@ -10,6 +10,8 @@
 //! the classes that the targets have tell more of them apart, once more for each round.
 
 use super::{Automaton, is_marker};
+use crate::budget::Ticks;
+use crate::error::Result;
 use hashbrown::HashTable;
 
 /// The level of a state that leads to no final state.
@@ -27,25 +29,29 @@ pub(super) struct Classes {
 
 /// The classes, if a few rounds tell them, and whether every state leads to a final one without a
 /// marker.
-pub(super) fn classes(automaton: &Automaton) -> (Option<Classes>, bool) {
-    let (mut hashes, leads_to_end) = hashes(automaton);
+///
+/// # Errors
+/// Those of [`Ticks::step`], as below.
+pub(super) fn classes(automaton: &Automaton, ticks: &Ticks) -> Result<(Option<Classes>, bool)> {
+    let (mut hashes, leads_to_end) = hashes(automaton, ticks)?;
     let is_alive = leads_to_end && !automaton.all_edges().iter().any(|edge| is_marker(edge.0));
     let mut groups = Groups::new(automaton.len());
-    let mut count = groups.make(&hashes);
+    let mut count = groups.make(&hashes, ticks)?;
     for _ in 0..MAX_ROUNDS {
-        if groups.agree(automaton) {
-            return (Some(Classes { of: groups.of, count }), is_alive);
+        if groups.agree(automaton, ticks)? {
+            return Ok((Some(Classes { of: groups.of, count }), is_alive));
         }
         for (q, edges) in automaton.states() {
+            ticks.steps(1 + edges.len())?;
             let class = |q: u32| u64::from(groups.of[q as usize]);
             hashes[q as usize] = edges.iter().fold(class(q), |hash, &(_, q)| mix(hash, class(q)));
         }
-        let before = std::mem::replace(&mut count, groups.make(&hashes));
+        let before = std::mem::replace(&mut count, groups.make(&hashes, ticks)?);
         if count <= before {
             break;
         }
     }
-    (None, is_alive)
+    Ok((None, is_alive))
 }
 
 #[inline]
@@ -54,9 +60,9 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 /// A hash for each state, equal for equivalent ones, and whether every state leads to a final one.
-fn hashes(automaton: &Automaton) -> (Vec<u64>, bool) {
+fn hashes(automaton: &Automaton, ticks: &Ticks) -> Result<(Vec<u64>, bool)> {
     let n = automaton.len();
-    let sources = Sources::of(automaton);
+    let sources = Sources::of(automaton, ticks)?;
     let mut hashes = vec![0u64; n];
     let mut levels = vec![NEVER; n];
     // States from which no cycle can be reached: after all that they lead to. Of each the edges
@@ -67,6 +73,7 @@ fn hashes(automaton: &Automaton) -> (Vec<u64>, bool) {
     let mut next = 0;
     while let Some(&q) = order.get(next) {
         next += 1;
+        ticks.steps(1 + automaton.edges(q).len() + sources.of_edges_to(q).len())?;
         let is_final = automaton.is_final(q);
         let (mut hash, mut level) = (u64::from(is_final), if is_final { 0 } else { NEVER });
         for &(letter, target) in automaton.edges(q) {
@@ -83,9 +90,10 @@ fn hashes(automaton: &Automaton) -> (Vec<u64>, bool) {
     }
     if order.len() < n {
         let is_done = |q: u32| left[q as usize] == 0;
-        rank(automaton, &sources, &mut levels, &mut order);
+        rank(automaton, &sources, &mut levels, &mut order, ticks)?;
         let others = (0..n as u32).filter(|&q| levels[q as usize] == NEVER);
         for q in order.iter().copied().chain(others).filter(|&q| !is_done(q)) {
+            ticks.steps(1 + automaton.edges(q).len())?;
             let level = levels[q as usize];
             let seed = u64::from(automaton.is_final(q));
             hashes[q as usize] = automaton.edges(q).iter().fold(seed, |hash, &(letter, target)| {
@@ -97,11 +105,17 @@ fn hashes(automaton: &Automaton) -> (Vec<u64>, bool) {
         }
     }
     let leads_to_end = !levels.contains(&NEVER);
-    (hashes, leads_to_end)
+    Ok((hashes, leads_to_end))
 }
 
 /// The levels of all states, and the states that have one, the lowest first.
-fn rank(automaton: &Automaton, sources: &Sources, levels: &mut [u32], order: &mut Vec<u32>) {
+fn rank(
+    automaton: &Automaton,
+    sources: &Sources,
+    levels: &mut [u32],
+    order: &mut Vec<u32>,
+    ticks: &Ticks,
+) -> Result<()> {
     levels.fill(NEVER);
     order.clear();
     order.extend(automaton.final_states());
@@ -110,6 +124,7 @@ fn rank(automaton: &Automaton, sources: &Sources, levels: &mut [u32], order: &mu
     while let Some(&q) = order.get(next) {
         next += 1;
         let level = levels[q as usize] + 1;
+        ticks.steps(1 + sources.of_edges_to(q).len())?;
         for &p in sources.of_edges_to(q) {
             let known = &mut levels[p as usize];
             if *known == NEVER {
@@ -118,6 +133,7 @@ fn rank(automaton: &Automaton, sources: &Sources, levels: &mut [u32], order: &mu
             }
         }
     }
+    Ok(())
 }
 
 /// The states that edges leave, by those that they lead to.
@@ -127,10 +143,11 @@ struct Sources {
 }
 
 impl Sources {
-    fn of(automaton: &Automaton) -> Self {
+    fn of(automaton: &Automaton, ticks: &Ticks) -> Result<Self> {
         let n = automaton.len();
         let mut starts = vec![0u32; n + 2];
         for &(_, q) in automaton.all_edges() {
+            ticks.step()?;
             starts[q as usize + 2] += 1;
         }
         for q in 2..n + 2 {
@@ -139,13 +156,14 @@ impl Sources {
         // Each start moves on as its places are filled, to where the next one stood.
         let mut states = vec![0u32; automaton.num_edges()];
         for (p, edges) in automaton.states() {
+            ticks.steps(1 + edges.len())?;
             for &(_, q) in edges {
                 let at = &mut starts[q as usize + 1];
                 states[*at as usize] = p;
                 *at += 1;
             }
         }
-        Self { starts, states }
+        Ok(Self { starts, states })
     }
 
     fn of_edges_to(&self, q: u32) -> &[u32] {
@@ -168,10 +186,11 @@ impl Groups {
     }
 
     /// Puts states of equal hashes together; how many groups there are.
-    fn make(&mut self, hashes: &[u64]) -> usize {
+    fn make(&mut self, hashes: &[u64], ticks: &Ticks) -> Result<usize> {
         self.first.clear();
         self.table.clear();
         for (q, &hash) in hashes.iter().enumerate() {
+            ticks.steps(4)?;
             let of = |first: &[u32], group: u32| hashes[first[group as usize] as usize];
             let first = &self.first;
             let found = self.table.find(hash, |&group| of(first, group) == hash).copied();
@@ -184,19 +203,24 @@ impl Groups {
                 self.first.push(q as u32);
             }
         }
-        self.first.len()
+        Ok(self.first.len())
     }
 
     /// Whether all members of a group do the same as its first, as far as the groups tell.
-    fn agree(&self, automaton: &Automaton) -> bool {
+    fn agree(&self, automaton: &Automaton, ticks: &Ticks) -> Result<bool> {
         let group = |q: u32| self.of[q as usize];
-        automaton.states().all(|(q, edges)| {
+        for (q, edges) in automaton.states() {
+            ticks.steps(1 + edges.len())?;
             let first = self.first[group(q) as usize];
             let same = automaton.edges(first);
-            first == q
+            let agrees = first == q
                 || automaton.is_final(first) == automaton.is_final(q)
                     && edges.len() == same.len()
-                    && edges.iter().zip(same).all(|(a, b)| a.0 == b.0 && group(a.1) == group(b.1))
-        })
+                    && edges.iter().zip(same).all(|(a, b)| a.0 == b.0 && group(a.1) == group(b.1));
+            if !agrees {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

@@ -8,7 +8,7 @@
 //! missing edges, which is what unpruned grammars need.
 
 use super::{Automaton, FIRST_CALL, levels};
-use crate::budget::Budget;
+use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 
@@ -24,12 +24,13 @@ pub fn minimize(automaton: Automaton, work: &Budget) -> Result<Automaton> {
     debug_assert!(automaton.is_deterministic());
     // Hashes, or sorting and the tables below.
     work.spend(2 * weight(&automaton) * automaton.size())?;
-    let (classes, is_alive) = levels::classes(&automaton);
+    let ticks = Ticks::new(work);
+    let (classes, is_alive) = levels::classes(&automaton, &ticks)?;
     if let Some(classes) = classes {
-        return Ok(merged(automaton, &classes.of, classes.count, is_alive));
+        return merged(automaton, &classes.of, classes.count, is_alive, &ticks);
     }
     let blocks = refined(&automaton, work)?;
-    Ok(merged(automaton, &blocks.set_of, blocks.len(), is_alive))
+    merged(automaton, &blocks.set_of, blocks.len(), is_alive, &ticks)
 }
 
 /// The classes of equivalent states.
@@ -37,6 +38,7 @@ fn refined(automaton: &Automaton, work: &Budget) -> Result<Partition> {
     let num_states = automaton.len();
     let weight = weight(automaton);
     let transitions = by_letter(automaton);
+    work.tick()?;
 
     let mut blocks = Partition::new(num_states);
     automaton.final_states().for_each(|q| blocks.mark(q));
@@ -75,10 +77,16 @@ fn weight(automaton: &Automaton) -> usize {
 }
 
 /// One state for each class; that of the start first.
-fn merged(mut automaton: Automaton, class_of: &[u32], count: usize, is_alive: bool) -> Automaton {
+fn merged(
+    mut automaton: Automaton,
+    class_of: &[u32],
+    count: usize,
+    is_alive: bool,
+    ticks: &Ticks,
+) -> Result<Automaton> {
     if count == automaton.len() {
         automaton.set_minimal(is_alive);
-        return automaton;
+        return Ok(automaton);
     }
     let mut new_of = vec![NONE; count];
     let mut members = Vec::with_capacity(count);
@@ -91,13 +99,14 @@ fn merged(mut automaton: Automaton, class_of: &[u32], count: usize, is_alive: bo
     }
     let mut out = Automaton::with_capacity(members.len(), automaton.num_edges());
     for q in members {
+        ticks.steps(1 + automaton.edges(q).len())?;
         for &(letter, target) in automaton.edges(q) {
             out.push_edge(letter, new_of[class_of[target as usize] as usize]);
         }
         out.close_state(automaton.is_final(q));
     }
     out.set_minimal(is_alive);
-    out
+    Ok(out)
 }
 
 /// All transitions, in order of their letters. Each is written once to its place: sorting them

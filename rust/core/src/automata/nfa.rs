@@ -4,6 +4,7 @@ use super::alike::Alike;
 use super::marks::Marks;
 use super::moves::Moves;
 use super::{Automaton, Letter, minimize};
+use crate::apart::Apart;
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use hashbrown::HashTable;
@@ -108,13 +109,15 @@ impl Nfa {
     pub fn reduce(&self, max_states: usize, work: &Budget) -> Result<Automaton> {
         let size = self.len() + self.num_edges();
         work.spend(size)?;
-        if let Some(automaton) = self.as_it_stands() {
+        let ticks = Ticks::new(work);
+        if let Some(automaton) = self.as_it_stands(&ticks)? {
             let mut automaton = minimize::minimize(automaton, work)?;
-            automaton.renumber_within(&mut Ticks::new(work))?;
+            automaton.renumber_within(&Ticks::new(work))?;
             return Ok(automaton);
         }
-        let alike = Alike::of(&self.edges);
-        let edges = Rows::new(self.len(), self.edges.iter().filter(|e| alike.is_first(e.1.0)));
+        let alike = Alike::of(&self.edges, &ticks)?;
+        let kept = self.edges.iter().filter(|e| alike.is_first(e.1.0));
+        let edges = Rows::new(self.len(), kept, &ticks)?;
         let closures = Closures::new(self, &edges, work)?;
         let units = SUBSET_WORK.saturating_mul(size as u64).saturating_add(SUBSET_WORK_BESIDES);
         let subsets = Subsets { edges: &edges, closures: &closures, finals: &self.finals };
@@ -122,35 +125,35 @@ impl Nfa {
             Some(Some(automaton)) => {
                 let smallest = minimize::minimize(automaton, work)?;
                 work.spend(smallest.num_edges())?;
-                alike.spread(smallest)
+                alike.spread(smallest, &ticks)?
             }
             _ => {
-                let edges = Rows::new(self.len(), self.edges.iter());
+                let edges = Rows::new(self.len(), self.edges.iter(), &ticks)?;
                 Subsets { edges: &edges, ..subsets }.without_epsilon(work)?
             }
         };
-        automaton.renumber_within(&mut Ticks::new(work))?;
+        automaton.renumber_within(&Ticks::new(work))?;
         Ok(automaton)
     }
 
     /// The same states and edges, where they are a deterministic automaton already, of few enough
     /// edges: most rules as they are written.
-    fn as_it_stands(&self) -> Option<Automaton> {
+    fn as_it_stands(&self, ticks: &Ticks) -> Result<Option<Automaton>> {
         if !self.epsilon.is_empty() || self.edges.len() > AS_IT_STANDS || self.finals[0] {
-            return None;
+            return Ok(None);
         }
         // Nothing leads to the start, and the edges of each state are in order.
-        let edges = Rows::new(self.len(), self.edges.iter());
+        let edges = Rows::new(self.len(), self.edges.iter(), ticks)?;
         let in_order = |q: u32| edges.of(q).is_sorted_by(|a, b| a.0 < b.0);
         if edges.items.iter().any(|edge| edge.1 == 0) || !(0..self.len() as u32).all(in_order) {
-            return None;
+            return Ok(None);
         }
         let mut out = Automaton::with_capacity(self.len(), edges.items.len());
         for (q, &is_final) in (0..).zip(&self.finals) {
             edges.of(q).iter().for_each(|&(letter, target)| out.push_edge(letter, target));
             out.close_state(is_final);
         }
-        Some(out)
+        Ok(Some(out))
     }
 }
 
@@ -161,12 +164,17 @@ struct Rows<T> {
 }
 
 impl<T: Copy + Default> Rows<T> {
-    fn new<'a>(rows: usize, pairs: impl Iterator<Item = &'a (u32, T)> + Clone) -> Self
+    fn new<'a>(
+        rows: usize,
+        pairs: impl Iterator<Item = &'a (u32, T)> + Clone,
+        ticks: &Ticks,
+    ) -> Result<Self>
     where
         T: 'a,
     {
         let mut starts = vec![0u32; rows + 1];
         for &(row, _) in pairs.clone() {
+            ticks.step()?;
             starts[row as usize + 1] += 1;
         }
         for row in 0..rows {
@@ -175,11 +183,12 @@ impl<T: Copy + Default> Rows<T> {
         let mut fill = starts.clone();
         let mut items = vec![T::default(); starts[rows] as usize];
         for &(row, item) in pairs {
+            ticks.step()?;
             let at = &mut fill[row as usize];
             items[*at as usize] = item;
             *at += 1;
         }
-        Self { starts, items }
+        Ok(Self { starts, items })
     }
 
     #[inline]
@@ -203,6 +212,7 @@ impl Subsets<'_> {
         let mut out = Automaton::with_capacity(self.finals.len(), self.edges.items.len());
         let mut met = Met::new(self.closures, self.finals.len());
         let mut moves = Moves::default();
+        let ticks = Ticks::new(work);
         let mut next = 0;
         while next < met.sets.len() {
             let sole = if let [p] = *met.sets.of(next) { Some(p) } else { None };
@@ -222,6 +232,7 @@ impl Subsets<'_> {
                 let set = met.sets.of(next);
                 let letters = moves.of(set.iter().map(|&q| self.edges.of(q)));
                 visited += set.len() + letters;
+                ticks.steps(visited)?;
                 for index in 0..letters {
                     let (letter, targets) = moves.get(index);
                     let (id, units) = match *targets {
@@ -229,6 +240,7 @@ impl Subsets<'_> {
                         _ => met.union(targets),
                     };
                     visited += units;
+                    ticks.steps(1 + units)?;
                     out.push_edge(letter, id);
                 }
             }
@@ -249,15 +261,18 @@ impl Subsets<'_> {
         let mut out = Automaton::with_capacity(self.finals.len() + 1, self.edges.items.len());
         let mut moves = Moves::default();
         let mut marks = Marks::new(self.finals.len());
+        let ticks = Ticks::new(work);
         let mut push = |q: u32, start: bool| {
             let closure = self.closures.of(q);
             // Members of a closure lead to the same places again and again: each counts once.
             let letters = moves.of(closure.iter().map(|&p| self.edges.of(p)));
             let passed: usize = closure.iter().map(|&p| self.edges.of(p).len()).sum();
             let mut made = 1 + passed / GLANCE;
+            ticks.steps(passed)?;
             for index in 0..letters {
                 let (letter, targets) = moves.get(index);
                 marks.clear();
+                ticks.steps(targets.len())?;
                 for &t in targets.iter().filter(|&&t| marks.mark(t)) {
                     out.push_edge(letter, t + 1);
                     made += 1;
@@ -270,7 +285,7 @@ impl Subsets<'_> {
         for q in 0..self.finals.len() as u32 {
             push(q, false)?;
         }
-        out.tidy_within(&mut Ticks::new(work))?;
+        out.tidy_within(&Ticks::new(work))?;
         Ok(out)
     }
 }
@@ -293,7 +308,7 @@ impl<'a> Met<'a> {
     /// The closure of the start alone.
     fn new(closures: &'a Closures, states: usize) -> Self {
         let mut sets = Sets {
-            members: Vec::with_capacity(states),
+            members: Vec::with_capacity(states).into(),
             ends: Vec::with_capacity(states),
             hashes: Vec::with_capacity(states),
             table: HashTable::new(),
@@ -353,7 +368,7 @@ impl<'a> Met<'a> {
 /// Sets of states. Those of one state are told apart by whoever adds them, and the first equals no
 /// other; the others are distinct.
 struct Sets {
-    members: Vec<u32>,
+    members: Apart<u32>,
     ends: Vec<u32>,
     hashes: Vec<u64>,
     table: HashTable<u32>,
@@ -395,20 +410,22 @@ impl Sets {
 /// or are final. Sorted.
 struct Closures {
     starts: Vec<u32>,
-    members: Vec<u32>,
+    members: Apart<u32>,
 }
 
 impl Closures {
     fn new(nfa: &Nfa, edges: &Rows<(Letter, u32)>, work: &Budget) -> Result<Self> {
-        let epsilon = Rows::new(nfa.len(), nfa.epsilon.iter());
+        let ticks = Ticks::new(work);
+        let epsilon = Rows::new(nfa.len(), nfa.epsilon.iter(), &ticks)?;
         let mut starts = Vec::with_capacity(nfa.len() + 1);
-        let mut members = Vec::with_capacity(nfa.len());
+        let mut members = Apart::from(Vec::with_capacity(nfa.len()));
         let mut seen = vec![NOWHERE; nfa.len()];
         let mut pending = Vec::new();
         // Only the start and the targets of edges are ever asked for.
         let mut wanted = vec![false; nfa.len()];
         wanted[0] = true;
         for &(_, (_, q)) in &nfa.edges {
+            ticks.step()?;
             wanted[q as usize] = true;
         }
         for q in 0..nfa.len() as u32 {

@@ -19,6 +19,8 @@ use crate::stacks::{NONE, REST, SetId, Stepper};
 /// Sets with more tops than this, or deeper, are given up for the bare state.
 const MAX_TOPS: usize = 24;
 const MAX_DEPTH: u32 = 10;
+/// States and calls that are looked at between two looks at the interrupt.
+const CALLS_BETWEEN_CHECKS: usize = 1 << 14;
 /// Times that one set may shrink before it is given up.
 const MAX_ROUNDS: u8 = 16;
 
@@ -45,9 +47,15 @@ pub(crate) fn companions(
     };
     alone(network.start(), &mut found, stepper)?;
     reached[network.start() as usize] = true;
+    let mut calls = 0;
     for q in 0..n as u32 {
         if network.is_cut(q) {
             alone(q, &mut found, stepper)?;
+        }
+        calls += network.calls(q).len() + 1;
+        if calls > CALLS_BETWEEN_CHECKS {
+            calls = 0;
+            interrupt.check()?;
         }
         for call in network.calls(q).iter() {
             alone(call.start, &mut found, stepper)?;

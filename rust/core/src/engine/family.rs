@@ -56,6 +56,28 @@ struct Chart {
     tables: Arc<Tables<Arc<Network>>>,
     scratch: Scratch,
     tree: Tree,
+    /// Columns that are still to be dropped: those after the first of these two, where the second is
+    /// the last that there is.
+    to_drop: Option<(ColumnId, ColumnId)>,
+}
+
+impl Chart {
+    fn new(tables: Arc<Tables<Arc<Network>>>, tree: Tree) -> Box<Self> {
+        Box::new(Self { scratch: Scratch::new(&tables), tables, tree, to_drop: None })
+    }
+
+    /// Drops some of the columns that are to be dropped; whether there are more.
+    fn drop_some(&mut self) -> bool {
+        let last = self.tree.last();
+        // Where others came after them, they stay until the tables are made anew.
+        let Some((kept, _)) = self.to_drop.take().filter(|&(_, tip)| tip == last) else {
+            return false;
+        };
+        let next = kept.max(last.saturating_sub(COLUMNS_AT_ONCE));
+        self.tree.truncate(next);
+        self.to_drop = (next > kept).then_some((kept, next));
+        next > kept
+    }
 }
 
 /// A chart that can be read on.
@@ -111,6 +133,8 @@ impl Refused {
 /// Steps that a rollback drops from the tables at once. Of more it leaves the tables as they are: they
 /// are made anew when they have grown.
 const MAX_DROPPED: usize = 1 << 12;
+/// Columns that are dropped between two looks at the interrupt: a millisecond or two.
+const COLUMNS_AT_ONCE: ColumnId = 1 << 12;
 
 impl Family {
     /// Tables with a first step at the start of the language, or where `state` says.
@@ -211,6 +235,7 @@ impl Family {
         if let Some(chart) = &mut self.chart {
             // Steps before one that stands on stacks may stand on columns of another branch.
             if let Stand::Chart(column) = self.steps[id as usize].stand {
+                chart.to_drop = None;
                 chart.tree.truncate(column);
             }
         }
@@ -319,7 +344,7 @@ impl Family {
     pub(crate) fn on_chart(&mut self, stand: Stand) -> Option<(OnChart<'_>, ColumnId)> {
         match (stand, &mut self.chart) {
             (Stand::Chart(column), Some(chart)) => {
-                let Chart { tables, scratch, tree } = &mut **chart;
+                let Chart { tables, scratch, tree, .. } = &mut **chart;
                 Some((OnChart { tables, scratch, tree }, column))
             }
             _ => None,
@@ -330,7 +355,7 @@ impl Family {
     pub(crate) fn advance(&mut self, stand: Stand, class: u8) -> Result<Option<Stand>, Halt> {
         match (stand, &mut self.chart) {
             (Stand::Chart(column), Some(chart)) => {
-                let Chart { tables, scratch, tree } = &mut **chart;
+                let Chart { tables, scratch, tree, .. } = &mut **chart;
                 if tree.bytes() > self.stepper.sets.max_bytes {
                     return Err(Halt::Bytes);
                 }
@@ -374,13 +399,32 @@ impl Family {
         self.chart.as_ref().map(|chart| chart.tree.last())
     }
 
-    /// Drops the columns that a call added which came to nothing.
+    /// Drops the columns that a call added which came to nothing: some of them now, the others in
+    /// [`Self::settle`], as a call that was ended is to return.
     pub(crate) fn forget_columns(&mut self, last: Option<ColumnId>) {
         if let (Some(last), Some(chart)) = (last, &mut self.chart)
             && chart.tree.last() > last
         {
-            chart.tree.truncate(last);
+            chart.to_drop = Some((last, chart.tree.last()));
+            chart.drop_some();
         }
+    }
+
+    /// Whether an earlier call left something to be dropped.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.chart.as_ref().is_some_and(|chart| chart.to_drop.is_some())
+    }
+
+    /// Drops what earlier calls left.
+    ///
+    /// # Errors
+    /// Those of the interrupt: the rest is left again.
+    pub(crate) fn settle(&mut self, interrupt: &Interrupt) -> Result<(), Halt> {
+        let Some(chart) = &mut self.chart else { return Ok(()) };
+        while chart.drop_some() {
+            interrupt.check()?;
+        }
+        Ok(())
     }
 
     /// Where masks took more work than they may.
@@ -414,7 +458,7 @@ impl Family {
         let mut out = Self::new(&self.network)?;
         let (tree, last) = chart.tree.branch(column, interrupt)?;
         let tables = chart.tables.clone();
-        out.chart = Some(Box::new(Chart { scratch: Scratch::new(&tables), tables, tree }));
+        out.chart = Some(Chart::new(tables, tree));
         let stand = Stand::Chart(last);
         out.begin(stand, Read::Nothing);
         Ok(Some((out, stand)))
@@ -425,10 +469,7 @@ impl Family {
         &mut self,
         tables: &Arc<Tables<Arc<Network>>>,
     ) -> Result<Stand, Halt> {
-        let chart = self.chart.get_or_insert_with(|| {
-            let scratch = Scratch::new(tables);
-            Box::new(Chart { tables: tables.clone(), scratch, tree: Tree::default() })
-        });
+        let chart = self.chart.get_or_insert_with(|| Chart::new(tables.clone(), Tree::default()));
         chart.scratch.start(tables, &mut chart.tree).map(Stand::Chart)
     }
 
@@ -469,7 +510,7 @@ impl Family {
         if let (Some(column), Some(chart)) = (last, &mut self.chart) {
             let tables = chart.tables.clone();
             let (tree, _) = chart.tree.branch(column, interrupt)?;
-            out.chart = Some(Box::new(Chart { scratch: Scratch::new(&tables), tables, tree }));
+            out.chart = Some(Chart::new(tables, tree));
         }
         let mut copies = FxHashMap::default();
         let mut parent = 0;

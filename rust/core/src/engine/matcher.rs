@@ -18,6 +18,8 @@ const HEAVY_LETTER: u64 = 500;
 const CHUNK: usize = 1_024;
 /// The same for bytes that are read ahead, where more is done for each.
 const AHEAD_BETWEEN_CHECKS: usize = 64;
+/// Forced bytes of one call, at most: without, a grammar could make one call last for minutes.
+pub const MAX_FORCED_BYTES: usize = 1 << 18;
 
 /// Work units, some tens of microseconds, and bytes of a token that is accepted while others wait.
 const QUICK_WORK: u64 = 512;
@@ -76,7 +78,20 @@ impl Matcher {
     /// # Errors
     /// [`Error::Vocabulary`] for a stop token outside of the vocabulary; [`Error::Limit`] where not
     /// even the start fits.
-    pub fn new(engine: Arc<Engine>, mut stops: StopRule) -> Result<Self> {
+    pub fn new(engine: Arc<Engine>, stops: StopRule) -> Result<Self> {
+        Self::new_within(engine, stops, &Interrupt::default())
+    }
+
+    /// [`Self::new`], which an interrupt ends early: the first matcher on charts may have to make their
+    /// tables.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`]; [`Error::Deadline`], [`Error::Cancelled`].
+    pub fn new_within(
+        engine: Arc<Engine>,
+        mut stops: StopRule,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         if let Some(ids) = &mut stops.stop_ids {
             ids.sort_unstable();
             ids.dedup();
@@ -89,12 +104,11 @@ impl Matcher {
         }
         let halted = |halt| match halt {
             Halt::Bytes => crowded(&engine),
-            _ => over(&engine),
+            halt => interrupt.error(halt).unwrap_or_else(|| over(&engine)),
         };
         let mut family = Family::new(&engine.network).map_err(halted)?;
         if engine.begins_on_a_chart() {
-            let interrupt = Interrupt::default();
-            let tables = engine.tables(&interrupt);
+            let tables = engine.tables(interrupt);
             let start = tables.and_then(|tables| family.chart_start(&tables));
             family.begin(start.map_err(halted)?, Read::Nothing);
         }
@@ -202,7 +216,8 @@ impl Matcher {
                     return Some(Err(error));
                 }
                 let is_long = self.engine.vocabulary.bytes(id).len() > QUICK_BYTES;
-                if is_long || family.bytes() > self.soft_limit(&family) {
+                let is_crowded = family.bytes() > self.soft_limit(&family);
+                if is_long || is_crowded || family.is_unsettled() {
                     return None;
                 }
                 let before = family.step(self.at).stand;
@@ -269,6 +284,7 @@ impl Matcher {
         let mut family = lock::write(&self.family, interrupt)?;
         self.refuse_ended(&family)?;
         interrupt.look()?;
+        self.settle(&mut family, interrupt)?;
         let before = family.step(self.at).stand;
         let work = family.work();
         let mut last = family.last_column();
@@ -320,6 +336,11 @@ impl Matcher {
             return Err(error);
         }
         Ok(Accept::Taken)
+    }
+
+    /// Drops what a call that was ended left behind.
+    fn settle(&self, family: &mut Family, interrupt: &Interrupt) -> Result<()> {
+        family.settle(interrupt).map_err(|halt| self.halted(halt, interrupt))
     }
 
     pub(super) fn refuse_cancelled(&self) -> Result<()> {
@@ -613,7 +634,8 @@ impl Matcher {
         self.engine.bytes_of(&family.next_classes(stand))
     }
 
-    /// The bytes that must come next, whatever is chosen; at most `limit` of them.
+    /// The bytes that must come next, whatever is chosen; at most `limit` of them, and
+    /// [`MAX_FORCED_BYTES`]. The work of one text is allowed for all of them together.
     ///
     /// # Errors
     /// [`Error::State`] after the end; [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
@@ -621,6 +643,7 @@ impl Matcher {
         let interrupt = &self.accept_interrupt(interrupt);
         self.reading_ahead(interrupt, |family, mut stand| {
             let escape = self.engine.network.alphabet().escape();
+            let limit = limit.min(MAX_FORCED_BYTES);
             let mut out = Vec::new();
             while out.len() < limit && !family.accepts(stand) {
                 let classes = family.next_classes(stand);
@@ -632,7 +655,6 @@ impl Matcher {
                 let (Some(byte), None) = (bytes.next(), bytes.next()) else { break };
                 if out.len() % AHEAD_BETWEEN_CHECKS == 0 {
                     interrupt.check()?;
-                    self.allow(family, interrupt);
                     if family.bytes() > self.engine.limits.max_matcher_bytes {
                         return Err(Halt::Bytes);
                     }
@@ -679,6 +701,7 @@ impl Matcher {
         let mut family = lock::write(&self.family, interrupt)?;
         self.refuse_ended(&family)?;
         interrupt.look()?;
+        self.settle(&mut family, interrupt)?;
         let stand = family.step(self.at).stand;
         let last = family.last_column();
         self.allow(&mut family, interrupt);

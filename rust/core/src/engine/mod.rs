@@ -44,7 +44,7 @@ mod walker;
 mod way;
 
 pub use limits::EngineLimits;
-pub use matcher::{Accept, Look, Matcher, MatcherCounters, StopRule};
+pub use matcher::{Accept, Look, MAX_FORCED_BYTES, Matcher, MatcherCounters, StopRule};
 pub use pool::{LEAST_NODES, Pool, PoolCounters};
 pub use walker::WalkCounters;
 

@@ -80,3 +80,53 @@ impl Walker {
         Reading { walker: self, memo, counted, room, most }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FEW;
+    use crate::budget::Interrupt;
+    use crate::engine::{Accept, Engine, EngineLimits, Matcher, StopRule};
+    use crate::limits::Limits;
+    use crate::network::{Network, NetworkOptions};
+    use crate::syntax;
+    use crate::vocabulary::Vocabulary;
+    use std::sync::Arc;
+
+    /// A matcher after a letter with which so many rules may have begun, each a question of its own.
+    fn matcher(rules: usize) -> Matcher {
+        let names: Vec<String> = (0..rules).map(|rule| format!("r{rule}")).collect();
+        let mut text = format!("root ::= {}\n", names.join(" | "));
+        for name in &names {
+            text += &format!("{name} ::= \"a\" {name}? \"{name}.\"\n");
+        }
+        let grammar = syntax::parse(&text, "root", &Limits::default()).expect("a grammar");
+        let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
+        let vocabulary = Vocabulary::new(b"ar1".to_vec(), vec![0, 1, 2, 3], &[], &[]);
+        let vocabulary = Arc::new(vocabulary.expect("a vocabulary"));
+        let (network, limits) = (Arc::new(network), EngineLimits::default());
+        let engine = Engine::new(network, vocabulary, Arc::default(), None, limits);
+        let mut matcher = Matcher::new(Arc::new(engine), StopRule::default()).expect("a start");
+        assert_eq!(matcher.accept_token(0, &Interrupt::default()), Ok(Accept::Taken));
+        matcher
+    }
+
+    #[test]
+    fn a_mask_of_many_answers_that_are_there_is_made_under_one_guard() {
+        for rules in [3, 100, 500] {
+            let matcher = matcher(rules);
+            let mut first = [0];
+            matcher.fill(&mut first, &Interrupt::default()).expect("a mask");
+            let mut family = matcher.family.write();
+            let stand = family.step(matcher.at).stand;
+            let (mut again, walker) = ([-1], matcher.engine.plain());
+            let made = walker.reading().mask(family.view(stand), &mut again);
+            let made = made.expect("all answers are there, and not too many");
+            assert_eq!(again, first, "the same mask");
+            assert!(made.hits >= rules as u64, "{} answers of {rules}", made.hits);
+            // Where others wait only few are read.
+            let now = walker.reading_now().expect("nobody writes");
+            let is_made = { now }.mask(family.view(stand), &mut again).is_some();
+            assert_eq!(is_made, made.hits <= FEW);
+        }
+    }
+}

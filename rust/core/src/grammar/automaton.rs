@@ -177,11 +177,11 @@ impl Grammar {
             renamed.push(builder.add(copy, self.positions[index]));
         }
         let mut rules = self.rules.clone();
-        for rule in &mut rules {
+        for rule in rules.iter_mut() {
             rule.body = renamed[rule.body.index()];
             rule.lookahead = rule.lookahead.map(|id| renamed[id.index()]);
         }
-        Ok(builder.finish(rules, self.root))
+        Ok(builder.finish(rules.into_list(), self.root))
     }
 
     fn add_meaning(
@@ -287,7 +287,7 @@ impl Grammar {
     /// The same grammar, in whose automata no state falls back.
     pub(crate) fn in_full(&self) -> Grammar {
         let mut out = self.clone();
-        for expr in &mut out.exprs {
+        for expr in out.exprs.iter_mut() {
             if let Expr::Automaton(automaton) = expr {
                 automaton.bytes = automaton.bytes_in_full().into();
                 automaton.falls_back = Box::default();

@@ -18,6 +18,7 @@ pub use charset::CharSet;
 pub(crate) use compose::{Stub, key_of};
 pub(crate) use dispatch::{Compact, Dispatch, compact};
 
+use crate::apart::Apart;
 use crate::error::Position;
 use crate::ids::{ExprId, RuleId};
 
@@ -137,8 +138,8 @@ pub struct Rule {
 /// A whole grammar.
 #[derive(Clone, Debug)]
 pub struct Grammar {
-    rules: Vec<Rule>,
-    exprs: Vec<Expr>,
+    rules: Apart<Rule>,
+    exprs: Apart<Expr>,
     positions: Vec<Position>,
     root: RuleId,
 }
@@ -187,7 +188,7 @@ impl Grammar {
 /// Builds a [`Grammar`] bottom-up.
 #[derive(Debug, Default)]
 pub struct GrammarBuilder {
-    exprs: Vec<Expr>,
+    exprs: Apart<Expr>,
     positions: Vec<Position>,
 }
 
@@ -229,6 +230,6 @@ impl GrammarBuilder {
     /// Closes the arena. `rules[i]` is the rule that `RuleId(i)` names; `root` is one of them.
     pub fn finish(self, rules: Vec<Rule>, root: RuleId) -> Grammar {
         assert!(root.index() < rules.len(), "the root is a rule of the grammar");
-        Grammar { rules, exprs: self.exprs, positions: self.positions, root }
+        Grammar { rules: rules.into(), exprs: self.exprs, positions: self.positions, root }
     }
 }

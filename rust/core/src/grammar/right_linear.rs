@@ -23,7 +23,7 @@ impl Grammar {
     pub fn without_automata(&self) -> Option<Grammar> {
         let mut builder = GrammarBuilder::new();
         let mut renamed: Vec<ExprId> = Vec::with_capacity(self.exprs.len());
-        let mut rules = self.rules.clone();
+        let mut rules = self.rules.to_vec();
         let mut names: HashSet<String> = rules.iter().map(|rule| rule.name.clone()).collect();
         for (index, expr) in self.exprs.iter().enumerate() {
             let new = |id: &ExprId| renamed[id.index()];
@@ -48,7 +48,7 @@ impl Grammar {
             };
             renamed.push(builder.add(copy, position));
         }
-        for (rule, old) in rules.iter_mut().zip(&self.rules) {
+        for (rule, old) in rules.iter_mut().zip(self.rules.iter()) {
             rule.body = renamed[old.body.index()];
             rule.lookahead = old.lookahead.map(|id| renamed[id.index()]);
         }

@@ -64,7 +64,7 @@ impl Adjacency {
                 }
             }
         }
-        let mut ticks = Ticks::new(work);
+        let ticks = Ticks::new(work);
         for list in &mut passed {
             ticks.steps(1 + list.len())?;
             list.sort_unstable();
@@ -79,10 +79,11 @@ impl Adjacency {
             ticks.steps(1 + passed[b].len())?;
             Ok(passed[b].clone())
         };
-        for component in graph::components_within(n, passes)? {
+        for component in graph::components_within(n, |steps| ticks.steps(steps), passes)?.iter() {
             let mut set: Vec<u32> = Vec::new();
-            for &b in &component {
+            for &b in component {
                 set.append(&mut own[b]);
+                ticks.steps(1 + passed[b].len())?;
                 for &a in &passed[b] {
                     if set_of_rule[a] != u32::MAX {
                         let part = &sets[set_of_rule[a] as usize];
@@ -96,7 +97,7 @@ impl Adjacency {
             if set.len() > MANY_RETURNS {
                 let marks = marks.get_or_insert_with(|| Marks::new(network.len() + 1));
                 marks.clear();
-                let mut ticks = Ticks::new(work);
+                let ticks = Ticks::new(work);
                 let mut distinct = Vec::new();
                 for &entry in &set {
                     ticks.step()?;
@@ -127,7 +128,7 @@ impl Adjacency {
             if id == next {
                 work.spend(ENTRY * size)?;
             }
-            for &b in &component {
+            for &b in component {
                 set_of_rule[b] = id;
             }
         }

@@ -25,7 +25,7 @@ pub(crate) struct Analysis {
 impl Analysis {
     /// # Errors
     /// Those of [`Ticks::step`].
-    pub(crate) fn new(grammar: &Grammar, ticks: &mut Ticks) -> Result<Self> {
+    pub(crate) fn new(grammar: &Grammar, ticks: &Ticks) -> Result<Self> {
         let graph = Parents::new(grammar, ticks)?;
         let (nullable, nullable_exprs) =
             graph.least_fixpoint(grammar, false, ticks, |expr| match expr {
@@ -53,17 +53,20 @@ struct Parents {
     /// Parents past the first: automata may share their parts.
     further: FxHashMap<ExprId, Vec<ExprId>>,
     body_of: Vec<Option<RuleId>>,
-    uses: Vec<Vec<ExprId>>,
+    /// Rule by rule, up to these ends.
+    uses: Vec<ExprId>,
+    ends_of_uses: Vec<u32>,
 }
 
 impl Parents {
-    fn new(grammar: &Grammar, ticks: &mut Ticks) -> Result<Self> {
+    fn new(grammar: &Grammar, ticks: &Ticks) -> Result<Self> {
         let n = grammar.exprs().len();
         let mut out = Self {
             parent: vec![None; n],
             further: FxHashMap::default(),
             body_of: vec![None; n],
-            uses: vec![Vec::new(); grammar.rules().len()],
+            uses: Vec::new(),
+            ends_of_uses: vec![0; grammar.rules().len()],
         };
         for (i, expr) in grammar.exprs().iter().enumerate() {
             let id = ExprId::new(i);
@@ -78,8 +81,23 @@ impl Parents {
                     let parts = automaton.parts.chunk_by(|a, b| a.1 == b.1);
                     parts.for_each(|edges| out.add(edges[0].1, id));
                 }
-                Expr::Rule(rule) => out.uses[rule.index()].push(id),
+                Expr::Rule(rule) => out.ends_of_uses[rule.index()] += 1,
                 _ => {}
+            }
+        }
+        // From how many there are to where they begin, and from there to where they end.
+        let mut before = 0;
+        for end in &mut out.ends_of_uses {
+            ticks.step()?;
+            before += std::mem::replace(end, before);
+        }
+        out.uses = vec![ExprId::new(0); before as usize];
+        for (i, expr) in grammar.exprs().iter().enumerate() {
+            ticks.step()?;
+            if let Expr::Rule(rule) = expr {
+                let end = &mut out.ends_of_uses[rule.index()];
+                out.uses[*end as usize] = ExprId::new(i);
+                *end += 1;
             }
         }
         for (i, rule) in grammar.rules().iter().enumerate() {
@@ -87,6 +105,13 @@ impl Parents {
             out.body_of[rule.body.index()] = Some(RuleId::new(i));
         }
         Ok(out)
+    }
+
+    /// The expressions that name a rule.
+    fn uses_of(&self, rule: RuleId) -> &[ExprId] {
+        let before = rule.index().checked_sub(1);
+        let from = before.map_or(0, |before| self.ends_of_uses[before]);
+        &self.uses[from as usize..self.ends_of_uses[rule.index()] as usize]
     }
 
     fn add(&mut self, child: ExprId, parent: ExprId) {
@@ -103,24 +128,29 @@ impl Parents {
         &self,
         grammar: &Grammar,
         over_bytes: bool,
-        ticks: &mut Ticks,
+        ticks: &Ticks,
         known: impl Fn(&Expr) -> Option<bool>,
     ) -> Result<(Vec<bool>, Vec<bool>)> {
         let exprs = grammar.exprs();
-        let mut missing: Vec<usize> = exprs
-            .iter()
-            .map(|expr| match (known(expr), expr) {
+        let mut missing: Vec<usize> = Vec::with_capacity(exprs.len());
+        let mut work: Vec<ExprId> = Vec::new();
+        for (i, expr) in exprs.iter().enumerate() {
+            ticks.step()?;
+            let count = match (known(expr), expr) {
                 (Some(true), _) => 0,
                 (Some(false), _) => usize::MAX,
                 (None, Expr::Sequence(children)) => children.len(),
                 (None, _) => 1,
-            })
-            .collect();
-        let mut work: Vec<ExprId> =
-            (0..exprs.len()).filter(|&i| missing[i] == 0).map(ExprId::new).collect();
+            };
+            missing.push(count);
+            if count == 0 {
+                work.push(ExprId::new(i));
+            }
+        }
         let mut rules = vec![false; grammar.rules().len()];
         let mut ways: FxHashMap<ExprId, Ways<'_>> = FxHashMap::default();
         for (i, expr) in exprs.iter().enumerate() {
+            ticks.step()?;
             if let Expr::Automaton(automaton) = expr {
                 let mut found = Ways::new(automaton);
                 // What a part gives is added when it is met.
@@ -158,13 +188,14 @@ impl Parents {
             if let Some(rule) = self.body_of[id.index()]
                 && !std::mem::replace(&mut rules[rule.index()], true)
             {
-                for &site in &self.uses[rule.index()] {
+                for &site in self.uses_of(rule) {
                     ticks.step()?;
                     meet(site, id, &mut work);
                 }
             }
         }
-        Ok((rules, missing.into_iter().map(|count| count == 0).collect()))
+        let is_met = |count: usize| ticks.step().map(|()| count == 0);
+        Ok((rules, missing.into_iter().map(is_met).collect::<Result<_>>()?))
     }
 }
 
@@ -221,7 +252,7 @@ impl<'g> Ways<'g> {
 pub(crate) fn reachable(
     grammar: &Grammar,
     skip_lookahead: bool,
-    ticks: &mut Ticks,
+    ticks: &Ticks,
 ) -> Result<Vec<bool>> {
     let mut seen = vec![false; grammar.rules().len()];
     let mut rules = vec![grammar.root()];
@@ -322,7 +353,7 @@ mod tests {
         let grammar = grammar.with_meanings(&[(id, meaning)].into()).expect("it is sound");
         assert!(grammar.macros().is_empty());
         let budget = Budget::new(&Limits::default(), &Interrupt::default());
-        let facts = Analysis::new(&grammar, &mut Ticks::new(&budget)).expect("nobody cancels");
+        let facts = Analysis::new(&grammar, &Ticks::new(&budget)).expect("nobody cancels");
         (facts.nullable[0], facts.productive[0])
     }
 

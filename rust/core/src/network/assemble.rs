@@ -7,7 +7,7 @@ use super::{Call, ClassSet, HOLE, MAX_DELEGATED, Network, Width, contains, inser
 use crate::automata::{Automaton, FIRST_CALL, callee, is_marker};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
-use crate::graph;
+use crate::graph::{self, Components};
 use crate::limits::Limits;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
@@ -33,6 +33,7 @@ impl Network {
         }
         check_states(total, limits)?;
         check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
+        work.tick()?;
         let mut counters = Counters::after(total);
         let map = merge_classes(rules, alphabet.len(), work)?;
         let mut out = Self {
@@ -60,10 +61,12 @@ impl Network {
             call_order: OnceLock::new(),
         };
         let present = || order.rules.iter().map(|&number| (number, &rules[number]));
+        let ticks = Ticks::new(work);
         // Where calls of each rule lead: those of a rule that counts, to its own states.
         outside.iter().for_each(|(&number, &place)| base[number] = HOLE | place);
         let mut starts = base.clone();
         for (rule, (number, automaton)) in present().enumerate() {
+            ticks.step()?;
             if let Some((&counter, body)) = counted.get(&number).zip(automaton.left_calls().next())
             {
                 let placed = counters.place(counter, base[body], rule as u32);
@@ -74,9 +77,25 @@ impl Network {
         written.iter().for_each(|(&rule, &form)| origin[form] = rule);
         let mut numbers = vec![u32::MAX; rules.len()];
         for ((number, _), rule) in present().zip(0..) {
+            ticks.step()?;
             numbers[number] = rule;
         }
-        let mut ticks = Ticks::new(work);
+        // Tables that grow are copied as a whole, which nobody can end.
+        let (mut edges, mut calls) = (0, 0);
+        for (_, automaton) in present() {
+            ticks.step()?;
+            for (_, from_here) in automaton.states() {
+                ticks.steps(1 + from_here.len())?;
+                calls += from_here.iter().filter(|edge| callee(edge.0).is_some()).count();
+            }
+            edges += automaton.num_edges();
+        }
+        out.edges.reserve_exact(edges - calls);
+        out.calls.reserve_exact(calls);
+        for starts in [&mut out.edge_starts, &mut out.call_starts] {
+            starts.reserve_exact(total);
+        }
+        out.cut.reserve_exact(total);
         for (number, automaton) in present() {
             let offset = base[number];
             out.origins.push(origin[number] as u32);
@@ -127,7 +146,7 @@ impl Network {
         width: &Width,
         first: impl Fn(&Self, u32) -> u32,
         is_wide: impl Fn(u32) -> bool,
-        ticks: &mut Ticks,
+        ticks: &Ticks,
     ) -> Result<Vec<bool>> {
         let states = 0..self.len() as u32;
         let mut wide = vec![false; self.num_rules()];
@@ -184,7 +203,7 @@ impl Network {
     /// # Errors
     /// Those of the interrupt.
     pub(super) fn first_sets(&self, work: &Budget) -> Result<Vec<ClassSet>> {
-        let mut ticks = Ticks::new(work);
+        let ticks = Ticks::new(work);
         let mut first: Vec<ClassSet> = Vec::with_capacity(self.len());
         for q in 0..self.len() {
             let mut set = [0; 4];
@@ -195,12 +214,13 @@ impl Network {
             ticks.step()?;
             first.push(set);
         }
-        for component in self.components_first(&mut ticks)? {
+        for component in self.components_first(&ticks)?.iter() {
+            ticks.steps(component.len())?;
             let start = |&rule: &usize| self.rule_starts[rule];
             component.iter().for_each(|rule| self.add_callees(&mut first, start(rule)));
             if component.len() > 1 {
                 let mut all = [0; 4];
-                for rule in &component {
+                for rule in component {
                     let set = first[start(rule) as usize];
                     all.iter_mut().zip(set).for_each(|(a, b)| *a |= b);
                 }
@@ -227,16 +247,17 @@ impl Network {
     ///
     /// # Errors
     /// Those of [`Ticks::step`], as for the functions below.
-    pub(super) fn callees_first(&self, ticks: &mut Ticks) -> Result<Vec<u32>> {
-        Ok(self.components_first(ticks)?.into_iter().flatten().map(|r| r as u32).collect())
+    pub(super) fn callees_first(&self, ticks: &Ticks) -> Result<Vec<u32>> {
+        Ok(self.components_first(ticks)?.nodes().iter().map(|&rule| rule as u32).collect())
     }
 
     /// Takes note of the rules that only charts can read: those that are left-recursive as they stand,
     /// and all that may call one of them.
-    pub(super) fn find_for_charts(&mut self, ticks: &mut Ticks) -> Result<()> {
+    pub(super) fn find_for_charts(&mut self, ticks: &Ticks) -> Result<()> {
         let mut out = vec![false; self.num_rules()];
         let rule_of = |call: &Call| self.rule_of(call.start) as usize;
-        for component in self.components_first(ticks)? {
+        for component in self.components_first(ticks)?.iter() {
+            ticks.steps(component.len())?;
             let alone = component.len() == 1;
             let start = self.rule_starts[component[0]];
             let is_cycle = !alone || self.calls(start).iter().any(|c| rule_of(c) == component[0]);
@@ -274,14 +295,14 @@ impl Network {
     }
 
     /// Rules that call each other before they have read anything, each group after those that it calls.
-    fn components_first(&self, ticks: &mut Ticks) -> Result<Vec<Vec<usize>>> {
+    fn components_first(&self, ticks: &Ticks) -> Result<Components> {
         let callees = |rule: usize| {
             let calls = self.calls(self.rule_starts[rule]);
             ticks.steps(1 + calls.len())?;
             let here = calls.iter().filter(|call| call.start < HOLE);
             Ok(here.map(|call| self.rule_of(call.start) as usize).collect())
         };
-        graph::components_within(self.num_rules(), callees)
+        graph::components_within(self.num_rules(), |steps| ticks.steps(steps), callees)
     }
 }
 
@@ -308,8 +329,17 @@ fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
 
 /// Maps each byte class to a number that it shares with the classes that no state tells apart.
 fn merge_classes(rules: &[Automaton], num_classes: usize, work: &Budget) -> Result<Vec<u8>> {
-    let mut ticks = Ticks::new(work);
-    let mut moves: Vec<Vec<(u32, u32, u32)>> = vec![Vec::new(); num_classes];
+    let ticks = Ticks::new(work);
+    // Lists that grow are copied as a whole, which nobody can end.
+    let mut counts = vec![0; num_classes];
+    for automaton in rules {
+        ticks.step()?;
+        for (_, edges) in automaton.states() {
+            ticks.steps(1 + edges.len())?;
+            edges.iter().filter(|e| e.0 < FIRST_CALL).for_each(|e| counts[e.0 as usize] += 1);
+        }
+    }
+    let mut moves: Vec<Vec<(u32, u32, u32)>> = counts.into_iter().map(Vec::with_capacity).collect();
     for (r, automaton) in rules.iter().enumerate() {
         for (p, edges) in automaton.states() {
             ticks.steps(1 + edges.len())?;

@@ -30,11 +30,11 @@ impl Network {
         if let Some(least) = options.share_wide {
             let width = Width { least, of: out.alphabet.widths() };
             let first = |network: &Network, start| network.first_width(&width, start);
-            out.delegate(&width, first, |_| false, &mut Ticks::new(work))?;
+            out.delegate(&width, first, |_| false, &Ticks::new(work))?;
         }
         work.tick()?;
         if !rules.has_loops {
-            out.find_for_charts(&mut Ticks::new(work))?;
+            out.find_for_charts(&Ticks::new(work))?;
         }
         Ok(out)
     }

@@ -34,6 +34,7 @@ impl CallOrder {
         // Depth-first along calls; a start is met twice: before the rules that it calls and after.
         let mut work: Vec<(u32, bool)> = Vec::new();
         for state in 0..n as u32 {
+            steps += 1;
             work.extend(network.calls(state).iter().map(|call| (call.start, false)));
             while let Some((start, is_done)) = work.pop() {
                 if is_done {
@@ -54,6 +55,9 @@ impl CallOrder {
                 if steps >= 1 << 12 {
                     meter.spend(std::mem::take(&mut steps) / STEPS_OF_WORK)?;
                 }
+            }
+            if steps >= 1 << 12 {
+                meter.spend(std::mem::take(&mut steps) / STEPS_OF_WORK)?;
             }
         }
         starts.reverse();

@@ -112,7 +112,7 @@ impl Lowering<'_> {
             tree.call(at, letter, to);
         }
         self.work.tick()?;
-        let automaton = tree.automaton(&mut Ticks::new(self.work))?;
+        let automaton = tree.automaton(&Ticks::new(self.work))?;
         self.work.tick()?;
         Ok(Some(automaton).filter(Automaton::is_deterministic))
     }

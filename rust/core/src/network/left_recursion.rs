@@ -9,7 +9,7 @@ use crate::automata::minimize::minimize;
 use crate::automata::{Automaton, FIRST_MARKER, Letter, Nfa, callee};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
-use crate::graph;
+use crate::graph::{self, Components};
 use crate::limits::Limits;
 
 /// Whether one of some rules can call itself before it has read a byte.
@@ -21,19 +21,24 @@ pub(crate) fn is_in_cycle(
     select: impl Fn(usize) -> bool,
     work: &Budget,
 ) -> Result<bool> {
-    let components = components(rules, work)?;
-    Ok(components.into_iter().any(|component| {
+    let ticks = Ticks::new(work);
+    for component in components(rules, work)?.iter() {
+        ticks.steps(component.len())?;
         let alone = component.len() == 1;
-        component
-            .into_iter()
-            .any(|a| select(a) && (!alone || rules[a].left_calls().any(|b| b == a)))
-    }))
+        let is_in_cycle =
+            |&a: &usize| select(a) && (!alone || rules[a].left_calls().any(|b| b == a));
+        if component.iter().any(is_in_cycle) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Rules that call each other before they have read a byte, callees first.
-fn components(rules: &[Automaton], work: &Budget) -> Result<Vec<Vec<usize>>> {
-    let mut ticks = Ticks::new(work);
-    graph::components_within(rules.len(), |a| {
+fn components(rules: &[Automaton], work: &Budget) -> Result<Components> {
+    let ticks = Ticks::new(work);
+    let look = |steps| ticks.steps(steps);
+    graph::components_within(rules.len(), look, |a| {
         let mut callees: Vec<usize> = rules[a].left_calls().collect();
         ticks.steps(1 + callees.len())?;
         callees.sort_unstable();
@@ -44,12 +49,16 @@ fn components(rules: &[Automaton], work: &Budget) -> Result<Vec<Vec<usize>>> {
 
 /// How many rules the largest cycle of rules has that call each other before they have read a byte.
 pub(crate) fn largest_cycle(rules: &[Automaton], work: &Budget) -> Result<Option<usize>> {
-    let components = components(rules, work)?;
-    let is_cycle = |component: &Vec<usize>| {
+    let ticks = Ticks::new(work);
+    let mut largest = None;
+    for component in components(rules, work)?.iter() {
         let a = component[0];
-        component.len() > 1 || rules[a].left_calls().any(|b| b == a)
-    };
-    Ok(components.iter().filter(|component| is_cycle(component)).map(Vec::len).max())
+        ticks.step()?;
+        if component.len() > 1 || rules[a].left_calls().any(|b| b == a) {
+            largest = largest.max(Some(component.len()));
+        }
+    }
+    Ok(largest)
 }
 
 /// Rewrites the rules until no rule can call itself before it has read a byte. Returns those that
@@ -63,7 +72,9 @@ pub(crate) fn eliminate(
     work: &Budget,
 ) -> Result<Vec<(usize, Automaton)>> {
     let mut written = Vec::new();
-    for component in components(rules, work)? {
+    let ticks = Ticks::new(work);
+    for component in components(rules, work)?.iter() {
+        ticks.steps(component.len())?;
         let in_cycle = |b: usize| component.binary_search(&b).is_ok();
         if component.len() == 1 && !rules[component[0]].left_calls().any(in_cycle) {
             continue;
@@ -79,7 +90,7 @@ pub(crate) fn eliminate(
                 ),
             });
         }
-        let rewritten = spines(rules, &component, work)?;
+        let rewritten = spines(rules, component, work)?;
         for (&a, automaton) in component.iter().zip(rewritten) {
             written.push((a, std::mem::replace(&mut rules[a], automaton)));
         }

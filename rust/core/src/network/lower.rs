@@ -121,7 +121,7 @@ impl Lowering<'_> {
         if let Some(mut automaton) = self.direct(body)? {
             self.as_they_stand.borrow_mut().insert(rule.index());
             if self.options.prune {
-                automaton.trim_within(&mut Ticks::new(self.work))?;
+                automaton.trim_within(&Ticks::new(self.work))?;
             }
             return Ok(automaton);
         }
@@ -146,7 +146,7 @@ impl Lowering<'_> {
         let cap = cap.min(self.options.limits.max_network_states);
         let mut automaton = nfa.reduce(cap, self.work)?;
         if self.options.prune {
-            automaton.trim_within(&mut Ticks::new(self.work))?;
+            automaton.trim_within(&Ticks::new(self.work))?;
         }
         Ok(automaton)
     }
@@ -166,6 +166,7 @@ impl Lowering<'_> {
             Expr::Literal(bytes) => {
                 let mut at = from;
                 for (i, &byte) in bytes.iter().enumerate() {
+                    self.work.tick_every(i + 1)?;
                     let next = if i + 1 == bytes.len() { to } else { nfa.state() };
                     nfa.edge(at, u32::from(self.alphabet.class(byte)), next);
                     at = next;

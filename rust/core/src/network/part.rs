@@ -102,8 +102,8 @@ impl Part {
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Self> {
-        let mut ticks = Ticks::new(work);
-        let callees_first = tables.callees_first(&mut ticks)?;
+        let ticks = Ticks::new(work);
+        let callees_first = tables.callees_first(&ticks)?;
         let depth = children.iter().map(|child| child.depth + 1).max().unwrap_or(0);
         let mut out = Self {
             key: None,
@@ -130,7 +130,7 @@ impl Part {
                 start => bytes(&firsts[tables.rule_of(start) as usize]),
             };
             let is_wide = |child: u32| children[child as usize].is_wide;
-            out.is_wide = out.tables.delegate(&width, first, is_wide, &mut ticks)?[root];
+            out.is_wide = out.tables.delegate(&width, first, is_wide, &ticks)?[root];
         }
         Ok(out)
     }

@@ -3,6 +3,7 @@
 use super::counters::Counter;
 use super::shapes::Shapes;
 use super::{LeftRecursion, NetworkOptions, Width, analysis, left_recursion, lower, simplify};
+use crate::apart::Apart;
 use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, call};
 use crate::budget::{Budget, Ticks};
@@ -39,7 +40,7 @@ impl Outside {
 
 /// The rules of a grammar as automata.
 pub(super) struct RuleSet {
-    pub(super) automata: Vec<Automaton>,
+    pub(super) automata: Apart<Automaton>,
     /// For rules that were left-recursive the rule as it was written, which nobody calls.
     pub(super) written: FxHashMap<usize, usize>,
     pub(super) start: usize,
@@ -56,7 +57,7 @@ pub(super) struct RuleSet {
 /// Rules that were lowered, and what holds of them whatever becomes of their left recursion.
 #[derive(Clone)]
 struct Lowered<'a> {
-    automata: Vec<Automaton>,
+    automata: Apart<Automaton>,
     start: usize,
     accepts_empty: bool,
     alphabet: &'a Alphabet,
@@ -80,9 +81,9 @@ impl RuleSet {
     ) -> Result<Self> {
         // Three passes over all expressions.
         work.spend(3 * grammar.size())?;
-        let mut ticks = Ticks::new(work);
-        let reachable = analysis::reachable(grammar, options.skip_lookahead, &mut ticks)?;
-        let facts = analysis::Analysis::new(grammar, &mut ticks)?;
+        let ticks = Ticks::new(work);
+        let reachable = analysis::reachable(grammar, options.skip_lookahead, &ticks)?;
+        let facts = analysis::Analysis::new(grammar, &ticks)?;
         let root = grammar.root();
         if options.prune && !facts.productive[root.index()] {
             return Err(Error::Unsupported {
@@ -111,7 +112,7 @@ impl RuleSet {
             as_they_stand: Default::default(),
             work,
         };
-        let mut automata = Vec::with_capacity(grammar.rules().len() + 1);
+        let mut automata = Apart::from(Vec::with_capacity(grammar.rules().len() + 1));
         let mut size = Size { limits: &options.limits, states: 0, edges: 0 };
         for (rule, &needed) in (0..).map(RuleId::new).zip(&needed) {
             ticks.step()?;
@@ -197,9 +198,10 @@ impl Lowered<'_> {
             }
         }
         if options.prune {
-            let mut ticks = Ticks::new(work);
+            let ticks = Ticks::new(work);
             for automaton in automata.iter_mut().filter(|a| !a.is_empty()) {
-                automaton.trim_within(&mut ticks)?;
+                ticks.step()?;
+                automaton.trim_within(&ticks)?;
             }
         }
         let mut rules =
@@ -212,7 +214,7 @@ impl Lowered<'_> {
         if options.simplify {
             rules.simplify()?;
         }
-        let (states, edges) = rules.size();
+        let (states, edges) = rules.size()?;
         work.spend(edges + FRAME * states)?;
         if !with_loops {
             // Charts list for each state the rules that it can begin.

@@ -33,33 +33,41 @@ impl Shapes {
         work: &Budget,
     ) -> Result<Self> {
         let rules = grammar.rules().len();
-        let held = |rule: usize| {
-            work.tick_every(rule)?;
-            Ok(match needed[rule] {
-                true => held(grammar, RuleId::new(rule)),
-                false => Vec::new(),
-            })
-        };
-        let held = (0..rules).map(held).collect::<Result<Vec<Vec<ExprId>>>>()?;
-        let mut ticks = Ticks::new(work);
+        let ticks = Ticks::new(work);
+        let mut held = Held { starts: Vec::with_capacity(rules + 1), exprs: Vec::new() };
+        for (rule, &needed) in needed.iter().enumerate() {
+            held.starts.push(held.exprs.len());
+            ticks.step()?;
+            if needed {
+                held.add(grammar, RuleId::new(rule), &ticks)?;
+            }
+        }
+        held.starts.push(held.exprs.len());
+        let held = &held;
         let callees = |rule: usize| {
             let callee = |&id: &ExprId| match grammar.expr(id) {
                 Expr::Rule(callee) => Some(callee.index()),
                 _ => None,
             };
-            let mut callees: Vec<usize> = held[rule].iter().filter_map(callee).collect();
+            let mut callees: Vec<usize> = held.of(rule).iter().filter_map(callee).collect();
             callees.sort_unstable();
             callees.dedup();
-            ticks.steps(1 + held[rule].len())?;
+            ticks.steps(1 + held.of(rule).len())?;
             Ok(callees)
         };
         let mut of = vec![UNKNOWN; grammar.exprs().len()];
         // The first rule that was met with the same body, and at last the one of the least number.
         let mut same: Vec<u32> = (0..rules as u32).collect();
-        let mut keys = Keys::default();
-        let mut met: FxHashMap<u32, u32> = FxHashMap::default();
-        for component in graph::components_within(rules, callees)? {
-            for &id in component.iter().flat_map(|&rule| &held[rule]) {
+        // Tables that grow are written anew as a whole, which nobody can end.
+        let mut keys =
+            Keys { table: HashTable::with_capacity(held.exprs.len()), ..Keys::default() };
+        let mut met: FxHashMap<u32, u32> =
+            FxHashMap::with_capacity_and_hasher(rules, Default::default());
+        for component in
+            graph::components_within(rules, |steps| ticks.steps(steps), callees)?.iter()
+        {
+            ticks.step()?;
+            for &id in component.iter().flat_map(|&rule| held.of(rule)) {
                 keys.begin(grammar.expr(id), id, |child| of[child.index()], &same);
                 work.spend(2 + keys.key.len() / 4)?;
                 of[id.index()] = keys.number();
@@ -71,11 +79,13 @@ impl Shapes {
         }
         let mut first = vec![UNKNOWN; rules];
         let first = same.iter().zip(0..).map(|(&met, rule)| {
+            ticks.step()?;
             let first = &mut first[met as usize];
             *first = rule.min(*first);
-            RuleId::new(*first as usize)
+            Ok(RuleId::new(*first as usize))
         });
-        Ok(Self { of, first: first.collect() })
+        let first = first.collect::<Result<_>>()?;
+        Ok(Self { of, first })
     }
 
     /// A number that expressions share that say the same.
@@ -89,26 +99,49 @@ impl Shapes {
     }
 }
 
-/// The expressions that a rule is made of, children before parents.
-fn held(grammar: &Grammar, rule: RuleId) -> Vec<ExprId> {
-    let mut out = vec![grammar.rule(rule).body];
-    let mut next = 0;
-    while let Some(&id) = out.get(next) {
-        next += 1;
-        match grammar.expr(id) {
-            Expr::Sequence(children) | Expr::Choice(children) => out.extend(children),
-            Expr::Repeat { body, .. } => out.push(*body),
-            // Edges with one part stand together.
-            Expr::Automaton(automaton) => {
-                let parts = automaton.parts.chunk_by(|a, b| a.1 == b.1);
-                out.extend(parts.map(|edges| edges[0].1));
-            }
-            _ => {}
-        }
+/// The expressions that rules are made of, children before parents, rule by rule.
+struct Held {
+    starts: Vec<usize>,
+    exprs: Vec<ExprId>,
+}
+
+impl Held {
+    fn of(&self, rule: usize) -> &[ExprId] {
+        &self.exprs[self.starts[rule]..self.starts[rule + 1]]
     }
-    out.sort_unstable();
-    out.dedup();
-    out
+
+    /// Adds those of a rule.
+    fn add(&mut self, grammar: &Grammar, rule: RuleId, ticks: &Ticks) -> Result<()> {
+        let out = &mut self.exprs;
+        let from = out.len();
+        out.push(grammar.rule(rule).body);
+        let mut next = from;
+        while let Some(&id) = out.get(next) {
+            next += 1;
+            let before = out.len();
+            match grammar.expr(id) {
+                Expr::Sequence(children) | Expr::Choice(children) => out.extend(children),
+                Expr::Repeat { body, .. } => out.push(*body),
+                // Edges with one part stand together.
+                Expr::Automaton(automaton) => {
+                    let parts = automaton.parts.chunk_by(|a, b| a.1 == b.1);
+                    out.extend(parts.map(|edges| edges[0].1));
+                }
+                _ => {}
+            }
+            ticks.steps(1 + out.len() - before)?;
+        }
+        out[from..].sort_unstable();
+        let mut kept = from;
+        for index in from..out.len() {
+            if index == from || out[index] != out[kept - 1] {
+                out[kept] = out[index];
+                kept += 1;
+            }
+        }
+        out.truncate(kept);
+        Ok(())
+    }
 }
 
 /// Numbers of distinct keys.

@@ -15,6 +15,7 @@ mod merge;
 mod tails;
 
 use super::Width;
+use crate::apart::Apart;
 use crate::automata::marks::Marks;
 use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
 use crate::budget::{Budget, Ticks};
@@ -49,7 +50,7 @@ const MAX_COMPONENT: usize = 256;
 
 /// The rules of a network under construction. Rule `start` is called by nobody.
 pub(crate) struct Rules<'a> {
-    pub(crate) automata: Vec<Automaton>,
+    pub(crate) automata: Apart<Automaton>,
     pub(crate) start: usize,
     /// Growth in states that inlining one rule may cause.
     pub(crate) budget: usize,
@@ -88,7 +89,7 @@ pub(crate) struct Rules<'a> {
 
 impl<'a> Rules<'a> {
     pub(crate) fn new(
-        automata: Vec<Automaton>,
+        automata: Apart<Automaton>,
         start: usize,
         budget: usize,
         prune: bool,
@@ -138,24 +139,29 @@ impl<'a> Rules<'a> {
     fn rounds(&mut self) -> Result<()> {
         self.forget_widths();
         for _ in 0..4 {
-            let before = (self.count(), self.size());
+            let before = (self.count()?, self.size()?);
             self.merge_equal()?;
             self.drop_unreachable()?;
             self.count_uses()?;
             let mut callees = Vec::with_capacity(self.automata.len());
+            let ticks = Ticks::new(self.work);
             for rule in 0..self.automata.len() {
+                ticks.steps(SLOW)?;
                 callees.push(self.callees(rule)?);
             }
-            let mut ticks = Ticks::new(self.work);
-            let callees = |a: usize| {
+            let callees = Apart::from(callees);
+            let ticks = Ticks::new(self.work);
+            let of = |a: usize| {
                 ticks.steps(1 + callees[a].len())?;
                 Ok(callees[a].clone())
             };
-            for component in graph::components_within(self.automata.len(), callees)? {
-                self.component(&component)?;
+            let look = |steps| ticks.steps(steps);
+            for component in graph::components_within(self.automata.len(), look, of)?.iter() {
+                ticks.steps(SLOW * component.len())?;
+                self.component(component)?;
             }
             self.drop_unreachable()?;
-            if (self.count(), self.size()) == before {
+            if (self.count()?, self.size()?) == before {
                 break;
             }
         }
@@ -163,12 +169,20 @@ impl<'a> Rules<'a> {
     }
 
     /// States and edges of all rules.
-    pub(crate) fn size(&self) -> (usize, usize) {
-        self.automata.iter().fold((0, 0), |(s, e), a| (s + a.len(), e + a.num_edges()))
+    pub(crate) fn size(&self) -> Result<(usize, usize)> {
+        let ticks = Ticks::new(self.work);
+        self.automata.iter().try_fold((0, 0), |(states, edges), automaton| {
+            ticks.step()?;
+            Ok((states + automaton.len(), edges + automaton.num_edges()))
+        })
     }
 
-    fn count(&self) -> usize {
-        self.automata.iter().filter(|a| !a.is_empty()).count()
+    fn count(&self) -> Result<usize> {
+        let ticks = Ticks::new(self.work);
+        self.automata.iter().try_fold(0, |count, automaton| {
+            ticks.step()?;
+            Ok(count + usize::from(!automaton.is_empty()))
+        })
     }
 
     fn callees(&self, rule: usize) -> Result<Vec<usize>> {
@@ -207,9 +221,11 @@ impl<'a> Rules<'a> {
     }
 
     fn count_uses(&mut self) -> Result<()> {
-        self.uses.iter_mut().for_each(|u| *u = 0);
+        self.uses.fill(0);
+        let ticks = Ticks::new(self.work);
         for (rule, automaton) in self.automata.iter().enumerate() {
             // What charts alone read by decides nothing for stacks.
+            ticks.steps(SLOW)?;
             if self.is_written.contains(&rule) {
                 continue;
             }
@@ -239,7 +255,7 @@ impl<'a> Rules<'a> {
     fn reduce(&self, nfa: &Nfa) -> Result<Option<Automaton>> {
         let mut out = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
         if self.prune {
-            out.trim_within(&mut Ticks::new(self.work))?;
+            out.trim_within(&Ticks::new(self.work))?;
         }
         Ok(out.is_deterministic().then_some(out))
     }
@@ -396,12 +412,10 @@ impl<'a> Rules<'a> {
         nfa.reserve(caller.num_edges());
         // Calls of one rule that return to one state share a copy.
         let mut copies: FxHashMap<(usize, u32), u32> = FxHashMap::default();
+        let ticks = Ticks::new(self.work);
         for (p, edges) in caller.states() {
-            self.work.tick_every(p as usize)?;
-            for (step, &(letter, q)) in edges.iter().enumerate() {
-                if step > 0 {
-                    self.work.tick_every(step)?;
-                }
+            ticks.steps(1 + edges.len())?;
+            for &(letter, q) in edges {
                 match callee(letter).filter(|b| chosen.binary_search(b).is_ok()) {
                     None => nfa.edge(p, letter, q),
                     Some(b) => {
@@ -429,7 +443,9 @@ impl<'a> Rules<'a> {
         let mut seen = vec![false; self.automata.len()];
         seen[self.start] = true;
         let mut work = vec![self.start];
+        let ticks = Ticks::new(self.work);
         while let Some(a) = work.pop() {
+            ticks.steps(SLOW)?;
             let forms = self.written.get(&a).copied();
             for b in self.callees(a)?.into_iter().chain(forms) {
                 if !std::mem::replace(&mut seen[b], true) {
@@ -438,7 +454,9 @@ impl<'a> Rules<'a> {
             }
         }
         for (automaton, seen) in self.automata.iter_mut().zip(seen) {
-            if !seen {
+            ticks.step()?;
+            if !seen && !automaton.is_empty() {
+                ticks.steps(SLOW)?;
                 *automaton = Automaton::default();
             }
         }
@@ -450,6 +468,9 @@ impl<'a> Rules<'a> {
 fn glance(automaton: &Automaton) -> usize {
     1 + automaton.size() / GLANCE + CALL * automaton.sites().count()
 }
+
+/// Steps for what allocates, or frees, for each rule.
+const SLOW: usize = 16;
 
 /// Sites that are sorted as they come.
 const FEW_SITES: usize = 1 << 10;

@@ -129,9 +129,9 @@ impl Part {
         work: &Budget,
     ) -> Result<Option<Arc<Self>>> {
         work.spend(3 * grammar.size())?;
-        let mut ticks = Ticks::new(work);
-        let is_needed = analysis::reachable(grammar, options.skip_lookahead, &mut ticks)?;
-        let productive = analysis::Analysis::new(grammar, &mut ticks)?.productive;
+        let ticks = Ticks::new(work);
+        let is_needed = analysis::reachable(grammar, options.skip_lookahead, &ticks)?;
+        let productive = analysis::Analysis::new(grammar, &ticks)?.productive;
         if options.prune && !productive[grammar.root().index()] {
             return Ok(None);
         }
@@ -167,9 +167,9 @@ impl Part {
             parts.iter().map(|(rule, part)| (*rule, stub(part))).collect();
         let frame = frame.with_stubs(&stubs);
         work.spend(3 * frame.size())?;
-        let mut ticks = Ticks::new(work);
-        let is_needed = analysis::reachable(&frame, options.skip_lookahead, &mut ticks)?;
-        let productive = analysis::Analysis::new(&frame, &mut ticks)?.productive;
+        let ticks = Ticks::new(work);
+        let is_needed = analysis::reachable(&frame, options.skip_lookahead, &ticks)?;
+        let productive = analysis::Analysis::new(&frame, &ticks)?.productive;
         let there = parts.iter().filter_map(|(rule, part)| Some((rule.index(), part.clone()?)));
         let there = there.collect();
         let groups = Groups::new(&frame, &is_needed, &productive, options, &there);

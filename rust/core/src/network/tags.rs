@@ -309,7 +309,7 @@ fn plain(
     let mut automata = vec![Automaton::default(); tags.contents.len() + 1];
     automata[0] = automaton;
     Ok(Some(RuleSet {
-        automata,
+        automata: automata.into(),
         written: FxHashMap::default(),
         start: 0,
         alphabet,
@@ -411,7 +411,7 @@ fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet, work: &Budget) -> Result<(Au
     let mut between: FxHashMap<(u32, Letter), u32> = FxHashMap::default();
     let numbers = tags.numbers();
     let mut todo: Vec<(u32, usize)> = Vec::new();
-    let mut ticks = Ticks::new(work);
+    let ticks = Ticks::new(work);
     for (tag, first) in tags.tags().filter(|&tag| tags.has_strings(tag)) {
         ticks.step()?;
         todo.push((read(&mut tree, 0, tag.begin), 0));
@@ -442,5 +442,5 @@ fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet, work: &Budget) -> Result<(Au
             }
         }
     }
-    Ok((tree.automaton(&mut ticks)?, accepts_empty))
+    Ok((tree.automaton(&ticks)?, accepts_empty))
 }

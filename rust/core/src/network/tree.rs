@@ -84,7 +84,7 @@ impl Tree {
     ///
     /// # Errors
     /// Those of [`Ticks::step`].
-    pub(super) fn automaton(mut self, ticks: &mut Ticks) -> Result<Automaton> {
+    pub(super) fn automaton(mut self, ticks: &Ticks) -> Result<Automaton> {
         let edges = self.edges.len() + self.calls.len();
         let mut out = Automaton::with_capacity(self.finals.len(), edges);
         self.calls.sort_unstable();

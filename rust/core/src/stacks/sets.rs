@@ -474,6 +474,22 @@ fn highest_difference(a: u32, b: u32) -> u32 {
     }
 }
 
+/// All stacks of a set, top first: the obvious way, for tests.
+#[cfg(test)]
+pub(super) fn stacks_of(sets: &StackSets, set: SetId) -> std::collections::BTreeSet<Vec<u32>> {
+    let mut out = std::collections::BTreeSet::new();
+    for (top, beneath) in sets.entries(set) {
+        match top {
+            BOTTOM => drop(out.insert(Vec::new())),
+            _ => {
+                let stacks = stacks_of(sets, beneath).into_iter();
+                out.extend(stacks.map(|stack| [&[top][..], &stack].concat()));
+            }
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,20 +507,6 @@ mod tests {
                 set = sets.add(&[(frame, set)]).expect("no budget");
             }
             out = sets.union(out, set).expect("no budget");
-        }
-        out
-    }
-
-    fn stacks_of(sets: &StackSets, set: SetId) -> BTreeSet<Stack> {
-        let mut out = BTreeSet::new();
-        for (top, beneath) in sets.entries(set) {
-            if top == BOTTOM {
-                out.insert(Vec::new());
-                continue;
-            }
-            for stack in stacks_of(sets, beneath) {
-                out.insert([&[top][..], &stack].concat());
-            }
         }
         out
     }

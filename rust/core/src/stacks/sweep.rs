@@ -296,7 +296,8 @@ mod tests {
     use super::super::{REST, Stepper};
     use super::*;
     use crate::limits::Limits;
-    use crate::network::{BOTTOM, NetworkOptions};
+    use crate::network::NetworkOptions;
+    use crate::stacks::sets::stacks_of;
     use crate::syntax::parse;
     use std::collections::BTreeSet;
 
@@ -335,20 +336,6 @@ mod tests {
         }
         if network.is_final(call.to) {
             out.push([&[call.start][..], &stack[1..]].concat());
-        }
-        out
-    }
-
-    fn stacks_of(sets: &StackSets, set: SetId) -> BTreeSet<Stack> {
-        let mut out = BTreeSet::new();
-        for (top, beneath) in sets.entries(set) {
-            if top == BOTTOM {
-                out.insert(Vec::new());
-                continue;
-            }
-            for stack in stacks_of(sets, beneath) {
-                out.insert([&[top][..], &stack].concat());
-            }
         }
         out
     }

@@ -13,6 +13,7 @@ mod words;
 
 use std::collections::HashMap;
 
+use crate::apart::Apart;
 use crate::budget::Interrupt;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
@@ -28,6 +29,8 @@ use super::suggest::nearest;
 
 /// Tokens between two looks at the interrupt.
 const TOKENS_BETWEEN_CHECKS: u32 = 1_024;
+/// Bytes of a token that take as long as another token.
+const BYTES_OF_TOKEN: u32 = 64;
 
 /// A finished part of an expression.
 #[derive(Clone, Copy)]
@@ -66,7 +69,7 @@ pub(super) struct Parser<'t> {
     text: &'t str,
     limits: &'t Limits,
     interrupt: &'t Interrupt,
-    /// Tokens taken so far.
+    /// Tokens taken since the interrupt was looked at.
     taken: u32,
     scanner: Scanner<'t>,
     current: Token,
@@ -120,14 +123,14 @@ impl<'t> Parser<'t> {
             let message = format!("the grammar has no rules; write at least `{root} ::= \"...\"`");
             return Err(syntax(self.current.position, message));
         }
-        let mut rules = Vec::with_capacity(self.order.len());
+        let mut rules = Apart::from(Vec::with_capacity(self.order.len()));
         while self.current.kind != Kind::End {
             self.look()?;
             let rule = self.rule(rules.len())?;
             rules.push(rule);
         }
         match self.names.get(root) {
-            Some(&root) => Ok(self.builder.finish(rules, root)),
+            Some(&root) => Ok(self.builder.finish(rules.into_list(), root)),
             None => Err(self.no_root(root)),
         }
     }
@@ -163,11 +166,12 @@ impl<'t> Parser<'t> {
 
     /// Looks at the interrupt now and then.
     fn look(&mut self) -> Result<()> {
-        self.taken = self.taken.wrapping_add(1);
-        match self.taken.is_multiple_of(TOKENS_BETWEEN_CHECKS) {
-            true => self.interrupt.look(),
-            false => Ok(()),
+        self.taken += 1 + self.current.range().len() as u32 / BYTES_OF_TOKEN;
+        if self.taken < TOKENS_BETWEEN_CHECKS {
+            return Ok(());
         }
+        self.taken = 0;
+        self.interrupt.look()
     }
 
     /// Whether the current token is a rule's name.
@@ -466,13 +470,13 @@ fn rule_names<'t>(
     interrupt: &Interrupt,
 ) -> Result<Names<'t>> {
     let mut read = 0u32;
-    let mut names = HashMap::new();
     let mut order: Vec<(&str, Position)> = Vec::new();
     let mut token = scanner.next_token();
     while token.kind != Kind::End {
         let next = scanner.next_token();
-        read = read.wrapping_add(1);
-        if read.is_multiple_of(TOKENS_BETWEEN_CHECKS) {
+        read += 1 + token.range().len() as u32 / BYTES_OF_TOKEN;
+        if read >= TOKENS_BETWEEN_CHECKS {
+            read = 0;
             interrupt.look()?;
         }
         if token.kind == Kind::Word && matches!(next.kind, Kind::Assign | Kind::Options) {
@@ -484,11 +488,19 @@ fn rule_names<'t>(
                 let value = limits.max_rules as u64;
                 return Err(Error::Limit { limit: "max_rules", value, message });
             }
-            let name = &text[token.range()];
-            names.entry(name).or_insert_with(|| RuleId::new(order.len()));
-            order.push((name, token.position));
+            order.push((&text[token.range()], token.position));
         }
         token = next;
+    }
+    // A table that grows is written anew as a whole, which nobody can end.
+    let mut names = HashMap::with_capacity(order.len());
+    for (rule, &(name, _)) in order.iter().enumerate() {
+        read += 1 + name.len() as u32 / BYTES_OF_TOKEN;
+        if read >= TOKENS_BETWEEN_CHECKS {
+            read = 0;
+            interrupt.look()?;
+        }
+        names.entry(name).or_insert_with(|| RuleId::new(rule));
     }
     Ok((names, order))
 }

@@ -86,6 +86,9 @@ pub(super) struct Scanner<'t> {
     after_word: bool,
 }
 
+/// Bytes that are looked at together where a piece is long.
+const CHUNK: usize = 64;
+
 /// Whether a byte can stand in a name (a number, the dot).
 pub(super) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
@@ -125,7 +128,16 @@ impl<'t> Scanner<'t> {
     /// Passes over blanks, line ends and comments. A NUL ends even a comment: the parser refuses it.
     fn skip_space(&mut self) {
         let mut in_comment = false;
-        while let Some(byte) = self.byte(0) {
+        let mut skipped = 0;
+        loop {
+            skipped += 1;
+            // Megabytes of it take no longer than the interrupt may be unheard.
+            if skipped > CHUNK {
+                while self.skip_chunk(in_comment) {}
+                // One byte less, as a chunk that ends within a line end is not taken.
+                skipped = 1;
+            }
+            let Some(byte) = self.byte(0) else { return };
             match byte {
                 b'\n' => self.newline(),
                 b'\r' if self.byte(1) != Some(b'\n') => self.newline(),
@@ -142,6 +154,34 @@ impl<'t> Scanner<'t> {
             in_comment &= !is_newline(byte);
             self.at += 1;
         }
+    }
+
+    /// Passes over a chunk of nothing but space, or of one comment.
+    fn skip_chunk(&mut self, in_comment: bool) -> bool {
+        let Some(chunk) = self.bytes.get(self.at..self.at + CHUNK) else { return false };
+        // Whole chunks: such loops are done for many bytes at once.
+        let all = |is: fn(u8) -> bool| chunk.iter().fold(true, |all, &byte| all & is(byte));
+        if in_comment {
+            if !all(|byte| !is_newline(byte) && byte != 0) {
+                return false;
+            }
+            self.column += chunk.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u32;
+        } else {
+            // Line ends of two bytes are of one column, and one may stand on both sides of an end.
+            let is_space = |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            if !all(is_space) || chunk[CHUNK - 1] == b'\r' {
+                return false;
+            }
+            let returns = chunk.windows(2).filter(|pair| pair[0] == b'\r' && pair[1] != b'\n');
+            let feeds = chunk.iter().filter(|&&byte| byte == b'\n');
+            self.line += (feeds.count() + returns.count()) as u32;
+            match chunk.iter().rposition(|&byte| is_newline(byte)) {
+                Some(last) => self.column = (CHUNK - last) as u32,
+                None => self.column += CHUNK as u32,
+            }
+        }
+        self.at += CHUNK;
+        true
     }
 
     fn newline(&mut self) {
@@ -189,7 +229,16 @@ impl<'t> Scanner<'t> {
     /// From here to an unescaped `end` on this line; `Err` with the length up to the line's end.
     fn escaped_until(&self, end: u8) -> Result<usize, usize> {
         let mut length = 1;
-        while let Some(byte) = self.byte(length) {
+        loop {
+            while length > CHUNK
+                && let Some(chunk) = self.bytes.get(self.at + length..self.at + length + CHUNK)
+                && chunk.iter().fold(true, |plain, &byte| {
+                    plain & (byte != end) & (byte != b'\\') & !is_newline(byte)
+                })
+            {
+                length += CHUNK;
+            }
+            let Some(byte) = self.byte(length) else { break };
             match byte {
                 b if b == end => return Ok(length + 1),
                 b if is_newline(b) => break,

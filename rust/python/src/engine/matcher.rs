@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::rows::{mask_words, no_row, with_rows};
-use crate::boundary::{Call, Heavy, MANY_BYTES, OffGil, misuse, raise};
+use crate::boundary::{Call, Heavy, Interrupt, MANY_BYTES, OffGil, misuse, raise};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,21 +105,25 @@ impl Heavy for Mutex<engine::Matcher> {
 #[pymethods]
 impl Matcher {
     #[new]
-    #[pyo3(signature = (engine, *, stop_ids=None, when_complete=false))]
+    #[pyo3(signature = (engine, *, stop_ids=None, when_complete=false, interrupt=None))]
     fn new(
         py: Python<'_>,
         engine: &Engine,
         stop_ids: Option<Vec<u32>>,
         when_complete: bool,
+        interrupt: Option<&Interrupt>,
     ) -> PyResult<Self> {
         let engine = engine.inner.clone();
         let stops = StopRule { stop_ids, when_complete };
         // A chart has room for all states of the network.
         let inner = match engine.begins_on_a_chart() {
-            true => py.detach(|| engine::Matcher::new(engine, stops)),
-            false => engine::Matcher::new(engine, stops),
+            true => {
+                let call = Call::with(py, interrupt, None);
+                call.run(py, |interrupt| engine::Matcher::new_within(engine, stops, interrupt))
+            }
+            false => engine::Matcher::new(engine, stops).map_err(|error| raise(py, &error)),
         };
-        inner.map(Self::wrap).map_err(|error| raise(py, &error))
+        inner.map(Self::wrap)
     }
 
     /// Fills a row of a bitmask, which is int32, contiguous and has the words of the vocabulary.

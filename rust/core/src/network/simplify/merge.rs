@@ -1,6 +1,6 @@
 //! Equal rules become one.
 
-use super::{GLANCE, Rules};
+use super::{GLANCE, Rules, SLOW};
 use crate::automata::{Automaton, Nfa, call, callee};
 use crate::budget::Ticks;
 use crate::error::Result;
@@ -14,12 +14,14 @@ const MAX_ROUNDS: usize = 16;
 
 impl Rules<'_> {
     pub(super) fn merge_equal(&mut self) -> Result<()> {
+        let ticks = Ticks::new(self.work);
         for _ in 0..MAX_ROUNDS {
             let mut seen: HashTable<usize> = HashTable::with_capacity(self.automata.len());
             let mut same: Vec<usize> = (0..self.automata.len()).collect();
             let mut any = false;
             for (i, automaton) in self.automata.iter().enumerate() {
                 self.work.spend(1 + automaton.size() / GLANCE)?;
+                ticks.steps(SLOW)?;
                 if automaton.size() > LARGE {
                     self.work.tick()?;
                 }
@@ -43,10 +45,14 @@ impl Rules<'_> {
                 return Ok(());
             }
             let mut changed = Vec::new();
-            for (i, &first) in same.iter().enumerate().filter(|(i, first)| i != *first) {
-                self.merge_written(first, i)?;
+            for (i, &first) in same.iter().enumerate() {
+                ticks.step()?;
+                if i != first {
+                    self.merge_written(first, i)?;
+                }
             }
             for i in 0..self.automata.len() {
+                ticks.steps(SLOW)?;
                 if same[i] != i {
                     self.automata[i] = Automaton::default();
                     self.hashes[i] = None;
@@ -62,9 +68,10 @@ impl Rules<'_> {
                 }
             }
             for i in changed {
+                ticks.steps(SLOW)?;
                 if self.automata[i].is_minimal() {
                     self.work.spend(self.automata[i].size())?;
-                    self.automata[i].renumber_within(&mut Ticks::new(self.work))?;
+                    self.automata[i].renumber_within(&Ticks::new(self.work))?;
                     continue;
                 }
                 let mut nfa = Nfa::default();

@@ -60,6 +60,49 @@ fn errors() {
     }
 }
 
+/// Long pieces are read many bytes at once: what stands behind them is read as behind short ones.
+#[test]
+fn long_pieces_are_read_as_short_ones() {
+    for length in (0..200).chain([1_000, 4_096, 10_001]) {
+        let pieces = |piece: &str| piece.chars().cycle().take(length).collect::<String>();
+        for (space, last) in [
+            (" ", " "),
+            ("\t  ", " "),
+            ("\n", "\n"),
+            ("  \n \r\n\t", "\n"),
+            ("\r", "\n"),
+            ("\r\n", "\n"),
+        ] {
+            let space = pieces(space) + last;
+            let lines = 1 + space.replace("\r\n", "\n").matches(['\n', '\r']).count() as u32;
+            let at = space.chars().rev().take_while(|&c| !matches!(c, '\n' | '\r')).count();
+            let column = if lines == 1 { 10 } else { 1 } + at as u32;
+            let text = format!("root ::= {space})");
+            let Err(Error::Syntax { position, .. }) = read(&text) else { panic!("{text}") };
+            assert_eq!((position.line, position.column), (lines, column), "{text:?}");
+        }
+        for comment in ["#", "é#", "a \t€"] {
+            let text = format!("root ::= \"a\" #{}\n  )", pieces(comment));
+            let Err(Error::Syntax { position, .. }) = read(&text) else { panic!("{text}") };
+            assert_eq!((position.line, position.column), (2, 3), "{text:?}");
+            let text = format!("root ::= \"a\" #{}", pieces(comment));
+            assert!(read(&text).is_ok(), "{text:?}");
+            let text = format!("root ::= \"a\" #{}\0", pieces(comment));
+            assert!(read(&text).is_err(), "{text:?}");
+        }
+        for piece in ["a", "é", "a\\\\", "\\\"b", "x]'"] {
+            // A backslash at the end would take the quote along.
+            let inside = pieces(piece).trim_end_matches('\\').to_owned();
+            let text = format!("root ::= \"{inside}\" )");
+            let Err(Error::Syntax { position, .. }) = read(&text) else { panic!("{text}") };
+            let column = 13 + inside.chars().count() as u32;
+            assert_eq!((position.line, position.column), (1, column), "{text:?}");
+            assert!(read(&text[..text.len() - 2]).is_ok(), "{text:?}");
+            assert!(read(&text[..text.len() - 3]).is_err(), "{text:?}");
+        }
+    }
+}
+
 #[test]
 fn tokens_named_by_their_text_are_unsupported() {
     for (text, construct, column) in
