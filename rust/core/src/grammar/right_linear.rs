@@ -7,9 +7,18 @@ use crate::ids::{ExprId, RuleId};
 use std::collections::{HashMap, HashSet};
 
 /// What a state reads, and where that leads.
+#[derive(Clone)]
 enum Edge {
     Characters(CharSet, u32),
     Part(ExprId, u32),
+}
+
+impl Edge {
+    fn to(&self) -> u32 {
+        match self {
+            Edge::Characters(_, to) | Edge::Part(_, to) => *to,
+        }
+    }
 }
 
 impl Grammar {
@@ -21,10 +30,20 @@ impl Grammar {
     /// The same grammar with rules in place of automata. `None` where an automaton reads bytes that are
     /// no UTF-8: no grammar text says that.
     pub fn without_automata(&self) -> Option<Grammar> {
-        let mut builder = GrammarBuilder::new();
+        let mut writer = Writer {
+            builder: GrammarBuilder::new(),
+            rules: self.rules.to_vec(),
+            names: self.rules.iter().map(|rule| rule.name.clone()).collect(),
+        };
+        // The rule of which an automaton is the whole is the rule of its start.
+        let mut owners: HashMap<ExprId, RuleId> = HashMap::new();
+        for (number, rule) in self.rules.iter().enumerate() {
+            if rule.options == RuleOptions::default() && rule.lookahead.is_none() {
+                owners.entry(rule.body).or_insert(RuleId::new(number));
+            }
+        }
         let mut renamed: Vec<ExprId> = Vec::with_capacity(self.exprs.len());
-        let mut rules = self.rules.to_vec();
-        let mut names: HashSet<String> = rules.iter().map(|rule| rule.name.clone()).collect();
+        let mut owned: HashSet<RuleId> = HashSet::new();
         for (index, expr) in self.exprs.iter().enumerate() {
             let new = |id: &ExprId| renamed[id.index()];
             let position = self.positions[index];
@@ -35,35 +54,159 @@ impl Grammar {
                 Expr::Automaton(automaton) => {
                     let parts = automaton.parts.iter().map(|&(p, part, q)| (p, new(&part), q));
                     let parts: Vec<(u32, ExprId, u32)> = parts.collect();
-                    let start = add_states(
-                        automaton,
-                        &parts,
-                        (&mut builder, position),
-                        &mut rules,
-                        &mut names,
-                    )?;
-                    Expr::Rule(start)
+                    let owner = owners.get(&ExprId::new(index)).copied();
+                    owned.extend(owner);
+                    Expr::Rule(writer.states(automaton, &parts, owner, position)?)
                 }
                 other => other.clone(),
             };
-            renamed.push(builder.add(copy, position));
+            renamed.push(writer.builder.add(copy, position));
         }
-        for (rule, old) in rules.iter_mut().zip(self.rules.iter()) {
-            rule.body = renamed[old.body.index()];
+        let Writer { builder, mut rules, .. } = writer;
+        for (number, (rule, old)) in rules.iter_mut().zip(self.rules.iter()).enumerate() {
+            if !owned.contains(&RuleId::new(number)) {
+                rule.body = renamed[old.body.index()];
+            }
             rule.lookahead = old.lookahead.map(|id| renamed[id.index()]);
         }
         Some(builder.finish(rules, self.root))
     }
 }
 
-/// Adds the rules of the states of an automaton that its start reaches; the rule of the start.
-fn add_states(
+/// A grammar that is being written.
+struct Writer {
+    builder: GrammarBuilder,
+    rules: Vec<Rule>,
+    names: HashSet<String>,
+}
+
+impl Writer {
+    /// A rule whose body comes later.
+    fn rule(&mut self, position: Position) -> RuleId {
+        let id = RuleId::new(self.rules.len());
+        let mut name = format!("state_{}", self.rules.len());
+        while !self.names.insert(name.clone()) {
+            name.push('_');
+        }
+        let options = RuleOptions::default();
+        self.rules.push(Rule { name, options, body: ExprId::new(0), lookahead: None, position });
+        id
+    }
+
+    /// Adds rules for the states of an automaton that its start reaches; the rule of the start, which is
+    /// `owner` where there is one. A state that one edge leads to and one edge leaves has none.
+    fn states(
+        &mut self,
+        automaton: &ByteAutomaton,
+        parts: &[(u32, ExprId, u32)],
+        owner: Option<RuleId>,
+        position: Position,
+    ) -> Option<RuleId> {
+        let edges = edges_of(automaton, parts)?;
+        let mut entered: HashMap<u32, usize> = HashMap::new();
+        for edge in edges.values().flatten() {
+            *entered.entry(edge.to()).or_default() += 1;
+        }
+        let is_passed = |state: u32| {
+            state != automaton.start
+                && !automaton.finals[state as usize]
+                && entered.get(&state) == Some(&1)
+                && edges[&state].len() == 1
+        };
+        let mut numbers: HashMap<u32, RuleId> = HashMap::new();
+        let start = owner.unwrap_or_else(|| self.rule(position));
+        numbers.insert(automaton.start, start);
+        let mut order = vec![automaton.start];
+        let mut next = 0;
+        while let Some(&state) = order.get(next) {
+            next += 1;
+            let mut alternatives: Vec<ExprId> = Vec::with_capacity(edges[&state].len() + 1);
+            for edge in &edges[&state] {
+                let mut read = vec![edge.clone()];
+                let mut to = edge.to();
+                while is_passed(to) {
+                    let edge = &edges[&to][0];
+                    read.push(edge.clone());
+                    to = edge.to();
+                }
+                let mut sequence = self.read(&read, position);
+                if !(automaton.finals[to as usize] && edges[&to].is_empty()) {
+                    let rule = match numbers.get(&to) {
+                        Some(&known) => known,
+                        None => {
+                            let rule = self.rule(position);
+                            numbers.insert(to, rule);
+                            order.push(to);
+                            rule
+                        }
+                    };
+                    sequence.push(self.builder.add(Expr::Rule(rule), position));
+                }
+                alternatives.push(match sequence.as_slice() {
+                    [only] => *only,
+                    _ => self.builder.add(Expr::Sequence(sequence.into()), position),
+                });
+            }
+            if automaton.finals[state as usize] {
+                alternatives.push(self.builder.add(Expr::Empty, position));
+            }
+            let body = match alternatives.as_slice() {
+                // No text leads on from here.
+                [] => self.builder.add(Expr::Class(CharSet::default()), position),
+                [only] => *only,
+                _ => self.builder.add(Expr::Choice(alternatives.into()), position),
+            };
+            self.rules[numbers[&state].index()].body = body;
+        }
+        Some(start)
+    }
+
+    /// What edges in a row read: single characters together, and nothing for an empty part.
+    fn read(&mut self, edges: &[Edge], position: Position) -> Vec<ExprId> {
+        let mut out: Vec<ExprId> = Vec::with_capacity(edges.len() + 1);
+        let mut text = String::new();
+        for edge in edges {
+            let single = match edge {
+                Edge::Characters(set, _) => match set.ranges() {
+                    &[(first, last)] if first == last => char::from_u32(first),
+                    _ => None,
+                },
+                Edge::Part(..) => None,
+            };
+            if let Some(character) = single {
+                text.push(character);
+                continue;
+            }
+            if !text.is_empty() {
+                let literal = std::mem::take(&mut text).into_bytes().into();
+                out.push(self.builder.add(Expr::Literal(literal), position));
+            }
+            match edge {
+                Edge::Characters(set, _) => {
+                    out.push(self.builder.add(Expr::Class(set.clone()), position));
+                }
+                Edge::Part(part, _) => {
+                    if *self.builder.expr(*part) != Expr::Empty || edges.len() == 1 {
+                        out.push(*part);
+                    }
+                }
+            }
+        }
+        if !text.is_empty() {
+            out.push(self.builder.add(Expr::Literal(text.into_bytes().into()), position));
+        }
+        if out.is_empty() {
+            out.push(self.builder.add(Expr::Empty, position));
+        }
+        out
+    }
+}
+
+/// The edges of the states that the start of an automaton reaches by whole characters and parts.
+fn edges_of(
     automaton: &ByteAutomaton,
     parts: &[(u32, ExprId, u32)],
-    (builder, position): (&mut GrammarBuilder, Position),
-    rules: &mut Vec<Rule>,
-    names: &mut HashSet<String>,
-) -> Option<RuleId> {
+) -> Option<HashMap<u32, Vec<Edge>>> {
     let mut bytes: Vec<Vec<(u8, u8, u32)>> = vec![Vec::new(); automaton.finals.len()];
     for &(from, first, last, to) in automaton.bytes_in_full().iter() {
         bytes[from as usize].push((first, last, to));
@@ -72,66 +215,21 @@ fn add_states(
     for &(from, part, to) in parts {
         calls[from as usize].push((part, to));
     }
-    let mut numbers: HashMap<u32, RuleId> = HashMap::new();
-    let mut order: Vec<u32> = Vec::new();
-    let mut rule_of = |state: u32, rules: &mut Vec<Rule>, order: &mut Vec<u32>| {
-        *numbers.entry(state).or_insert_with(|| {
-            let id = RuleId::new(rules.len());
-            let mut name = format!("state_{}", rules.len());
-            while !names.insert(name.clone()) {
-                name.push('_');
-            }
-            rules.push(Rule {
-                name,
-                options: RuleOptions::default(),
-                body: ExprId::new(0),
-                lookahead: None,
-                position,
-            });
-            order.push(state);
-            id
-        })
-    };
-    let start = rule_of(automaton.start, rules, &mut order);
-    let mut next = 0;
-    while let Some(&state) = order.get(next) {
-        next += 1;
+    let mut out: HashMap<u32, Vec<Edge>> = HashMap::new();
+    let mut work = vec![automaton.start];
+    while let Some(state) = work.pop() {
+        if out.contains_key(&state) {
+            continue;
+        }
         let mut edges: Vec<Edge> = Vec::new();
         for (set, to) in characters(&bytes, state)? {
             edges.push(Edge::Characters(set, to));
         }
         edges.extend(calls[state as usize].iter().map(|&(part, to)| Edge::Part(part, to)));
-        let mut alternatives: Vec<ExprId> = Vec::with_capacity(edges.len() + 1);
-        for edge in edges {
-            let (read, to) = match edge {
-                Edge::Characters(set, to) => (builder.add(Expr::Class(set), position), to),
-                Edge::Part(part, to) => (part, to),
-            };
-            let is_last = automaton.finals[to as usize]
-                && bytes[to as usize].is_empty()
-                && calls[to as usize].is_empty();
-            if is_last {
-                alternatives.push(read);
-                continue;
-            }
-            let rule = rule_of(to, rules, &mut order);
-            let rest = builder.add(Expr::Rule(rule), position);
-            alternatives.push(builder.add(Expr::Sequence([read, rest].into()), position));
-        }
-        if automaton.finals[state as usize] {
-            alternatives.push(builder.add(Expr::Empty, position));
-        }
-        let body = match alternatives.as_slice() {
-            // No text leads on from here.
-            [] => builder.add(Expr::Class(CharSet::default()), position),
-            [only] => *only,
-            _ => builder.add(Expr::Choice(alternatives.into()), position),
-        };
-        let rule = rule_of(state, rules, &mut order);
-        rules[rule.index()].body = body;
+        work.extend(edges.iter().map(Edge::to));
+        out.insert(state, edges);
     }
-    // Bodies are renamed by their callers as those of other rules are not: they are final already.
-    Some(start)
+    Some(out)
 }
 
 /// The characters that a state reads, by the state that they lead to.
@@ -255,6 +353,6 @@ mod tests {
         let plain = grammar.without_automata().expect("UTF-8");
         assert!(grammar.has_automata() && !plain.has_automata());
         let text = crate::syntax::print(&plain);
-        assert_eq!(text, "root ::= state_1\nstate_1 ::= [a-c] state_1 | [\\u00e9] | \"--\"\n");
+        assert_eq!(text, "root ::= [a-c] root | \"\\u00e9\" | \"--\"\n");
     }
 }
