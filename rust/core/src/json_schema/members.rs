@@ -366,7 +366,7 @@ impl Converter<'_> {
         keyword: &'static str,
         text: &str,
     ) -> Result<LanguageId> {
-        if let Some(&known) = self.language_numbers.get(&("pattern", text.into())) {
+        if let Some(&known) = self.language_numbers.get(&(keyword, text.into())) {
             return Ok(known);
         }
         let pattern = parse(text, PatternDialect::Ecma, "").map_err(|error| {
@@ -381,7 +381,7 @@ impl Converter<'_> {
             self.fault(kind, node, keyword, message)
         })?;
         self.spend(text.len())?;
-        Ok(self.language(node, "pattern", text, Some(pattern), None))
+        Ok(self.language(node, keyword, text, Some(pattern), None))
     }
 
     fn language(
