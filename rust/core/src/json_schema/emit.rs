@@ -629,7 +629,8 @@ impl Emitter<'_, '_> {
             }
             // A control character without a letter of its own has two spellings.
             Text::Listed(texts)
-                if self.options().escapes != Escapes::Any && !texts.iter().any(has_digits) =>
+                if self.options().escapes != Escapes::Any
+                    && !texts.iter().any(|text| has_digits(text)) =>
             {
                 let mut literals = Vec::with_capacity(texts.len());
                 for text in texts {
@@ -910,7 +911,7 @@ impl ObjectWriter {
 }
 
 /// Whether a character is spelled by digits of either case.
-fn has_digits(text: &String) -> bool {
+fn has_digits(text: &str) -> bool {
     spelled(text).windows(2).any(|pair| pair == b"\\u")
 }
 
