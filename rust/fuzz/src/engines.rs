@@ -25,6 +25,7 @@ pub fn small_limits() -> Limits {
         max_token_work: 5_000,
         max_total_work: 50_000,
         max_automaton_bytes: 4 << 20,
+        ..Limits::default()
     }
 }
 
