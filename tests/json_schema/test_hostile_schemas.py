@@ -23,7 +23,11 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
-SLOW = {"a description of 100 MB"}
+SLOW = {
+    "a description of 100 MB",
+    "ten kinds that items must contain",
+    "unevaluatedProperties with 100 branches",
+}
 """Cases of the long profile alone."""
 
 Ask = Callable[[str], Any]
