@@ -560,7 +560,10 @@ impl Emitter<'_, '_> {
         let mut todo: Vec<(bool, usize)> = Vec::new();
         if has_items {
             let at = self.gap(&mut out, open, &gaps.open);
-            before[0] = Some(at);
+            // Where a later item is read, behind a comma, the array does not end.
+            let first = out.state();
+            out.part(at, self.empty, first);
+            before[0] = Some(first);
             todo.push((true, 0));
             if is_final && matches!(gaps.open, Gap::Free) {
                 out.text(at, b"]", Some(end));
