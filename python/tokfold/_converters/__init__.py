@@ -14,11 +14,11 @@ first), and how many states the automaton of a pattern gets. They are upper boun
 - ``values``: JSON.
 - ``schemas``, ``patterns`` (and macros), ``lark``: what each converter would do.
 - ``documents``: what XGrammar reads whole: grammar text, structural tags.
-- ``conversion``: the call of the converter.
+- ``conversion``: the stack on which a converter is called.
 """
 
 from tokfold._converters.bounds import check_text
-from tokfold._converters.conversion import convert, is_deep, with_stack
+from tokfold._converters.conversion import is_deep, with_stack
 from tokfold._converters.documents import TAG_LEVELS, check_excludes, check_grammar, check_tag
 from tokfold._converters.lark import check_lark
 from tokfold._converters.patterns import check_macro, check_pattern
@@ -36,7 +36,6 @@ __all__ = [
     "check_schema",
     "check_tag",
     "check_text",
-    "convert",
     "is_deep",
     "json_text",
     "parsed",

@@ -1,21 +1,16 @@
-"""Conversion itself, on a stack that is large enough."""
+"""Stacks that are large enough for what XGrammar's converters recurse."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tokfold._converters.bounds import LEVELS_ON_ANY_STACK, MAX_SCHEMA_LEVELS
-from tokfold._converters.lark import check_lark
-from tokfold._converters.patterns import check_pattern
-from tokfold._converters.schemas import check_schema
-from tokfold._extras import require, xgrammar_reason
-from tokfold.errors import LimitExceededError, UnsupportedGrammarError
-from tokfold.interrupt import check_governing
+from tokfold.errors import LimitExceededError
 
-__all__ = ["convert", "is_deep", "with_stack"]
+__all__ = ["is_deep", "with_stack"]
 
 _T = TypeVar("_T")
 
@@ -66,43 +61,3 @@ def with_stack(levels: int, work: Callable[[], _T]) -> _T:
     if failed:
         raise failed[0]
     return made[0]
-
-
-def convert(converter: str, source: object, **options: Any) -> str:
-    """The grammar text that one of XGrammar's converters makes.
-
-    Args:
-        converter: ``from_json_schema`` (of text), ``from_regex`` or ``from_lark``.
-        source: what it is given.
-        options: its options.
-
-    Raises:
-        TypeError: ``source`` is no text, or an option is of another type than it must be.
-        UnsupportedGrammarError: the converter does not take it.
-        LimitExceededError: it would take too long, or too much stack.
-        MissingExtraError: XGrammar is not installed.
-    """
-    xgr = require("xgrammar", "xgrammar", f"Grammar.{converter}")
-    check_governing()
-    what = converter.removeprefix("from_").replace("_", " ")
-    if converter == "from_json_schema":
-        is_open = options.get("strict_mode", True) is False
-        source, levels, _ = check_schema(source, is_open=is_open)
-    elif converter == "from_regex":
-        levels = check_pattern(source, as_automaton=False).levels
-    else:
-        levels = check_lark(source)
-    check_governing()
-    try:
-        return with_stack(levels, lambda: str(getattr(xgr.Grammar, converter)(source, **options)))
-    except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
-        # what XGrammar raises for what it refuses, and what an option that is too large leads to
-        if isinstance(error, UnsupportedGrammarError):
-            raise
-        reason = xgrammar_reason(error) or f"it gives no reason ({type(error).__name__})"
-        raise UnsupportedGrammarError(
-            f"XGrammar's converter does not take this {what}: {reason}",
-            what,
-            1,
-            1,
-        ) from error

@@ -1,20 +1,22 @@
-//! Lists whose items are freed in a thread of their own, where there are many: whoever ended a call
-//! waits for its return, and to free a million rules takes tens of milliseconds.
+//! Lists that a background thread frees when they are long.
+//!
+//! Freeing a million rules takes tens of milliseconds. A caller that cancels a call should not wait for
+//! that.
 
 use std::ops::{Deref, DerefMut};
 
-/// Lists of more items than this are freed apart. Fewer take less than to begin a thread and be
-/// preempted by it.
+/// A background thread frees lists of more items than this. Freeing fewer items costs less than
+/// starting a thread.
 const MANY: usize = 1 << 14;
-/// The same for items that own nothing: bytes that are given back to the system.
+/// The same bound in bytes, for lists whose items own no memory of their own.
 const MANY_BYTES: usize = 8 << 20;
 
-/// A list that is freed apart if it is long.
+/// A list that a background thread frees if it is long.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Apart<T: Send + 'static>(Vec<T>);
 
 impl<T: Send + 'static> Apart<T> {
-    /// The list, for whoever keeps it.
+    /// The list itself. Its new owner frees it.
     pub(crate) fn into_list(mut self) -> Vec<T> {
         std::mem::take(&mut self.0)
     }

@@ -125,6 +125,22 @@ impl Described {
     }
 }
 
+/// An automaton without calls, as an expression has it. Edges that call are left out: what they call
+/// has no place in the arena yet.
+impl From<Described> for ByteAutomaton {
+    fn from(described: Described) -> Self {
+        let mut finals = vec![false; described.states as usize];
+        described.finals.iter().for_each(|&state| finals[state as usize] = true);
+        Self {
+            start: described.start,
+            finals: finals.into(),
+            bytes: described.bytes.into(),
+            parts: Box::default(),
+            falls_back: Box::default(),
+        }
+    }
+}
+
 /// The automata of one macro; the last is the macro's own.
 pub type Meaning = Vec<Described>;
 

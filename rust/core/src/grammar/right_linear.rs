@@ -1,5 +1,7 @@
-//! Automata as rules: a rule for each state, whose alternatives read one character or one part and go on
-//! with the rule of the next state. Grammar text has no automata, so they are printed like this.
+//! Automata as right-linear rules.
+//!
+//! Grammar text has no syntax for automata, so the printer needs rules in their place. Each state becomes
+//! a rule whose alternatives read characters or a part and then call the rule of the next state.
 
 use super::{ByteAutomaton, CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::error::Position;
@@ -27,8 +29,8 @@ impl Grammar {
         self.exprs.iter().any(|expr| matches!(expr, Expr::Automaton(_)))
     }
 
-    /// The same grammar with rules in place of automata. `None` where an automaton reads bytes that are
-    /// no UTF-8: no grammar text says that.
+    /// The same grammar, in which rules replace the automata. The result is `None` if an automaton reads
+    /// bytes that are not UTF-8, which grammar text cannot express.
     pub fn without_automata(&self) -> Option<Grammar> {
         let mut writer = Writer {
             builder: GrammarBuilder::new(),

@@ -28,8 +28,8 @@ pub(super) struct Language {
     pub(super) keyword: &'static str,
     /// The pattern, where it is one.
     pub(super) pattern: Option<Pattern>,
-    /// Its automaton, made when first needed; an error where that is too large.
-    pub(super) automaton: Option<Result<Dfa>>,
+    /// Its automaton, made when first needed.
+    pub(super) automaton: Option<Dfa>,
 }
 
 /// Formulas that a value of a document takes, where nothing is multiplied.

@@ -281,7 +281,7 @@ impl Converter<'_> {
         let formula = match cell {
             Cell::Boolean(truth) => {
                 let truth = *truth;
-                FormulaId::of(self.formulas.evaluate(formula, &mut |_| truth))
+                FormulaId::of(self.formulas.evaluate(formula, &mut |_, _| truth))
             }
             Cell::Text(text) => FormulaId::of(self.string_satisfies(formula, text)?),
             Cell::Decimal(decimal) => FormulaId::of(self.number_satisfies(formula, decimal)?),
@@ -421,31 +421,42 @@ impl Converter<'_> {
 
     /// Disjunctive form: sets of conditions on the value, each with what is left under them.
     fn ways(&mut self, formula: FormulaId) -> Result<Ways> {
+        // Parts that do not speak of the value have no entry.
         let mut known: FxHashMap<FormulaId, Ways> = FxHashMap::default();
         let parts = self.formulas.parts(formula);
+        self.spend(parts.len())?;
         for &part in &parts {
-            let free = |this: &Self| this.value_atoms(part).is_empty();
             let ways = match self.formulas.get(part).clone() {
-                Formula::Constant(false) => Vec::new(),
-                Formula::Constant(true) => vec![(Rc::from([]), part)],
+                Formula::Constant(_) => continue,
                 Formula::Literal(atom, sign) => match self.atom(atom) {
                     Atom::Value(schema) => {
                         vec![(Rc::from([(*schema, sign)]), FormulaId::TRUE)]
                     }
-                    _ => vec![(Rc::from([]), part)],
+                    _ => continue,
                 },
-                _ if free(self) => vec![(Rc::from([]), part)],
+                Formula::And(inner) | Formula::Or(inner)
+                    if !inner.iter().any(|part| known.contains_key(part)) =>
+                {
+                    continue;
+                }
                 Formula::Or(inner) => {
+                    let (speaking, free) = parted(&inner, &known);
                     let mut joined: Vec<(Conditions, FormulaId)> = Vec::new();
                     let mut place: FxHashMap<Conditions, usize> = FxHashMap::default();
-                    for way in inner.iter().flat_map(|part| known[part].clone()) {
+                    let free = self.formulas.or(free);
+                    if free != FormulaId::FALSE {
+                        self.join_way((Rc::from([]), free), &mut joined, &mut place)?;
+                    }
+                    for way in speaking.iter().flat_map(|part| known[part].clone()) {
                         self.join_way(way, &mut joined, &mut place)?;
                     }
                     absorb(joined)
                 }
                 Formula::And(inner) => {
-                    let mut all: Ways = vec![(Rc::from([]), FormulaId::TRUE)];
-                    for part in inner {
+                    let (speaking, free) = parted(&inner, &known);
+                    let free = self.formulas.and(free);
+                    let mut all: Ways = vec![(Rc::from([]), free)];
+                    for part in speaking {
                         let more = known[&part].clone();
                         let mut joined = Vec::new();
                         let mut place = FxHashMap::default();
@@ -465,7 +476,11 @@ impl Converter<'_> {
             };
             known.insert(part, ways);
         }
-        Ok(known.remove(&formula).unwrap_or_default())
+        Ok(match known.remove(&formula) {
+            Some(ways) => ways,
+            None if formula == FormulaId::FALSE => Vec::new(),
+            None => vec![(Rc::from([]), formula)],
+        })
     }
 
     fn join_way(
@@ -541,6 +556,15 @@ impl Converter<'_> {
         let key = self.value_key(&[(schema, true)], None)?;
         Ok(self.values.intern(key))
     }
+}
+
+/// The operands that speak of the value, and the others: those are joined at once, so that the formulas
+/// on the way do not grow one operand at a time.
+fn parted(
+    operands: &[FormulaId],
+    known: &FxHashMap<FormulaId, Ways>,
+) -> (Vec<FormulaId>, Vec<FormulaId>) {
+    operands.iter().partition(|operand| known.contains_key(operand))
 }
 
 /// Both sets of conditions; `None` where they contradict each other.

@@ -92,7 +92,8 @@ static KNOWN: [Known; 16] = [
 
 /// What the format of this name says.
 ///
-/// The budget is charged with the states of the automaton, whoever made it.
+/// Each call charges the budget with the states of the automaton, even if an earlier call built it, so
+/// that counted work does not depend on earlier calls.
 ///
 /// # Errors
 /// [`crate::error::Error::Limit`], or an interrupt, when the budget is spent.

@@ -143,11 +143,7 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
         }
         operands.sort_unstable();
         operands.dedup();
-        let held: FxHashSet<u32>;
-        let is_held = |id: u32| match operands.len() {
-            0..16 => operands.binary_search(&FormulaId(id)).is_ok(),
-            _ => operands.binary_search(&FormulaId(id)).is_ok(),
-        };
+        let is_held = |id: u32| operands.binary_search(&FormulaId(id)).is_ok();
         // What is joined with its opposite is decided.
         let opposed = operands.iter().any(|id| {
             let opposite = self.negations[id.index()];
@@ -163,7 +159,7 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
             _ => None,
         };
         if operands.iter().any(|&id| inner(id).is_some()) {
-            held = operands.iter().map(|id| id.0).collect();
+            let held: FxHashSet<u32> = operands.iter().map(|id| id.0).collect();
             let absorbed = |id: FormulaId| {
                 inner(id).is_some_and(|inner| inner.iter().any(|part| held.contains(&part.0)))
             };
@@ -250,12 +246,12 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
     }
 
     /// The truth value of a formula under those of its atoms.
-    pub(super) fn evaluate(&self, id: FormulaId, holds: &mut impl FnMut(&A) -> bool) -> bool {
+    pub(super) fn evaluate(&self, id: FormulaId, holds: &mut impl FnMut(u32, &A) -> bool) -> bool {
         let mut values: FxHashMap<FormulaId, bool> = FxHashMap::default();
         for part in self.parts(id) {
             let value = match self.get(part) {
                 Formula::Constant(value) => *value,
-                &Formula::Literal(atom, sign) => holds(self.atom(atom)) == sign,
+                &Formula::Literal(atom, sign) => holds(atom, self.atom(atom)) == sign,
                 Formula::And(inner) => inner.iter().all(|part| values[part]),
                 Formula::Or(inner) => inner.iter().any(|part| values[part]),
             };

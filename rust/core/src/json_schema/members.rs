@@ -16,7 +16,7 @@ use std::rc::Rc;
 const MANY_REQUIRED: usize = 16;
 
 /// Items that `contains` counts.
-const MOST_CONTAINED: u32 = 4_096;
+const MOST_CONTAINED: u32 = 512;
 
 /// `uniqueItems` is said by sets of used values where there are at most so many values.
 const MOST_DISTINCT: usize = 12;
@@ -397,7 +397,7 @@ impl Converter<'_> {
             return known;
         }
         let id = LanguageId::from(self.languages.len());
-        self.languages.push(Language { node, keyword, pattern, automaton: automaton.map(Ok) });
+        self.languages.push(Language { node, keyword, pattern, automaton });
         self.language_numbers.insert(key, id);
         id
     }

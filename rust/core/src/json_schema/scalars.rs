@@ -36,7 +36,7 @@ impl Converter<'_> {
 
     fn automaton_within(&mut self, id: LanguageId, most: usize) -> Result<Dfa> {
         let language = &mut self.languages[usize::from(id)];
-        if let Some(Ok(known)) = &language.automaton {
+        if let Some(known) = &language.automaton {
             return Ok(known.clone());
         }
         let bounds = Bounds { max_states: most, ..self.bounds };
@@ -47,7 +47,7 @@ impl Converter<'_> {
         let (node, keyword) = (language.node, language.keyword);
         match made {
             Ok(made) => {
-                language.automaton = Some(Ok(made.clone()));
+                language.automaton = Some(made.clone());
                 Ok(made)
             }
             Err(Error::Limit { limit, value, message }) => {
@@ -75,7 +75,7 @@ impl Converter<'_> {
             holds.insert(number, value);
         }
         self.spend(1 + text.len() / 16)?;
-        Ok(self.evaluate(formula, &holds))
+        Ok(self.formulas.evaluate(formula, &mut |number, _| holds[&number]))
     }
 
     /// Whether a number satisfies a formula of numbers.
@@ -96,21 +96,7 @@ impl Converter<'_> {
             };
             holds.insert(number, truth);
         }
-        Ok(self.evaluate(formula, &holds))
-    }
-
-    fn evaluate(&self, formula: FormulaId, holds: &FxHashMap<u32, bool>) -> bool {
-        let mut values: FxHashMap<FormulaId, bool> = FxHashMap::default();
-        for part in self.formulas.parts(formula) {
-            let value = match self.formulas.get(part) {
-                Formula::Constant(value) => *value,
-                Formula::Literal(atom, sign) => holds[atom] == *sign,
-                Formula::And(inner) => inner.iter().all(|part| values[part]),
-                Formula::Or(inner) => inner.iter().any(|part| values[part]),
-            };
-            values.insert(part, value);
-        }
-        values[&formula]
+        Ok(self.formulas.evaluate(formula, &mut |number, _| holds[&number]))
     }
 
     /// The finite sets that a formula is within, by its positive sets; `None` where there is none.
@@ -250,33 +236,49 @@ impl Converter<'_> {
             return Ok(known.clone());
         }
         let bounds = self.bounds;
+        let dfa = self.combined(formula, &Dfa::anything(), &mut |this, atom, sign| {
+            let dfa = match atom {
+                Atom::AtLeastCharacters(count) => Dfa::lengths(count, None, &bounds)?,
+                Atom::Language(language) => this.automaton(language)?,
+                Atom::Texts(set) => {
+                    let texts = this.texts.get(set).clone();
+                    Dfa::texts(texts.iter().map(|text| &**text), &bounds)?
+                }
+                Atom::RegularExpression => return Err(this.expression_beside()),
+                _ => Dfa::anything(),
+            };
+            Ok(if sign { dfa } else { dfa.complement() })
+        })?;
+        self.string_languages.insert(formula, dfa.clone());
+        Ok(dfa)
+    }
+
+    /// The automaton of a formula, from those of its literals; `all` has every text that there is.
+    fn combined(
+        &mut self,
+        formula: FormulaId,
+        all: &Dfa,
+        literal: &mut dyn FnMut(&mut Self, Atom, bool) -> Result<Dfa>,
+    ) -> Result<Dfa> {
+        let bounds = self.bounds;
         let mut made: FxHashMap<FormulaId, Dfa> = FxHashMap::default();
         for part in self.formulas.parts(formula) {
             let dfa = match self.formulas.get(part).clone() {
-                Formula::Constant(true) => Dfa::anything(),
+                Formula::Constant(true) => all.clone(),
                 Formula::Constant(false) => Dfa::nothing(),
                 Formula::Literal(number, sign) => {
-                    let dfa = match self.atom(number).clone() {
-                        Atom::AtLeastCharacters(count) => Dfa::lengths(count, None, &bounds)?,
-                        Atom::Language(language) => self.automaton(language)?,
-                        Atom::Texts(set) => {
-                            let texts = self.texts.get(set).clone();
-                            Dfa::texts(texts.iter().map(|text| &**text), &bounds)?
-                        }
-                        Atom::RegularExpression => return Err(self.expression_beside()),
-                        _ => Dfa::anything(),
-                    };
-                    if sign { dfa } else { dfa.complement() }
+                    let atom = self.atom(number).clone();
+                    literal(self, atom, sign)?
                 }
                 Formula::And(inner) => {
                     // The small ones first, so that what is made on the way stays small.
-                    let mut parts: Vec<Dfa> = inner.iter().map(|part| made[part].clone()).collect();
-                    parts.sort_by_key(Dfa::num_states);
-                    let mut all = Dfa::anything();
-                    for part in &parts {
-                        all = all.intersection(part, &bounds)?;
+                    let mut parts: Vec<&Dfa> = inner.iter().map(|part| &made[part]).collect();
+                    parts.sort_by_key(|part| part.num_states());
+                    let mut both = all.clone();
+                    for part in parts {
+                        both = both.intersection(part, &bounds)?;
                     }
-                    all
+                    both
                 }
                 Formula::Or(inner) => {
                     let mut any = Dfa::nothing();
@@ -289,9 +291,7 @@ impl Converter<'_> {
             self.spend(dfa.num_states())?;
             made.insert(part, dfa);
         }
-        let dfa = made[&formula].clone();
-        self.string_languages.insert(formula, dfa.clone());
-        Ok(dfa)
+        Ok(made[&formula].clone())
     }
 
     /// The automaton of the spellings of numbers that satisfy a formula.
@@ -414,52 +414,19 @@ impl Converter<'_> {
     fn combined_numbers(&mut self, formula: FormulaId) -> Result<Dfa> {
         let bounds = self.bounds;
         let plain = numbers::plain();
-        let mut made: FxHashMap<FormulaId, Dfa> = FxHashMap::default();
-        for part in self.formulas.parts(formula) {
-            let dfa = match self.formulas.get(part).clone() {
-                Formula::Constant(true) => plain.clone(),
-                Formula::Constant(false) => Dfa::nothing(),
-                Formula::Literal(number, sign) => {
-                    let dfa = match self.atom(number).clone() {
-                        // What is no integer is so by its value, however it is spelled.
-                        Atom::Integer if sign => numbers::integers(self.number_options()),
-                        Atom::Integer => {
-                            numbers::integers(NumberOptions { integers_with_fraction: true })
-                        }
-                        Atom::AtLeast(bound) => {
-                            numbers::at_least(&self.decimals.get(bound).clone(), &bounds)?
-                        }
-                        Atom::Greater(bound) => {
-                            numbers::greater(&self.decimals.get(bound).clone(), &bounds)?
-                        }
-                        Atom::MultipleOf(step) => self.multiple(step)?,
-                        Atom::Decimals(set) => {
-                            let set = self.decimal_sets.get(set).clone();
-                            numbers::values(set.iter(), &bounds)?
-                        }
-                        _ => plain.clone(),
-                    };
-                    if sign { dfa } else { plain.difference(&dfa, &bounds)? }
-                }
-                Formula::And(inner) => {
-                    let mut all = plain.clone();
-                    for part in &inner {
-                        all = all.intersection(&made[part], &bounds)?;
-                    }
-                    all
-                }
-                Formula::Or(inner) => {
-                    let mut any = Dfa::nothing();
-                    for part in &inner {
-                        any = any.union(&made[part], &bounds)?;
-                    }
-                    any
-                }
+        self.combined(formula, &plain, &mut |this, atom, sign| {
+            let dfa = match atom {
+                Atom::Integer if sign => numbers::integers(this.number_options()),
+                // What is no integer is so by its value, however it is spelled.
+                Atom::Integer => return Ok(numbers::fractions()),
+                Atom::AtLeast(bound) => numbers::at_least(this.decimals.get(bound), &bounds)?,
+                Atom::Greater(bound) => numbers::greater(this.decimals.get(bound), &bounds)?,
+                Atom::MultipleOf(step) => this.multiple(step)?,
+                Atom::Decimals(set) => numbers::values(this.decimal_sets.get(set).iter(), &bounds)?,
+                _ => plain.clone(),
             };
-            self.spend(dfa.num_states())?;
-            made.insert(part, dfa);
-        }
-        Ok(made[&formula].clone())
+            if sign { Ok(dfa) } else { plain.difference(&dfa, &bounds) }
+        })
     }
 }
 

@@ -166,7 +166,7 @@ impl Converter<'_> {
 
     /// Whether a formula holds where nothing more comes.
     pub(super) fn ends(&self, formula: FormulaId) -> bool {
-        self.formulas.evaluate(formula, &mut |atom| {
+        self.formulas.evaluate(formula, &mut |_, atom| {
             !matches!(
                 atom,
                 Atom::Required(_)

@@ -82,7 +82,7 @@ impl Converter<'_> {
         let booleans = match some(Type::Boolean) {
             None => [false, false],
             Some(formula) => {
-                [true, false].map(|truth| self.formulas.evaluate(formula, &mut |_| truth))
+                [true, false].map(|truth| self.formulas.evaluate(formula, &mut |_, _| truth))
             }
         };
         let mut string = some(Type::String);

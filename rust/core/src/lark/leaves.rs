@@ -4,7 +4,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Position, Result};
-use crate::grammar::{ByteAutomaton, CharSet, Described, Expr, GrammarBuilder};
+use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
 use crate::regular::pattern::{self, Dialect, Pattern, PatternFault};
 use crate::regular::{Bounds, Dfa, Spelling, encode};
@@ -15,15 +15,7 @@ use super::substring;
 
 /// An automaton over bytes as an expression.
 pub(super) fn automaton(described: Described) -> Expr {
-    let mut finals = vec![false; described.states as usize];
-    described.finals.iter().for_each(|&state| finals[state as usize] = true);
-    Expr::Automaton(ByteAutomaton {
-        start: described.start,
-        finals: finals.into(),
-        bytes: described.bytes.into(),
-        parts: Box::default(),
-        falls_back: Box::default(),
-    })
+    Expr::Automaton(described.into())
 }
 
 /// Adds the language of an automaton over characters: as plain an expression as there is.

@@ -4,7 +4,7 @@
 use super::pattern::Pattern;
 use super::{Bounds, CharSet, Dfa, Spelling, encode};
 use crate::error::{Error, Position, Result};
-use crate::grammar::{ByteAutomaton, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
+use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 
 const HERE: Position = Position { line: 1, column: 1 };
@@ -131,14 +131,5 @@ fn automaton_body(
         });
     }
     let described = encode(automaton, Spelling::Utf8, bounds)?;
-    let mut finals = vec![false; described.states as usize];
-    described.finals.iter().for_each(|&state| finals[state as usize] = true);
-    let automaton = ByteAutomaton {
-        start: described.start,
-        finals: finals.into(),
-        bytes: described.bytes.into(),
-        parts: Box::default(),
-        falls_back: Box::default(),
-    };
-    Ok(builder.add(Expr::Automaton(automaton), HERE))
+    Ok(builder.add(Expr::Automaton(described.into()), HERE))
 }

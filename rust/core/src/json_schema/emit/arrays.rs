@@ -1,0 +1,193 @@
+//! Arrays: brackets, items and the commas between them.
+
+use super::Emitter;
+use super::automaton::Automaton;
+use super::gaps::Gap;
+use crate::error::Result;
+use crate::grammar::Expr;
+use crate::ids::ExprId;
+use crate::json_schema::arrays::ArrayAutomaton;
+use crate::json_schema::atoms::{ArrayId, ValueId};
+
+impl Emitter<'_, '_> {
+    pub(super) fn array(&mut self, id: ArrayId, level: u32) -> Result<ExprId> {
+        match self.converter.arrays[usize::from(id)].clone() {
+            ArrayAutomaton::Plain { prefix, rest, least, most } => {
+                self.plain_array(&prefix, rest, (least, most), level)
+            }
+            ArrayAutomaton::States(_) => self.array_states(id, level),
+        }
+    }
+
+    /// First items of their own, then any number of others within bounds.
+    pub(super) fn plain_array(
+        &mut self,
+        prefix: &[ValueId],
+        rest: Option<ValueId>,
+        (least, most): (u32, Option<u32>),
+        level: u32,
+    ) -> Result<ExprId> {
+        let gaps = self.gaps(level);
+        let is_productive = |value: &ValueId| self.values.productive.contains(value);
+        let rest = rest.filter(is_productive);
+        let most = if self.is_too_deep(level) { Some(0) } else { most };
+        // Behind an item that has no value there is none.
+        let few = prefix.iter().take_while(|value| is_productive(value)).count() as u32;
+        let (prefix, rest) = match (few as usize) < prefix.len() {
+            true => (&prefix[..few as usize], None),
+            false => (prefix, rest),
+        };
+        let most = match rest {
+            Some(_) => most,
+            None => Some(most.unwrap_or(u32::MAX).min(few)),
+        };
+        let mut out = Automaton::default();
+        let start = out.state();
+        let end = out.state();
+        out.finals[end as usize] = true;
+        let open = out.text(start, b"[", None);
+        let below = self.level_below(level);
+        // An empty array.
+        let is_empty_last = most == Some(0);
+        if least == 0 {
+            let at = match gaps.open {
+                Gap::Free => self.gap(&mut out, open, &Gap::Free),
+                Gap::Text(_) => open,
+            };
+            out.text(at, b"]", Some(end));
+        }
+        if is_empty_last {
+            return self.finish_automaton(out);
+        }
+        let first = self.gap(&mut out, open, &gaps.open);
+        let mut at = first;
+        let mut count = 0;
+        let listed = (prefix.len() as u32).min(most.unwrap_or(u32::MAX));
+        for &value in &prefix[..listed as usize] {
+            if count > 0 {
+                at = self.comma(&mut out, at, &gaps);
+            }
+            let to = out.state();
+            let value = self.call_value(value, below);
+            out.part(at, value, to);
+            at = to;
+            count += 1;
+            if count >= least {
+                let close = self.gap(&mut out, at, &gaps.before_close);
+                out.text(close, b"]", Some(end));
+            }
+        }
+        let Some(rest) = rest.filter(|_| most.is_none_or(|most| count < most)) else {
+            return self.finish_automaton(out);
+        };
+        let value = self.call_value(rest, below);
+        if count == 0 {
+            let to = out.state();
+            out.part(at, value, to);
+            at = to;
+            count = 1;
+        }
+        // The others, each behind a comma, are counted.
+        let mut next = Automaton::default();
+        let begin = next.state();
+        let behind = self.comma(&mut next, begin, &gaps);
+        let last = next.state();
+        next.part(behind, value, last);
+        next.finals[last as usize] = true;
+        let body = self.finish_automaton(next)?;
+        let min = least.saturating_sub(count);
+        let max = most.map(|most| most - count);
+        let to = if max == Some(0) {
+            at
+        } else {
+            let repeat = self.add(Expr::Repeat { body, min, max });
+            let to = out.state();
+            out.part(at, repeat, to);
+            to
+        };
+        let close = self.gap(&mut out, to, &gaps.before_close);
+        out.text(close, b"]", Some(end));
+        self.finish_automaton(out)
+    }
+
+    pub(super) fn array_states(&mut self, id: ArrayId, level: u32) -> Result<ExprId> {
+        let gaps = self.gaps(level);
+        let ArrayAutomaton::States(states) = self.converter.arrays[usize::from(id)].clone() else {
+            return Ok(self.empty);
+        };
+        let live = self.values.array_states[&id].clone();
+        let too_deep = self.is_too_deep(level);
+        let below = self.level_below(level);
+        let mut out = Automaton::default();
+        let start = out.state();
+        let end = out.state();
+        out.finals[end as usize] = true;
+        let mut before: Vec<Option<u32>> = vec![None; states.len()];
+        let mut behind: Vec<Option<u32>> = vec![None; states.len()];
+        let items = |state: usize, productive: &rustc_hash::FxHashSet<ValueId>| {
+            let all = states[state].items.iter().copied();
+            let kept = all.filter(|(value, to)| {
+                !too_deep && live[*to as usize] && productive.contains(value)
+            });
+            kept.collect::<Vec<(ValueId, u32)>>()
+        };
+        let open = out.text(start, b"[", None);
+        let has_items = !items(0, &self.values.productive).is_empty();
+        let is_final = states[0].is_final;
+        let mut todo: Vec<(bool, usize)> = Vec::new();
+        if has_items {
+            let at = self.gap(&mut out, open, &gaps.open);
+            // Where a later item is read, behind a comma, the array does not end.
+            let first = out.state();
+            out.part(at, self.empty, first);
+            before[0] = Some(first);
+            todo.push((true, 0));
+            if is_final && matches!(gaps.open, Gap::Free) {
+                out.text(at, b"]", Some(end));
+            }
+        }
+        if is_final && !(has_items && matches!(gaps.open, Gap::Free)) {
+            let at = match gaps.open {
+                Gap::Free => self.gap(&mut out, open, &Gap::Free),
+                Gap::Text(_) => open,
+            };
+            out.text(at, b"]", Some(end));
+        }
+        while let Some((is_before, state)) = todo.pop() {
+            self.converter.spend(1)?;
+            if is_before {
+                let Some(at) = before[state] else { continue };
+                for (value, to) in items(state, &self.values.productive) {
+                    let value = self.call_value(value, below);
+                    let target = match behind[to as usize] {
+                        Some(known) => known,
+                        None => {
+                            let fresh = out.state();
+                            behind[to as usize] = Some(fresh);
+                            todo.push((false, to as usize));
+                            fresh
+                        }
+                    };
+                    out.part(at, value, target);
+                }
+                continue;
+            }
+            let Some(from) = behind[state] else { continue };
+            if !items(state, &self.values.productive).is_empty() {
+                let at = self.comma(&mut out, from, &gaps);
+                match before[state] {
+                    Some(known) => out.part(at, self.empty, known),
+                    None => {
+                        before[state] = Some(at);
+                        todo.push((true, state));
+                    }
+                }
+            }
+            if states[state].is_final {
+                let at = self.gap(&mut out, from, &gaps.before_close);
+                out.text(at, b"]", Some(end));
+            }
+        }
+        self.finish_automaton(out)
+    }
+}

@@ -1,0 +1,250 @@
+//! From automata over members and items to a grammar, written straight into the arena.
+//!
+//! - here: the rules, each written when it is first called; values by type
+//! - [`automaton`]: automata that are being written
+//! - [`gaps`]: white space, separators, lines
+//! - [`objects`], [`arrays`], [`strings`]: the right-hand sides of their rules
+
+mod arrays;
+mod automaton;
+mod gaps;
+mod objects;
+mod strings;
+
+use super::atoms::{ArrayId, ObjectId, ValueId};
+use super::converter::Converter;
+use super::formats;
+use super::formula::FormulaId;
+use super::objects::Named;
+use super::options::{SchemaOptions, Whitespace};
+use super::values::Values;
+use crate::error::{Position, Result};
+use crate::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
+use crate::ids::{ExprId, RuleId};
+use crate::regular::{Dfa, Spelling, encode, encode_character};
+use automaton::Automaton;
+use rustc_hash::FxHashMap;
+
+const HERE: Position = Position { line: 1, column: 1 };
+
+/// What a rule says, with the level at which it stands where that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum RuleKey {
+    Value(ValueId, u32),
+    Object(ObjectId, u32),
+    Array(ArrayId, u32),
+    String(FormulaId),
+    Number(FormulaId),
+    /// The names of a class of an object, with the quotation mark at their end.
+    Names(ObjectId, u32),
+    /// A member of an object: name, colon, value.
+    Member(ObjectId, Named, ValueId, u32),
+    /// One character of a string: of any, or of those of a set by its number.
+    Character(u32, bool),
+    Whitespace,
+    RegularExpression,
+}
+
+struct Emitter<'c, 'a> {
+    converter: &'c mut Converter<'a>,
+    values: Values,
+    builder: GrammarBuilder,
+    keys: FxHashMap<RuleKey, RuleId>,
+    order: Vec<RuleKey>,
+    bodies: Vec<Option<ExprId>>,
+    sets: Vec<CharSet>,
+    empty: ExprId,
+}
+
+impl<'a> Converter<'a> {
+    /// The grammar of the texts of a value.
+    pub(super) fn emit(&mut self, root: ValueId, values: Values) -> Result<Grammar> {
+        let mut builder = GrammarBuilder::new();
+        let empty = builder.add(Expr::Empty, HERE);
+        let mut emitter = Emitter {
+            converter: self,
+            values,
+            builder,
+            keys: FxHashMap::default(),
+            order: Vec::new(),
+            bodies: Vec::new(),
+            sets: Vec::new(),
+            empty,
+        };
+        emitter.rule(RuleKey::Value(root, 0));
+        let mut next = 0;
+        while next < emitter.order.len() {
+            let key = emitter.order[next].clone();
+            let body = emitter.body(&key, RuleId::new(next))?;
+            emitter.bodies[next] = Some(body);
+            next += 1;
+            emitter.converter.spend(1)?;
+        }
+        Ok(emitter.finish())
+    }
+}
+
+impl Emitter<'_, '_> {
+    fn finish(self) -> Grammar {
+        let empty = self.empty;
+        let rules =
+            self.order.iter().zip(&self.bodies).enumerate().map(|(number, (key, body))| Rule {
+                name: if number == 0 { "root".into() } else { format!("{}_{number}", key.kind()) },
+                options: RuleOptions::default(),
+                body: body.unwrap_or(empty),
+                lookahead: None,
+                position: HERE,
+            });
+        let rules = rules.collect();
+        self.builder.finish(rules, RuleId::new(0))
+    }
+
+    fn options(&self) -> &SchemaOptions {
+        self.converter.options
+    }
+
+    fn add(&mut self, expr: Expr) -> ExprId {
+        self.builder.add(expr, HERE)
+    }
+
+    fn literal(&mut self, text: &[u8]) -> ExprId {
+        match text {
+            [] => self.empty,
+            _ => self.add(Expr::Literal(text.into())),
+        }
+    }
+
+    fn sequence(&mut self, parts: Vec<ExprId>) -> ExprId {
+        match parts.as_slice() {
+            [only] => *only,
+            _ => self.add(Expr::Sequence(parts.into())),
+        }
+    }
+
+    fn choice(&mut self, parts: Vec<ExprId>) -> ExprId {
+        match parts.as_slice() {
+            [only] => *only,
+            _ => self.add(Expr::Choice(parts.into())),
+        }
+    }
+
+    /// The rule of a key, to be written later where it is new.
+    fn rule(&mut self, key: RuleKey) -> RuleId {
+        if let Some(&known) = self.keys.get(&key) {
+            return known;
+        }
+        let id = RuleId::new(self.order.len());
+        self.keys.insert(key.clone(), id);
+        self.order.push(key);
+        self.bodies.push(None);
+        id
+    }
+
+    fn call(&mut self, key: RuleKey) -> ExprId {
+        let rule = self.rule(key);
+        self.add(Expr::Rule(rule))
+    }
+
+    fn body(&mut self, key: &RuleKey, rule: RuleId) -> Result<ExprId> {
+        match *key {
+            RuleKey::Value(value, level) => self.value(value, level),
+            RuleKey::Object(object, level) => self.object(object, level),
+            RuleKey::Array(array, level) => self.array(array, level),
+            RuleKey::String(formula) => self.string(formula),
+            RuleKey::Number(formula) => {
+                let automaton = self.values.numbers[&formula].clone();
+                self.encoded(&automaton, Spelling::Utf8)
+            }
+            RuleKey::Names(object, class) => self.names(object, class),
+            RuleKey::Member(object, name, value, level) => self.member(object, name, value, level),
+            RuleKey::Character(set, is_free) => {
+                let set = self.sets[set as usize].clone();
+                let spelling = Spelling::Json(self.escapes(is_free));
+                Ok(self.described(encode_character(&set, spelling)))
+            }
+            RuleKey::Whitespace => {
+                let set = CharSet::new([(9, 10), (13, 13), (32, 32)]);
+                let body = self.add(Expr::Class(set));
+                let max = match self.options().whitespace {
+                    Whitespace::Any(max) => max,
+                    _ => Some(0),
+                };
+                Ok(self.add(Expr::Repeat { body, min: 0, max }))
+            }
+            RuleKey::RegularExpression => {
+                let bounds = self.converter.bounds;
+                let escapes = self.escapes(false);
+                let mut leaf = |builder: &mut GrammarBuilder, automaton: &Dfa| {
+                    let described = encode(automaton, Spelling::Json(escapes), &bounds)?;
+                    Ok(builder.add(Expr::Automaton(described.into()), HERE))
+                };
+                formats::regex::body(&mut self.builder, rule, &mut leaf)
+            }
+        }
+    }
+
+    /// One of the types that a value may have.
+    fn value(&mut self, id: ValueId, level: u32) -> Result<ExprId> {
+        let value = self.values.all[&id];
+        let mut parts = Vec::new();
+        if value.null {
+            parts.push(self.literal(b"null"));
+        }
+        for (text, may_be) in [(&b"true"[..], value.booleans[0]), (b"false", value.booleans[1])] {
+            if may_be {
+                parts.push(self.literal(text));
+            }
+        }
+        if let Some(formula) = value.number {
+            parts.push(self.call(RuleKey::Number(formula)));
+        }
+        if let Some(formula) = value.string {
+            parts.push(self.call(RuleKey::String(formula)));
+        }
+        if let Some(array) = value.array {
+            parts.push(self.call(RuleKey::Array(array, level)));
+        }
+        if let Some(object) = value.object {
+            parts.push(self.call(RuleKey::Object(object, level)));
+        }
+        Ok(self.choice(parts))
+    }
+
+    /// A call of the rule of a value; of the rule of its only type where it has one.
+    fn call_value(&mut self, id: ValueId, level: u32) -> ExprId {
+        let value = self.values.all[&id];
+        let is_plain = value.null || value.booleans != [false, false];
+        let key = match (is_plain, value.number, value.string, value.array, value.object) {
+            (false, Some(formula), None, None, None) => RuleKey::Number(formula),
+            (false, None, Some(formula), None, None) => RuleKey::String(formula),
+            (false, None, None, Some(array), None) => RuleKey::Array(array, level),
+            (false, None, None, None, Some(object)) => RuleKey::Object(object, level),
+            _ => RuleKey::Value(id, level),
+        };
+        self.call(key)
+    }
+
+    fn finish_automaton(&mut self, automaton: Automaton) -> Result<ExprId> {
+        let size = automaton.finals.len() + automaton.bytes.len() + automaton.parts.len();
+        self.converter.spend(size)?;
+        Ok(self.add(automaton.finish()))
+    }
+}
+
+impl RuleKey {
+    /// The word with which the names of such rules begin.
+    fn kind(&self) -> &'static str {
+        match self {
+            RuleKey::Value(..) => "value",
+            RuleKey::Object(..) => "object",
+            RuleKey::Array(..) => "array",
+            RuleKey::String(_) => "string",
+            RuleKey::Number(_) => "number",
+            RuleKey::Names(..) => "name",
+            RuleKey::Member(..) => "member",
+            RuleKey::Character(..) => "character",
+            RuleKey::Whitespace => "space",
+            RuleKey::RegularExpression => "pattern",
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Strings: texts by character, by list, by automaton or by pattern, as JSON spells them.
+
+use super::{Emitter, HERE, RuleKey};
+use crate::error::Result;
+use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
+use crate::ids::ExprId;
+use crate::json_schema::formula::FormulaId;
+use crate::json_schema::options::Escapes;
+use crate::json_schema::scalars::Text;
+use crate::regular::{self, Dfa, Spelling, encode, encode_character};
+
+impl Emitter<'_, '_> {
+    pub(super) fn escapes(&self, is_free: bool) -> regular::Escapes {
+        match self.options().escapes {
+            Escapes::Any => regular::Escapes::Any,
+            Escapes::Standard if is_free => regular::Escapes::Any,
+            Escapes::Standard | Escapes::Plain => regular::Escapes::Plain,
+        }
+    }
+
+    /// A string of JSON, with its quotation marks.
+    pub(super) fn string(&mut self, formula: FormulaId) -> Result<ExprId> {
+        let body = match self.values.texts[&formula].clone() {
+            Text::Characters(0, None) => self.text_of(&Dfa::anything(), true)?,
+            Text::Characters(min, max) => {
+                let body = self.character(&CharSet::scalar_values(), true);
+                self.add(Expr::Repeat { body, min, max })
+            }
+            // A control character without a letter of its own has two spellings.
+            Text::Listed(texts)
+                if self.options().escapes != Escapes::Any
+                    && !texts.iter().any(|text| has_digits(text)) =>
+            {
+                let mut literals = Vec::with_capacity(texts.len());
+                for text in texts {
+                    self.converter.spend(1 + text.len() / 16)?;
+                    let mut quoted = vec![b'"'];
+                    quoted.extend(spelled(&text));
+                    quoted.push(b'"');
+                    literals.push(self.literal(&quoted));
+                }
+                return Ok(self.choice(literals));
+            }
+            Text::Listed(texts) => {
+                let bounds = self.converter.bounds;
+                let automaton = Dfa::texts(texts.iter().map(String::as_str), &bounds)?;
+                self.encoded(&automaton, Spelling::Json(self.escapes(false)))?
+            }
+            Text::Automaton(automaton) => self.text_of(&automaton, false)?,
+            Text::Pattern(language) => {
+                let pattern = self.converter.languages[usize::from(language)].pattern.clone();
+                let bounds = self.converter.bounds;
+                let mut sets: Vec<CharSet> = Vec::new();
+                let spelling = Spelling::Json(self.escapes(false));
+                let mut character = |builder: &mut GrammarBuilder, set: &CharSet| {
+                    sets.push(set.clone());
+                    builder.add(Expr::Automaton(encode_character(set, spelling).into()), HERE)
+                };
+                let written = match pattern {
+                    Some(pattern) => {
+                        pattern.to_expr(&mut self.builder, &mut character, true, &bounds)?
+                    }
+                    None => None,
+                };
+                match written {
+                    Some(written) => written,
+                    None => {
+                        let automaton = self.converter.automaton(language)?;
+                        self.text_of(&automaton, false)?
+                    }
+                }
+            }
+            Text::RegularExpression => self.call(RuleKey::RegularExpression),
+        };
+        let quote = self.literal(b"\"");
+        Ok(self.sequence(vec![quote, body, quote]))
+    }
+
+    /// The inside of a string: characters that are counted, where all are of one set.
+    pub(super) fn text_of(&mut self, automaton: &Dfa, is_free: bool) -> Result<ExprId> {
+        if let Some((set, min, max)) = automaton.uniform_lengths()
+            && (min > 1 || max.is_some_and(|max| max > 1))
+        {
+            let body = self.character(&set, is_free);
+            return Ok(self.add(Expr::Repeat { body, min, max }));
+        }
+        let spelling = Spelling::Json(self.escapes(is_free));
+        self.encoded(automaton, spelling)
+    }
+
+    pub(super) fn character(&mut self, set: &CharSet, is_free: bool) -> ExprId {
+        let number = match self.sets.iter().position(|known| known == set) {
+            Some(known) => known,
+            None => {
+                self.sets.push(set.clone());
+                self.sets.len() - 1
+            }
+        };
+        self.call(RuleKey::Character(number as u32, is_free))
+    }
+
+    pub(super) fn encoded(&mut self, automaton: &Dfa, spelling: Spelling) -> Result<ExprId> {
+        let bounds = self.converter.bounds;
+        let described = encode(automaton, spelling, &bounds)?;
+        Ok(self.described(described))
+    }
+
+    pub(super) fn described(&mut self, described: Described) -> ExprId {
+        self.add(Expr::Automaton(described.into()))
+    }
+}
+
+/// Whether a character is spelled by digits of either case.
+fn has_digits(text: &str) -> bool {
+    spelled(text).windows(2).any(|pair| pair == b"\\u")
+}
+
+/// A text inside of a string of JSON, in its canonical spelling.
+pub(super) fn spelled(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for character in text.chars() {
+        let short = match character {
+            '"' => Some(b'"'),
+            '\\' => Some(b'\\'),
+            '\u{8}' => Some(b'b'),
+            '\u{c}' => Some(b'f'),
+            '\n' => Some(b'n'),
+            '\r' => Some(b'r'),
+            '\t' => Some(b't'),
+            _ => None,
+        };
+        match short {
+            Some(letter) => out.extend([b'\\', letter]),
+            None if character < ' ' => {
+                out.extend(format!("\\u{:04x}", u32::from(character)).into_bytes());
+            }
+            None => out.extend(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out
+}
