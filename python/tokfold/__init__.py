@@ -18,6 +18,7 @@ from tokfold.compiler import CompilerStatistics, GrammarCompiler
 from tokfold.engine import CompiledGrammar, GrammarCost, compile
 from tokfold.errors import (
     AlphabetError,
+    AmbiguousSourceError,
     ArtifactError,
     CancelledError,
     DeadlineExceededError,
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AlphabetError",
+    "AmbiguousSourceError",
     "ArtifactError",
     "CancelledError",
     "CompiledGrammar",

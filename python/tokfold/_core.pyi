@@ -19,32 +19,23 @@ class Grammar:
     ) -> Grammar: ...
     def text(self) -> str: ...
     def has_automata(self) -> bool: ...
-    def macros(self) -> list[tuple[int, str, str, list[int], int, int]]: ...
     def macro_names(self) -> set[str]: ...
     def composed(self, parts: list[tuple[str, Grammar]]) -> Grammar: ...
     def check_composed(
         self, parts: list[tuple[str, Grammar | Tags]], limits: dict[str, int] | None
     ) -> None: ...
-    def with_dispatches(self, limits: dict[str, int] | None = None) -> Grammar: ...
-    def with_meanings(
-        self,
-        meanings: dict[
-            int,
-            list[
-                tuple[
-                    int,
-                    int,
-                    list[int],
-                    list[tuple[int, int, int, int]],
-                    list[tuple[int, bool, int, int, int | None, int]],
-                ]
-            ],
-        ],
-    ) -> Grammar: ...
+    def with_automata(self, limits: dict[str, int] | None = None) -> Grammar: ...
     def rule_names(self) -> list[str]: ...
     def num_rules(self) -> int: ...
+    def size(self) -> int: ...
     def root(self) -> str: ...
 
+def convert_json_schemas(
+    texts: list[str],
+    options: dict[str, Any],
+    limits: dict[str, int] | None = None,
+    interrupt: Interrupt | None = None,
+) -> list[tuple[Grammar, list[tuple[str, str, str]], list[str]] | None]: ...
 def read_lark(
     text: str,
     start: str,
@@ -67,6 +58,23 @@ def convert_json_schema(
     limits: dict[str, int] | None = None,
     interrupt: Interrupt | None = None,
 ) -> tuple[Grammar, list[tuple[str, str, str]], list[str]]: ...
+def schema_rule_origins(
+    text: str,
+    resources: list[tuple[str, str]],
+    options: dict[str, Any],
+    limits: dict[str, int] | None = None,
+    interrupt: Interrupt | None = None,
+) -> list[tuple[list[str], str]]: ...
+def explain_document(
+    text: str,
+    resources: list[tuple[str, str]],
+    options: dict[str, Any],
+    document: bytes,
+    read: int,
+    is_whole: bool,
+    limits: dict[str, int] | None = None,
+    interrupt: Interrupt | None = None,
+) -> tuple[str, list[tuple[list[str], str]]] | None: ...
 
 @final
 class Tags:

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 __all__ = ["dumps", "loads", "nesting"]
 
-_LARGE_TEXT = 1 << 17
-"""Characters that the C code reads in a millisecond or two."""
+_LARGE_TEXT = 1 << 18
+"""Characters that the C code reads in two or three milliseconds."""
 
 _LARGE_VALUE = 5_000
 """Values that the C code writes in a millisecond or two."""

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tokfold import _converters
+from tokfold import _converters, _core
 from tokfold._extras import require
 
-__all__ = ["Request", "SchemaNote", "text_of"]
+__all__ = ["Request", "RuleOrigin", "SchemaNote", "SchemaPlace", "SchemaReason", "text_of"]
 
 
 class SchemaNote(NamedTuple):
@@ -25,6 +25,47 @@ class SchemaNote(NamedTuple):
     pointer: str
     keyword: str
     reason: str
+
+
+class SchemaReason(NamedTuple):
+    """What is expected at a place of a document.
+
+    Attributes:
+        pointers: the schemas that expect it (``("#/properties/age",)``); empty where it is the form
+            of the text that the options choose.
+        message: what is expected (``"expected an integer between 0 and 150, not 151"``).
+    """
+
+    pointers: tuple[str, ...]
+    message: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.pointers)}: {self.message}" if self.pointers else self.message
+
+
+class SchemaPlace(NamedTuple):
+    """What a JSON Schema says of a place of a document.
+
+    Attributes:
+        pointer: the JSON pointer of the value in the document (``"/people/3/age"``); empty for the
+            document itself.
+        reasons: what is expected there; one of them is to be met.
+    """
+
+    pointer: str
+    reasons: tuple[SchemaReason, ...]
+
+
+class RuleOrigin(NamedTuple):
+    """What a rule of the grammar of a JSON Schema is.
+
+    Attributes:
+        pointers: the schemas that it comes from; empty for white space and the like.
+        description: what it has, in words (``"an integer between 0 and 150"``).
+    """
+
+    pointers: tuple[str, ...]
+    description: str
 
 
 @dataclass(frozen=True)
@@ -47,6 +88,30 @@ class Request:
     def fingerprint(self) -> str:
         """SHA-256 of all of it, in hexadecimal."""
         return hashlib.sha256(repr(("json schema", self._key)).encode()).hexdigest()
+
+    def origins(
+        self, limits: dict[str, int] | None, ends: _core.Interrupt | None
+    ) -> list[RuleOrigin]:
+        """Where each rule of the grammar comes from; the schema is converted again."""
+        found = _core.schema_rule_origins(self.text, self.resources, self.fields, limits, ends)
+        return [RuleOrigin(tuple(pointers), said) for pointers, said in found]
+
+    def place(
+        self,
+        document: bytes,
+        read: int,
+        is_whole: bool,
+        limits: dict[str, int] | None,
+        ends: _core.Interrupt | None,
+    ) -> SchemaPlace | None:
+        """What the schema says of the place up to which its grammar reads a document, likewise."""
+        found = _core.explain_document(
+            self.text, self.resources, self.fields, document, read, is_whole, limits, ends
+        )
+        if found is None:
+            return None
+        reasons = tuple(SchemaReason(tuple(pointers), said) for pointers, said in found[1])
+        return SchemaPlace(found[0], reasons)
 
     @classmethod
     def of(

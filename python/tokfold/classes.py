@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from os import PathLike
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _artifact, _core
-from tokfold._extras import installed_version, require
+from tokfold._extras import require
 from tokfold.errors import ArtifactError
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
@@ -257,24 +257,20 @@ def compile_classes(
         return made[0]._header, made[0]._arrays()
 
     expect = {"grammar": grammar.fingerprint, "vocabulary": vocabulary.fingerprint}
-    key = _cache_key(expect, limits, prune, grammar._macros)
+    key = _cache_key(expect, limits, prune)
     artifact = ArtifactCache(cache_dir).get_or_make(key, KIND, make, expect=expect)
     if made:
         return made[0]
     return TokenClasses._from_artifact(artifact.header, artifact.arrays, str(cache_dir))
 
 
-def _cache_key(
-    fingerprints: dict[str, str], limits: Limits, prune: bool, macros: Sequence[str]
-) -> str:
+def _cache_key(fingerprints: dict[str, str], limits: Limits, prune: bool) -> str:
     parts: dict[str, object] = {
         **fingerprints,
         **limits.as_fields(),
         "prune": prune,
         "algorithm": ALGORITHM,
     }
-    if macros:  # another release may mean something else by them
-        parts["xgrammar"] = installed_version("xgrammar")
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
 from tokfold._converters import TAG_LEVELS, json_text
 from tokfold._schemas import text_of
+from tokfold._sources import Source, kind_of
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
     ArtifactError,
@@ -234,6 +235,16 @@ class GrammarCompiler:
         """
         return self._get(self._grammar(grammar))
 
+    def compile(self, source: Source) -> CompiledGrammar:
+        """Compile what :func:`tokfold.compile` takes: a schema, grammar text, choices, ...
+
+        Raises:
+            AmbiguousSourceError: it may be meant in several ways, or in none.
+            GrammarSyntaxError, UnsupportedGrammarError, LimitExceededError, StructuralTagError: as
+                the methods for each kind.
+        """
+        return self._get(getattr(self, f"_{kind_of(source)}")(source))
+
     def compile_json_schema(self, schema: object, **options: Any) -> CompiledGrammar:
         """Compile a JSON schema; options, errors: those of :meth:`Grammar.from_json_schema`."""
         return self._get(self._json_schema(schema, **options))
@@ -250,9 +261,9 @@ class GrammarCompiler:
         """Compile a Lark grammar; the options are those of :meth:`Grammar.from_lark`."""
         return self._get(self._lark(text, **options))
 
-    def compile_structural_tag(self, tag: object) -> CompiledGrammar:
-        """Compile a structural tag: see :mod:`tokfold.structural_tags`."""
-        return self._get(self._structural_tag(tag))
+    def compile_structural_tag(self, tag: object, **options: Any) -> CompiledGrammar:
+        """Compile a structural tag; the option is that of :meth:`Grammar.from_structural_tag`."""
+        return self._get(self._structural_tag(tag, **options))
 
     def submit(
         self,
@@ -321,16 +332,22 @@ class GrammarCompiler:
         key = {name: value for name, value in options.items() if name != "vocabulary"}
         return _Request(("lark", _digest(text), _key_of(key)), _size_of(text), make)
 
-    def _structural_tag(self, tag: object) -> _Request:
+    def _choices(self, texts: Iterable[str]) -> _Request:
+        given = list(texts)
+        key = _json.dumps(given)
+        make = partial(Grammar.choices, given, limits=self.limits)
+        return _Request(("choices", _digest(key)), len(key), make)
+
+    def _structural_tag(self, tag: object, **options: Any) -> _Request:
         dump = getattr(tag, "model_dump_json", None)
         text = tag if dump is None else dump()
-        make = partial(Grammar.from_structural_tag, tag, self.vocabulary)
+        make = partial(Grammar.from_structural_tag, tag, self.vocabulary, **options)
         try:
             key = text if isinstance(text, str) else json_text(text, "structural tag", TAG_LEVELS)
         except (TypeError, UnsupportedGrammarError, LimitExceededError):
             make()  # it is no tag, and the reader of tags says why
             raise
-        return _Request(("structural tag", _digest(key)), len(key), make)
+        return _Request(("structural tag", _digest(key), _key_of(options)), len(key), make)
 
     # -- jobs: registered while they wait and compile; no lock is held meanwhile
 

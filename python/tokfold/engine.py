@@ -13,6 +13,7 @@ import numpy as np
 from tokfold import _core, _parts
 from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
 from tokfold._cache import check_folder
+from tokfold._sources import Source, grammar_of, kind_of
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
 from tokfold.grammar import Grammar
@@ -196,7 +197,7 @@ class CompiledGrammar:
 
 
 def compile(
-    grammar: Grammar,
+    grammar: Source,
     vocabulary: Vocabulary,
     limits: Limits | None = None,
     *,
@@ -214,7 +215,12 @@ def compile(
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
     Args:
-        grammar: any context-free grammar.
+        grammar: any context-free grammar; or what one is made of, where that is unambiguous:
+            grammar text with a rule ``root``; a JSON Schema as a mapping, a bool or a type (a
+            pydantic model, a dataclass, a ``TypedDict``, ``list[int]``); a structural tag as a
+            mapping; a list of texts, for one of them. All options are the defaults of the
+            ``from_`` methods of :class:`Grammar`: call these to choose others, and for patterns,
+            Lark, files and JSON text.
         vocabulary: the vocabulary.
         limits: bounds on size and work; see :class:`Limits`.
         classes: masks are the same with and without classes, and faster with them. ``"auto"``
@@ -252,6 +258,10 @@ def compile(
             used; or ``classes="now"``, and only charts can read the grammar: there are no classes.
 
     Raises:
+        AmbiguousSourceError: ``grammar`` may be meant in several ways, or in none; it is a
+            ``TypeError`` too. Text that is JSON or has no rule is such a source.
+        GrammarSyntaxError, SchemaError, StructuralTagError: what ``grammar`` says cannot be read or
+            expressed.
         DeviceError: the device that was named cannot be used, or its memory is used up.
         MissingExtraError: a device was named, and torch or Triton is not installed.
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
@@ -263,8 +273,7 @@ def compile(
         ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
     """
     check_folder(cache_dir)
-    if not isinstance(grammar, Grammar):
-        raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
+    kind = kind_of(grammar)
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
     if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
@@ -284,9 +293,13 @@ def compile(
         raise ValueError(
             f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no bound"
         )
-    limits = limits or Limits()
-    ends = Interrupt._of(interrupt, limits)
+    bounds, limits = limits, limits or Limits()
     began = time.perf_counter()
+    if not isinstance(grammar, Grammar):
+        interrupt = interrupt or Interrupt.of_limits(limits)  # one deadline for both
+        with interrupt._governing():
+            grammar = grammar_of(grammar, kind, vocabulary, bounds, interrupt)
+    ends = Interrupt._of(interrupt, limits)
     linkable = grammar._linkable
     core = _core.Engine(
         grammar._compilable if linkable is None else linkable[0],

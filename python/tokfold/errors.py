@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "AlphabetError",
+    "AmbiguousSourceError",
     "ArtifactError",
     "CancelledError",
     "DeadlineExceededError",
@@ -116,6 +117,10 @@ class StructuralTagError(TokfoldError, ValueError):
         return type(self), (self.args[0], self.format, self.path)
 
 
+class AmbiguousSourceError(TokfoldError, TypeError):
+    """:func:`tokfold.compile` cannot tell what a source means; says which call does."""
+
+
 class VocabularyError(TokfoldError, ValueError):
     """The vocabulary cannot be read or used."""
 
@@ -126,15 +131,18 @@ class LimitExceededError(TokfoldError):
     Attributes:
         limit: name of the bound: a field of :class:`tokfold.Limits`, or the argument that set it.
         value: the bound in force.
+        pointer: of a JSON Schema, where in it the bound was reached, as the fragment of a URI
+            (``"#/properties/age"``); None where that is no one place, and of everything else.
     """
 
-    def __init__(self, message: str, limit: str, value: int) -> None:
+    def __init__(self, message: str, limit: str, value: int, pointer: str | None = None) -> None:
         super().__init__(message)
         self.limit = limit
         self.value = value
+        self.pointer = pointer
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.args[0], self.limit, self.value)
+        return type(self), (self.args[0], self.limit, self.value, self.pointer)
 
 
 class DeadlineExceededError(LimitExceededError, TimeoutError):

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
+from tokfold._schemas import SchemaPlace
 from tokfold.bitmask import allocate_bitmask
 from tokfold.errors import LimitExceededError
 
 if TYPE_CHECKING:
     from tokfold.matcher import Matcher
 
-__all__ = ["Explanation", "explain", "open_rules"]
+__all__ = ["Explanation", "explain", "open_rules", "place_in_schema"]
 
 MAX_NEAREST = 8
 
@@ -45,6 +46,9 @@ class Explanation:
     """The rules that may go on there, in any parse; empty where ``open_rules`` is."""
     nearest: tuple[int, ...]
     """Allowed tokens that have most of their beginning in common with it, nearest first."""
+    place: SchemaPlace | None = None
+    """Where a JSON Schema is the grammar: the place in the document, and what which schema expects
+    there; None where that is not known."""
 
     @property
     def refused_byte(self) -> int | None:
@@ -88,7 +92,27 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
         open_rules=path,
         innermost_rules=tops,
         nearest=_nearest(matcher, token, bits) if is_text and not allowed else (),
+        place=place_in_schema(matcher, token if is_text else b"", read, is_whole=is_stop),
     )
+
+
+def place_in_schema(
+    matcher: Matcher, further: bytes = b"", read: int = 0, *, is_whole: bool = False
+) -> SchemaPlace | None:
+    """What a JSON Schema says of the place where a matcher stands, or ``read`` bytes on.
+
+    None where the grammar is none of a JSON Schema, where the matcher was restored and does not
+    know what was read before, and where the limits of the grammar end the work.
+    """
+    if matcher._is_restored or matcher.compiled.grammar._schema is None:
+        return None
+    text = matcher.text
+    try:
+        return matcher.compiled.grammar.place_in_schema(
+            text + further, len(text) + read, is_whole=is_whole
+        )
+    except LimitExceededError:
+        return None
 
 
 def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tokfold import _core, _schemas
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
-from tokfold._extras import require
-from tokfold._schemas import SchemaNote
+from tokfold._schemas import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold.errors import (
     GrammarSyntaxError,
     InvalidSchemaError,
@@ -36,6 +35,9 @@ MACROS_OF_TOKENS = frozenset({"Token", "ExcludeToken", "TokenTagDispatch"})
 """Macros that are automata over bytes; the others take tokens whole, which is no matter of text."""
 
 Lookahead = Literal["exact", "implied"]
+
+_Converted = tuple[CoreGrammar, list[tuple[str, str, str]], list[str]]
+"""A grammar, notes and what is not enforced, as the core converts a schema."""
 
 _Steps = list[tuple[str, str, str, bool] | list[str] | str]
 """A regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
@@ -61,6 +63,7 @@ class Grammar:
         "_frame_text",
         "_languages",
         "_limits",
+        "_origins",
         "_parts",
         "_schema",
         "_tag",
@@ -88,6 +91,7 @@ class Grammar:
     not_enforced: list[str]
     _schema: _schemas.Request | None
     _languages: _Steps | None
+    _origins: Mapping[str, RuleOrigin] | None
 
     def __init__(self) -> None:
         raise TypeError("make a Grammar with Grammar.from_ebnf(text) or another from_ method")
@@ -143,7 +147,7 @@ class Grammar:
         self._whole = self._frame = self._frame_text = self._expanded = None
         self._text = self._takes_none = self._schema = self._languages = None
         self.notes, self.not_enforced = [], []
-        self._tag = self._tags = None
+        self._tag = self._tags = self._origins = None
         self._parts = {}
         self._limits = limits
         self.lookahead = lookahead
@@ -273,10 +277,17 @@ class Grammar:
                 raise InvalidSchemaError(
                     f"#: {found}", "#", "", "a lone surrogate is no character"
                 ) from error
-        self = cls._without_text("implied", limits)
-        self._whole, notes, self.not_enforced = _core.convert_json_schema(
+        converted = _core.convert_json_schema(
             request.text, request.resources, request.fields, fields, ends
         )
+        return cls._of_converted(request, limits, converted)
+
+    @classmethod
+    def _of_converted(
+        cls, request: _schemas.Request, limits: Limits | None, converted: _Converted
+    ) -> Grammar:
+        self = cls._without_text("implied", limits)
+        self._whole, notes, self.not_enforced = converted
         self.notes = [SchemaNote(*note) for note in notes]
         self._schema = request
         self._takes_none = True
@@ -465,24 +476,39 @@ class Grammar:
         return self
 
     @classmethod
-    def from_structural_tag(cls, tag: object, vocabulary: Vocabulary | None = None) -> Grammar:
-        """The grammar of a structural tag, with XGrammar's meaning.
+    def from_structural_tag(
+        cls,
+        tag: object,
+        vocabulary: Vocabulary | None = None,
+        *,
+        additional_properties: bool = False,
+    ) -> Grammar:
+        """The grammar of a structural tag.
 
-        Schemas and patterns in it are converted once, by XGrammar's converters, and remembered
-        by their content: see :mod:`tokfold.structural_tags`.
+        Schemas and patterns in it are converted once and remembered by their content: see
+        :mod:`tokfold.structural_tags`.
 
         Args:
             tag: a structural tag, as JSON text, as a value, or as XGrammar's own object.
             vocabulary: where token strings are looked up, in tags with token formats.
+            additional_properties: whether objects of schemas that do not say otherwise have other
+                members than those that the schema names.
 
         Raises:
             StructuralTagError: it is no structural tag; says which part and why.
-            UnsupportedGrammarError: a part cannot be expressed.
-            MissingExtraError: there are schemas or patterns, and XGrammar is not installed.
+            SchemaError, UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: a part
+                cannot be expressed; says which.
+
+        >>> from tokfold import recognize
+        >>> schema = {"properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        >>> content = {"type": "json_schema", "json_schema": schema}
+        >>> tag = {"type": "tag", "begin": "<f>", "content": content, "end": "</f>"}
+        >>> recognize(Grammar.from_structural_tag({"format": tag}), '<f>{"a": 1}</f>').accepted
+        True
         """
         from tokfold.structural_tags import assemble
 
-        return assemble(tag, vocabulary)
+        return assemble(tag, vocabulary, additional_properties=additional_properties)
 
     def with_tags(self, added: Iterable[object] = (), removed: Iterable[str | int] = ()) -> Grammar:
         """The grammar with other tools: tags of free text or between separators, added or removed.
@@ -506,7 +532,8 @@ class Grammar:
         Raises:
             StructuralTagError: the grammar is of no structural tag with one such format; a tag is
                 wrong, or to be removed and not there.
-            UnsupportedGrammarError, MissingExtraError: as :meth:`from_structural_tag`.
+            SchemaError, UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as
+                :meth:`from_structural_tag`.
         """
         from tokfold.structural_tags.assembly import of_format
         from tokfold.structural_tags.changing import changed
@@ -515,9 +542,9 @@ class Grammar:
             raise StructuralTagError(
                 "tags are added to a grammar made by Grammar.from_structural_tag", "", ""
             )
-        format, vocabulary, written = self._tag
-        new = changed(format, added, removed, vocabulary)
-        return of_format(new, vocabulary, before=written)
+        format, settings, written = self._tag
+        new = changed(format, added, removed, settings)
+        return of_format(new, settings, before=written)
 
     @classmethod
     def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
@@ -582,6 +609,62 @@ class Grammar:
         return self._core.rule_names()
 
     @property
+    def rule_origins(self) -> Mapping[str, RuleOrigin]:
+        """Of a JSON Schema, what each rule is and of which schemas, by its name; else empty.
+
+        Made when first asked for, by another conversion.
+
+        >>> grammar = Grammar.from_json_schema({"properties": {"age": {"type": "integer"}}})
+        >>> [str(o.pointers) for o in grammar.rule_origins.values() if "integer" in o.description]
+        ["('#/properties/age',)"]
+        """
+        if self._origins is None:
+            if self._schema is None:
+                return {}
+            fields = None if self._limits is None else self._limits.as_fields()
+            ends = Interrupt._of(None, self._limits or Limits())
+            origins = self._schema.origins(fields, ends)
+            self._origins = dict(zip(self.rule_names, origins, strict=True))
+        return self._origins
+
+    def place_in_schema(
+        self,
+        document: str | bytes,
+        read: int,
+        *,
+        is_whole: bool = True,
+        interrupt: Interrupt | None = None,
+    ) -> SchemaPlace | None:
+        """What a JSON Schema says of the place where a text leaves the grammar.
+
+        Args:
+            document: the text.
+            read: how many bytes of it the grammar reads: ``read`` of :func:`tokfold.recognize`.
+            is_whole: False: the text is cut off at its end, and may go on.
+            interrupt: ends the call early; by default the deadline of the grammar's limits does.
+
+        Returns:
+            Where that is, and what is expected there. None where the grammar is not made by
+            :meth:`from_json_schema`, and where the text does not begin as JSON.
+
+        Raises:
+            LimitExceededError: a bound of the grammar's limits was reached.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+
+        >>> from tokfold import recognize
+        >>> grammar = Grammar.from_json_schema({"items": {"type": "integer", "maximum": 9}})
+        >>> place = grammar.place_in_schema("[7, 12]", recognize(grammar, "[7, 12]").read)
+        >>> place.pointer, str(place.reasons[0])
+        ('/1', '#/items: expected an integer that is at most 9, not 12')
+        """
+        if self._schema is None:
+            return None
+        data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
+        ends = Interrupt._of(interrupt, self._limits or Limits())
+        fields = None if self._limits is None else self._limits.as_fields()
+        return self._schema.place(data, read, is_whole, fields, ends)
+
+    @property
     def num_rules(self) -> int:
         """How many rules there are; without the list of their names, which may be long."""
         return self._core.num_rules()
@@ -595,11 +678,6 @@ class Grammar:
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
-    def _macros(self) -> list[str]:
-        """Names of the macros in use whose meaning XGrammar knows."""
-        return _macros_of_bytes(self._core)
-
-    @property
     def _takes_tokens(self) -> bool:
         """Whether tokens are named by their ids: the grammar then needs their vocabulary."""
         return not MACROS_OF_TOKENS.isdisjoint(self._core.macro_names())
@@ -608,13 +686,12 @@ class Grammar:
     def _compilable(self) -> CoreGrammar:
         """The grammar for the core to compile: automata in place of the macros that have them.
 
-        Made when first asked for, since some need XGrammar. Rules keep their names, numbers and
-        places. Two threads may both make it: what they make is the same.
+        Made when first asked for. Rules keep their names, numbers and places. Two threads may
+        both make it: what they make is the same.
 
         Raises:
-            MissingExtraError: there are macros that need XGrammar, and it is not installed.
-            LimitExceededError: the tags of a TagDispatch are too many.
-            UnsupportedGrammarError: XGrammar cannot read a macro.
+            LimitExceededError: the automaton of a macro is too large.
+            UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read.
         """
         if self._expanded is None:
             self._expanded = self._with_automata(self._core)
@@ -645,17 +722,9 @@ class Grammar:
         return self._takes_none
 
     def _with_automata(self, expanded: CoreGrammar) -> CoreGrammar:
-        macros = _macros_of_bytes(expanded)
-        if "TagDispatch" in macros:
-            fields = None if self._limits is None else self._limits.as_fields()
-            expanded = expanded.with_dispatches(fields)
-        foreign = [name for name in macros if name != "TagDispatch"]
-        if foreign:
-            require("xgrammar", "xgrammar", f"a grammar with {' and '.join(foreign)}")
-            from tokfold.xgrammar.meanings import with_meanings
-
-            expanded = with_meanings(expanded)
-        return expanded
+        if MACROS_OF_BYTES.isdisjoint(expanded.macro_names()):
+            return expanded
+        return expanded.with_automata(None if self._limits is None else self._limits.as_fields())
 
     @property
     def _as_rules(self) -> Grammar:
@@ -683,7 +752,12 @@ class Grammar:
         return same and str(self) == str(other)
 
     def __hash__(self) -> int:
-        return hash((self.root, self.lookahead, str(self)))
+        try:
+            text = str(self)
+        except UnsupportedGrammarError:
+            # No other grammar is equal to one without a text by its text.
+            return hash(self._schema)
+        return hash((self.root, self.lookahead, text))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._schema is not None:
@@ -734,10 +808,6 @@ def _named_tokens(
             if token in by_bytes:
                 found.setdefault(by_bytes[token], []).append(token_id)
     return found
-
-
-def _macros_of_bytes(grammar: CoreGrammar) -> list[str]:
-    return sorted(grammar.macro_names() & MACROS_OF_BYTES)
 
 
 def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:

@@ -329,7 +329,7 @@ def test_token_formats_as_text_in_xgrammars_matcher(name):
     tag = {"type": "structural_tag", "format": TOKEN_FORMATS[name]}
     vocabulary = tokfold.Vocabulary([*PIECES, DUMMY])
     frame = assembly._Frame(default_cache, assembly.Before(*({} for _ in assembly.Before._fields)))
-    text = frame.text(reading.read(tag, vocabulary))
+    text = frame.text(reading.read(tag, reading.Settings(vocabulary)))
     # its reader wants at least one token, though its printer does not
     text = text.replace("ExcludeToken()", f"ExcludeToken({len(PIECES)})")
     joined = joined_texts(text, frame.parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -60,16 +61,17 @@ class Language:
             return 0
         return tokfold.recognize(self.grammar, text).read
 
-    def sample(self, random: Random, budget: int = 60) -> str | None:
+    def sample(self, random: Random, budget: int = 60, names: Sequence[str] = ()) -> str | None:
         """A random one of them; None where the walk finds no end soon.
 
         Args:
             random: chooses.
             budget: the number of bytes after which the walk hurries to an end.
+            names: those that may be required, which a walk over bytes hardly spells.
         """
         if self.compiled is None:
             return None
-        walk = _Walk(Matcher(self.compiled), random, budget)
+        walk = _Walk(Matcher(self.compiled), random, budget, names)
         return walk.run()
 
 
@@ -93,7 +95,8 @@ def language(schema: Any, **options: Any) -> Language:
         raise RefusedError(error) from error
 
 
-CLOSERS = b"}]"
+CLOSERS = b"}],:"
+"""Bytes that lead to an end: a comma, where nothing may be closed yet."""
 STARTERS = b'0123456789ntf"[{-'
 """Bytes that a value begins with, the shortest values first."""
 ENDS = {False: b'"', True: b'u0"'}
@@ -103,8 +106,12 @@ ENDS = {False: b'"', True: b'u0"'}
 class _Walk:
     """A walk over bytes, each of them allowed."""
 
-    def __init__(self, matcher: Matcher, random: Random, budget: int) -> None:
+    def __init__(
+        self, matcher: Matcher, random: Random, budget: int, names: Sequence[str] = ()
+    ) -> None:
         self.matcher, self.random, self.budget = matcher, random, budget
+        quoted = [json.dumps(name, ensure_ascii=False).encode() for name in names]
+        self.names = [begin + name for name in quoted for begin in (b"", b",", b", ")]
         self.is_in_string = self.is_escape = False
 
     def run(self) -> str | None:
@@ -118,12 +125,22 @@ class _Walk:
                 if not self.matcher.is_accepting:
                     raise AssertionError(f"no byte may follow, and no end: {bytes(text)!r}")
                 break
+            if hurries and not self.is_in_string and (name := self._name(allowed)):
+                text += name
+                continue
             byte = self._hurried(allowed) if hurries else self._any(allowed)
             if not self.matcher.accept_bytes(bytes([byte])):
                 raise AssertionError(f"{byte:#04x} is expected and refused after {bytes(text)!r}")
             text.append(byte)
             self._read(byte)
         return bytes(text).decode() if self.matcher.is_accepting else None
+
+    def _name(self, allowed: bytes) -> bytes | None:
+        """A name that can be read, where nothing can be closed; it is read then."""
+        if not self.names or not set(allowed).isdisjoint(b"}]"):
+            return None
+        chosen = self.random.sample(self.names, len(self.names))
+        return next((name for name in chosen if self.matcher.accept_bytes(name)), None)
 
     def _any(self, allowed: bytes) -> int:
         draw = self.random.random()

@@ -52,3 +52,7 @@ class Validators:
         """Whether a value is valid; None where the two disagree."""
         rust = self._rust.is_valid(value)
         return rust if self._python.is_valid(value) == rust else None
+
+    def quick_verdict(self, value: Any) -> bool:
+        """What Rust's validator says, which is many times faster."""
+        return self._rust.is_valid(value)

@@ -98,7 +98,7 @@ class TestTokens:
         with pytest.raises(TypeError):
             tokfold.Matcher("grammar")
         with pytest.raises(TypeError):
-            tokfold.compile("root ::= ", tokfold.Vocabulary([b"a"]))
+            tokfold.compile(7, tokfold.Vocabulary([b"a"]))
         with pytest.raises(TypeError):
             tokfold.compile(tokfold.Grammar.from_ebnf('root ::= "a"'), [b"a"])
         with pytest.raises(ValueError, match="classes"):

@@ -45,20 +45,39 @@ HELP = """
             defs = {f"d{i}": make(f"#/$defs/d{i + 1}") for i in range(length)}
             return json.dumps({"$defs": {**defs, f"d{length}": {"type": "null"}},
                                "$ref": "#/$defs/d0"})
-        def macro(text): step(NAME, lambda: Grammar.from_ebnf("root ::= " + text)._compilable)
-        def tag(made): step(NAME, lambda: Grammar.from_structural_tag(
-            {"type": "structural_tag", "format": made})._core)
 """
 BY_THE_CORE = """
         def schema(text): step(NAME, lambda: Grammar.from_json_schema(text)._compilable)
         def regex(text): step(NAME, lambda: Grammar.from_regex(text)._compilable)
         def lark(text): step(NAME, lambda: Grammar.from_lark(text)._compilable)
 """
-BY_XGRAMMAR = """
+IN_TAGS = """
+        def macro(text): step(NAME, lambda: Grammar.from_ebnf("root ::= " + text)._compilable)
+        def tag(made): step(NAME, lambda: Grammar.from_structural_tag(
+            {"type": "structural_tag", "format": made})._core)
         def schema(text): step(NAME, lambda: Grammar.from_structural_tag(
             '{"type": "structural_tag", "format": {"type": "json_schema", "json_schema": %s}}'
             % (text if isinstance(text, str) else json.dumps(text)))._core)
         def regex(text): tag({"type": "regex", "pattern": text})
+"""
+BY_XGRAMMAR = """
+        from tokfold import _converters
+        def convert(levels, make, text): _converters.with_stack(levels, lambda: make(text))
+        def macro(text):
+            text = "root ::= " + text
+            step(NAME, lambda: convert(
+                _converters.check_grammar(text), xgrammar.Grammar.from_ebnf, text))
+        def tag(made):
+            text = json.dumps({"type": "structural_tag", "format": made})
+            step(NAME, lambda: convert(
+                _converters.check_tag(text), xgrammar.Grammar.from_structural_tag, text))
+        def schema(text):
+            text = text if isinstance(text, str) else json.dumps(text)
+            step(NAME, lambda: convert(
+                _converters.check_schema(text).levels, xgrammar.Grammar.from_json_schema, text))
+        def regex(text): step(NAME, lambda: convert(
+            _converters.check_pattern(text, as_automaton=True).levels,
+            lambda text: xgrammar.Grammar.from_ebnf(f"root ::= Regex({json.dumps(text)})"), text))
 """
 OK, LIMIT, INVALID = "ok", "LimitExceededError", "InvalidSchemaError"
 
@@ -282,6 +301,18 @@ def test_what_the_core_converts(stack):
     }
 
 
+@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+def test_what_stands_in_tags(stack):
+    """Whatever it is, it is taken or refused by name."""
+    cases = {**REFUSED, **{f"taken: {name}": body for name, body in TAKEN.items()}}
+    steps = steps_of(cases, stack, IN_TAGS)
+    assert list(steps) == list(cases)
+    outcomes = {name: step.outcome for name, step in steps.items()}
+    named = (OK, LIMIT, INVALID, "UnsatisfiableSchemaError", "UnsupportedSchemaError")
+    named += ("StructuralTagError", "GrammarSyntaxError", "UnsupportedGrammarError")
+    assert {name: said for name, said in outcomes.items() if said not in named} == {}
+
+
 @NEEDS_XGRAMMAR
 @pytest.mark.parametrize("stack", [0, SMALL_STACK])
 def test_what_is_refused(stack):
@@ -312,7 +343,7 @@ def test_errors_say_where():
     assert found.startswith("#/properties/a~1b: maxLength: expected ")
     named = {"patternProperties": {"^(?:a|b)*a(?:a|b){40}$": {}}}
     found = spoken(lambda: Grammar.from_json_schema({"properties": {"a/b": named}}))
-    assert "reached: #/properties/a~1b: patternProperties: " in found
+    assert found.startswith("#/properties/a~1b: limit max_automaton_states = 100000 reached: patt")
     assert "max_automaton_states" in found
     assert "lower counts" in found
     found = spoken(lambda: Grammar.from_json_schema({"items": {"pattern": "ab" + "(" * 300}}))
@@ -348,26 +379,35 @@ def test_nul_is_a_character():
         assert not recognize(grammar, text.replace("\0", "").replace("\\u0000", "")).accepted
 
 
-@NEEDS_XGRAMMAR
-def test_errors_of_what_xgrammar_converts_say_where():
+def test_errors_of_what_stands_in_tags_say_where():
     def of(schema) -> str:
         part = {"type": "json_schema", "json_schema": schema}
         tag = {"type": "structural_tag", "format": part}
         return spoken(lambda: Grammar.from_structural_tag(tag))
 
+    named = {"patternProperties": {"^(?:a|b)*a(?:a|b){40}$": {}}}
+    found = of({"properties": {"a/b": named}})
+    assert found.startswith("format (json_schema): ")
+    assert "#/properties/a~1b: patternProperties: " in found
+    regex = {"type": "regex", "pattern": "(" * 300}
+    tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": [regex]}}
+    assert spoken(lambda: Grammar.from_structural_tag(tag)).startswith("format.elements[0] (regex)")
+    found = spoken(lambda: Grammar.from_ebnf(f'root ::= "a"\n  | Regex("{"(" * 300}")')._compilable)
+    assert found.startswith("line 2, column 5: Regex: the pattern cannot be read: column 300: ")
+
+
+@NEEDS_XGRAMMAR
+def test_errors_of_what_xgrammar_converts_say_where():
+    def of(schema) -> str:
+        return spoken(lambda: _converters.check_schema(json.dumps(schema)))
+
     wide = {f"p{i}": {"type": "string", "minLength": i} for i in range(200_000)}
-    deep = {"type": "object", "properties": {"x": {"type": "object", "properties": wide}}}
-    found = of(deep)
+    found = of({"type": "object", "properties": {"x": {"type": "object", "properties": wide}}})
     assert "#/properties/x/properties: " in found
     assert "make it smaller or flatter" in found
     found = of({"properties": {"a/b": {"type": "string", "pattern": ".{1,9000}"}}})
     assert "#/properties/a~1b: this pattern comes to " in found
     assert "lower the counts" in found
-    found = spoken(lambda: Grammar.from_ebnf(f'root ::= "a"\n  | Regex("{"(" * 300}")')._compilable)
-    assert found.startswith("line 2, column 5: Regex: this pattern has groups")
-    regex = {"type": "regex", "pattern": "(" * 300}
-    tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": [regex]}}
-    assert spoken(lambda: Grammar.from_structural_tag(tag)).startswith("format.elements[0] (regex)")
 
 
 def circular() -> dict:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import tokfold
 from python.script_runner import child, output
@@ -25,14 +27,23 @@ def test_every_door_of_text_needs_numpy_alone():
         vocabulary = Vocabulary([*(bytes([i]) for i in range(256)), b"</s>"], stop_token_ids=[256])
         compiler = GrammarCompiler(vocabulary)
         schema = {"type": "object", "properties": {"a": {"format": "date"}}, "required": ["a"]}
-        tag = {"type": "structural_tag", "format": {"type": "const_string", "value": "abc"}}
+        def tag(style):
+            content = {"type": "json_schema", "json_schema": schema, "style": style}
+            elements = [content, {"type": "regex", "pattern": "x|y"}]
+            inner = {"type": "sequence", "elements": elements}
+            return {"format": {"type": "tag", "begin": "<", "content": inner, "end": ">"}}
         doors = [
             (compiler.compile_json_schema(schema), '{"a": "2024-02-29"}'),
             (compiler.compile_json_schema(schema, whitespace="compact"), '{"a":"2024-02-29"}'),
             (compiler.compile_builtin_json_grammar(), '[1, {"b": null}]'),
             (compiler.compile_regex(r"(?!if$)\p{Ll}{1,8}"), "iffy"),
             (compiler.compile_lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/'), "a,bc"),
-            (compiler.compile_structural_tag(tag), "abc"),
+            (compiler.compile_structural_tag(tag("json")), '<{"a": "2024-02-29"}y>'),
+            (compiler.compile_structural_tag(tag("qwen_xml")),
+             "<<parameter=a>2024-02-29</parameter>x>"),
+            (compiler.compile_structural_tag(tag("cohere_xml")),
+             '<<cofl:value name="a" type="raw">2024-02-29</cofl:value>x>'),
+            (compiler.compile_grammar('root ::= Regex("[ab]+") Substring("c", "d")'), "abd"),
             (tokfold.compile(Grammar.choices(["yes", "no"]), vocabulary), "yes"),
             (tokfold.compile(~Grammar.from_regex("a*"), vocabulary), "ab"),
         ]
@@ -45,5 +56,18 @@ def test_every_door_of_text_needs_numpy_alone():
         print(json.dumps([taken, imported]))
     """
     taken, imported = json.loads(output(child(body)))
-    assert taken == [True] * 8
+    assert taken == [True] * 11
     assert imported == []
+
+
+def test_who_imports_xgrammar():
+    """What stands in for it, what measures it, and the formats of model families."""
+    root = Path(tokfold.__file__).parent
+    imports = re.compile(r"^\s*(?:import|from) xgrammar\b|require\(\s*\"xgrammar", re.MULTILINE)
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if imports.search(path.read_text(encoding="utf-8"))
+    }
+    outside = {name for name in found if not name.startswith(("xgrammar/", "laboratory/"))}
+    assert outside == {"cli/demo_run.py", "structural_tags/models.py"}

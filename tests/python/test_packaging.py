@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tokfold.structural_tags.reading import STYLES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("TOKFOLD_WHEEL_DIR", ROOT / "dist"))
@@ -63,7 +64,27 @@ grammars = {
     "pattern": (Grammar.from_regex(r"(?!if$)\\p{Ll}{1,8}"), "iffy"),
     "lark": (Grammar.from_lark('start: NAME ("," NAME)*\\nNAME: /[a-z]+/'), "a,bc"),
     "texts": (Grammar.choices(["yes", "no"]) & ~Grammar.choices(["no"]), "yes"),
+    "macros": (Grammar.from_ebnf('root ::= Regex("[0-9]{2,40}") Substring("a", "b")'), "42ab"),
 }
+dsml = "\uff5cDSML\uff5c"
+calls = {
+    "json": '{"name": "ada"}',
+    "qwen_xml": "<parameter=name>ada</parameter>",
+    "minimax_xml": '<parameter name="name">ada</parameter>',
+    "minimax_m3_xml": "]<]minimax[>[<name>ada]<]minimax[>[</name>",
+    "deepseek_xml": f'<{dsml}parameter name="name" string="true">ada</{dsml}parameter>',
+    "deepseek_v4_1_xml": f'<{dsml} parameter name="name" string="true">ada</{dsml} parameter>',
+    "glm_xml": "<arg_key>name</arg_key><arg_value>ada</arg_value>",
+    "cohere_xml": '<cofl:value name="name" type="raw">ada</cofl:value>',
+    "kimi_k3_xml": '<|open|>argument key="name" type="string"<|sep|>ada<|close|>argument<|sep|>',
+}
+for style, call in calls.items():
+    content = {"type": "json_schema", "style": style, "json_schema": schema, "excludes": ["!"]}
+    pattern = {"type": "regex", "pattern": "[0-9]+"}
+    inside = {"type": "sequence", "elements": [content, pattern]}
+    tags = [{"type": "tag", "begin": "<call>", "content": inside, "end": "</call>"}]
+    tag = {"type": "triggered_tags", "triggers": ["<call"], "tags": tags}
+    grammars[style] = (Grammar.from_structural_tag({"format": tag}), f"I do: <call>{call}7</call>.")
 taken = {}
 for name, (grammar, text) in grammars.items():
     matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary))
@@ -166,7 +187,8 @@ class TestInstalled:
         result = call(environment, "python", "-c", DOORS, cwd=tmp_path)
         assert result.returncode == 0, result.stderr
         found = json.loads(result.stdout)
-        assert found["taken"] == dict.fromkeys(("schema", "pattern", "lark", "texts"), True)
+        doors = ("schema", "pattern", "lark", "texts", "macros")
+        assert found["taken"] == dict.fromkeys((*doors, *STYLES), True)
         assert [name for name in HEAVY if name in found["modules"]] == []
 
     def test_versions_agree(self, environment: Path, tmp_path: Path) -> None:
@@ -187,13 +209,7 @@ class TestInstalled:
             ("from tokfold import xgrammar", "xgrammar"),
             ("import tokfold.transformers", "transformers"),
             (
-                "import tokfold; part = {'type': 'regex', 'pattern': 'a'}; "
-                "tokfold.Grammar.from_structural_tag({'type': 'structural_tag', 'format': part})",
-                "xgrammar",
-            ),
-            (
-                "import tokfold; grammar = tokfold.Grammar.from_ebnf('root ::= Regex(\"a\")'); "
-                "tokfold.recognize(grammar, 'a')",
+                "import tokfold.structural_tags as tags; tags.for_model('llama')",
                 "xgrammar",
             ),
         ],

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = {"json-schema": 9, "regular-expressions": 8, "lark": 7}
+PAGES = {"json-schema": 11, "regular-expressions": 8, "lark": 7}
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -31,6 +36,32 @@ def test_examples(name: str, examples: int) -> None:
             # Models need their annotations as values.
             exec(compile(code, name, "exec", dont_inherit=True), names)
         assert out.getvalue() == printed
+
+
+def test_check_prints_what_is_shown(tmp_path: Path) -> None:
+    pytest.importorskip("pydantic")
+    pytest.importorskip("typer")
+    text = (DOCS / "json-schema.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```console\n\$ tokfold (check .*?)\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"__name__": "page"}
+    model = text.split("```python\n")[1].split("\n\ngrammar =")[0]
+    exec(compile(model, "json-schema", "exec", dont_inherit=True), names)
+    schema = names["Person"].model_json_schema()
+    (tmp_path / "person.json").write_text(json.dumps(schema), encoding="utf-8")
+    answer = {"name": "Ada", "born": "1815-12-10", "children": 21}
+    (tmp_path / "answer.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "-m", "tokfold.cli", *shown[0].split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(DOCS.parent / "python"), "PYTHONUTF8": "1"},
+    )
+    assert result.returncode == 1, result.stderr
+    printed = "".join(f"{line.rstrip()}\n" for line in result.stdout.splitlines())
+    assert printed == shown[1]
 
 
 def anchors(page: Path) -> set[str]:

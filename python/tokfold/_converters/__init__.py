@@ -1,9 +1,10 @@
 r"""The one door to XGrammar's converters: what could end the process or take minutes stays outside.
 
-XGrammar 0.2.8 converts JSON schemas, patterns, Lark text and structural tags by recursion, without
-bounds of its own. What it would do is counted here first, in time linear in the text and without
-recursion, and what is too much is refused by name. What is deep but not too deep is converted in
-a thread whose stack is made for it, so that a small stack of the caller is no danger.
+They serve :mod:`tokfold.xgrammar` alone. XGrammar 0.2.8 converts JSON schemas, patterns, Lark text
+and structural tags by recursion, without bounds of its own. What it would do is counted here first,
+in time linear in the text and without recursion, and what is too much is refused by name. What is
+deep but not too deep is converted in a thread whose stack is made for it, so that a small stack of
+the caller is no danger.
 
 The counts are of what the converter does: how often it copies a subschema (to compute the name
 under which it remembers it, at every level anew), how many rules it writes (``$ref`` once for each
@@ -19,18 +20,16 @@ first), and how many states the automaton of a pattern gets. They are upper boun
 
 from tokfold._converters.bounds import check_text
 from tokfold._converters.conversion import is_deep, with_stack
-from tokfold._converters.documents import TAG_LEVELS, check_excludes, check_grammar, check_tag
+from tokfold._converters.documents import TAG_LEVELS, check_grammar, check_tag
 from tokfold._converters.lark import check_lark
-from tokfold._converters.patterns import check_macro, check_pattern
+from tokfold._converters.patterns import check_pattern
 from tokfold._converters.schemas import check_schema
-from tokfold._converters.values import check_nesting, json_text, parsed
+from tokfold._converters.values import check_nesting, json_text
 
 __all__ = [
     "TAG_LEVELS",
-    "check_excludes",
     "check_grammar",
     "check_lark",
-    "check_macro",
     "check_nesting",
     "check_pattern",
     "check_schema",
@@ -38,6 +37,5 @@ __all__ = [
     "check_text",
     "is_deep",
     "json_text",
-    "parsed",
     "with_stack",
 ]

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tokfold import _json
-from tokfold._converters.bounds import MAX_JSON_NESTING, MAX_JSON_NODES, check_text, refuse_size
+from tokfold._converters.bounds import MAX_JSON_NESTING, MAX_JSON_NODES, refuse_size
 from tokfold.errors import UnsupportedGrammarError
 
-__all__ = ["check_nesting", "json_text", "loads", "parsed", "pointer_to"]
+__all__ = ["check_nesting", "json_text", "loads", "pointer_to"]
 
 
 def check_nesting(text: str, what: str, most: int = MAX_JSON_NESTING) -> int:
@@ -89,18 +89,6 @@ def json_text(value: object, what: str, levels: int = MAX_JSON_NESTING) -> str:
         raise UnsupportedGrammarError(
             f"this {what} cannot be written as JSON: {error}", what, 1, 1
         ) from error
-
-
-def parsed(text: str, what: str) -> Any:  # noqa: ANN401 - JSON
-    """JSON text as a value, if its nesting allows it.
-
-    Raises:
-        UnsupportedGrammarError: it is no JSON, at its place; or as :func:`check_text`.
-        LimitExceededError: it is nested too deeply.
-    """
-    check_nesting(check_text(text, what), what)
-    value, _ = loads(text, what)
-    return value
 
 
 def loads(text: str, what: str) -> tuple[Any, bool]:

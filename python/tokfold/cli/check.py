@@ -12,54 +12,114 @@ from rich.text import Text
 
 from tokfold import Grammar
 from tokfold.cli.console import fits_encoding, print_json, report_error, stdout, steps
-from tokfold.cli.diagnosis import Diagnosis, diagnose
-from tokfold.cli.inputs import STDIN, chosen_kind, located, read_grammar, read_text
-from tokfold.cli.options import (
-    AsJson,
-    Chomp,
-    GrammarFile,
-    IsLark,
-    IsRegex,
-    IsSchema,
-    IsTag,
-    Root,
-)
+from tokfold.cli.diagnosis import Diagnosis, diagnose, place_notes
+from tokfold.cli.inputs import STDIN, GrammarKind, chosen_kind, located, read_grammar, read_text
+from tokfold.cli.options import AsJson, IsLark, IsRegex, IsTag, Root
 from tokfold.cli.render import number
+from tokfold.cli.schema_options import (
+    Escapes,
+    Formats,
+    Indent,
+    Integers,
+    KeyOrder,
+    Lossy,
+    MaxWhitespace,
+    NoAdditionalProperties,
+    Resources,
+    Separators,
+    Whitespace,
+    given_options,
+)
 from tokfold.errors import LimitExceededError, TokfoldError
 
 __all__ = ["check", "show_notes", "show_spot"]
 
 
 def check(
-    grammar: GrammarFile,
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="Texts, or - for standard input.", show_default=False
+            metavar="[GRAMMAR] FILES",
+            help="Texts, or - for standard input. Without --schema the first is the grammar: .gbnf "
+            "or .ebnf text, a JSON Schema or structural tag (.json), a .lark file.",
+            show_default=False,
         ),
     ],
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            "-s",
+            metavar="FILE",
+            help="The grammar is this JSON Schema, and all other arguments are documents.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     root: Root = None,
-    chomp: Chomp = False,
-    schema: IsSchema = False,
+    chomp: Annotated[
+        bool | None,
+        typer.Option(
+            "--chomp/--no-chomp",
+            help="Leave out a line end at the end of each text; so by default under a JSON Schema.",
+            show_default=False,
+        ),
+    ] = None,
     regex: IsRegex = False,
     lark: IsLark = False,
     tag: IsTag = False,
+    key_order: KeyOrder = None,
+    whitespace: Whitespace = None,
+    max_whitespace: MaxWhitespace = None,
+    indent: Indent = None,
+    separators: Separators = None,
+    integers: Integers = None,
+    escapes: Escapes = None,
+    formats: Formats = None,
+    no_additional_properties: NoAdditionalProperties = False,
+    resource: Resources = None,
+    lossy: Lossy = None,
 ) -> None:
     r"""Check texts against a grammar: accepted, or where and what was expected.
+
+    Of a document that leaves a JSON Schema, it says where that is in the
+    document, which part of the schema stands against it, and what that
+    expects. The text counts, not the value alone: names stand in the order of
+    the schema, numbers and white space are written as the options say.
 
     Exit code: 0 all accepted; 1 some refused; 2 a file cannot be read or used.
 
     [bold]Examples[/bold]
+      tokfold check answer.json --schema person.json
+      tokfold check answers/*.json --schema person.json --key-order any --json
       tokfold check json.gbnf answer.json
       tokfold check cpp.gbnf src/*.cpp --json
-      echo '{"a": 1}' | tokfold check person-schema.json - --chomp
       echo 2026-01 | tokfold check --regex '\[0-9]{4}-\[0-9]{2}' - --chomp
     """
-    read, _ = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
+    options = given_options(
+        key_order=key_order,
+        whitespace=whitespace,
+        max_whitespace=max_whitespace,
+        indent=indent,
+        separators=separators,
+        integers=integers,
+        escapes=escapes,
+        formats=formats,
+        no_additional_properties=no_additional_properties,
+        resources=resource,
+        lossy=lossy,
+    )
+    kind = chosen_kind(schema is not None, regex, lark, tag)
+    grammar, *texts = files if schema is None else (schema, *files)
+    if not texts:
+        raise TokfoldError("name a text to check behind the grammar, or - for standard input")
+    if STDIN in texts and grammar == STDIN:
+        raise TokfoldError("grammar and text cannot both come from standard input; name one file")
+    read, kind = read_grammar(grammar, kind, root, options)
+    if chomp is None:
+        chomp = kind is GrammarKind.JSON_SCHEMA
     console = stdout()
     results: list[dict[str, Any]] = []
-    for name in files:
+    for name in texts:
         try:
             diagnosis = _diagnosed(read, grammar, name, chomp)
         except (OSError, LimitExceededError) as error:
@@ -74,9 +134,9 @@ def check(
     refused = sum(result["accepted"] is False for result in results)
     if as_json:
         print_json({"accepted": accepted, "refused": refused, "files": results})
-    elif len(files) > 1:
-        console.print(f"{number(accepted)} of {number(len(files))} accepted", style="bold")
-    if accepted + refused < len(files):
+    elif len(texts) > 1:
+        console.print(f"{number(accepted)} of {number(len(texts))} accepted", style="bold")
+    if accepted + refused < len(texts):
         raise typer.Exit(2)
     raise typer.Exit(1 if refused else 0)
 
@@ -106,7 +166,12 @@ def _show(console: Console, name: str, found: Diagnosis) -> None:
     show_spot(console, found)
     show_notes(
         console,
-        [("found", found.found), ("expected", found.expectation), ("hint", found.hint)],
+        [
+            ("found", found.found),
+            ("expected", found.expectation),
+            *place_notes(found.place),
+            ("hint", found.hint),
+        ],
     )
 
 

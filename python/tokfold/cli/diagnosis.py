@@ -12,9 +12,10 @@ from typing import Any
 from rich.cells import cell_len
 
 from tokfold import Grammar, LimitExceededError, Recognition, recognize
+from tokfold._schemas import SchemaPlace
 from tokfold.cli.render import byte_ranges, escaped, quoted
 
-__all__ = ["Diagnosis", "described", "diagnose"]
+__all__ = ["Diagnosis", "described", "diagnose", "place_document", "place_notes"]
 
 MAX_FORCED = 24
 """Bytes of a forced continuation that are shown."""
@@ -22,6 +23,8 @@ MAX_STARTS = 6
 """With more bytes to go on with than this, continuations are not followed."""
 MAX_FOLLOWED = 200_000
 """Bytes read again to find forced continuations: each further byte reads the text anew."""
+MAX_POINTERS = 3
+"""Pointers of schemas that expect the same at one place and are shown."""
 TAB = "    "
 
 
@@ -47,6 +50,8 @@ class Diagnosis:
     text: bytes
     at: int
     """Offset of the character that cannot be."""
+    place: SchemaPlace | None = None
+    """Of a JSON Schema: where in the document that is, and what which schema expects there."""
 
     @property
     def expectation(self) -> str:
@@ -67,6 +72,7 @@ class Diagnosis:
                 "expected_bytes": list(self.expected_bytes),
                 "may_end": self.complete,
                 "hint": self.hint or None,
+                "place": place_document(self.place),
             }
         return document
 
@@ -126,7 +132,37 @@ def described(grammar: Grammar, data: bytes, result: Recognition) -> Diagnosis:
         hint=hint,
         text=data,
         at=at,
+        place=None if result.accepted else _place(grammar, data, result.read),
     )
+
+
+def _place(grammar: Grammar, data: bytes, read: int) -> SchemaPlace | None:
+    try:
+        return grammar.place_in_schema(data, read)
+    except LimitExceededError:  # the verdict stands without it
+        return None
+
+
+def place_document(place: SchemaPlace | None) -> dict[str, Any] | None:
+    """What a JSON Schema says of a place, as JSON values."""
+    if place is None:
+        return None
+    reasons = [{"pointers": list(r.pointers), "message": r.message} for r in place.reasons]
+    return {"pointer": place.pointer, "reasons": reasons}
+
+
+def place_notes(place: SchemaPlace | None) -> list[tuple[str, str]]:
+    """The same as names and what there is to say of them."""
+    if place is None:
+        return []
+    notes = [("document", place.pointer or "the document itself")]
+    for number, reason in enumerate(place.reasons):
+        pointers = list(reason.pointers[:MAX_POINTERS])
+        if len(reason.pointers) > MAX_POINTERS:
+            pointers.append(f"({len(reason.pointers) - MAX_POINTERS} more)")
+        said = f"{', '.join(pointers)}: {reason.message}" if pointers else reason.message
+        notes.append(("" if number else "schema", said))
+    return notes
 
 
 def _character_start(data: bytes, offset: int) -> int:

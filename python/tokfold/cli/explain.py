@@ -18,9 +18,10 @@ from tokfold import (
     allocate_bitmask,
     compile,
 )
+from tokfold._schemas import SchemaPlace
 from tokfold.cli.check import show_notes, show_spot
 from tokfold.cli.console import print_json, stdout, steps
-from tokfold.cli.diagnosis import Diagnosis, described
+from tokfold.cli.diagnosis import Diagnosis, described, place_document, place_notes
 from tokfold.cli.inputs import (
     STDIN,
     chosen_kind,
@@ -45,7 +46,7 @@ from tokfold.cli.options import (
 )
 from tokfold.cli.render import byte_ranges, escaped, number, quoted, quoted_list, unescaped
 from tokfold.errors import TokfoldError, VocabularyError
-from tokfold.explanation import open_rules
+from tokfold.explanation import open_rules, place_in_schema
 
 __all__ = ["explain"]
 
@@ -122,10 +123,13 @@ def explain(
         "token": None if answer is None else _token_document(vocabulary, answer),
         "next": _next(matcher) if taken is None else None,
     }
+    # A token that is asked for is part of what is said of the place.
+    place = answer.place if answer is not None else place_in_schema(matcher)
     if as_json:
+        document["place"] = place_document(spot.place if spot is not None else place)
         print_json(document)
     else:
-        _show(stdout(), document, spot)
+        _show(stdout(), document, spot, place)
     if answer is not None and not answer.allowed:
         raise typer.Exit(1)
 
@@ -215,7 +219,12 @@ def _next(matcher: Matcher) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, document: dict[str, Any], spot: Diagnosis | None) -> None:
+def _show(
+    console: Console,
+    document: dict[str, Any],
+    spot: Diagnosis | None,
+    place: SchemaPlace | None,
+) -> None:
     file = document["text"]["file"]
     label = "standard input" if file == STDIN else file
     width = console.width - NOTES
@@ -227,8 +236,7 @@ def _show(console: Console, document: dict[str, Any], spot: Diagnosis | None) ->
         notes = [
             ("found", spot.found),
             ("expected", spot.expectation),
-            ("open rules", _rules(token["open_rules"])),
-            ("going on", _rules(token["innermost_rules"], ", ")),
+            *(place_notes(spot.place) or _rule_notes(token)),
             ("token", f"{document['tokens_read'] + 1} of the text, {_said(token)}"),
             ("nearest", _quoted_tokens(token["nearest"], width)),
             ("hint", spot.hint),
@@ -241,8 +249,7 @@ def _show(console: Console, document: dict[str, Any], spot: Diagnosis | None) ->
     console.print(verdict, f"({size} tokens), and it {end}", soft_wrap=True)
     total = number(document["vocabulary"]["size"])
     notes = [
-        ("open rules", _rules(follows["open_rules"])),
-        ("going on", _rules(follows["innermost_rules"], ", ")),
+        *(place_notes(place) or _rule_notes(follows)),
         ("expected", ", ".join(follows["expected"]) or "nothing: no text goes on from here"),
         ("forced", quoted(follows["forced"]) if follows["forced"] else ""),
         ("allowed", f"{number(follows['allowed_tokens'])} of {total} tokens"),
@@ -253,6 +260,14 @@ def _show(console: Console, document: dict[str, Any], spot: Diagnosis | None) ->
         if token["id"] not in document["vocabulary"]["stop_token_ids"]:  # those are like no text
             notes.append(("nearest", _quoted_tokens(token["nearest"], width)))
     show_notes(console, notes)
+
+
+def _rule_notes(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """The open rules, where the grammar is none of a JSON Schema, whose rules are generated."""
+    return [
+        ("open rules", _rules(document["open_rules"])),
+        ("going on", _rules(document["innermost_rules"], ", ")),
+    ]
 
 
 def _said(token: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import importlib.resources
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,10 @@ def read_replayed_text(grammar: str, source: str, chomp: bool) -> bytes:
 
 
 def read_grammar(
-    source: str, kind: GrammarKind | None = None, root: str | None = None
+    source: str,
+    kind: GrammarKind | None = None,
+    root: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Grammar, GrammarKind]:
     """Read a grammar and say how it was written.
 
@@ -110,6 +113,7 @@ def read_grammar(
         source: a file, ``-`` for standard input, or for :attr:`GrammarKind.REGEX` the pattern.
         kind: how it is written; None: by the extension of the file.
         root: the start rule, for grammar text.
+        options: of :meth:`Grammar.from_json_schema`, for JSON Schemas.
 
     Raises:
         TokfoldError: it cannot be read; names the file and the place in it.
@@ -118,8 +122,11 @@ def read_grammar(
     kind = kind or _BY_EXTENSION.get(Path(source).suffix.lower(), GrammarKind.EBNF)
     if root is not None and kind is not GrammarKind.EBNF:
         raise TokfoldError(f"--root names a rule of grammar text; a {kind.value} has none")
+    options = options or {}
+    if kind is not GrammarKind.JSON_SCHEMA:
+        _refuse_options(options, kind)
     if kind is GrammarKind.REGEX:
-        return _converted(source, kind, source), kind
+        return _converted(source, kind, source, {}), kind
     data = read_text(source)
     name = "standard input" if source == STDIN else source
     text = decoded(data, name)
@@ -128,7 +135,15 @@ def read_grammar(
             return Grammar.from_ebnf(text, root or "root"), kind
     if kind is GrammarKind.JSON_SCHEMA:
         kind = _checked_json(text, name)
-    return _converted(text, kind, name), kind
+        if kind is not GrammarKind.JSON_SCHEMA:
+            _refuse_options(options, kind)
+    return _converted(text, kind, name, options), kind
+
+
+def _refuse_options(options: Mapping[str, Any], kind: GrammarKind) -> None:
+    for name in options:
+        flag = name.replace("_", "-").removesuffix("s" if name == "resources" else "")
+        raise TokfoldError(f"--{flag} is an option of JSON Schemas; a {kind.value} has none")
 
 
 def decoded(data: bytes, name: str) -> str:
@@ -159,8 +174,8 @@ def _checked_json(text: str, name: str) -> GrammarKind:
     return GrammarKind.JSON_SCHEMA
 
 
-def _converted(text: str, kind: GrammarKind, name: str) -> Grammar:
-    converters: dict[GrammarKind, Callable[[str], Grammar]] = {
+def _converted(text: str, kind: GrammarKind, name: str, options: Mapping[str, Any]) -> Grammar:
+    converters: dict[GrammarKind, Callable[..., Grammar]] = {
         GrammarKind.JSON_SCHEMA: Grammar.from_json_schema,
         GrammarKind.REGEX: Grammar.from_regex,
         GrammarKind.LARK: Grammar.from_lark,
@@ -168,7 +183,7 @@ def _converted(text: str, kind: GrammarKind, name: str) -> Grammar:
     }
     try:
         with located(name):
-            return converters[kind](text)
+            return converters[kind](text, **options)
     except TokfoldError:
         raise
     except (RuntimeError, ValueError) as error:  # what XGrammar's converters raise

@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tokfold import Grammar
+from tokfold._schemas import RuleOrigin
 from tokfold.cli.console import print_json, stdout, steps
+from tokfold.cli.diagnosis import MAX_POINTERS
 from tokfold.cli.inputs import (
     STDIN,
     GrammarKind,
@@ -153,7 +155,8 @@ _STYLES = {
 def _show(console: Console, name: str, report: Report) -> None:
     told: set[str] = set()
     for finding in report.findings:
-        _show_finding(console, name, finding, finding.code not in told)
+        origin = report.origin(finding)
+        _show_finding(console, name, finding, finding.code not in told, origin)
         told.add(finding.code)
     for note in report.notes:
         console.print(Text(note, style="dim"))
@@ -166,7 +169,9 @@ def _counted(count: int, word: str) -> str:
     return f"{number(count)} {word}{plural}"
 
 
-def _show_finding(console: Console, name: str, finding: Finding, first: bool) -> None:
+def _show_finding(
+    console: Console, name: str, finding: Finding, first: bool, origin: RuleOrigin | None
+) -> None:
     place = "" if finding.place is None else f":{finding.place.line}:{finding.place.column}"
     head = Text.assemble(
         (f"{name}{place}", "bold"),
@@ -179,6 +184,10 @@ def _show_finding(console: Console, name: str, finding: Finding, first: bool) ->
     rows = Table.grid(padding=(0, 2, 0, 0))
     rows.add_column(no_wrap=True)
     rows.add_column(overflow="fold")
+    if origin is not None:
+        pointers = ", ".join([*origin.pointers[:MAX_POINTERS], ""]) if origin.pointers else ""
+        said = f"{pointers.removesuffix(', ')}: {origin.description}".removeprefix(": ")
+        rows.add_row(Text("  schema", style="dim"), Text(said))
     if first:
         rows.add_row(Text("  why", style="dim"), Text(finding.why))
     rows.add_row(Text("  mend", style="dim"), Text(finding.mend))

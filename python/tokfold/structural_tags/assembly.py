@@ -1,9 +1,9 @@
 """Structural tags to grammars: a frame of our own around leaves that are converted once.
 
-XGrammar converts a tag as a whole, every time. Here only the leaves that need a converter go
-through one, each by itself (:mod:`tokfold.structural_tags.leaves`); the frame around them (tags,
+XGrammar converts a tag as a whole, every time. Here the leaves (schemas, patterns, grammar texts)
+are converted each by itself (:mod:`tokfold.structural_tags.leaves`); the frame around them (tags,
 triggers, separators, free text) is written as grammar text in which a leaf is a rule defined
-elsewhere, and :func:`compose` puts them together.
+elsewhere.
 
 What a format means is what XGrammar 0.2.8 makes of it: the rules here accept the same texts and
 the same beginnings of texts. Three rules of its reading matter everywhere:
@@ -53,7 +53,7 @@ from tokfold.structural_tags.known import (
 from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
 from tokfold.structural_tags.literals import literal
 from tokfold.structural_tags.pieces import Makers
-from tokfold.structural_tags.reading import read
+from tokfold.structural_tags.reading import Settings, read
 
 if TYPE_CHECKING:
     from tokfold import _core
@@ -65,7 +65,11 @@ _T = TypeVar("_T")
 
 
 def assemble(
-    tag: object, vocabulary: Vocabulary | None = None, *, cache: LeafCache | None = None
+    tag: object,
+    vocabulary: Vocabulary | None = None,
+    *,
+    cache: LeafCache | None = None,
+    additional_properties: bool = False,
 ) -> Grammar:
     """The grammar of a structural tag.
 
@@ -76,28 +80,40 @@ def assemble(
             lowest, where several have the same bytes. A tag without such tokens needs none.
         cache: where converted schemas, patterns and grammars are kept; one cache serves all where
             none is given.
+        additional_properties: whether objects of schemas that do not say otherwise have other
+            members than those that the schema names. The tools of today expect that they have
+            none.
 
     Raises:
         StructuralTagError: the tag, or a format in it, is wrong; says which, where and why.
-        UnsupportedGrammarError: a converter does not take a leaf, or a format counts tokens.
-        GrammarSyntaxError: the text of a ``grammar`` format is not in the language.
-        MissingExtraError: it holds a schema or a pattern, and XGrammar is not installed.
+        SchemaError: a schema cannot be turned into a grammar; ``pointer`` says where in the tag.
+        UnsupportedGrammarError: a pattern means what no automaton says, or a format counts tokens.
+        GrammarSyntaxError: a pattern is none, or the text of a ``grammar`` is not in the language.
+        LimitExceededError: a part is too large.
+
+    >>> from tokfold import recognize
+    >>> tag = {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": ">"}
+    >>> recognize(assemble({"format": tag}), "<free text>").accepted
+    True
     """
-    return of_format(read(tag, vocabulary), vocabulary, cache)
+    if not isinstance(additional_properties, bool):
+        raise TypeError("additional_properties must be True or False")
+    settings = Settings(vocabulary, additional_properties)
+    return of_format(read(tag, settings), settings, cache)
 
 
 class Assembled(NamedTuple):
     """What a grammar was put together of."""
 
     format: Format
-    vocabulary: Vocabulary | None
+    settings: Settings
     written: Before
     """What the next frame may take over."""
 
 
 def of_format(
     format: Format,
-    vocabulary: Vocabulary | None,
+    settings: Settings,
     cache: LeafCache | None = None,
     before: Before | None = None,
 ) -> Grammar:
@@ -105,7 +121,7 @@ def of_format(
 
     Args:
         format: the format.
-        vocabulary: goes with the grammar.
+        settings: go with the grammar.
         cache: as for :func:`assemble`.
         before: what was written of formats that are in this one too.
     """
@@ -114,7 +130,7 @@ def of_format(
     frame = _Frame(default_cache if cache is None else cache, before)
     text = frame.text(format)
     grammar = Grammar._composed(text, frame.parts)
-    grammar._tag = Assembled(format, vocabulary, frame.written)
+    grammar._tag = Assembled(format, settings, frame.written)
     return grammar
 
 

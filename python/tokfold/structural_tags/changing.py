@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokfold.errors import StructuralTagError
 from tokfold.structural_tags import formats
 from tokfold.structural_tags.fields import fail
 from tokfold.structural_tags.formats import Format, Tag, Token
-from tokfold.structural_tags.reading import read
-
-if TYPE_CHECKING:
-    from tokfold.vocabulary import Vocabulary
+from tokfold.structural_tags.reading import Settings, read
 
 __all__ = ["changed"]
 
@@ -33,7 +30,7 @@ def changed(
     format: Format,
     added: Iterable[object],
     removed: Iterable[str | int],
-    vocabulary: Vocabulary | None,
+    settings: Settings,
 ) -> Format:
     """A format with other tags in its free text.
 
@@ -41,19 +38,19 @@ def changed(
         format: has one format with free text and tags, or with a separator between tags.
         added: as for :meth:`tokfold.Grammar.with_tags`.
         removed: as for :meth:`tokfold.Grammar.with_tags`.
-        vocabulary: for tokens given as text.
+        settings: how the format was read.
 
     Raises:
         StructuralTagError: there is no such format, or more than one; what is added is no tag; what
             is to be removed is not there.
     """
     new_ones, gone = list(added), list(dict.fromkeys(removed))
-    place = _place(format, new_ones, gone, vocabulary)
-    return _replaced(format, place, _with_tags(place, new_ones, gone, vocabulary))
+    place = _place(format, new_ones, gone, settings)
+    return _replaced(format, place, _with_tags(place, new_ones, gone, settings))
 
 
 def _place(
-    format: Format, added: list[object], removed: list[str | int], vocabulary: Vocabulary | None
+    format: Format, added: list[object], removed: list[str | int], settings: Settings
 ) -> Format:
     """The format whose tags change: the outermost that has what goes, and may have what comes.
 
@@ -63,7 +60,7 @@ def _place(
     blamed: Format | None = None
     while level:
         free = [one for one in level if not isinstance(one, formats.TagsWithSeparator)]
-        fitting = [one for one in free or level if _fits(one, added, removed, vocabulary)]
+        fitting = [one for one in free or level if _fits(one, added, removed, settings)]
         if len(fitting) == 1 and len(free) < 2:
             return fitting[0]
         if len(fitting) > 1 or len(free) > 1:
@@ -95,7 +92,7 @@ def _holders(todo: list[Format]) -> list[Format]:
 
 
 def _fits(
-    holder: Format, added: list[object], removed: list[str | int], vocabulary: Vocabulary | None
+    holder: Format, added: list[object], removed: list[str | int], settings: Settings
 ) -> bool:
     """Whether a format has what is removed, and may have what is added."""
     match holder:
@@ -103,13 +100,13 @@ def _fits(
             # Only looked at: whoever takes them reads them.
             texts = [one.get("begin") if isinstance(one, Mapping) else None for one in added]
             if not all(isinstance(text, str) for text in texts):
-                texts = [_begin(tag) for tag in _tags_of(added, holder, vocabulary)]
+                texts = [_begin(tag) for tag in _tags_of(added, holder, settings)]
             is_called = all(
                 isinstance(text, str) and holder.triggers.beginning(text) for text in texts
             )
             return is_called and (not removed or {*map(_begin, holder.tags)}.issuperset(removed))
         case formats.TokenTriggeredTags():
-            new = {_begin(tag) for tag in _tags_of(added, holder, vocabulary)}
+            new = {_begin(tag) for tag in _tags_of(added, holder, settings)}
             there = {*map(_begin, holder.tags)}
             return new <= set(holder.trigger_tokens) and there.issuperset(removed)
         case formats.TagsWithSeparator():
@@ -155,25 +152,25 @@ def _triggers_of(format: formats.TriggeredTags, texts: Iterable[str]) -> set[str
 
 
 def _with_tags(
-    format: Format, added: list[object], removed: list[str | int], vocabulary: Vocabulary | None
+    format: Format, added: list[object], removed: list[str | int], settings: Settings
 ) -> Format:
     match format:
         case formats.TriggeredTags():
             kept, beginnings = _kept_tags(format, removed)
-            tags = (*kept, *_tags_of(added, format, vocabulary))
+            tags = (*kept, *_tags_of(added, format, settings))
             used = _triggers_of(format, (tag.begin for tag in tags if isinstance(tag.begin, str)))
             gone = _triggers_of(format, beginnings)
             left = (one for one in format.triggers if one in used or one not in gone)
             return replace(format, tags=_some(format, tags), triggers=formats.Triggers(left))
         case formats.TokenTriggeredTags():
             kept, _ = _kept_tags(format, removed)
-            tags = (*kept, *_tags_of(added, format, vocabulary))
+            tags = (*kept, *_tags_of(added, format, settings))
             begun = {tag.begin.token for tag in tags if isinstance(tag.begin, Token)}
             triggers_left = tuple(token for token in format.trigger_tokens if token in begun)
             return replace(format, tags=_some(format, tags), trigger_tokens=triggers_left)
         case formats.TagsWithSeparator():
             kept, _ = _kept_tags(format, removed)
-            tags = (*kept, *_tags_of(added, format, vocabulary))
+            tags = (*kept, *_tags_of(added, format, settings))
             if not tags:
                 fail(format.path, format.type, "the last tag is removed, and it wants one")
             return replace(format, tags=tags)
@@ -182,7 +179,7 @@ def _with_tags(
             _check_there(format, removed, {trigger for trigger, _ in rules})
             kept_rules = tuple(rule for rule in rules if rule[0] not in removed)
             document = {"type": format.type, "rules": added}
-            new_rules = _read(document, vocabulary).rules if added else ()
+            new_rules = _read(document, settings).rules if added else ()
             changes: dict[str, Any] = {"rules": (*kept_rules, *new_rules)}
             return replace(format, **changes)
     raise AssertionError(format)
@@ -216,16 +213,16 @@ def _some(
     return tags
 
 
-def _tags_of(added: list[object], format: Format, vocabulary: Vocabulary | None) -> list[Tag]:
+def _tags_of(added: list[object], format: Format, settings: Settings) -> list[Tag]:
     out = []
     for one in added:
         document = {"type": "tag", **one} if isinstance(one, Mapping) else one
-        tag = _read(document, vocabulary)
+        tag = _read(document, settings)
         if not isinstance(tag, Tag):
             fail(format.path, format.type, f"what is added is a tag, not {tag.type}")
         out.append(tag)
     return out
 
 
-def _read(document: object, vocabulary: Vocabulary | None) -> Any:  # noqa: ANN401 - a format
-    return read({"format": document}, vocabulary)
+def _read(document: object, settings: Settings) -> Any:  # noqa: ANN401 - a format
+    return read({"format": document}, settings)

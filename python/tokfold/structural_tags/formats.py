@@ -67,6 +67,8 @@ class JsonSchema(_Format):
     any_order: bool
     max_whitespace_cnt: int | None
     excludes: tuple[str, ...]
+    is_open: bool
+    """Whether objects that do not say otherwise have other members than those that are named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ class Chosen(NamedTuple):
         if known is not None and not more:
             return self
         given, written = [], []
+        makers.cache.prepare(tags if known is None else more)
         for tag in tags if known is None else more:
             found = of_tag(tag, trigger, makers)
             if found is None:
@@ -217,7 +218,7 @@ def grouped(format: formats.TriggeredTags, before: Before, makers: Makers) -> Gr
 
     Raises:
         StructuralTagError: a tag begins with no trigger, or with several.
-        UnsupportedGrammarError, GrammarSyntaxError, MissingExtraError: as for
+        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
             :meth:`LeafCache.grammar`.
     """
     known = before.tags_of(format)
@@ -235,7 +236,7 @@ def chosen(path: str, tags: tuple[Tag, ...], before: Before, makers: Makers) -> 
     """Tags of which one comes, with what the core has of them.
 
     Raises:
-        UnsupportedGrammarError, GrammarSyntaxError, MissingExtraError: as for
+        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
             :meth:`LeafCache.grammar`.
     """
     known = before.chosen.get(path, NOTHING)
@@ -257,7 +258,7 @@ def dispatched(
         makers: make grammars of contents.
 
     Raises:
-        UnsupportedGrammarError, GrammarSyntaxError, MissingExtraError: as for
+        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
             :meth:`LeafCache.grammar`.
     """
     if len(format.rules) < MANY_TAGS:
@@ -267,6 +268,7 @@ def dispatched(
     patterns = known.patterns if known else frozenset[str]()
     given: list[Given] = []
     seen = set[str]()
+    makers.cache.prepare(content for _, content in new)
     for pattern, content in new:
         # What begins with an excluded text never comes; behind what is there twice is a choice.
         if pattern in patterns or pattern in seen or pattern.startswith(format.excludes):

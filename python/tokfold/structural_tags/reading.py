@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokfold import _json
 from tokfold._converters import json_text
@@ -49,7 +49,7 @@ from tokfold.structural_tags.formats import (
 )
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MAX_DEPTH", "STYLES", "read"]
+__all__ = ["MAX_DEPTH", "STYLES", "Settings", "read"]
 
 MAX_DEPTH = 100
 """Levels of formats within formats."""
@@ -68,12 +68,21 @@ STYLES = (
 """How the content of ``json_schema`` may be written."""
 
 
-def read(tag: object, vocabulary: Vocabulary | None = None) -> Format:
+class Settings(NamedTuple):
+    """What a tag is read with."""
+
+    vocabulary: Vocabulary | None = None
+    """Finds the ids of tokens that are given as text, and bounds ids."""
+    additional_properties: bool = False
+    """Whether objects of schemas that do not say otherwise have other members."""
+
+
+def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 - a constant
     """Read and check a structural tag.
 
     Args:
         tag: JSON text, a dict, or an object with ``model_dump``.
-        vocabulary: finds the ids of tokens that are given as text, and bounds ids.
+        settings: what it is read with.
 
     Raises:
         StructuralTagError: it is none, or a format of it is wrong; says which, where and why.
@@ -86,7 +95,7 @@ def read(tag: object, vocabulary: Vocabulary | None = None) -> Format:
         fail("", "", f"the type of a structural tag is 'structural_tag', not {short(found)}")
     if "format" not in document:
         fail("", "", "a structural tag has a 'format', and this one has none")
-    return _Reader(vocabulary).format(document["format"], "format", 1)
+    return _Reader(settings, isinstance(tag, str)).format(document["format"], "format", 1)
 
 
 def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
@@ -112,11 +121,13 @@ class _Reader:
     """Reads formats; one for each tag.
 
     Args:
-        vocabulary: as for :func:`read`.
+        settings: as for :func:`read`.
+        is_read: whether the tag was JSON text, so that it holds what JSON has and nothing deep.
     """
 
-    def __init__(self, vocabulary: Vocabulary | None) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, settings: Settings, is_read: bool) -> None:
+        self._vocabulary, self._is_open = settings
+        self._is_read = is_read
         self._ids: dict[str, int | None] = {}
 
     def format(self, value: object, path: str, depth: int) -> Format:
@@ -155,14 +166,14 @@ class _Reader:
         if not isinstance(schema, dict | bool):
             fail(path, name, f"'json_schema' is an object, true or false, not {kind(schema)}")
         try:
-            text = json_text(schema, "schema")
-        except (TypeError, UnsupportedGrammarError, LimitExceededError) as error:
+            text = _json.dumps(schema) if self._is_read else json_text(schema, "schema")
+        except (TypeError, RecursionError, UnsupportedGrammarError, LimitExceededError) as error:
             raise StructuralTagError(
                 f"{path} ({name}): the schema cannot be written as JSON: {error}", name, path
             ) from error
         count = value.get("max_whitespace_cnt")
         if count is not None:
-            count = fields.integer(count, "max_whitespace_cnt", path, name)
+            count = fields.budget(value, "max_whitespace_cnt", path, name)
         return JsonSchema(
             path,
             text,
@@ -170,6 +181,7 @@ class _Reader:
             fields.flag(value, "any_order", path, name, False),
             count,
             tuple(sorted(fields.texts(value, "excludes", path, name))),
+            self._is_open,
         )
 
     def grammar(self, value: Object, path: str, depth: int) -> EbnfGrammar:

@@ -31,6 +31,8 @@ pub enum Halt {
     Depth,
     /// The tables hold more bytes than allowed.
     Bytes,
+    /// The network has no room for more states that are sets of members.
+    Sets,
     /// The caller cancelled the call.
     Cancelled,
     /// The deadline passed.

@@ -50,6 +50,17 @@ pub enum Error {
         /// What reached it, and what to do.
         message: String,
     },
+    /// A bound was reached by a JSON Schema, at a place of it that is known.
+    LimitInSchema {
+        /// The JSON pointer of the place, as of [`Error::Schema`].
+        pointer: String,
+        /// The field of `Limits`.
+        limit: &'static str,
+        /// The bound in force.
+        value: u64,
+        /// What reached it, and what to do.
+        message: String,
+    },
     /// The vocabulary cannot be used.
     Vocabulary(String),
     /// A saved artefact is damaged, of another version, or made for something else.
@@ -100,6 +111,9 @@ impl fmt::Display for Error {
             }
             Error::Limit { limit, value, message } => {
                 write!(f, "limit {limit} = {value} reached: {message}")
+            }
+            Error::LimitInSchema { pointer, limit, value, message } => {
+                write!(f, "{pointer}: limit {limit} = {value} reached: {message}")
             }
             Error::Vocabulary(message) | Error::Artifact(message) | Error::State(message) => {
                 f.write_str(message)

@@ -24,6 +24,8 @@ pub struct Limits {
     /// States and edges made or visited while the network is made. What only makes it smaller is
     /// left undone before this is reached.
     pub max_network_work: u64,
+    /// Bytes of the sets of members that one text meets, in objects whose members stand in any order.
+    pub max_set_bytes: usize,
     /// Levels of a stack of the network, and of the trees in which sets of stacks are kept. Texts
     /// that are nested deeper are not recognized; tokens that are, are classes of their own.
     pub max_stack_depth: u32,
@@ -49,6 +51,7 @@ impl Default for Limits {
             max_network_states: 2 << 20,
             max_network_edges: 8 << 20,
             max_network_work: 80_000_000,
+            max_set_bytes: 256 << 20,
             max_stack_depth: 1_000,
             max_token_work: 200_000,
             max_total_work: 10_000_000,

@@ -126,6 +126,14 @@ impl<'a> Recognizer<'a> {
                      raise the limit"
                 ),
             ),
+            Halt::Sets => (
+                "max_set_bytes",
+                self.network.most_set_bytes() as u64,
+                format!(
+                    "the sets of members that the text meets take more after {read} bytes; fix the \
+                     order of members or raise the limit"
+                ),
+            ),
             Halt::Depth => (
                 "max_stack_depth",
                 u64::from(self.limits.max_stack_depth),

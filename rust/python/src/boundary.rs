@@ -46,6 +46,9 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Limit { limit, value, .. } => {
             errors.getattr("LimitExceededError")?.call1((message, *limit, *value))?
         }
+        Error::LimitInSchema { pointer, limit, value, .. } => {
+            errors.getattr("LimitExceededError")?.call1((message, *limit, *value, pointer))?
+        }
         Error::Deadline { limit, milliseconds } => {
             errors.getattr("DeadlineExceededError")?.call1((message, *limit, *milliseconds))?
         }

@@ -1,6 +1,6 @@
 //! `tokfold._core.Grammar`.
 
-use crate::boundary::{Call, Heavy, Interrupt, OffGil, detached, misuse, raise};
+use crate::boundary::{Call, Heavy, Interrupt, OffGil, misuse, raise};
 use crate::tags::Tags;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -8,10 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokfold_core::budget::Budget;
 use tokfold_core::error::Error;
-use tokfold_core::grammar::{CallEdge, Callee, Described, Expr};
-use tokfold_core::ids::{ExprId, RuleId};
+use tokfold_core::grammar::Expr;
+use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{NetworkOptions, Part, PartCache};
+use tokfold_core::regular::Bounds;
 use tokfold_core::{grammar, syntax};
 
 /// Limits from a mapping of field names; a name that is no field is a mistake of the package.
@@ -30,6 +31,7 @@ pub(crate) fn limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
             "max_network_states" => limits.max_network_states = value.extract()?,
             "max_network_edges" => limits.max_network_edges = value.extract()?,
             "max_network_work" => limits.max_network_work = value.extract()?,
+            "max_set_bytes" => limits.max_set_bytes = value.extract()?,
             "max_stack_depth" => {
                 // No stack is deeper than the number of its states.
                 limits.max_stack_depth = u32::try_from(value.extract::<u64>()?).unwrap_or(u32::MAX);
@@ -41,23 +43,6 @@ pub(crate) fn limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
         }
     }
     Ok(limits)
-}
-
-/// An automaton: its states, the start, the ends, edges that read a byte (from, first, last, to),
-/// and edges that call (from, whether a rule, its number or that of an automaton before this one,
-/// least, most or none, to).
-type Automaton =
-    (u32, u32, Vec<u32>, Vec<(u32, u8, u8, u32)>, Vec<(u32, bool, usize, u32, Option<u32>, u32)>);
-
-/// A macro: its number, its name, its text, the rules that it names, line and column.
-type Macro = (usize, String, String, Vec<usize>, u32, u32);
-
-fn described((states, start, finals, bytes, calls): Automaton) -> Described {
-    let calls = calls.into_iter().map(|(from, is_rule, number, min, max, to)| {
-        let callee = if is_rule { Callee::Rule(number) } else { Callee::Automaton(number) };
-        CallEdge { from, callee, min, max, to }
-    });
-    Described { states, start, finals, bytes, calls: calls.collect() }
 }
 
 /// The part of a grammar; `None` where it has no string.
@@ -147,20 +132,6 @@ impl Grammar {
 }
 
 impl Grammar {
-    fn listed_macros(&self) -> Vec<Macro> {
-        let mut found = Vec::new();
-        for id in self.inner.macros() {
-            if let Expr::Macro(call) = self.inner.expr(id) {
-                let text = syntax::print_macro(&self.inner, call);
-                let rules = call.rules().map(|rule| rule.index()).collect();
-                let position = self.inner.position(id);
-                let (line, column) = (position.line, position.column);
-                found.push((id.index(), call.name.clone(), text, rules, line, column));
-            }
-        }
-        found
-    }
-
     /// Each part with the rule in whose place it stands.
     pub(crate) fn placed<'p, P>(&self, parts: &'p [(String, P)]) -> PyResult<Vec<(RuleId, &'p P)>> {
         let rules = self.inner.rules().iter().map(|rule| rule.name.as_str());
@@ -220,24 +191,29 @@ impl Grammar {
         Ok(Self::of(inner))
     }
 
-    fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| {
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        if self.inner.has_guards() {
+            let refused = Error::Unsupported {
+                construct: "members in any order".into(),
+                message: "grammar text cannot say that members stand in any order, each at most \
+                          once; pass key_order=\"schema\" for a grammar that has a text"
+                    .into(),
+                position: self.inner.rule(self.inner.root()).position,
+            };
+            return Err(raise(py, &refused));
+        }
+        Ok(py.detach(|| {
             let plain = match self.inner.has_automata() {
                 true => self.inner.without_automata(),
                 false => None,
             };
             syntax::print(plain.as_ref().unwrap_or(&self.inner))
-        })
+        }))
     }
 
     /// Whether it has automata, which are written as rules.
     fn has_automata(&self) -> bool {
         self.inner.has_automata()
-    }
-
-    /// The macros that the root can reach, in the order of the text.
-    fn macros(&self, py: Python<'_>) -> Vec<Macro> {
-        py.detach(|| self.listed_macros())
     }
 
     /// The names of the macros that the root can reach, each once.
@@ -276,29 +252,15 @@ impl Grammar {
         Ok(Self::of(inner))
     }
 
-    /// The same grammar with automata in place of each TagDispatch.
+    /// The same grammar with automata in place of the macros that are read byte by byte.
     #[pyo3(signature = (limits=None))]
-    fn with_dispatches(
-        &self,
-        py: Python<'_>,
-        limits: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
+    fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let limits = self::limits(limits)?;
-        Ok(Self::of(detached(py, || self.inner.with_dispatches(&limits))?))
-    }
-
-    /// The same grammar with automata in place of macros, by the macro's number.
-    fn with_meanings(
-        &self,
-        py: Python<'_>,
-        meanings: HashMap<usize, Vec<Automaton>>,
-    ) -> PyResult<Self> {
-        let meanings = meanings.into_iter().map(|(number, automata)| {
-            (ExprId::new(number), automata.into_iter().map(described).collect())
-        });
-        let meanings = meanings.collect();
-        let inner = py.detach(|| self.inner.with_meanings(&meanings));
-        let inner = inner.ok_or_else(|| misuse("the automata name what is not there"))?;
+        let inner = Call::with(py, None, None).run(py, |interrupt| {
+            let budget = Budget::new(&limits, interrupt);
+            let bounds = Bounds { budget: &budget, max_states: limits.max_automaton_states };
+            self.inner.with_dispatches(&limits)?.with_languages(&bounds)
+        })?;
         Ok(Self::of(inner))
     }
 
@@ -308,6 +270,11 @@ impl Grammar {
 
     fn num_rules(&self) -> usize {
         self.inner.rules().len()
+    }
+
+    /// Expressions, and the states and edges of automata.
+    fn size(&self) -> usize {
+        self.inner.size()
     }
 
     fn root(&self) -> String {

@@ -2,13 +2,19 @@
 
 use crate::boundary::{Call, Interrupt, misuse};
 use crate::grammar::{Grammar, limits};
+use crate::threads::side_by_side;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokfold_core::budget::Budget;
-use tokfold_core::json_schema::{self, Escapes, KeyOrder, SchemaOptions, Whitespace};
+use tokfold_core::json_schema::{
+    self, Beginning, Escapes, KeyOrder, SchemaOptions, Source, Style, Whitespace,
+};
 
 /// What a note says: the pointer, the keyword, why it says nothing about what is valid.
 type Note = (String, String, String);
+
+/// A grammar, what of its schema says nothing, and where `uniqueItems` is not enforced.
+type Returned = (Grammar, Vec<Note>, Vec<String>);
 
 /// Options from a mapping of field names; a name that is no field is a mistake of the package.
 pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
@@ -38,11 +44,64 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
             }
             "assert_formats" => options.assert_formats = value.extract()?,
             "open_objects" => options.open_objects = value.extract()?,
+            "style" => options.style = style(&value.extract::<String>()?)?,
+            "excludes" => {
+                let texts: Vec<String> = value.extract()?;
+                options.excludes = texts.into_iter().map(Into::into).collect();
+            }
             "lossy_unique_items" => options.lossy_unique_items = value.extract()?,
             _ => return Err(misuse(format!("no option is named {name:?}"))),
         }
     }
     Ok(options)
+}
+
+/// The same of many schemas side by side, without resources; `None` where one cannot be converted.
+/// Each has the limits for itself.
+#[pyfunction]
+#[pyo3(signature = (texts, options, limits=None, interrupt=None))]
+pub(crate) fn convert_json_schemas(
+    py: Python<'_>,
+    texts: Vec<String>,
+    options: &Bound<'_, PyDict>,
+    limits: Option<&Bound<'_, PyDict>>,
+    interrupt: Option<&Interrupt>,
+) -> PyResult<Vec<Option<Returned>>> {
+    let options = self::options(options)?;
+    let limits = self::limits(limits)?;
+    let call = Call::with(py, interrupt, None);
+    let converted = call.run(py, |interrupt| {
+        let convert = |place: usize| {
+            let budget = Budget::new(&limits, interrupt);
+            json_schema::convert(&texts[place], &[], &options, &limits, &budget).ok()
+        };
+        let found = side_by_side(texts.len(), convert);
+        interrupt.look()?;
+        Ok(found)
+    })?;
+    let returned = |converted: Option<json_schema::Converted>| {
+        converted.map(|converted| {
+            let notes = converted.notes.into_iter();
+            let notes = notes.map(|note| (note.pointer, note.keyword, note.reason)).collect();
+            (Grammar::of(converted.grammar), notes, converted.not_enforced)
+        })
+    };
+    Ok(converted.into_iter().map(returned).collect())
+}
+
+fn style(name: &str) -> PyResult<Style> {
+    Ok(match name {
+        "json" => Style::Json,
+        "qwen_xml" => Style::Qwen,
+        "minimax_xml" => Style::MiniMax,
+        "minimax_m3_xml" => Style::MiniMaxM3,
+        "deepseek_xml" => Style::DeepSeek,
+        "deepseek_v4_1_xml" => Style::DeepSeekV41,
+        "glm_xml" => Style::Glm,
+        "cohere_xml" => Style::Cohere,
+        "kimi_k3_xml" => Style::KimiK3,
+        _ => return Err(misuse(format!("no style is named {name:?}"))),
+    })
 }
 
 /// The grammar of the texts that a schema allows, what of the schema says nothing, and where
@@ -56,7 +115,7 @@ pub(crate) fn convert_json_schema(
     options: &Bound<'_, PyDict>,
     limits: Option<&Bound<'_, PyDict>>,
     interrupt: Option<&Interrupt>,
-) -> PyResult<(Grammar, Vec<Note>, Vec<String>)> {
+) -> PyResult<Returned> {
     let options = self::options(options)?;
     let limits = self::limits(limits)?;
     let call = Call::with(py, interrupt, None);
@@ -67,4 +126,59 @@ pub(crate) fn convert_json_schema(
     let notes = converted.notes.into_iter();
     let notes = notes.map(|note| (note.pointer, note.keyword, note.reason)).collect();
     Ok((Grammar::of(converted.grammar), notes, converted.not_enforced))
+}
+
+/// What is expected: the pointers of schemas, and what they say.
+type Said = (Vec<String>, String);
+
+/// Where each rule of the grammar of a schema comes from: pointers of schemas, and what it is.
+#[pyfunction]
+#[pyo3(signature = (text, resources, options, limits=None, interrupt=None))]
+pub(crate) fn schema_rule_origins(
+    py: Python<'_>,
+    text: &str,
+    resources: Vec<(String, String)>,
+    options: &Bound<'_, PyDict>,
+    limits: Option<&Bound<'_, PyDict>>,
+    interrupt: Option<&Interrupt>,
+) -> PyResult<Vec<Said>> {
+    let options = self::options(options)?;
+    let limits = self::limits(limits)?;
+    let origins = Call::with(py, interrupt, None).run(py, |interrupt| {
+        let budget = &Budget::new(&limits, interrupt);
+        let (resources, options, limits) = (&resources, &options, &limits);
+        Source { text, resources, options, limits, budget }.rule_origins()
+    })?;
+    Ok(origins.into_iter().map(|origin| (origin.pointers, origin.description)).collect())
+}
+
+/// What a schema says of the place of a text up to which its grammar reads: the pointer into the
+/// text, and what is expected; `None` where the text does not begin as JSON.
+#[pyfunction]
+#[pyo3(signature = (text, resources, options, document, read, is_whole, limits=None, interrupt=None))]
+// The arguments are those of the Python signature, which names them all.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn explain_document(
+    py: Python<'_>,
+    text: &str,
+    resources: Vec<(String, String)>,
+    options: &Bound<'_, PyDict>,
+    document: &[u8],
+    read: usize,
+    is_whole: bool,
+    limits: Option<&Bound<'_, PyDict>>,
+    interrupt: Option<&Interrupt>,
+) -> PyResult<Option<(String, Vec<Said>)>> {
+    let options = self::options(options)?;
+    let limits = self::limits(limits)?;
+    let explained = Call::with(py, interrupt, None).run(py, |interrupt| {
+        let budget = &Budget::new(&limits, interrupt);
+        let (resources, options, limits) = (&resources, &options, &limits);
+        let source = Source { text, resources, options, limits, budget };
+        source.explain(Beginning { text: document, read, is_whole })
+    })?;
+    Ok(explained.map(|found| {
+        let reasons = found.reasons.into_iter();
+        (found.pointer, reasons.map(|reason| (reason.pointers, reason.message)).collect())
+    }))
 }

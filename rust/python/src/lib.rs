@@ -37,7 +37,9 @@ mod _core {
     #[pymodule_export]
     use super::grammar::{Grammar, Parts, digest, repair_printed};
     #[pymodule_export]
-    use super::json_schema::convert_json_schema;
+    use super::json_schema::{
+        convert_json_schema, convert_json_schemas, explain_document, schema_rule_origins,
+    };
     #[pymodule_export]
     use super::lark::read_lark;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use crate::boundary::{misuse, raise};
 use crate::grammar::{Grammar, Made, MadePart, limits};
+use crate::threads::side_by_side;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -199,9 +200,19 @@ impl Tags {
         work: &Budget,
     ) -> Result<MadePart, Error> {
         self.part.get(name, || {
-            let part =
-                |content: &Content| content.compiled.get().part((options, name), cache, work);
-            let contents = self.contents().map(part).collect::<Result<Vec<_>, Error>>()?;
+            let given: Vec<&Content> = self.contents().collect();
+            // Each counts for itself, so that the sum is the same wherever it is made.
+            let interrupt = work.interrupt();
+            let made = side_by_side(given.len(), |place| {
+                let own = Budget::new(&options.limits, interrupt);
+                let part = given[place].compiled.get().part((options, name), cache, &own);
+                (part, own.done())
+            });
+            let mut contents = Vec::with_capacity(made.len());
+            for (part, done) in made {
+                work.spend(usize::try_from(done).unwrap_or(usize::MAX))?;
+                contents.push(part?);
+            }
             Part::of_tags(&self.tags(), &contents, self.way(), options, work)
         })
     }

@@ -216,6 +216,49 @@ fn join<'s>(scope: &Scope<'s>, index: usize, count: usize, help: &'s (impl Fn() 
     help();
 }
 
+/// Threads that work side by side at most.
+const MOST_AT_ONCE: usize = 8;
+/// Pieces of work for which a thread is worth while.
+const PIECES_FOR_A_THREAD: usize = 16;
+
+/// The results of so many pieces of work, in their order. Threads share them where they are many;
+/// each takes the next that nobody has.
+pub(crate) fn side_by_side<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(MOST_AT_ONCE).min(count / PIECES_FOR_A_THREAD);
+    if threads < 2 {
+        return (0..count).map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= count {
+                return done;
+            }
+            done.push((place, work(place)));
+        }
+    };
+    let mut out: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    let mut keep = |done: Vec<(usize, T)>| {
+        done.into_iter().for_each(|(place, made)| out[place] = Some(made));
+    };
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads)
+            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, share).ok())
+            .collect();
+        keep(share());
+        for helper in helpers {
+            match helper.join() {
+                Ok(done) => keep(done),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    out.into_iter().flatten().collect()
+}
+
 fn helpers(count: usize) -> PyResult<Arc<Helpers>> {
     let mut guard = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from tokfold._schemas import RuleOrigin
 from tokfold.errors import GrammarSyntaxError, TokfoldError
 from tokfold.grammar import Grammar
 from tokfold.laboratory.form import Form, Place
@@ -15,6 +17,7 @@ from tokfold.laboratory.lint.catalogue import CATALOGUE, Engine, Severity
 from tokfold.laboratory.lint.engines import engines as engine_checks
 from tokfold.laboratory.lint.facts import Facts
 from tokfold.laboratory.lint.findings import Finding, MendError, apply_rewrite, report_order
+from tokfold.laboratory.lint.schemas import origins_of
 from tokfold.laboratory.lint.structure import structure
 from tokfold.laboratory.lint.tokens import TokenBudget, tokens
 from tokfold.laboratory.lint.writing import writing
@@ -49,6 +52,15 @@ class Report:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     form: Form | None
+    _grammar: Grammar | None = None
+
+    def origin(self, finding: Finding) -> RuleOrigin | None:
+        """Which schemas the rule of a finding comes from, where the grammar is of a JSON Schema."""
+        return self._origins.get(finding.rule)
+
+    @cached_property
+    def _origins(self) -> Mapping[str, RuleOrigin]:
+        return {} if self._grammar is None else origins_of(self._grammar)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """The findings that are so bad or worse."""
@@ -76,9 +88,16 @@ class Report:
         """The report as JSON values."""
         return {
             "counts": self.counts(),
-            "findings": [finding.document() for finding in self.findings],
+            "findings": [self._finding(finding) for finding in self.findings],
             "notes": list(self.notes),
         }
+
+    def _finding(self, finding: Finding) -> dict[str, Any]:
+        origin = self.origin(finding)
+        if origin is None:
+            return finding.document()
+        said = {"pointers": list(origin.pointers), "description": origin.description}
+        return {**finding.document(), "schema": said}
 
 
 def lint(
@@ -139,7 +158,8 @@ def lint(
                 facts, found, notes, vocabulary, engines, ambiguity_budget, token_budget, quick
             )
     kept = [finding for finding in found if finding.code not in ignored]
-    return Report(tuple(sorted(kept, key=report_order)), tuple(notes), form)
+    whole = grammar if isinstance(grammar, Grammar) else None
+    return Report(tuple(sorted(kept, key=report_order)), tuple(notes), form, whole)
 
 
 def _look_on(

@@ -12,11 +12,12 @@ use std::hash::{Hash, Hasher};
 /// All edges stand in one table, state by state: a list for each state would take an allocation
 /// for each, which was half of the time of a network.
 ///
-/// A state may *fall back*: it reads a byte class of which it lists no edge as the start does. Only
-/// large automata that stay as they stand have such states.
+/// A state may *fall back*: it reads a byte class of which it lists no edge as one state of the automaton
+/// does, the start or another. Only automata that stay as they stand have such states.
 ///
 /// Invariant: every state can be reached from the start; the edges of a state are sorted and
-/// distinct. A state that falls back is final and lists a byte edge; the start does not fall back.
+/// distinct. A state that falls back lists a byte edge; the start does not fall back, nor does the
+/// state on which others do. A state that falls back on the start is final.
 #[derive(Clone, Debug, Default)]
 pub struct Automaton {
     edges: Vec<(Letter, u32)>,
@@ -25,6 +26,8 @@ pub struct Automaton {
     finals: Vec<bool>,
     /// Whether each state falls back, up to the last that does.
     falls_back: Vec<bool>,
+    /// On which state.
+    fallback: u32,
     deterministic: bool,
     /// Known to be minimal; what is minimal need not be known to be.
     minimal: bool,
@@ -37,7 +40,7 @@ impl PartialEq for Automaton {
     fn eq(&self, other: &Self) -> bool {
         self.deterministic == other.deterministic
             && self.finals == other.finals
-            && self.falls_back == other.falls_back
+            && (&self.falls_back, self.fallback) == (&other.falls_back, other.fallback)
             && self.ends == other.ends
             && self.edges == other.edges
     }
@@ -54,7 +57,7 @@ impl Hash for Automaton {
             state.write_u64(u64::from(end) << 1 | u64::from(is_final));
         }
         if self.has_fallbacks() {
-            self.falls_back.hash(state);
+            (&self.falls_back, self.fallback).hash(state);
         }
     }
 }
@@ -67,6 +70,7 @@ impl Automaton {
             ends: Vec::with_capacity(states),
             finals: Vec::with_capacity(states),
             falls_back: Vec::new(),
+            fallback: 0,
             deterministic: true,
             minimal: false,
             alive: false,
@@ -97,15 +101,27 @@ impl Automaton {
         self.finals.push(is_final);
     }
 
-    /// Takes note that the state that was ended last falls back on the start.
+    /// Takes note that the state that was ended last falls back.
     pub fn fall_back(&mut self) {
         let state = self.finals.len() - 1;
-        debug_assert!(state > 0 && self.finals[state]);
+        debug_assert!(state > 0);
         self.falls_back.resize(state, false);
         self.falls_back.push(true);
     }
 
-    /// Whether a state reads as the start does what it lists no edge of.
+    /// Takes note on which state others fall back, where that is not the start, and that each state leads
+    /// to a final one without a marker.
+    pub(crate) fn fall_back_on(&mut self, state: u32) {
+        self.fallback = state;
+        self.alive = true;
+    }
+
+    /// The state on which others fall back.
+    pub fn fallback(&self) -> u32 {
+        self.fallback
+    }
+
+    /// Whether a state reads as another does what it lists no edge of.
     #[inline]
     pub fn falls_back(&self, state: u32) -> bool {
         self.falls_back.get(state as usize) == Some(&true)
@@ -167,12 +183,12 @@ impl Automaton {
         &self.edges[from..self.ends[q] as usize]
     }
 
-    /// All edges of a state, sorted: those that it lists, and those of the start on which it falls
+    /// All edges of a state, sorted: those that it lists, and those of the state on which it falls
     /// back.
     pub fn edges_in_full(&self, state: u32) -> impl Iterator<Item = (Letter, u32)> + '_ {
-        let start = if self.falls_back(state) { self.edges(0) } else { &[] };
-        let bytes = start.partition_point(|edge| edge.0 < FIRST_CALL);
-        with_fallback(self.edges(state), &start[..bytes])
+        let others = if self.falls_back(state) { self.edges(self.fallback) } else { &[] };
+        let bytes = others.partition_point(|edge| edge.0 < FIRST_CALL);
+        with_fallback(self.edges(state), &others[..bytes])
     }
 
     /// Where a state of a deterministic automaton goes over a letter.
@@ -181,7 +197,7 @@ impl Automaton {
             edges.binary_search_by_key(&letter, |edge| edge.0).ok().map(|place| edges[place].1)
         };
         let fallback = || match self.falls_back(state) && letter < FIRST_CALL {
-            true => among(self.edges(0)),
+            true => among(self.edges(self.fallback)),
             false => None,
         };
         among(self.edges(state)).or_else(fallback)
@@ -308,6 +324,9 @@ impl Automaton {
         if self.alive {
             return Ok(());
         }
+        if self.fallback != 0 && self.has_fallbacks() {
+            *self = self.in_full();
+        }
         let alive = self.alive(look)?;
         self.alive = true;
         if alive.iter().all(|&a| a) {
@@ -375,8 +394,8 @@ impl Automaton {
 
     /// Renumbers the states breadth-first from the start, edges in order of their letters, and
     /// drops what cannot be reached. Equal deterministic minimal automata become equal values.
-    /// What a state reads by falling back leads to where the start leads, which comes first: the
-    /// numbers are those of the automaton in full.
+    /// The numbers are those of the automaton in full: where a state falls back on one that came before,
+    /// as the start does, what it reads by that has its numbers.
     pub fn renumber(&mut self) {
         let Ok(()) = self.renumber_by(&mut unheard);
     }
@@ -392,15 +411,23 @@ impl Automaton {
         order.push(0u32);
         new_of[0] = 0;
         let mut next = 0;
+        let mut fallback_is_done = false;
         while let Some(&p) = order.get(next) {
             next += 1;
-            look(self.edges(p).len())?;
-            for &(_, q) in self.edges(p) {
+            let mut meet = |q: u32| {
                 if new_of[q as usize] == u32::MAX {
                     new_of[q as usize] = order.len() as u32;
                     order.push(q);
                 }
+            };
+            if self.falls_back(p) && !fallback_is_done {
+                look(self.edges(self.fallback).len())?;
+                self.edges_in_full(p).for_each(|edge| meet(edge.1));
+            } else {
+                look(self.edges(p).len())?;
+                self.edges(p).iter().for_each(|edge| meet(edge.1));
             }
+            fallback_is_done |= p == self.fallback;
         }
         let is_numbered = order.len() == self.len() && order.is_sorted();
         if is_numbered && self.states().all(|(_, edges)| edges.is_sorted()) {
@@ -419,6 +446,9 @@ impl Automaton {
         }
         out.deterministic = self.deterministic;
         out.know_of(self);
+        if self.has_fallbacks() {
+            out.fallback = new_of[self.fallback as usize];
+        }
         *self = out;
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! States that fall back: what one lists no edge of it reads as the start does.
+//! States that fall back: what one lists no edge of it reads as another does, the same for all.
 //!
 //! The automaton of many tags is in nearly every state about to begin anew, so most edges of most
-//! states are the start's. They are written once, at the start; the others list what differs.
+//! states are the start's. That of all names but some leads from nearly every state to the one in
+//! which the name is another whatever comes. Such edges are written once; the states list what differs.
 
 /// The edges of a state that falls back, sorted by letter: those that it lists, and those of the
-/// start for letters of which it lists none. Both are sorted by letter.
+/// `start`, or of another state, for letters of which it lists none. Both are sorted by letter.
 pub fn with_fallback<'e, L: Copy + Ord>(
     mut listed: &'e [(L, u32)],
     mut start: &'e [(L, u32)],

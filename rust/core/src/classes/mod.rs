@@ -15,7 +15,7 @@ use crate::budget::{Budget, Halt, Interrupt};
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
-use crate::network::{Adjacency, Network, NetworkOptions};
+use crate::network::{Adjacency, Network, NetworkOptions, guards_refused};
 use crate::vocabulary::Vocabulary;
 use canonical::Canonical;
 use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
@@ -106,6 +106,9 @@ pub fn compile(
     interrupt: &Interrupt,
 ) -> Result<(TokenClasses, ClassStats)> {
     let began = Instant::now();
+    if grammar.has_guards() {
+        return Err(guards_refused(grammar, "a token class"));
+    }
     let total = vocabulary.order().len();
     let over_ids = grammar.with_tokens(|| vocabulary.whole_ranges(), vocabulary.len())?;
     let grammar = over_ids.as_ref().unwrap_or(grammar);

@@ -138,7 +138,7 @@ impl<'a> ChartWay<'a> {
     ) -> Result<(), E> {
         let network = self.network;
         let rule = network.rule_of(top);
-        if network.is_counting(top) {
+        if network.is_counting(top) && !network.counts_narrowly(top) {
             return self.together(top, rule, row, pending, answer);
         }
         let delegated = network.delegated(top);
@@ -148,7 +148,7 @@ impl<'a> ChartWay<'a> {
             self.go_on(Ask::Beneath(rule, row), popped);
         }
         for &call in delegated {
-            if !network.is_counting(call.start) {
+            if !network.is_counting(call.start) || network.counts_narrowly(call.start) {
                 let popped = answer(Question { frame: call.start, under: ALONE }, pending)?;
                 if network.stays(call.to) {
                     self.go_on(Ask::Frame(call.to, row), popped);

@@ -3,12 +3,14 @@
 //! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
 //! bytes below a node, all entries there are accepted at once.
 
+mod roots;
 mod runs;
 mod tally;
 
 pub(super) use runs::Reads;
 
 use super::hot::{COLD, HotSets, UNKNOWN};
+use super::pending::PendingId;
 use super::walker::Stop;
 use super::way::{ALONE, OWN, Question};
 use crate::automata::alphabet::Alphabet;
@@ -16,6 +18,7 @@ use crate::budget::{Halt, Interrupt};
 use crate::network::Network;
 use crate::stacks::{LABEL, NONE, REST, SetId, Stepper};
 use crate::vocabulary::Trie;
+use roots::Roots;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,6 +30,8 @@ const CHECK_MASK: u64 = 4_095;
 const ROOTS_BETWEEN_CHECKS: usize = 64;
 /// Trie nodes that count as one unit of work: a step that is remembered is cheap.
 pub(super) const NODES_OF_WORK: u64 = 8;
+/// Of a set that was not looked at for frames that count.
+const UNSEEN: (u32, SetId) = (0, NONE);
 /// Tables of fewer bytes are not worth dropping.
 const LEAST_CLEARED: usize = 1 << 20;
 
@@ -96,15 +101,20 @@ pub(super) struct Descent {
     stepper: Stepper<Arc<Network>>,
     /// What a byte makes of frames without the calls that they delegate.
     own_steps: FxHashMap<(u32, u8), SetId>,
-    /// For sets with frames that count: the set with frames that do not in their places, and for
-    /// how many bytes it does the same.
-    uncounted: FxHashMap<SetId, (u32, SetId)>,
+    /// For each set the one with frames that do not count in the places of those that do, and for how many
+    /// bytes it does the same.
+    uncounted: Vec<(u32, SetId)>,
     hot: HotSets,
     /// What repetitions do after any number of passes, by what they repeat and what is beneath;
     /// `None` where that cannot be told.
     tallies: FxHashMap<(u32, u32), Option<Tally>>,
     /// For sets that were looked at for runs, where most groups of bytes lead, and which do.
     leads: FxHashMap<SetId, (SetId, u32)>,
+    /// Children of sets of nodes that were asked about, by letter; and their bytes.
+    roots: FxHashMap<PendingId, Arc<Roots>>,
+    roots_bytes: usize,
+    /// For each byte how many nodes are below the child of the root that it leads to, with that.
+    below: Option<Box<[u32; 256]>>,
     /// Whether the trie is that of a whole vocabulary: what loops then take in whole is worth
     /// finding out.
     is_whole: bool,
@@ -122,6 +132,7 @@ pub(super) struct Descent {
 
 impl Descent {
     pub(super) fn new(network: Arc<Network>, trie: Arc<Trie>, is_whole: bool, age: u64) -> Self {
+        let network = network.fresh();
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
         Self {
@@ -129,10 +140,13 @@ impl Descent {
             trie,
             stepper,
             own_steps: FxHashMap::default(),
-            uncounted: FxHashMap::default(),
+            uncounted: Vec::new(),
             hot: HotSets::default(),
             tallies: FxHashMap::default(),
             leads: FxHashMap::default(),
+            roots: FxHashMap::default(),
+            roots_bytes: 0,
+            below: None,
             is_whole,
             work: 0,
             trie_nodes: 0,
@@ -145,11 +159,13 @@ impl Descent {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.stepper.bytes()
+            + self.network.set_bytes()
             + self.own_steps.capacity() * 13
-            + self.uncounted.capacity() * 13
+            + self.uncounted.capacity() * 8
             + self.hot.bytes()
             + self.tally_bytes()
             + self.leads.capacity() * 17
+            + self.roots_bytes
     }
 
     /// Work done.
@@ -176,12 +192,15 @@ impl Descent {
             return false;
         }
         self.work = self.spent();
+        self.network = self.network.fresh();
         self.stepper = Stepper::new(self.network.clone());
         self.stepper.sets.max_depth = u32::MAX;
         self.own_steps = FxHashMap::default();
-        self.uncounted = FxHashMap::default();
+        self.uncounted = Vec::new();
         self.hot = HotSets::default();
         self.leads = FxHashMap::default();
+        self.roots = FxHashMap::default();
+        self.roots_bytes = 0;
         true
     }
 
@@ -192,6 +211,9 @@ impl Descent {
         question: Question,
         bounds: Bounds<'_>,
     ) -> Result<Option<Likeness>, Stop> {
+        if !self.is_whole || !self.begins_with_most(question.frame) {
+            return Ok(None);
+        }
         self.allow(bounds);
         let (start, own) = self.start(question)?;
         let Some((like, looping)) = self.main_loop(question, start, own)? else {
@@ -237,7 +259,7 @@ impl Descent {
         start: SetId,
         own: Option<u32>,
     ) -> Result<Option<(Question, SetId)>, Halt> {
-        if !self.is_whole || !matches!(question.under, ALONE | OWN) {
+        if !matches!(question.under, ALONE | OWN) {
             return Ok(None);
         }
         let trie = self.trie.clone();
@@ -261,7 +283,10 @@ impl Descent {
             [(frame, _)] if frame >= LABEL || network.is_counting(frame) => return Ok(None),
             [(frame, REST)] => Question { frame, under: ALONE },
             [(frame, beneath)] => match *self.stepper.sets.list(beneath) {
-                [(under, REST)] if under < LABEL => Question { frame, under },
+                // A set of members has a number here only.
+                [(under, REST)] if under < LABEL && network.as_set(under).is_none() => {
+                    Question { frame, under }
+                }
                 _ => return Ok(None),
             },
             _ => return Ok(None),
@@ -300,12 +325,12 @@ impl Descent {
         }
     }
 
-    /// Walks the trie below each of some nodes with the question's frames alone on the stack.
-    /// Nothing is said of nodes at most `near` bytes deep.
+    /// Walks the trie below each of some nodes, a set with a number, with the question's frames alone on
+    /// the stack. Nothing is said of nodes at most `near` bytes deep.
     pub(super) fn walk_all(
         &mut self,
         question: Question,
-        roots: &[u32],
+        (roots, pending): (&[u32], PendingId),
         near: u32,
         bounds: Bounds<'_>,
         found: &mut Found,
@@ -316,7 +341,9 @@ impl Descent {
         let walk = Walk { start, own, counts, near, interrupt: bounds.interrupt };
         // Most roots have few nodes below: a look at the clock for each would take as long.
         let mut looked = self.trie_nodes;
-        for (place, &root) in roots.iter().enumerate() {
+        for (place, nodes) in
+            self.beginnings(question.frame, roots, pending).into_iter().enumerate()
+        {
             if self.spent() > bounds.limit {
                 return Err(Stop::Work);
             }
@@ -324,7 +351,7 @@ impl Descent {
                 looked = self.trie_nodes;
                 bounds.interrupt.check()?;
             }
-            self.walk(root + 1..self.trie.end(root), walk, found)?;
+            self.walk(nodes, walk, found)?;
         }
         Ok(())
     }
@@ -428,9 +455,9 @@ impl Descent {
         if !self.network.has_counters() {
             return Ok(set);
         }
-        let (enough, uncounted) = match self.uncounted.get(&set) {
-            Some(&known) => known,
-            None => {
+        let (enough, uncounted) = match self.uncounted.get(set as usize) {
+            Some(&known) if known != UNSEEN => known,
+            _ => {
                 let mut enough = u32::MAX;
                 let mut entries = self.stepper.sets.entries(set);
                 for (top, _) in entries.iter_mut().filter(|entry| entry.0 < LABEL) {
@@ -439,8 +466,15 @@ impl Descent {
                         *top = base;
                     }
                 }
-                let made = self.stepper.sets.collect(&mut entries, &[])?;
-                self.uncounted.insert(set, (enough, made));
+                let made = match enough {
+                    u32::MAX => set,
+                    _ => self.stepper.sets.collect(&mut entries, &[])?,
+                };
+                let place = set as usize;
+                if self.uncounted.len() <= place {
+                    self.uncounted.resize(place + 1 + place / 2, UNSEEN);
+                }
+                self.uncounted[place] = (enough, made);
                 (enough, made)
             }
         };

@@ -9,8 +9,11 @@ use crate::vocabulary::Trie;
 /// Trie nodes that are entered in the time of describing one state.
 const NODES_OF_STATE: u64 = 32;
 
+/// An answer about less than one in so many nodes is made as fast as it is found.
+const PART: u32 = 64;
+
 /// So few states are described for any answer.
-const FEW_STATES: usize = 48;
+pub(super) const FEW_STATES: usize = 48;
 
 /// No more are described for one mask: none is to wait for long.
 pub(super) const MOST_STATES: usize = 96;
@@ -45,6 +48,10 @@ impl Digests {
             return None;
         }
         let below = below(network, trie, question.frame, nodes);
+        // Of a large trie next to nothing is looked at.
+        if below < u64::from(pool.least_nodes.min(all_below / PART)) {
+            return None;
+        }
         let all = below + self.denied;
         // Each look for how much is missing takes time too: now and then for all that was denied.
         let is_time = all >= 2 * self.tried;
@@ -57,7 +64,7 @@ impl Digests {
         };
         let under = match question.under {
             ALONE => Some([0; 32]),
-            OWN => Some([1; 32]),
+            OWN => Some(without_calls(network, question.frame)),
             state => network.find_identity(state, &mut quota),
         };
         let frame = network.find_identity(question.frame, &mut quota);
@@ -71,6 +78,12 @@ impl Digests {
         }
         None
     }
+}
+
+/// In place of what stands beneath a frame whose delegated calls are left out: which those are.
+fn without_calls(network: &Network, frame: u32) -> [u8; 32] {
+    let delegated = network.delegated(frame);
+    [if delegated.iter().any(|call| network.counts_narrowly(call.start)) { 2 } else { 1 }; 32]
 }
 
 /// Trie nodes below some, past the bytes that a frame can read first.

@@ -103,6 +103,8 @@ pub(crate) struct Family {
     pub(crate) may_chart: bool,
     /// Bytes held when the tables were last rebuilt.
     pub(crate) rebuilt_bytes: usize,
+    /// The same for the sets of members alone.
+    rebuilt_set_bytes: usize,
     /// Where a mask took more work than it may: it would again.
     refused: Arc<Refused>,
 }
@@ -139,6 +141,11 @@ const COLUMNS_AT_ONCE: ColumnId = 1 << 12;
 impl Family {
     /// Tables with a first step at the start of the language, or where `state` says.
     pub(crate) fn new(network: &Arc<Network>) -> Result<Self, Halt> {
+        Self::over(network.fresh())
+    }
+
+    /// The same with the sets of members that were met already.
+    fn over(network: Arc<Network>) -> Result<Self, Halt> {
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
         let mut start = stepper.sets.add(&[(network.start(), REST)])?;
@@ -146,7 +153,7 @@ impl Family {
             start = stepper.sets.union(start, REST)?;
         }
         let mut out = Self {
-            network: network.clone(),
+            network,
             start,
             stepper,
             steps: Vec::new(),
@@ -155,10 +162,16 @@ impl Family {
             chart: None,
             may_chart: true,
             rebuilt_bytes: 0,
+            rebuilt_set_bytes: 0,
             refused: Arc::default(),
         };
         out.begin(Stand::Stacks(start), Read::Nothing);
         Ok(out)
+    }
+
+    /// The network, with the sets of members that texts of this family have met.
+    pub(crate) fn network(&self) -> &Arc<Network> {
+        &self.network
     }
 
     /// Makes a stand the only step.
@@ -171,6 +184,7 @@ impl Family {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.stepper.bytes()
+            + self.network.set_bytes()
             + self.chart.as_ref().map_or(0, |chart| chart.tree.bytes())
             + self.steps.capacity() * size_of::<Step>()
             + self.texts.capacity()
@@ -327,15 +341,15 @@ impl Family {
             (Stand::Chart(column), Some(chart)) => {
                 View::Chart(&chart.tables, chart.tree.columns(column))
             }
-            (Stand::Stacks(set), _) => View::Stacks(&self.stepper.sets, set),
-            (Stand::Chart(_), None) => View::Stacks(&self.stepper.sets, NONE),
+            (Stand::Stacks(set), _) => View::Stacks(&self.network, &self.stepper.sets, set),
+            (Stand::Chart(_), None) => View::Stacks(&self.network, &self.stepper.sets, NONE),
         }
     }
 
     /// What can stand on top of each other, where that is stacks.
     pub(crate) fn stacks(&self, stand: Stand) -> Option<View<'_>> {
         match stand {
-            Stand::Stacks(set) => Some(View::Stacks(&self.stepper.sets, set)),
+            Stand::Stacks(set) => Some(View::Stacks(&self.network, &self.stepper.sets, set)),
             Stand::Chart(_) => None,
         }
     }
@@ -432,18 +446,24 @@ impl Family {
         self.refused.clone()
     }
 
+    /// Whether half of the room for sets of members is taken, and most of it for texts that are gone.
+    pub(crate) fn has_many_sets(&self) -> bool {
+        let bytes = self.network.set_bytes();
+        bytes > self.network.most_set_bytes() / 2 && bytes > 2 * self.rebuilt_set_bytes
+    }
+
     /// The stacks of a stand in tables of their own; `None` for one on a chart.
     pub(crate) fn stacks_apart(
         &self,
         stand: Stand,
         interrupt: &Interrupt,
-    ) -> Result<Option<(StackSets, SetId)>, Halt> {
+    ) -> Result<Option<StacksApart>, Halt> {
         let Stand::Stacks(set) = stand else { return Ok(None) };
         let mut sets = StackSets::new();
         sets.max_depth = u32::MAX;
         sets.meter.allow(u64::MAX, interrupt);
         let set = copy_set(&self.stepper.sets, set, &mut sets)?;
-        Ok(Some((sets, set)))
+        Ok(Some(StacksApart { network: self.network.clone(), sets, set }))
     }
 
     /// A family with the columns of a text on a chart, and no steps before; `None` for one on stacks.
@@ -493,11 +513,13 @@ impl Family {
     /// New tables with what `id` needs, and `id` in them.
     pub(crate) fn rebuilt(
         &mut self,
-        network: &Arc<Network>,
         id: StepId,
         interrupt: &Interrupt,
     ) -> Result<(Self, StepId), Halt> {
-        let mut out = Self::new(network)?;
+        // Sets of members that no step stands at are left behind.
+        let mut out = Self::new(&self.network)?;
+        let network = out.network.clone();
+        let mut moved = |top: u32| network.set_of(&self.network, top).ok_or(Halt::Sets);
         out.stepper.sets.meter.allow(u64::MAX, interrupt);
         out.may_chart = self.may_chart;
         out.steps.clear();
@@ -522,7 +544,8 @@ impl Family {
                 (Stand::Chart(column), None) => Stand::Chart(column),
                 (Stand::Stacks(set), _) => {
                     let sets = &mut out.stepper.sets;
-                    Stand::Stacks(copy(&self.stepper.sets, set, sets, &mut copies)?)
+                    let from = &self.stepper.sets;
+                    Stand::Stacks(copy_moved(from, set, sets, &mut copies, &mut moved)?)
                 }
             };
             let read = match step.read {
@@ -535,8 +558,23 @@ impl Family {
             };
         }
         out.rebuilt_bytes = out.bytes();
+        out.rebuilt_set_bytes = out.network.set_bytes();
         out.release();
         Ok((out, parent))
+    }
+}
+
+/// The stacks of a stand in tables of their own.
+pub(crate) struct StacksApart {
+    network: Arc<Network>,
+    sets: StackSets,
+    set: SetId,
+}
+
+impl StacksApart {
+    /// What a mask is made of.
+    pub(crate) fn view(&self) -> View<'_> {
+        View::Stacks(&self.network, &self.sets, self.set)
     }
 }
 
@@ -552,14 +590,31 @@ pub(super) fn copy(
     to: &mut StackSets,
     copies: &mut FxHashMap<SetId, SetId>,
 ) -> Result<SetId, Halt> {
+    copy_moved(from, set, to, copies, &mut |top| Ok(top))
+}
+
+/// The same; `moved` says which state stands there for a state.
+fn copy_moved(
+    from: &StackSets,
+    set: SetId,
+    to: &mut StackSets,
+    copies: &mut FxHashMap<SetId, SetId>,
+    moved: &mut impl FnMut(u32) -> Result<u32, Halt>,
+) -> Result<SetId, Halt> {
     let is_there = |set| copies.contains_key(&set);
     for set in beneath_first(from, set, is_there, &mut |steps| to.spend(steps))? {
-        let entries: Vec<Entry> = from
-            .entries(set)
-            .into_iter()
-            .map(|(top, beneath)| (top, if top == BOTTOM { NONE } else { copies[&beneath] }))
-            .collect();
-        let copied = to.add(&entries)?;
+        let mut entries: Vec<Entry> = Vec::new();
+        for (top, beneath) in from.entries(set) {
+            entries.push(match top {
+                BOTTOM => (BOTTOM, NONE),
+                top => (moved(top)?, copies[&beneath]),
+            });
+        }
+        let is_sorted = entries.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let copied = match is_sorted {
+            true => to.add(&entries)?,
+            false => to.collect(&mut entries, &[])?,
+        };
         copies.insert(set, copied);
     }
     Ok(copies[&set])
@@ -572,6 +627,17 @@ pub(crate) fn beneath_first(
     set: SetId,
     known: impl Fn(SetId) -> bool,
     spend: &mut dyn FnMut(u64) -> Result<(), Halt>,
+) -> Result<Vec<SetId>, Halt> {
+    beneath_first_by(sets, set, known, spend, |_| {})
+}
+
+/// The same, with the tops of each set in another order.
+pub(crate) fn beneath_first_by(
+    sets: &StackSets,
+    set: SetId,
+    known: impl Fn(SetId) -> bool,
+    spend: &mut dyn FnMut(u64) -> Result<(), Halt>,
+    arrange: impl Fn(&mut Vec<Entry>),
 ) -> Result<Vec<SetId>, Halt> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<SetId> = Default::default();
@@ -586,7 +652,8 @@ pub(crate) fn beneath_first(
             continue;
         }
         work.push((set, true));
-        let beneath = sets.entries(set);
+        let mut beneath = sets.entries(set);
+        arrange(&mut beneath);
         spend(1 + beneath.len() as u64)?;
         work.extend(beneath.iter().filter(|e| e.0 != BOTTOM).map(|e| (e.1, false)));
     }

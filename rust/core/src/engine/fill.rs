@@ -1,12 +1,11 @@
 //! Masks of a matcher: of its state, of many matchers, of a draft's nodes; over tokens or classes.
 
-use super::family::{Family, Stand};
+use super::family::{Family, StacksApart, Stand};
 use super::gap::first_gap;
 use super::{CachedMasks, Engine, Matcher, lock};
 use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use crate::mask::words;
-use crate::stacks::{SetId, StackSets};
 use std::sync::Arc;
 
 /// The cached masks of the engine that was asked last.
@@ -17,7 +16,7 @@ enum Source {
     /// The family of the matcher: nobody else has it.
     Own,
     /// A copy of the stacks: forks read on meanwhile.
-    Stacks(Box<(StackSets, SetId)>),
+    Stacks(Box<StacksApart>),
     /// A copy of the columns.
     Chart(Box<(Family, Stand)>),
 }
@@ -132,8 +131,8 @@ impl Matcher {
             true => engine.mask_by_chart(family, stand, interrupt, row),
             false => engine.mask(family, stand, interrupt, row),
         };
-        let stacks = |sets: &StackSets, set: SetId, row: &mut [i32]| {
-            engine.mask_of_stacks(sets, set, interrupt, row)
+        let stacks = |apart: &StacksApart, row: &mut [i32]| {
+            engine.mask_of_stacks(apart.view(), interrupt, row)
         };
         self.make_with(family, stand, interrupt, mask, stacks, row)
     }
@@ -146,7 +145,7 @@ impl Matcher {
         stand: Stand,
         interrupt: &Interrupt,
         mask: impl FnOnce(&mut Family, Stand, &mut [i32]) -> Result<()>,
-        stacks: impl FnOnce(&StackSets, SetId, &mut [i32]) -> Result<()>,
+        stacks: impl FnOnce(&StacksApart, &mut [i32]) -> Result<()>,
         row: &mut [i32],
     ) -> Result<()> {
         interrupt.look()?;
@@ -161,7 +160,7 @@ impl Matcher {
             Source::Own => mask(&mut family, stand, row),
             Source::Stacks(copied) => {
                 drop(family);
-                stacks(&copied.0, copied.1, row)
+                stacks(&copied, row)
             }
             Source::Chart(mut copied) => {
                 drop(family);
@@ -243,8 +242,8 @@ impl Matcher {
                 true => engine.bits_by_chart(&folded.walker, family, stand, interrupt, row),
                 false => engine.bits(&folded.walker, family, stand, interrupt, row),
             };
-            let stacks = |sets: &StackSets, set: SetId, row: &mut [i32]| {
-                engine.bits_of_stacks(&folded.walker, sets, set, interrupt, row)
+            let stacks = |apart: &StacksApart, row: &mut [i32]| {
+                engine.bits_of_stacks(&folded.walker, apart.view(), interrupt, row)
             };
             self.make_with(family, stand, interrupt, mask, stacks, row)?;
         }

@@ -104,6 +104,7 @@ impl Matcher {
         }
         let halted = |halt| match halt {
             Halt::Bytes => crowded(&engine),
+            Halt::Sets => too_many_sets(&engine.network),
             halt => interrupt.error(halt).unwrap_or_else(|| over(&engine)),
         };
         let mut family = Family::new(&engine.network).map_err(halted)?;
@@ -216,7 +217,7 @@ impl Matcher {
                     return Some(Err(error));
                 }
                 let is_long = self.engine.vocabulary.bytes(id).len() > QUICK_BYTES;
-                let is_crowded = family.bytes() > self.soft_limit(&family);
+                let is_crowded = self.is_crowded(&family);
                 if is_long || is_crowded || family.is_unsettled() {
                     return None;
                 }
@@ -281,6 +282,17 @@ impl Matcher {
     }
 
     fn read(&mut self, what: What<'_>, interrupt: &Interrupt) -> Result<Accept> {
+        match self.read_once(what, interrupt)? {
+            Some(accept) => Ok(accept),
+            // The tables are new: sets of members that other texts met are gone.
+            None => {
+                self.read_once(what, interrupt)?.ok_or_else(|| too_many_sets(&self.engine.network))
+            }
+        }
+    }
+
+    /// The same; `None` where there was no room for sets of members, and there may be now.
+    fn read_once(&mut self, what: What<'_>, interrupt: &Interrupt) -> Result<Option<Accept>> {
         let mut family = lock::write(&self.family, interrupt)?;
         self.refuse_ended(&family)?;
         interrupt.look()?;
@@ -311,14 +323,19 @@ impl Matcher {
             family.forget_columns(last);
         }
         let stand = match advanced {
-            Ok(None) => return Ok(Accept::Refused),
+            Ok(None) => return Ok(Some(Accept::Refused)),
             Ok(Some(stand)) => stand,
             Err(halt) => {
                 // What was made on the way is not to stand in the way of the next.
-                let is_crowded = family.bytes() > self.soft_limit(&family);
+                let is_crowded = self.is_crowded(&family);
                 drop(family);
-                if is_crowded && !halt.is_interrupt() {
-                    let _ = self.rebuild(interrupt); // at worst the old tables stay
+                // At worst the old tables stay.
+                if is_crowded
+                    && !halt.is_interrupt()
+                    && self.rebuild(interrupt).is_ok()
+                    && halt == Halt::Sets
+                {
+                    return Ok(None);
                 }
                 return Err(self.halted(halt, interrupt));
             }
@@ -328,14 +345,14 @@ impl Matcher {
             What::Bytes(bytes) => family.text(bytes),
         };
         let at = family.push(self.at, stand, read);
-        let crowded = family.bytes() > self.soft_limit(&family);
+        let crowded = self.is_crowded(&family);
         drop(family);
         let before = std::mem::replace(&mut self.at, at);
         if crowded && let Err(error) = self.rebuild(interrupt) {
             self.at = before;
             return Err(error);
         }
-        Ok(Accept::Taken)
+        Ok(Some(Accept::Taken))
     }
 
     /// Drops what a call that was ended left behind.
@@ -369,6 +386,7 @@ impl Matcher {
     pub(super) fn halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
         match halt {
             Halt::Bytes => crowded(&self.engine),
+            Halt::Sets => too_many_sets(&self.engine.network),
             halt => interrupt.error(halt).unwrap_or_else(|| over(&self.engine)),
         }
     }
@@ -461,6 +479,7 @@ impl Matcher {
         is_wanted
             && self.engine.representation == Representation::Automatic
             && !self.engine.network.takes_tokens()
+            && !self.engine.network.has_sets()
             && family.may_chart
             && matches!(before, Stand::Stacks(_))
     }
@@ -506,6 +525,11 @@ impl Matcher {
         Ok(after)
     }
 
+    /// Whether tables with what this matcher needs alone would be smaller, as far as can be told.
+    fn is_crowded(&self, family: &Family) -> bool {
+        family.bytes() > self.soft_limit(family) || family.has_many_sets()
+    }
+
     fn soft_limit(&self, family: &Family) -> usize {
         let grown = family.rebuilt_bytes.saturating_mul(2).max(SOFT_BYTES);
         grown.min(self.engine.limits.max_matcher_bytes)
@@ -514,7 +538,7 @@ impl Matcher {
     /// New tables with nothing but what this matcher needs. Forks keep the old ones.
     fn rebuild(&mut self, interrupt: &Interrupt) -> Result<()> {
         let mut family = lock::write(&self.family, interrupt)?;
-        let rebuilt = family.rebuilt(&self.engine.network, self.at, interrupt);
+        let rebuilt = family.rebuilt(self.at, interrupt);
         drop(family);
         let (family, at) = rebuilt.map_err(|halt| self.halted(halt, interrupt))?;
         if family.bytes() > self.engine.limits.max_matcher_bytes {
@@ -801,6 +825,17 @@ fn over(engine: &Engine) -> Error {
         message: "reading on takes more work; the grammar is very ambiguous here: \
                   simplify it or raise the limit"
             .into(),
+    }
+}
+
+pub(super) fn too_many_sets(network: &crate::network::Network) -> Error {
+    Error::Limit {
+        limit: "max_set_bytes",
+        value: network.most_set_bytes() as u64,
+        message:
+            "the sets of members that the text meets take more; fix the order of members, or raise \
+                  the limit"
+                .into(),
     }
 }
 

@@ -54,7 +54,6 @@ use crate::classes::TokenClasses;
 use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
 use crate::network::{ClassSet, Network, members};
-use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::{Trie, Vocabulary};
 use family::{Family, Stand};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
@@ -178,6 +177,16 @@ impl Engine {
     /// [`Error::Unsupported`] for a chart where the grammar takes tokens whole: a text may then be
     /// read in ways of different lengths.
     pub fn remembering(self, representation: Representation) -> Result<Self> {
+        if representation == Representation::Chart && self.network.has_sets() {
+            return Err(Error::Unsupported {
+                construct: "engine=\"chart\"".into(),
+                message:
+                    "the grammar has members in any order, whose sets a chart does not keep; use \
+                          \"auto\" or \"stack\""
+                        .into(),
+                position: Position { line: 1, column: 1 },
+            });
+        }
         if representation == Representation::Chart && self.network.takes_tokens() {
             return Err(Error::Unsupported {
                 construct: "engine=\"chart\"".into(),
@@ -434,16 +443,8 @@ impl Engine {
     }
 
     /// The same for a set of stacks.
-    fn mask_of_stacks(
-        &self,
-        sets: &StackSets,
-        set: SetId,
-        interrupt: &Interrupt,
-        row: &mut [i32],
-    ) -> Result<()> {
-        self.over_tokens(row, |walker, bits| {
-            self.bits_of_stacks(walker, sets, set, interrupt, bits)
-        })
+    fn mask_of_stacks(&self, view: View<'_>, interrupt: &Interrupt, row: &mut [i32]) -> Result<()> {
+        self.over_tokens(row, |walker, bits| self.bits_of_stacks(walker, view, interrupt, bits))
     }
 
     /// Writes which entries of the trie of a walker may follow a stand.
@@ -466,12 +467,11 @@ impl Engine {
     fn bits_of_stacks(
         &self,
         walker: &Walker,
-        sets: &StackSets,
-        set: SetId,
+        view: View<'_>,
         interrupt: &Interrupt,
         bits: &mut [i32],
     ) -> Result<()> {
-        let made = walker.mask(View::Stacks(sets, set), self.allowance(), interrupt, bits);
+        let made = walker.mask(view, self.allowance(), interrupt, bits);
         made.map_err(|stop| self.stopped(stop, interrupt))
     }
 
@@ -561,6 +561,7 @@ impl Engine {
             Stop::Halted(halt) => interrupt.error(halt).unwrap_or_else(|| self.too_much_work()),
             Stop::Told(error) => error,
             Stop::Work => self.too_much_work(),
+            Stop::Sets => matcher::too_many_sets(&self.network),
             Stop::Memory | Stop::Forgotten => Error::Limit {
                 limit: "max_memo_bytes",
                 value: self.limits.max_memo_bytes as u64,

@@ -29,8 +29,8 @@ impl Reading<'_> {
         let Self { walker, memo, room, most, .. } = self;
         let mut counters = WalkCounters { masks: 1, ..WalkCounters::default() };
         let mut is_blank = false;
-        let (network, trie) = (&walker.network, &walker.trie);
-        let walked: Result<(), ()> = view.walk(network, trie, room, |question, pending| {
+        let refused = view.refused_sets();
+        let walked: Result<(), ()> = view.walk(&walker.trie, room, |question, pending| {
             counters.visits += 1;
             let answer = memo.get(walker.like(question), pending).ok_or(())?;
             counters.hits += 1;
@@ -47,7 +47,8 @@ impl Reading<'_> {
         if !is_blank {
             bits.fill(0);
         }
-        walked.ok().map(|()| counters)
+        let is_whole = walked.is_ok() && view.refused_sets() == refused;
+        is_whole.then_some(counters)
     }
 
     /// Takes note of a mask that was used.

@@ -1,12 +1,12 @@
 //! States as values: equal, hashed, saved and restored.
 
-use super::family::{Family, Read, Stand, beneath_first};
+use super::family::{Family, Read, Stand, beneath_first_by};
 use super::matcher::SOFT_BYTES;
 use super::{Engine, Matcher, lock};
 use crate::budget::Interrupt;
 use crate::error::{Error, Result};
-use crate::network::{BOTTOM, Moved, Moves};
-use crate::stacks::{Entry, NONE, SetId};
+use crate::network::{BOTTOM, Moved, Moves, Network};
+use crate::stacks::{Entry, LABEL, NONE, SetId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -16,12 +16,67 @@ const LETTERS_BETWEEN_CHECKS: usize = 64;
 const SETS_BETWEEN_CHECKS: usize = 1_024;
 const ENTRIES_BETWEEN_CHECKS: u64 = 4_096;
 
+/// The states of a saved state that are sets of members.
+#[derive(Default)]
+struct Members {
+    places: FxHashMap<(u32, Box<[u64]>), u32>,
+    /// For each the state without guards, the words of the set, and those words.
+    written: Vec<u32>,
+}
+
+impl Members {
+    /// A state as it is saved.
+    fn name(&mut self, network: &Network, state: u32) -> u32 {
+        if state >= LABEL {
+            return state;
+        }
+        let Some((listed, read)) = network.as_set(state) else { return state };
+        let next = LABEL + self.places.len() as u32;
+        *self.places.entry((listed, read.into())).or_insert_with(|| {
+            self.written.extend([listed, read.len() as u32]);
+            self.written.extend(read.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]));
+            next
+        })
+    }
+}
+
+/// Sorts tops that are sets of members by what they are: their numbers depend on what was read before.
+fn by_content(network: &Network, entries: &mut [Entry]) {
+    if network.has_sets() {
+        entries.sort_by_key(|&(top, _)| match top < LABEL {
+            true => (top.min(network.end_of_numbers()), network.as_set(top)),
+            false => (top, None),
+        });
+    }
+}
+
+/// The numbers of the sets of members that are listed at the start of a saved state, and what follows;
+/// `None` where they are none of this network.
+fn restored_sets<'s>(network: &Network, state: &'s [u32]) -> Option<(Vec<u32>, &'s [u32])> {
+    let [0, length, rest @ ..] = state else { return Some((Vec::new(), state)) };
+    let (mut list, rest) = rest.split_at_checked(*length as usize)?;
+    let mut numbers = Vec::new();
+    while let [listed, words, after @ ..] = list {
+        let (words, after) = after.split_at_checked((*words as usize).checked_mul(2)?)?;
+        list = after;
+        let words = words.chunks_exact(2);
+        let read: Vec<u64> =
+            words.map(|half| u64::from(half[0]) | u64::from(half[1]) << 32).collect();
+        numbers.push(network.set_number(*listed, &read)?);
+    }
+    list.is_empty().then_some((numbers, rest))
+}
+
 impl Matcher {
     /// The state as numbers that are equal exactly when the states are: the stack sets, each
     /// after those beneath its tops, and whether a stop token was read.
     ///
     /// A list of sets; a set is the number of its tops and for each the network state and the
     /// place of the set beneath it. A text that stands on a chart is read again for it.
+    ///
+    /// Network states that are sets of members have no numbers of their own in another process. They are
+    /// listed first, behind a 0, each with the state without guards and the members, and named by their
+    /// place in that list above [`LABEL`].
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Cancelled`] where that takes too much.
@@ -39,32 +94,41 @@ impl Matcher {
             }
         };
         let mut places: FxHashMap<SetId, u32> = FxHashMap::default();
+        let network = family.network();
+        let mut members = Members::default();
         let mut out = vec![match step.read {
             Read::Stop(id) => id + 1,
             _ => 0,
         }];
         let mut steps = 0;
-        let listed = beneath_first(sets, set, |_| false, &mut |more| {
+        let mut spend = |more| {
             steps += more;
             if steps < ENTRIES_BETWEEN_CHECKS {
                 return Ok(());
             }
             steps = 0;
             interrupt.check()
-        });
+        };
+        let arrange = |entries: &mut Vec<Entry>| by_content(network, entries);
+        let listed = beneath_first_by(sets, set, |_| false, &mut spend, arrange);
         let listed = listed.map_err(|halt| self.halted(halt, interrupt))?;
         for (place, set) in listed.into_iter().enumerate() {
             // A small state can be looked at whatever the switch says.
             if (place + 1) % SETS_BETWEEN_CHECKS == 0 {
                 interrupt.look()?;
             }
-            let entries = sets.entries(set);
+            let mut entries = sets.entries(set);
+            by_content(network, &mut entries);
             out.push(entries.len() as u32);
             for (top, beneath) in entries {
-                out.push(top);
+                out.push(members.name(network, top));
                 out.push(if top == BOTTOM { 0 } else { places[&beneath] });
             }
             places.insert(set, place as u32);
+        }
+        if !members.written.is_empty() {
+            let list = [0, members.written.len() as u32];
+            out.splice(1..1, list.into_iter().chain(members.written));
         }
         Ok(out)
     }
@@ -128,6 +192,10 @@ impl Matcher {
         let inside = "this is no dispatch point: the text stands in a tag or in the beginning of one, \
                       or the grammars differ in more than the tags that free text calls";
         let (&stop, mut rest) = state.split_first().ok_or_else(|| refused(inside))?;
+        // Members are of an object, which stands in a tag.
+        if let [0, ..] = rest {
+            return Err(refused(inside));
+        }
         let mut out = vec![stop];
         let mut is_anew = !moves.changed;
         while let Some((&count, after)) = rest.split_first() {
@@ -174,12 +242,13 @@ impl Matcher {
         self.refuse_stackless()?;
         let interrupt = &self.accept_interrupt(interrupt);
         let refused = || Error::State("this is no state of this grammar".into());
-        let network = &self.engine().network;
         let fresh = Matcher::new(self.engine().clone(), super::StopRule::default())?;
         let mut places: Vec<SetId> = Vec::new();
         let at = {
             let mut family = fresh.family.write(); // nobody else has it
-            let (&stop, mut rest) = state.split_first().ok_or_else(refused)?;
+            let (&stop, rest) = state.split_first().ok_or_else(refused)?;
+            let network = &family.network().clone();
+            let (numbers, mut rest) = restored_sets(network, rest).ok_or_else(refused)?;
             while let Some((&count, after)) = rest.split_first() {
                 if (places.len() + 1).is_multiple_of(SETS_BETWEEN_CHECKS) {
                     interrupt.look()?;
@@ -189,18 +258,32 @@ impl Matcher {
                 rest = after;
                 let mut entries: Vec<Entry> = Vec::with_capacity(count as usize);
                 for pair in listed.chunks_exact(2) {
-                    let beneath = match (pair[0], places.get(pair[1] as usize)) {
+                    let top = match pair[0] {
+                        BOTTOM => BOTTOM,
+                        place if place >= LABEL => {
+                            *numbers.get((place - LABEL) as usize).ok_or_else(refused)?
+                        }
+                        // A set of members has no number that lasts.
+                        top if network.is_state(top) && network.as_set(top).is_some() => {
+                            return Err(refused());
+                        }
+                        top => top,
+                    };
+                    let beneath = match (top, places.get(pair[1] as usize)) {
                         (BOTTOM, _) => NONE,
                         // An end stands on no stack.
                         (top, Some(&set)) if network.is_state(top) && network.stays(top) => set,
                         _ => return Err(refused()),
                     };
-                    if entries.last().is_some_and(|last| last.0 >= pair[0]) {
-                        return Err(refused());
-                    }
-                    entries.push((pair[0], beneath));
+                    entries.push((top, beneath));
                 }
-                places.push(family.stepper.sets.add(&entries).map_err(|_| refused())?);
+                // Sets of members come in another order here, and those that are one had two numbers.
+                let is_sorted = |entries: &[Entry]| entries.windows(2).all(|e| e[0].0 < e[1].0);
+                if numbers.is_empty() && !is_sorted(&entries) {
+                    return Err(refused());
+                }
+                let set = family.stepper.sets.collect(&mut entries, &[]);
+                places.push(set.map_err(|_| refused())?);
             }
             let &set = places.last().ok_or_else(refused)?;
             if family.bytes() > self.engine().limits().max_matcher_bytes {

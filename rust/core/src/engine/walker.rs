@@ -11,7 +11,7 @@
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
 use super::descent::{Bounds, Descent, Found};
-use super::digests::{Digests, MOST_STATES};
+use super::digests::{Digests, FEW_STATES, MOST_STATES};
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Pool};
@@ -53,6 +53,8 @@ pub(crate) enum Stop {
     Work,
     /// What it remembers takes more than it may.
     Memory,
+    /// The network has no room for more states that are sets.
+    Sets,
     /// The interrupt ended it.
     Halted(Halt),
     /// The interrupt ended it, while it waited for a lock.
@@ -72,6 +74,7 @@ impl From<Halt> for Stop {
         match halt {
             Halt::Work | Halt::Depth => Stop::Work,
             Halt::Bytes => Stop::Memory,
+            Halt::Sets => Stop::Sets,
             Halt::Cancelled | Halt::Deadline => Stop::Halted(halt),
         }
     }
@@ -314,12 +317,12 @@ impl Walker {
             }
             break;
         }
-        let View::Stacks(sets, set) = view else { return Err(last) };
+        let View::Stacks(network, sets, set) = view else { return Err(last) };
         let mut directly = |max_bytes: usize| {
             bits.fill(0);
             let work = allowance.work.saturating_sub(spent);
             let bounds = direct::Bounds { work, max_bytes, interrupt };
-            direct::walk(&self.network, &self.trie, (sets, set), bounds, bits)
+            direct::walk(network, &self.trie, (sets, set), bounds, bits)
         };
         let entered = match directly(allowance.bytes / TABLES_OF_MEMORY) {
             // A token as long as a book has as many sets on its path: they take the place of the
@@ -344,7 +347,11 @@ impl Walker {
         bits.fill(0);
         let mut walk = self.begin(allowance, interrupt);
         let before = walk.descent.spent();
-        let result = self.descend(view, &mut walk, bits);
+        let refused = view.refused_sets();
+        let mut result = self.descend(view, &mut walk, bits);
+        if view.refused_sets() != refused {
+            result = Err(Stop::Sets);
+        }
         let (spent, added) = (walk.descent.spent() - before, walk.added);
         self.end(walk);
         Attempt { result, spent, added }
@@ -352,7 +359,7 @@ impl Walker {
 
     fn descend(&self, view: View<'_>, walk: &mut Walk<'_>, bits: &mut [i32]) -> Result<(), Stop> {
         let mut room = Room::default();
-        view.walk(&self.network, &self.trie, &mut room, |question, pending| {
+        view.walk(&self.trie, &mut room, |question, pending| {
             walk.counters.visits += 1;
             walk.descent.work += 1;
             if walk.counters.visits & VISITS_MASK == 0 {
@@ -414,7 +421,9 @@ impl Walker {
             questions.push(Question { frame, under });
         }
         for call in delegated {
-            let together = network.is_counting(call.start) && network.stays(call.to);
+            let together = network.is_counting(call.start)
+                && !network.counts_narrowly(call.start)
+                && network.stays(call.to);
             let under = if together { call.to } else { ALONE };
             questions.push(Question { frame: call.start, under });
         }
@@ -505,7 +514,10 @@ impl Walker {
         };
         let mut row = None;
         match bases {
-            None => walk.descent.walk_all(question, nodes, 0, walk.bounds, &mut found)?,
+            None => {
+                let roots = (nodes, pending);
+                walk.descent.walk_all(question, roots, 0, walk.bounds, &mut found)?;
+            }
             Some(bases) => {
                 let memo = self.memo(walk)?;
                 let mut bits = vec![0; self.words];
@@ -554,7 +566,7 @@ impl Walker {
         // walk over the longer tokens each, not one over the vocabulary.
         if let Some((frame, bytes)) = self.network.base(question.frame) {
             let answer = self.answer(Question { frame, ..question }, AT_ROOT, walk)?;
-            walk.descent.walk_all(question, &[0], bytes, walk.bounds, found)?;
+            walk.descent.walk_all(question, (&[0], AT_ROOT), bytes, walk.bounds, found)?;
             return Ok(Some(vec![answer]));
         }
         // A frame that nearly every byte leads into a loop does what the loop does, but for the
@@ -562,6 +574,8 @@ impl Walker {
         let Some((like, apart)) = walk.descent.like_a_loop(question, walk.bounds)? else {
             return Ok(None);
         };
+        // What many grammars have in common is to be found, whatever was described before.
+        walk.states = walk.states.max(FEW_STATES);
         let first = Question { under: ALONE, ..like };
         let mut answers = vec![self.answer(first, AT_ROOT, walk)?];
         if like.under != ALONE && answers[0].pending != NOWHERE {

@@ -46,23 +46,32 @@ pub(super) struct Room {
 /// What can stand on top of each other: where the way begins, and where it goes on.
 #[derive(Clone, Copy)]
 pub(crate) enum View<'a> {
-    /// A set of stacks.
-    Stacks(&'a StackSets, SetId),
+    /// A set of stacks over a network: that of the text, whose sets of members have numbers there only.
+    Stacks(&'a Arc<Network>, &'a StackSets, SetId),
     /// The last of the columns of a chart.
     Chart(&'a Tables<Arc<Network>>, Columns<'a>),
 }
 
 impl View<'_> {
+    /// How often the network had no room for a set of members.
+    pub(super) fn refused_sets(self) -> u64 {
+        match self {
+            View::Stacks(network, ..) => network.refused_sets(),
+            View::Chart(..) => 0,
+        }
+    }
+
     /// Asks every question on the way down; `answer` says where the frames have been popped.
     pub(super) fn walk<E>(
         self,
-        network: &Network,
         trie: &Trie,
         room: &mut Room,
         answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         match self {
-            View::Stacks(sets, set) => Way::new(network, sets, set, trie, room).walk(answer),
+            View::Stacks(network, sets, set) => {
+                Way::new(network, sets, set, trie, room).walk(answer)
+            }
             View::Chart(tables, columns) => {
                 ChartWay::new(tables, columns, &mut room.chart).walk(answer)
             }
@@ -148,10 +157,13 @@ impl<'a> Way<'a> {
             return Ok(());
         }
         let delegated = self.network.delegated(top);
-        if self.network.is_counting(top) {
+        if self.network.is_counting(top) && !self.network.counts_narrowly(top) {
             return self.together(top, beneath, pending, answer);
         }
-        if delegated.is_empty() || self.network.has_own(top) {
+        // What a set of members does is asked about by the rules that it calls, which are the same for
+        // every text.
+        let is_set = self.network.as_set(top).is_some();
+        if !is_set && (delegated.is_empty() || self.network.has_own(top)) {
             let under = if delegated.is_empty() { ALONE } else { OWN };
             let popped = answer(Question { frame: top, under }, pending)?;
             self.go_on(Place::Set(beneath), popped);
@@ -171,7 +183,8 @@ impl<'a> Way<'a> {
         answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let network = self.network;
-        if !network.is_counting(call.start) {
+        let is_apart = network.counts_narrowly(call.start) || network.as_set(call.to).is_some();
+        if !network.is_counting(call.start) || is_apart {
             let popped = answer(Question { frame: call.start, under: ALONE }, pending)?;
             if network.stays(call.to) {
                 self.go_on(Place::Frame(call.to, beneath), popped);
@@ -203,7 +216,8 @@ impl<'a> Way<'a> {
     ) -> Result<(), E> {
         let sets = self.sets;
         let tops = sets.list(beneath);
-        if tops.is_empty() || tops.len() > MAX_UNDER {
+        let is_set = |top: u32| top != BOTTOM && self.network.as_set(top).is_some();
+        if tops.is_empty() || tops.len() > MAX_UNDER || tops.iter().any(|top| is_set(top.0)) {
             let popped = answer(Question { frame, under: ALONE }, pending)?;
             self.go_on(Place::Set(beneath), popped);
             return Ok(());

@@ -7,6 +7,7 @@
 use super::{Expr, Grammar, GrammarBuilder, Macro};
 use crate::error::Position;
 use crate::ids::{ExprId, RuleId};
+use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -22,18 +23,42 @@ pub struct ByteAutomaton {
     /// Edges that read a string of an expression: from, the expression, to; by expression.
     pub parts: Box<[(u32, ExprId, u32)]>,
     /// For each state whether it falls back: whether it reads a byte of which it has no edge as
-    /// the start does. Only a state that is final does. Empty where none does.
+    /// the state `fallback` does. Empty where none does.
     pub falls_back: Box<[bool]>,
+    /// The state on which others fall back; it does not itself. Where it is not the start, the start
+    /// does not fall back either, and an edge of it leads there.
+    pub fallback: u32,
+    /// Guards on the calls of some rules, by rule; see [`Guard`]. An automaton with guards is the whole
+    /// body of a rule, and all its edges are calls of rules.
+    pub guards: Box<[(RuleId, Guard)]>,
+}
+
+/// What a call asks of the members that were read, and what it adds to them.
+///
+/// An automaton with guards keeps the set of its members that were read, which is empty at its start. So
+/// members may come in any order, each at most once, without a state for each set (an *all group* of
+/// XML Schema; the `&` of SGML).
+///
+/// Whoever makes such an automaton guarantees that what it has read can be completed: after each call
+/// that adds a member there is a way to an end, whatever the set is then. Only along calls without a
+/// guard is that looked at: a call that leads to where nothing can follow is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// The call is there where this member was not read; from then on it was.
+    Adds(u32),
+    /// The call is there where all of these members were read.
+    Needs(Box<[u32]>),
 }
 
 impl ByteAutomaton {
     /// The edges that read a byte, with those of states that fall back: what these have of the
-    /// start's ranges stands behind all others.
+    /// ranges of the state on which they do stands behind all others.
     pub fn bytes_in_full(&self) -> Cow<'_, [(u32, u8, u8, u32)]> {
         if self.falls_back.is_empty() {
             return Cow::Borrowed(&self.bytes);
         }
-        let of_start: Vec<_> = self.bytes.iter().filter(|edge| edge.0 == self.start).collect();
+        let of_fallback: Vec<_> =
+            self.bytes.iter().filter(|edge| edge.0 == self.fallback).collect();
         let mut listed = vec![Vec::new(); self.finals.len()];
         for &(from, first, last, _) in &self.bytes {
             listed[from as usize].push((first, last));
@@ -44,7 +69,7 @@ impl ByteAutomaton {
                 continue;
             }
             listed.sort_unstable();
-            for &&(_, first, last, to) in &of_start {
+            for &&(_, first, last, to) in &of_fallback {
                 let mut from = Some(first);
                 for &(a, b) in listed.iter().filter(|(a, b)| *a <= last && first <= *b) {
                     out.extend(from.filter(|&from| from < a).map(|from| (state, from, a - 1, to)));
@@ -137,6 +162,8 @@ impl From<Described> for ByteAutomaton {
             bytes: described.bytes.into(),
             parts: Box::default(),
             falls_back: Box::default(),
+            guards: Box::default(),
+            fallback: described.start,
         }
     }
 }
@@ -164,7 +191,7 @@ impl Grammar {
     }
 
     /// The same grammar with other expressions in place of macros: those that `replace` adds.
-    pub(super) fn with_replaced<E>(
+    pub(crate) fn with_replaced<E>(
         &self,
         mut replace: impl FnMut(&mut GrammarBuilder, ExprId, &Macro) -> Result<Option<ExprId>, E>,
     ) -> Result<Grammar, E> {
@@ -258,8 +285,29 @@ impl Grammar {
             bytes: described.bytes.into(),
             parts: parts.into(),
             falls_back: falls_back.into(),
+            guards: Box::default(),
+            fallback: described.start,
         };
         Some(builder.add(Expr::Automaton(automaton), position))
+    }
+
+    /// The rules whose calls have guards in some automaton.
+    pub(crate) fn called_with_guards(&self) -> FxHashSet<usize> {
+        self.guards().map(|(rule, _)| rule.index()).collect()
+    }
+
+    /// Whether some automaton has guards.
+    pub fn has_guards(&self) -> bool {
+        self.guards().next().is_some()
+    }
+
+    /// The guards of all automata.
+    fn guards(&self) -> impl Iterator<Item = &(RuleId, Guard)> {
+        let guards = self.exprs.iter().filter_map(|expr| match expr {
+            Expr::Automaton(automaton) => Some(automaton.guards.iter()),
+            _ => None,
+        });
+        guards.flatten()
     }
 
     /// The macros that derivations from the root can reach, in the order of the text. What a

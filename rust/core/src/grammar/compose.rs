@@ -216,7 +216,10 @@ impl Composition {
                 Expr::Automaton(automaton) => {
                     let parts = automaton.parts.iter().map(|(p, part, q)| (*p, new(part), *q));
                     let parts = parts.collect();
-                    Expr::Automaton(ByteAutomaton { parts, ..automaton.clone() })
+                    let guards = automaton.guards.iter();
+                    let guards = guards.map(|(callee, guard)| (rule(*callee), guard.clone()));
+                    let guards = guards.collect();
+                    Expr::Automaton(ByteAutomaton { parts, guards, ..automaton.clone() })
                 }
                 other => other.clone(),
             };

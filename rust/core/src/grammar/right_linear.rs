@@ -342,6 +342,8 @@ mod tests {
             bytes: vec![(0, b'a', b'c', 0), (0, 0xC3, 0xC3, 2), (2, 0xA9, 0xA9, 1)].into(),
             parts: vec![(0, part, 1)].into(),
             falls_back: Box::default(),
+            guards: Box::default(),
+            fallback: 0,
         };
         let body = builder.add(Expr::Automaton(automaton), Position::default());
         let rule = Rule {

@@ -41,6 +41,17 @@ pub(super) type Edges = Rc<[(ValueId, FormulaId)]>;
 /// A dynamic scope: the schema that each dynamic anchor leads to, by name.
 pub(super) type Scope = Box<[(Box<str>, NodeId)]>;
 
+/// What a conversion is at, for the errors of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// No schema in particular.
+    Nothing,
+    /// The formula of a schema.
+    Schema(SchemaId),
+    /// The automata, or the rules, of a value.
+    Value(ValueId),
+}
+
 /// One conversion of a schema.
 pub(super) struct Converter<'a> {
     pub(super) schemas: &'a Schemas,
@@ -89,6 +100,9 @@ pub(super) struct Converter<'a> {
     pub(super) expression: Option<NodeId>,
     /// What `uniqueItems` is not enforced at, where that is allowed.
     pub(super) not_enforced: Vec<String>,
+    /// The schemas that values satisfy, where these are asked for.
+    pub(super) asked: FxHashSet<(ValueId, SchemaId)>,
+    pub(super) doing: Doing,
 }
 
 impl<'a> Converter<'a> {
@@ -132,6 +146,8 @@ impl<'a> Converter<'a> {
             steps: FxHashMap::default(),
             expression: None,
             not_enforced: Vec::new(),
+            asked: FxHashSet::default(),
+            doing: Doing::Nothing,
         }
     }
 

@@ -18,6 +18,9 @@ type Conditions = Rc<[(SchemaId, bool)]>;
 /// What is left, by conditions on the value.
 type Ways = Vec<(Conditions, FormulaId)>;
 
+/// What is left of a formula in some cells, the restriction to them, and schemas that hold there.
+type Restricted = (FormulaId, Option<[FormulaId; 6]>, Vec<SchemaId>);
+
 /// Finite values that cells tell apart.
 const MOST_CELLS: usize = 400;
 
@@ -61,14 +64,14 @@ impl Converter<'_> {
             let atoms = self.value_atoms(formula);
             let has_choice = self.has_choice(formula);
             if atoms.is_empty() || !has_choice {
-                self.push_ways(formula, &decided, None, &mut out)?;
+                self.push_ways(formula, &decided, None, &[], &mut out)?;
                 continue;
             }
             match self.cells(&atoms)? {
-                None => self.push_ways(formula, &decided, None, &mut out)?,
+                None => self.push_ways(formula, &decided, None, &[], &mut out)?,
                 Some(cells) => {
-                    for (rest, restriction) in self.by_cell(formula, &atoms, &cells)? {
-                        self.push_ways(rest, &decided, restriction.as_ref(), &mut out)?;
+                    for (rest, restriction, held) in self.by_cell(formula, &atoms, &cells)? {
+                        self.push_ways(rest, &decided, restriction.as_ref(), &held, &mut out)?;
                     }
                 }
             }
@@ -102,7 +105,7 @@ impl Converter<'_> {
     }
 
     /// The schemas that a formula asks the value for.
-    fn value_atoms(&self, formula: FormulaId) -> Vec<SchemaId> {
+    pub(super) fn value_atoms(&self, formula: FormulaId) -> Vec<SchemaId> {
         let atoms = self.formulas.atoms_of(formula);
         let mut out: Vec<SchemaId> = atoms
             .iter()
@@ -239,15 +242,15 @@ impl Converter<'_> {
         Ok(Some(cells))
     }
 
-    /// What is left of a formula in each cell, cells with the same rest together: the rest, and the
-    /// restriction to the cells, which is missing where it is none.
+    /// What is left of a formula in each cell, cells with the same rest together: the rest, the
+    /// restriction to the cells, which is missing where it is none, and schemas that hold there.
     fn by_cell(
         &mut self,
         formula: FormulaId,
         schemas: &[SchemaId],
         cells: &[Cell],
-    ) -> Result<Vec<(FormulaId, Option<[FormulaId; 6]>)>> {
-        let mut groups: Vec<(FormulaId, Vec<usize>)> = Vec::new();
+    ) -> Result<Vec<Restricted>> {
+        let mut groups: Vec<(FormulaId, Vec<usize>, Vec<SchemaId>)> = Vec::new();
         let mut place: FxHashMap<FormulaId, usize> = FxHashMap::default();
         for (number, cell) in cells.iter().enumerate() {
             let mut known = FxHashMap::default();
@@ -261,16 +264,17 @@ impl Converter<'_> {
                 continue;
             }
             let at = *place.entry(rest).or_insert_with(|| {
-                groups.push((rest, Vec::new()));
+                let held = schemas.iter().filter(|schema| known.get(schema) == Some(&true));
+                groups.push((rest, Vec::new(), held.copied().collect()));
                 groups.len() - 1
             });
             groups[at].1.push(number);
         }
         let mut out = Vec::with_capacity(groups.len());
-        for (rest, members) in groups {
+        for (rest, members, held) in groups {
             let restriction =
                 (members.len() < cells.len()).then(|| self.restriction(&members, cells));
-            out.push((rest, restriction));
+            out.push((rest, restriction, held));
         }
         Ok(out)
     }
@@ -349,11 +353,13 @@ impl Converter<'_> {
     }
 
     /// Adds the edges of a formula to which nothing but its conditions on the value is left to decide.
+    /// `held` are schemas that the restriction has decided.
     fn push_ways(
         &mut self,
         formula: FormulaId,
         decided: &Conditions,
         restriction: Option<&[FormulaId; 6]>,
+        held: &[SchemaId],
         out: &mut Vec<(ValueId, FormulaId)>,
     ) -> Result<()> {
         let mut work = vec![(formula, decided.to_vec())];
@@ -390,7 +396,10 @@ impl Converter<'_> {
                 all.dedup();
                 let key = self.value_key(&all, restriction)?;
                 if !key.is_impossible() {
-                    out.push((self.values.intern(key), rest));
+                    let value = self.values.intern(key);
+                    self.note_asked(value, &all);
+                    self.asked.extend(held.iter().map(|&schema| (value, schema)));
+                    out.push((value, rest));
                 }
             }
         }
@@ -554,7 +563,9 @@ impl Converter<'_> {
     /// The condition that a value satisfies one schema.
     pub(super) fn value_of(&mut self, schema: SchemaId) -> Result<ValueId> {
         let key = self.value_key(&[(schema, true)], None)?;
-        Ok(self.values.intern(key))
+        let value = self.values.intern(key);
+        self.note_asked(value, &[(schema, true)]);
+        Ok(value)
     }
 }
 

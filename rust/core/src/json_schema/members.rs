@@ -184,14 +184,14 @@ impl Converter<'_> {
             let most = schemas.count(node, "maxContains")?;
             for count in [Some(least), most].into_iter().flatten() {
                 if count > MOST_CONTAINED {
-                    return Err(Error::Limit {
+                    return Err(Error::LimitInSchema {
+                        pointer: schemas.arena().pointer(node),
                         limit: "max_contained_items",
                         value: u64::from(MOST_CONTAINED),
-                        message: format!(
-                            "{}: minContains and maxContains take a state for each item that they \
-                             count; lower them",
-                            schemas.arena().pointer(node)
-                        ),
+                        message:
+                            "minContains and maxContains take a state for each item that they \
+                                  count; lower them"
+                                .into(),
                     });
                 }
             }

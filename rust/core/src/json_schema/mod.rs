@@ -17,6 +17,7 @@
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
 //!   names
 //! - `objects`, `arrays`, `values`: automata; `emit`: the grammar
+//! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
 
 mod arrays;
 mod atoms;
@@ -25,6 +26,7 @@ pub mod decimal;
 pub mod dialect;
 mod edges;
 mod emit;
+mod explain;
 pub mod formats;
 mod formula;
 pub mod keywords;
@@ -35,23 +37,28 @@ mod objects;
 mod one_of;
 mod options;
 mod order;
+mod origins;
 mod reading;
 pub mod resolve;
 mod scalars;
 mod step;
+mod unordered;
 mod uri;
 pub mod value;
 mod values;
 
-pub use options::{Escapes, KeyOrder, SchemaOptions, Whitespace};
+pub use explain::{Beginning, Explained, Reason};
+pub use options::{Escapes, KeyOrder, SchemaOptions, Style, Whitespace};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result, SchemaFault};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::regular::Bounds;
+use atoms::{SchemaId, ValueId};
 use converter::Converter;
 use resolve::{ReadOptions, Schemas};
+use values::Values;
 
 /// A schema as a grammar.
 #[derive(Clone, Debug)]
@@ -75,6 +82,30 @@ pub struct SchemaNote {
     pub reason: String,
 }
 
+/// What a rule of the grammar of a schema is, and of which schemas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleOrigin {
+    /// The JSON pointers of the schemas, in their order; none where the rule is of no schema.
+    pub pointers: Vec<String>,
+    /// What the rule has, in words.
+    pub description: String,
+}
+
+/// A schema, and how it is to be read.
+#[derive(Clone, Copy)]
+pub struct Source<'s> {
+    /// The text of the schema.
+    pub text: &'s str,
+    /// Pairs of a URI and the text of the document there.
+    pub resources: &'s [(String, String)],
+    /// How texts are written.
+    pub options: &'s SchemaOptions,
+    /// Bounds on size and work.
+    pub limits: &'s Limits,
+    /// What counts the work.
+    pub budget: &'s Budget,
+}
+
 /// The grammar of a schema. `resources` are pairs of a URI and the text of the document there.
 ///
 /// # Errors
@@ -87,41 +118,85 @@ pub fn convert(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Converted> {
-    let given = resources.iter().map(|(_, text)| text.len()).sum::<usize>();
-    if text.len().saturating_add(given) > limits.max_grammar_bytes {
-        return Err(Error::Limit {
-            limit: "max_grammar_bytes",
-            value: limits.max_grammar_bytes as u64,
-            message:
-                "the schema and its resources have more bytes; shorten them or raise the limit"
-                    .into(),
-        });
+    let source = Source { text, resources, options, limits, budget };
+    source.converted(|converter, _, value, values| {
+        let grammar = converter.emit(value, values)?;
+        let not_enforced = std::mem::take(&mut converter.not_enforced);
+        let notes = converter.notes()?;
+        Ok(Converted { grammar, notes, not_enforced })
+    })
+}
+
+impl Source<'_> {
+    /// The origins of the rules of the grammar, in the order of the rules: the schema is converted
+    /// again, so that a conversion keeps nothing for them.
+    ///
+    /// # Errors
+    /// Those of [`convert`].
+    pub fn rule_origins(&self) -> Result<Vec<RuleOrigin>> {
+        self.converted(|converter, _, value, values| converter.rule_origins(value, values))
     }
-    let read = ReadOptions { default_dialect: None, max_nesting: limits.max_nesting };
-    let schemas = Schemas::new(text, resources, read, budget)?;
-    let bounds = Bounds { budget, max_states: limits.max_automaton_states };
-    let mut converter = Converter::new(&schemas, options, limits, bounds);
-    let says =
-        |word: &str| text.contains(word) || resources.iter().any(|(_, text)| text.contains(word));
-    let refers_outside = says("json-schema.org");
-    converter.has_dynamic = refers_outside || says("$dynamicRef") || says("$recursiveRef");
-    converter.has_unevaluated = refers_outside || says("unevaluated");
-    let scope = converter.scopes.intern(Box::default());
-    let root = converter.child(schemas.root(), scope);
-    let value = converter.value_of(root)?;
-    let values = converter.reach(value)?;
-    if !values.productive.contains(&value) {
-        return Err(Error::Schema {
-            kind: SchemaFault::Unsatisfiable,
-            pointer: "#".into(),
-            keyword: String::new(),
-            message:
-                "no value satisfies the schema; remove the conditions that contradict each other"
-                    .into(),
-        });
+
+    /// What the schemas say of the place where a text stops, likewise; `None` where its beginning is no
+    /// JSON.
+    ///
+    /// # Errors
+    /// Those of [`convert`].
+    pub fn explain(&self, beginning: Beginning<'_>) -> Result<Option<Explained>> {
+        // What is read is JSON.
+        if self.options.style != Style::Json {
+            return Ok(None);
+        }
+        self.converted(|converter, root, value, values| {
+            explain::explain(converter, (root, value), values, beginning, self.budget)
+        })
     }
-    let grammar = converter.emit(value, values)?;
-    let not_enforced = std::mem::take(&mut converter.not_enforced);
-    let notes = converter.notes()?;
-    Ok(Converted { grammar, notes, not_enforced })
+
+    /// Some work on the automata of the schema.
+    fn converted<T>(
+        &self,
+        work: impl FnOnce(&mut Converter<'_>, SchemaId, ValueId, Values) -> Result<T>,
+    ) -> Result<T> {
+        let Source { text, resources, options, limits, budget } = *self;
+        let given = resources.iter().map(|(_, text)| text.len()).sum::<usize>();
+        if text.len().saturating_add(given) > limits.max_grammar_bytes {
+            return Err(Error::Limit {
+                limit: "max_grammar_bytes",
+                value: limits.max_grammar_bytes as u64,
+                message:
+                    "the schema and its resources have more bytes; shorten them or raise the limit"
+                        .into(),
+            });
+        }
+        let read = ReadOptions { default_dialect: None, max_nesting: limits.max_nesting };
+        let schemas = Schemas::new(text, resources, read, budget)?;
+        let bounds = Bounds { budget, max_states: limits.max_automaton_states };
+        let mut converter = Converter::new(&schemas, options, limits, bounds);
+        let says = |word: &str| {
+            text.contains(word) || resources.iter().any(|(_, text)| text.contains(word))
+        };
+        let refers_outside = says("json-schema.org");
+        converter.has_dynamic = refers_outside || says("$dynamicRef") || says("$recursiveRef");
+        converter.has_unevaluated = refers_outside || says("unevaluated");
+        let scope = converter.scopes.intern(Box::default());
+        let root = converter.child(schemas.root(), scope);
+        let run = || {
+            let value = converter.value_of(root)?;
+            let values = converter.reach(value)?;
+            if !values.productive.contains(&value) {
+                return Err(Error::Schema {
+                    kind: SchemaFault::Unsatisfiable,
+                    pointer: "#".into(),
+                    keyword: String::new(),
+                    message:
+                        "no value satisfies the schema; remove the conditions that contradict \
+                              each other"
+                            .into(),
+                });
+            }
+            work(&mut converter, root, value, values)
+        };
+        let done = run();
+        done.map_err(|error| converter.placed(error))
+    }
 }

@@ -7,15 +7,17 @@
 use super::atoms::{Atom, LanguageId, NameId, ObjectId, OrderId, SchemaId, Type, ValueId};
 use super::converter::Converter;
 use super::formula::FormulaId;
-use super::options::KeyOrder;
+use super::options::{KeyOrder, Style};
 use super::step::{Member, NameClass};
 use crate::error::{Error, Result};
 use crate::regular::Dfa;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Known names whose sets are written out where members may stand in any order.
-const MOST_UNORDERED: usize = 10;
+/// Known names whose sets are written out where members may stand in any order: so many in any case, and
+/// so many that matter for what may follow.
+const FEW_UNORDERED: usize = 5;
+pub(super) const MOST_UNORDERED: usize = 12;
 
 /// Classes of other names.
 const MOST_CLASSES: usize = 256;
@@ -54,7 +56,26 @@ pub(super) struct ObjectAutomaton {
     pub(super) order: OrderId,
     pub(super) states: Vec<ObjectState>,
     pub(super) classes: Vec<Rc<NameClass>>,
+    /// Where the states do not say which names were read: for each the names that are required, by their
+    /// places in the order. Then no name comes twice, and an object ends once these were read.
+    pub(super) required: Option<Vec<Rc<[u32]>>>,
 }
+
+/// The error of an object in which it matters for what may follow which of many names were read.
+pub(super) fn too_many_unordered(names: usize) -> Error {
+    Error::Limit {
+        limit: "max_unordered_names",
+        value: MOST_UNORDERED as u64,
+        message: format!(
+            "what may follow in an object of the schema depends on which of its {names} names were \
+             read, and sets of more than {MOST_UNORDERED} that matter are not written out; pass \
+             key_order=\"schema\", or state fewer conditions on names"
+        ),
+    }
+}
+
+/// For atoms that speak of known names alone, by their schema, which names those are.
+type Spent = FxHashMap<SchemaId, Vec<usize>>;
 
 /// Where a member is read: how many known names are done, or which.
 type Place = (u64, FormulaId);
@@ -75,16 +96,14 @@ impl Converter<'_> {
     fn make_object(&mut self, whole: FormulaId, order: OrderId) -> Result<ObjectAutomaton> {
         let names = self.orders.get(order).clone();
         let in_any_order = self.options.key_order == KeyOrder::Any && !names.is_empty();
-        if in_any_order && names.len() > MOST_UNORDERED {
-            return Err(Error::Limit {
-                limit: "max_unordered_names",
-                value: MOST_UNORDERED as u64,
-                message: format!(
-                    "an object of the schema knows {} names, and sets of so many are not kept; pass \
-                     key_order=\"schema\", or name fewer properties",
-                    names.len()
-                ),
-            });
+        // Elements of other styles than JSON know no guards: there all sets are written out.
+        let has_guards = self.options.style == Style::Json;
+        if in_any_order && !has_guards && names.len() > MOST_UNORDERED {
+            return Err(too_many_unordered(names.len()));
+        }
+        if in_any_order && has_guards && names.len() > FEW_UNORDERED {
+            let automaton = self.make_unordered(whole, order)?;
+            return automaton.ok_or_else(|| too_many_unordered(names.len()));
         }
         let mut classes: Option<Vec<Rc<NameClass>>> = None;
         let spent = self.spent_with(whole, &names)?;
@@ -109,7 +128,11 @@ impl Converter<'_> {
                 let rest = self.present(formula, Member::Named(names[index]), 0)?;
                 let next = if in_any_order { at | 1 << index } else { at + 1 };
                 for &(value, rest) in self.edges(rest)?.iter() {
-                    let rest = self.without_spent(rest, &spent, next, in_any_order)?;
+                    let is_done = |place: usize| match in_any_order {
+                        true => next >> place & 1 == 1,
+                        false => (place as u64) < next,
+                    };
+                    let rest = self.without_spent(rest, &spent, is_done)?;
                     let name = Named::Known(index as u32);
                     state.members.push(MemberEdge { name, value, to: enter((next, rest)) });
                 }
@@ -117,7 +140,7 @@ impl Converter<'_> {
             let is_tail = in_any_order || at as usize == names.len();
             if !is_tail {
                 let rest = self.absent(formula, names[at as usize], 0)?;
-                let rest = self.without_spent(rest, &spent, at + 1, false)?;
+                let rest = self.without_spent(rest, &spent, |place| place as u64 <= at)?;
                 if rest != FormulaId::FALSE {
                     state.absent = Some(enter((at + 1, rest)));
                 }
@@ -141,16 +164,12 @@ impl Converter<'_> {
             self.spend(1 + state.members.len())?;
             states.push(state);
         }
-        Ok(ObjectAutomaton { order, states, classes: classes.unwrap_or_default() })
+        Ok(ObjectAutomaton { order, states, classes: classes.unwrap_or_default(), required: None })
     }
 
     /// The atoms of a formula that speak of known names alone: which of these they restrict, as places
     /// in the order. Once all of them were read or are absent, the atom holds whatever comes.
-    fn spent_with(
-        &mut self,
-        formula: FormulaId,
-        names: &[NameId],
-    ) -> Result<FxHashMap<SchemaId, Vec<usize>>> {
+    pub(super) fn spent_with(&mut self, formula: FormulaId, names: &[NameId]) -> Result<Spent> {
         let places: FxHashMap<NameId, usize> = names.iter().copied().zip(0..).collect();
         let mut out = FxHashMap::default();
         for (atom, _) in self.formulas.atoms_of(formula) {
@@ -179,19 +198,15 @@ impl Converter<'_> {
         Ok(out)
     }
 
-    /// The formula without atoms that hold whatever comes. `read` says which known names are done: how
-    /// many in order, or a set.
-    fn without_spent(
+    /// The formula without atoms that hold whatever comes. `is_done` says whether a known name, by its
+    /// place in the order, was read or is absent.
+    pub(super) fn without_spent(
         &mut self,
         formula: FormulaId,
-        spent: &FxHashMap<SchemaId, Vec<usize>>,
-        read: u64,
-        is_set: bool,
+        spent: &Spent,
+        is_done: impl Fn(usize) -> bool,
     ) -> Result<FormulaId> {
-        let is_spent = |restricted: &[usize]| match is_set {
-            true => restricted.iter().all(|&place| read >> place & 1 == 1),
-            false => restricted.last().is_none_or(|&place| (place as u64) < read),
-        };
+        let is_spent = |restricted: &[usize]| restricted.iter().rev().all(|&place| is_done(place));
         let applies = self.formulas.atoms_of(formula).iter().any(|&(atom, _)| {
             matches!(self.atom(atom), Atom::Properties(schema)
                 if spent.get(schema).is_some_and(|restricted| is_spent(restricted)))
@@ -228,7 +243,11 @@ impl Converter<'_> {
     }
 
     /// The classes of names beside the known ones that a formula does not tell apart.
-    fn name_classes(&mut self, formula: FormulaId, known: &[NameId]) -> Result<Vec<Rc<NameClass>>> {
+    pub(super) fn name_classes(
+        &mut self,
+        formula: FormulaId,
+        known: &[NameId],
+    ) -> Result<Vec<Rc<NameClass>>> {
         let bounds = self.bounds;
         let (patterns, schemas) = self.asked_of_names(formula)?;
         let others = if known.is_empty() {

@@ -39,15 +39,14 @@ impl Converter<'_> {
                     overlaps[first].push(live[second]);
                     overlaps[second].push(live[first]);
                     if overlaps[first].len() > MOST_OVERLAPPING {
-                        return Err(Error::Limit {
+                        return Err(Error::LimitInSchema {
+                            pointer: self.schemas.arena().pointer(node),
                             limit: "max_overlapping_branches",
                             value: MOST_OVERLAPPING as u64,
-                            message: format!(
-                                "{}: more branches of oneOf may hold together with one of them; give \
-                                 each a required property whose `const` tells them apart, or write \
-                                 anyOf",
-                                self.schemas.arena().pointer(node)
-                            ),
+                            message: "more branches of oneOf may hold together with one of them; \
+                                      give each a required property whose `const` tells them apart, \
+                                      or write anyOf"
+                                .into(),
                         });
                     }
                 }

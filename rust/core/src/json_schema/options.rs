@@ -31,9 +31,37 @@ pub enum Escapes {
     Plain,
 }
 
+/// How values are written: as JSON, or as a model family writes the arguments of calls. All but JSON
+/// write the members of the object as elements of a kind of XML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// JSON.
+    Json,
+    /// `<parameter=name>value</parameter>`
+    Qwen,
+    /// `<parameter name="name">value</parameter>`
+    MiniMax,
+    /// `]<]minimax[>[<name>value]<]minimax[>[</name>`, and so within values.
+    MiniMaxM3,
+    /// `<｜DSML｜parameter name="name" string="true">value</｜DSML｜parameter>`
+    DeepSeek,
+    /// The same with a blank behind `｜DSML｜`.
+    DeepSeekV41,
+    /// `<arg_key>name</arg_key><arg_value>value</arg_value>`
+    Glm,
+    /// `<cofl:value name="name" type="raw">value</cofl:value>`, and so within values.
+    Cohere,
+    /// `<|open|>argument key="name" type="string"<|sep|>value<|close|>argument<|sep|>`
+    KimiK3,
+}
+
 /// How a schema becomes a grammar.
 #[derive(Clone, Debug)]
 pub struct SchemaOptions {
+    /// How values are written. All but JSON take white space of the kind [`Whitespace::Any`].
+    pub style: Style,
+    /// Texts that do not occur in strings and names, as they are written.
+    pub excludes: Vec<Box<str>>,
     /// The order of members.
     pub key_order: KeyOrder,
     /// White space.
@@ -57,6 +85,8 @@ pub struct SchemaOptions {
 impl Default for SchemaOptions {
     fn default() -> Self {
         Self {
+            style: Style::Json,
+            excludes: Vec::new(),
             key_order: KeyOrder::Schema,
             whitespace: Whitespace::Any(Some(32)),
             integers_with_fraction: false,

@@ -5,7 +5,7 @@
 //! and items become atoms.
 
 use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
-use super::converter::Converter;
+use super::converter::{Converter, Doing};
 use super::formula::FormulaId;
 use super::keywords::{Dependency, Shape};
 use super::value::{Node, NodeId};
@@ -56,9 +56,13 @@ impl Converter<'_> {
             return Ok(Some(known));
         }
         let mut opened: Vec<SchemaId> = Vec::new();
+        let before = self.doing;
         let formula = self.make_type_formula(schema, kind, &mut opened);
         for schema in opened {
             self.open.remove(&(schema, kind));
+        }
+        if formula.is_ok() {
+            self.doing = before; // an error is of what was being done
         }
         formula
     }
@@ -79,11 +83,13 @@ impl Converter<'_> {
                         return Ok(None);
                     }
                     opened.push(schema);
+                    self.doing = Doing::Schema(schema);
                     work.push(Step::Leave(schema));
                     let applied = self.applied(schema, kind)?;
                     work.extend(applied.into_iter().rev().map(|(child, _)| Step::Enter(child)));
                 }
                 Step::Leave(schema) => {
+                    self.doing = Doing::Schema(schema);
                     let formula = self.build(schema, kind)?;
                     self.type_formulas.insert((schema, kind), formula);
                     self.open.remove(&(schema, kind));

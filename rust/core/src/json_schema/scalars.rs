@@ -52,8 +52,8 @@ impl Converter<'_> {
             }
             Err(Error::Limit { limit, value, message }) => {
                 let pointer = self.schemas.arena().pointer(node);
-                let message = format!("{pointer}: {keyword}: {message}");
-                Err(Error::Limit { limit, value, message })
+                let message = format!("{keyword}: {message}");
+                Err(Error::LimitInSchema { pointer, limit, value, message })
             }
             Err(other) => Err(other),
         }
@@ -215,7 +215,9 @@ impl Converter<'_> {
                     if counts {
                         match self.automaton_within(language, LARGE_PATTERN) {
                             Ok(_) => {}
-                            Err(Error::Limit { .. }) => return Ok(Text::Pattern(language)),
+                            Err(Error::LimitInSchema { .. }) => {
+                                return Ok(Text::Pattern(language));
+                            }
                             Err(other) => return Err(other),
                         }
                     }
@@ -332,7 +334,7 @@ impl Converter<'_> {
     }
 
     /// A conjunction of bounds, integrality and one multiple, as conditions that are made at once.
-    fn conditions(&self, formula: FormulaId) -> Option<Conditions> {
+    pub(super) fn conditions(&self, formula: FormulaId) -> Option<Conditions> {
         let mut out = Conditions::default();
         for part in self.formulas.conjuncts(formula) {
             let Formula::Literal(number, sign) = *self.formulas.get(part) else { return None };

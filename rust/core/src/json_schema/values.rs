@@ -2,9 +2,11 @@
 
 use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, ObjectId, Type, ValueId};
-use super::converter::Converter;
+use super::converter::{Converter, Doing};
 use super::formula::FormulaId;
+use super::objects::too_many_unordered;
 use super::scalars::Text;
+use super::unordered;
 use crate::error::Result;
 use crate::regular::Dfa;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,7 +33,7 @@ pub(super) struct Values {
     /// The states of each object from which its end can be reached, where that was asked for.
     pub(super) object_states: FxHashMap<ObjectId, Vec<bool>>,
     pub(super) array_states: FxHashMap<ArrayId, Vec<bool>>,
-    order: Vec<ValueId>,
+    pub(super) order: Vec<ValueId>,
 }
 
 impl Converter<'_> {
@@ -49,6 +51,7 @@ impl Converter<'_> {
         let mut seen: FxHashSet<ValueId> = [root].into_iter().collect();
         let mut work = vec![root];
         while let Some(id) = work.pop() {
+            self.doing = Doing::Value(id);
             self.spend(1)?;
             let value = self.make_value(id, &mut out)?;
             let mut enter = |id: ValueId| {
@@ -72,6 +75,7 @@ impl Converter<'_> {
             out.all.insert(id, value);
             out.order.push(id);
         }
+        self.doing = Doing::Nothing;
         self.find_productive(&mut out)?;
         Ok(out)
     }
@@ -129,7 +133,7 @@ impl Converter<'_> {
                     || value.string.is_some();
                 let is_productive = is_plain
                     || value.array.is_some_and(|array| self.array_is_productive(array, out))
-                    || value.object.is_some_and(|object| self.live_members(object, out)[0]);
+                    || value.object.is_some_and(|object| self.object_is_productive(object, out));
                 if is_productive {
                     out.productive.insert(id);
                     has_changed = true;
@@ -145,6 +149,11 @@ impl Converter<'_> {
                 && !out.object_states.contains_key(&object)
             {
                 let live = self.live_members(object, out);
+                let live = live.ok_or_else(|| {
+                    let order = self.objects[usize::from(object)].order;
+                    let error = too_many_unordered(self.orders.get(order).len());
+                    self.placed_at(Doing::Value(id), error)
+                })?;
                 self.bounds.budget.spend(live.len())?;
                 out.object_states.insert(object, live);
             }
@@ -172,15 +181,26 @@ impl Converter<'_> {
         }
     }
 
-    /// For each state of an object whether its end can be reached through values that some text has.
-    fn live_members(&self, object: ObjectId, out: &Values) -> Vec<bool> {
-        let states = &self.objects[usize::from(object)].states;
+    fn object_is_productive(&self, object: ObjectId, out: &Values) -> bool {
+        self.live_members(object, out).is_some_and(|live| live[0])
+    }
+
+    /// For each state of an object whether its end can be reached through values that some text has;
+    /// `None` where that depends on which names were read.
+    fn live_members(&self, object: ObjectId, out: &Values) -> Option<Vec<bool>> {
+        let object = &self.objects[usize::from(object)];
+        if let Some(required) = &object.required {
+            let names = self.orders.get(object.order).len();
+            let is_productive = |value: ValueId| out.productive.contains(&value);
+            return unordered::live(object, required, names, is_productive);
+        }
+        let states = &object.states;
         let edges = states.iter().map(|state| {
             let members = state.members.iter();
             let live = members.filter(|edge| out.productive.contains(&edge.value));
             live.map(|edge| edge.to).chain(state.absent).collect()
         });
-        live(edges.collect(), states.iter().map(|state| state.is_final))
+        Some(live(edges.collect(), states.iter().map(|state| state.is_final)))
     }
 
     fn live_items(&self, array: ArrayId, out: &Values) -> Vec<bool> {

@@ -9,13 +9,12 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
-use crate::regular::Bounds;
+use crate::regular::{Bounds, substrings};
 
 use super::leaves;
 use super::messages::{limit, shown, syntax};
 use super::names::{self, Index};
 use super::settings::{Settings, options};
-use super::substring;
 use super::terminals::{Terminals, definition};
 use super::tokens::Tokens;
 use super::tree::{Definition, Document, Kind, NodeId};
@@ -295,7 +294,7 @@ impl<'d> Compiler<'d, '_> {
             Kind::Structured(text, place) => {
                 let chunks = leaves::chunks(text, *place)?;
                 let chunks: Vec<&[u8]> = chunks.iter().map(String::as_bytes).collect();
-                let described = substring::substrings(&chunks, self.bounds)?;
+                let described = substrings::substrings(&chunks, self.bounds)?;
                 self.builder.add(leaves::automaton(described), position)
             }
             Kind::Name(name) => {
@@ -403,6 +402,13 @@ fn in_schema(error: Error, place: Position) -> Error {
                 place.line, place.column
             );
             Error::Schema { kind, pointer, keyword, message }
+        }
+        Error::LimitInSchema { pointer, limit, value, message } => {
+            let message = format!(
+                "{message} (the schema stands at line {}, column {})",
+                place.line, place.column
+            );
+            Error::LimitInSchema { pointer, limit, value, message }
         }
         other => other,
     }

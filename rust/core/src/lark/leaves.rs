@@ -7,11 +7,10 @@ use crate::error::{Error, Position, Result};
 use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
 use crate::regular::pattern::{self, Dialect, Pattern, PatternFault};
-use crate::regular::{Bounds, Dfa, Spelling, encode};
+use crate::regular::{Bounds, Dfa, Spelling, encode, substrings};
 
 use super::json::{self, Value};
 use super::messages::{shown, syntax, unsupported};
-use super::substring;
 
 /// An automaton over bytes as an expression.
 pub(super) fn automaton(described: Described) -> Expr {
@@ -191,8 +190,8 @@ pub(super) fn chunks(text: &str, position: Position) -> Result<Vec<String>> {
     match fields.as_slice() {
         [(name, value)] => match (name.as_str(), value) {
             ("substring_chunks", Value::Texts(chunks)) => Ok(chunks.clone()),
-            ("substring_words", Value::Text(text)) => Ok(own(substring::words(text))),
-            ("substring_chars", Value::Text(text)) => Ok(own(substring::characters(text))),
+            ("substring_words", Value::Text(text)) => Ok(own(substrings::words(text))),
+            ("substring_chars", Value::Text(text)) => Ok(own(substrings::characters(text))),
             ("substring_chunks", _) => Err(fault("`substring_chunks` is a list of texts".into())),
             ("substring_words" | "substring_chars", _) => Err(fault(format!("`{name}` is a text"))),
             _ => Err(fault(format!("there is no field `{}`", shown(name)))),

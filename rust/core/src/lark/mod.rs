@@ -38,8 +38,8 @@
 //! names      imports, %override, %extend, templates
 //! common     the library
 //! terminals  checks of terminals, and their automata where `&`, `~` and lazy rules need them
-//! leaves     literals and patterns   substring  suffix automata
-//! tokens     `<...>`                 json       the values of directives
+//! leaves     literals and patterns   tokens     `<...>`
+//! json       the values of directives
 //! compile    a document to a grammar
 //!  lazy      lazy, suffix, stop      dispatch   free text with tools
 //!  settings  options of texts and rules
@@ -62,14 +62,13 @@ mod names;
 mod parser;
 mod scanner;
 mod settings;
-mod substring;
 mod terminals;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod tree;
 
-pub use substring::{characters, substrings, words};
+pub use crate::regular::substrings::{characters, substrings, words};
 
 use crate::error::{Position, Result};
 use crate::grammar::Grammar;

@@ -8,12 +8,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Position, Result};
 use crate::graph;
 use crate::regular::pattern::{Dialect, Pattern};
-use crate::regular::{Bounds, Dfa, Nfa};
+use crate::regular::{Bounds, Dfa, Nfa, substrings};
 
 use super::leaves;
 use super::messages::{shown, syntax, unsupported};
 use super::names::Index;
-use super::substring;
 use super::tree::{Document, Kind, NodeId};
 
 pub(super) struct Terminals<'d> {
@@ -188,7 +187,7 @@ impl<'d> Terminals<'d> {
                 Kind::Structured(text, place) => {
                     let chunks = leaves::chunks(text, *place)?;
                     let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
-                    substring::substrings_dfa(&chunks, bounds)?
+                    substrings::substrings_dfa(&chunks, bounds)?
                 }
                 Kind::Name(name) => {
                     match self.index.get(name).and_then(|&at| self.dfas[at].clone()) {

@@ -152,9 +152,9 @@ impl Parents {
         for (i, expr) in exprs.iter().enumerate() {
             ticks.step()?;
             if let Expr::Automaton(automaton) = expr {
-                let mut found = Ways::new(automaton);
+                let mut found = Ways::new(automaton, over_bytes);
                 // What a part gives is added when it is met.
-                if found.grow(automaton.ends(), over_bytes, |_| false) {
+                if found.grow(automaton.ends(), |_| false) {
                     missing[i] = 0;
                     work.push(ExprId::new(i));
                 }
@@ -165,7 +165,7 @@ impl Parents {
             if let Some(ways) = ways.get_mut(&id) {
                 let begun = ways.before(child);
                 let done = |part: ExprId| missing[part.index()] == 0;
-                if ways.grow(begun, over_bytes, done) && missing[id.index()] != 0 {
+                if ways.grow(begun, done) && missing[id.index()] != 0 {
                     missing[id.index()] = 0;
                     work.push(id);
                 }
@@ -205,20 +205,35 @@ impl Parents {
 struct Ways<'g> {
     automaton: &'g ByteAutomaton,
     /// By the state that an edge leads to: where it comes from, and its part if it has one.
-    into: Vec<Vec<(u32, Option<ExprId>)>>,
+    into: Vec<(u32, Option<ExprId>)>,
+    /// Where those of each state end; they begin where those of the state before do.
+    ends: Vec<u32>,
     reached: Vec<bool>,
 }
 
 impl<'g> Ways<'g> {
-    fn new(automaton: &'g ByteAutomaton) -> Self {
-        let mut into = vec![Vec::new(); automaton.finals.len()];
-        for &(from, _, _, to) in &automaton.bytes {
-            into[to as usize].push((from, None));
+    /// Over parts, and over bytes if that is asked for.
+    fn new(automaton: &'g ByteAutomaton, over_bytes: bool) -> Self {
+        let states = automaton.finals.len();
+        let bytes = if over_bytes { &*automaton.bytes } else { &[] };
+        let edges = || {
+            let parts = automaton.parts.iter().map(|&(from, part, to)| (from, Some(part), to));
+            bytes.iter().map(|&(from, _, _, to)| (from, None, to)).chain(parts)
+        };
+        // From how many there are to where they begin, and from there to where they end.
+        let mut ends = vec![0u32; states];
+        edges().for_each(|(_, _, to)| ends[to as usize] += 1);
+        let mut before = 0;
+        for end in &mut ends {
+            before += std::mem::replace(end, before);
         }
-        for &(from, part, to) in &automaton.parts {
-            into[to as usize].push((from, Some(part)));
+        let mut into = vec![(0, None); before as usize];
+        for (from, part, to) in edges() {
+            let end = &mut ends[to as usize];
+            into[*end as usize] = (from, part);
+            *end += 1;
         }
-        Self { automaton, into, reached: vec![false; automaton.finals.len()] }
+        Self { automaton, into, ends, reached: vec![false; states] }
     }
 
     /// The states from which a part leads to one with a way.
@@ -230,14 +245,16 @@ impl<'g> Ways<'g> {
     }
 
     /// Adds states and what leads to them; whether there is a way from the start.
-    fn grow(&mut self, states: Vec<u32>, over_bytes: bool, has: impl Fn(ExprId) -> bool) -> bool {
+    fn grow(&mut self, states: Vec<u32>, has: impl Fn(ExprId) -> bool) -> bool {
         let mut work = states;
         while let Some(state) = work.pop() {
             if std::mem::replace(&mut self.reached[state as usize], true) {
                 continue;
             }
-            let into = self.into[state as usize].iter();
-            work.extend(into.filter(|(_, part)| part.map_or(over_bytes, &has)).map(|edge| edge.0));
+            let before = (state as usize).checked_sub(1);
+            let first = before.map_or(0, |before| self.ends[before]);
+            let into = self.into[first as usize..self.ends[state as usize] as usize].iter();
+            work.extend(into.filter(|(_, part)| part.is_none_or(&has)).map(|edge| edge.0));
         }
         self.reached[self.automaton.start as usize]
     }

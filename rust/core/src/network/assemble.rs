@@ -2,15 +2,19 @@
 
 use super::counters::Counters;
 use super::rules::{RuleSet, check_edges, check_states};
+use super::sets::{GuardedRule, MemberGuard, SetStates};
 use super::written::Order;
-use super::{Call, ClassSet, HOLE, MAX_DELEGATED, Network, Width, contains, insert};
+use super::{
+    Call, ClassSet, HOLE, MAX_DELEGATED, NARROW, NONE, Network, Tables, Width, contains, insert,
+};
 use crate::automata::{Automaton, FIRST_CALL, callee, is_marker};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
+use crate::grammar::Guard;
 use crate::graph::{self, Components};
 use crate::limits::Limits;
 use rustc_hash::FxHashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 impl Network {
     /// The tables of rules. A call of a rule that is outside has its number there in place of a
@@ -36,7 +40,7 @@ impl Network {
         work.tick()?;
         let mut counters = Counters::after(total);
         let map = merge_classes(rules, alphabet.len(), work)?;
-        let mut out = Self {
+        let mut out = Tables {
             alphabet: alphabet.merged(&map),
             start: base[start],
             accepts_empty,
@@ -47,7 +51,7 @@ impl Network {
             read: read as u32,
             for_charts: Vec::new(),
             finals: Vec::with_capacity(total),
-            falls_back: Vec::new(),
+            fallbacks: Vec::new(),
             edge_starts: vec![0],
             edges: Vec::new(),
             call_starts: vec![0],
@@ -58,6 +62,7 @@ impl Network {
             counters: Counters::default(),
             linked: None,
             identities: OnceLock::new(),
+            digest: OnceLock::new(),
             call_order: OnceLock::new(),
         };
         let present = || order.rules.iter().map(|&number| (number, &rules[number]));
@@ -73,6 +78,7 @@ impl Network {
                 starts[number] = placed.ok_or_else(too_many_passes)?;
             }
         }
+        let sets = place_sets(set, &order, &base, &mut starts, counters.end(), limits);
         let mut origin: Vec<usize> = (0..rules.len()).collect();
         written.iter().for_each(|(&rule, &form)| origin[form] = rule);
         let mut numbers = vec![u32::MAX; rules.len()];
@@ -102,7 +108,8 @@ impl Network {
             out.written.push(numbers[*written.get(&number).unwrap_or(&number)]);
             let rule = out.rule_starts.len() as u32;
             // The second state of a rule that counts stands for all after it: nothing leads there.
-            let first_pass = (starts[number] != offset).then(|| starts[number] + 1);
+            let is_counted = counted.contains_key(&number);
+            let first_pass = is_counted.then(|| starts[number] + 1);
             out.rule_starts.push(offset);
             for (state, edges) in automaton.states() {
                 let from = out.edges.len();
@@ -126,12 +133,12 @@ impl Network {
                 out.edge_starts.push(out.edges.len() as u32);
                 out.call_starts.push(out.calls.len() as u32);
                 if automaton.falls_back(state) {
-                    out.fall_back();
+                    out.fall_back(automaton.fallback() + offset);
                 }
             }
         }
         out.counters = counters;
-        Ok(out)
+        Ok(Self { tables: Arc::new(out), sets })
     }
 
     /// Puts the calls that are delegated before the others; returns which rules are wide.
@@ -148,6 +155,9 @@ impl Network {
         is_wide: impl Fn(u32) -> bool,
         ticks: &Ticks,
     ) -> Result<Vec<bool>> {
+        for counter in self.narrow_counters(&first) {
+            self.counters.set_narrow(counter);
+        }
         let states = 0..self.len() as u32;
         let mut wide = vec![false; self.num_rules()];
         // What is counted need not loop: it is the counting that does.
@@ -156,9 +166,8 @@ impl Network {
             body.is_some_and(|body| first(self, body.start) >= width.least)
         };
         for q in states {
-            ticks.steps(1 + self.edges(q).count() + self.calls(q).len())?;
-            let staying = self.edges(q).filter(|e| e.1 == q).map(|e| u32::from(e.0));
-            let loops = !self.is_final(q) && width.is_wide(staying);
+            ticks.steps(1 + self.listed(q).len() + self.calls(q).len())?;
+            let loops = !self.is_final(q) && self.loops(q, width);
             let counts = self.calls(q).iter().any(|call| !self.is_final(call.to) && counts(call));
             wide[self.rule_of(q) as usize] |= loops || counts;
         }
@@ -170,6 +179,10 @@ impl Network {
                     _ => counts(call),
                 }
         };
+        let is_narrow = |call: &Call| {
+            let counts = call.start < HOLE && self.counts_narrowly(call.start);
+            counts && self.is_listed(call.to) && !is_shared(call)
+        };
         let mut calls = Vec::with_capacity(self.calls.len());
         let mut delegated = Vec::with_capacity(self.len());
         for q in 0..self.len() {
@@ -178,16 +191,44 @@ impl Network {
             ticks.steps(1 + own.len())?;
             let from = calls.len();
             calls.extend(own.iter().filter(|call| is_shared(call)));
-            let shared = calls.len() - from;
-            match shared {
-                0 => calls.extend_from_slice(own),
-                _ => calls.extend(own.iter().filter(|call| !is_shared(call))),
+            calls.extend(own.iter().filter(|call| is_narrow(call)));
+            let mut shared = calls.len() - from;
+            calls.extend(own.iter().filter(|call| !is_shared(call) && !is_narrow(call)));
+            if shared > MAX_DELEGATED {
+                shared = own.iter().filter(|call| is_shared(call)).count();
             }
             delegated.push(if shared <= MAX_DELEGATED { shared as u8 } else { 0 });
         }
         self.calls = calls;
         self.delegated = delegated;
         Ok(wide)
+    }
+
+    /// The counters each of whose passes is one byte of a few, by the numbers of their first states.
+    fn narrow_counters(&self, first: impl Fn(&Self, u32) -> u32) -> Vec<u32> {
+        let is_narrow = |body: u32| {
+            let ends = |&(_, to): &(u8, u32)| self.is_final(to) && !self.stays(to);
+            body < HOLE
+                && self.is_listed(body)
+                && self.calls(body).is_empty()
+                && self.edges(body).all(|edge| ends(&edge))
+                && first(self, body) <= NARROW
+        };
+        let placed = self.counters.placed().filter(|&(_, _, body, _)| is_narrow(body));
+        placed.map(|(_, first, ..)| first).collect()
+    }
+
+    /// Whether many bytes lead from a state back to it.
+    fn loops(&self, state: u32, width: &Width) -> bool {
+        let leads_here = |edges: &[(u8, u32)]| edges.iter().any(|edge| edge.1 == state);
+        let back = |edge: &(u8, u32)| edge.1 == state;
+        match self.fallback(state) {
+            Some(other) if leads_here(self.listed(other)) => {
+                width.is_wide(self.edges(state).filter(back).map(|edge| u32::from(edge.0)))
+            }
+            _ => width
+                .is_wide(self.listed(state).iter().copied().filter(back).map(|e| u32::from(e.0))),
+        }
     }
 
     /// How many bytes a state can read first, calls included.
@@ -207,13 +248,12 @@ impl Network {
         let mut first: Vec<ClassSet> = Vec::with_capacity(self.len());
         for q in 0..self.len() {
             let mut set = [0; 4];
-            for (class, _) in self.edges(q as u32) {
-                ticks.step()?;
-                insert(&mut set, class);
-            }
-            ticks.step()?;
+            let edges = self.listed(q as u32);
+            ticks.steps(1 + edges.len())?;
+            edges.iter().for_each(|edge| insert(&mut set, edge.0));
             first.push(set);
         }
+        self.add_fallbacks(&mut first);
         for component in self.components_first(&ticks)?.iter() {
             ticks.steps(component.len())?;
             let start = |&rule: &usize| self.rule_starts[rule];
@@ -234,11 +274,20 @@ impl Network {
         Ok(first)
     }
 
+    /// Adds to the bytes that states list those that they read by falling back.
+    pub(super) fn add_fallbacks(&self, first: &mut [ClassSet]) {
+        for (state, &other) in
+            self.fallbacks.iter().enumerate().filter(|(_, other)| **other != NONE)
+        {
+            let others = first[other as usize];
+            first[state].iter_mut().zip(others).for_each(|(a, b)| *a |= b);
+        }
+    }
+
     /// Adds to what a state can read first what the rules can that it calls.
     pub(super) fn add_callees(&self, first: &mut [ClassSet], q: u32) {
         for call in self.calls(q).iter() {
-            let passed = self.counters_call(call.start);
-            let set = first[passed.map_or(call.start, |body| body.start) as usize];
+            let set = first[self.begun(call.start) as usize];
             first[q as usize].iter_mut().zip(set).for_each(|(a, b)| *a |= b);
         }
     }
@@ -287,7 +336,8 @@ impl Network {
             }
         }
         // Nothing is delegated by them: what they lead to is asked about in one.
-        for (count, &rule) in self.delegated.iter_mut().zip(&self.rule_of) {
+        let tables: &mut Tables = self;
+        for (count, &rule) in tables.delegated.iter_mut().zip(&tables.rule_of) {
             *count = if out[rule as usize] { 0 } else { *count };
         }
         self.for_charts = out;
@@ -304,6 +354,55 @@ impl Network {
         };
         graph::components_within(self.num_rules(), |steps| ticks.steps(steps), callees)
     }
+}
+
+/// The states of rules with guards: their starts, to which calls of those rules lead, have the first
+/// numbers past all others.
+fn place_sets(
+    set: &RuleSet,
+    order: &Order,
+    base: &[u32],
+    starts: &mut [u32],
+    end: u32,
+    limits: &Limits,
+) -> Option<Arc<SetStates>> {
+    if set.guarded.is_empty() {
+        return None;
+    }
+    let present = order.rules.iter().enumerate();
+    let present: Vec<(u32, usize)> = present
+        .filter(|(_, number)| set.guarded.contains_key(number))
+        .map(|(rule, &number)| (rule as u32, number))
+        .collect();
+    for (place, &(_, number)) in present.iter().enumerate() {
+        starts[number] = end + place as u32;
+    }
+    let rules = present.iter().map(|&(rule, number)| {
+        let guards = &set.guarded[&number];
+        let words = words_of(guards.values());
+        let guards = guards.iter().map(|(&callee, guard)| {
+            let guard = match guard {
+                Guard::Adds(member) => MemberGuard::Adds(*member),
+                Guard::Needs(members) => {
+                    let mut set = vec![0; words];
+                    members.iter().for_each(|&m| set[m as usize / 64] |= 1 << (m % 64));
+                    MemberGuard::Needs(set.into())
+                }
+            };
+            (starts[callee], guard)
+        });
+        (rule, GuardedRule { start: base[number], words, guards: guards.collect() })
+    });
+    Some(Arc::new(SetStates::new(end, Arc::new(rules.collect()), limits.max_set_bytes)))
+}
+
+/// The words of sets of the members that guards speak of.
+fn words_of<'g>(guards: impl Iterator<Item = &'g Guard>) -> usize {
+    let members = guards.flat_map(|guard| match guard {
+        Guard::Adds(member) => std::slice::from_ref(member),
+        Guard::Needs(members) => members,
+    });
+    members.max().map_or(0, |&last| last as usize / 64 + 1)
 }
 
 pub(super) fn too_many_passes() -> Error {

@@ -45,6 +45,8 @@ struct Placed {
     /// The start of the body.
     body: u32,
     rule: u32,
+    /// Whether a pass is one byte of a few.
+    is_narrow: bool,
 }
 
 impl Placed {
@@ -78,13 +80,25 @@ impl Counters {
         // The highest bit is left to the bottom of stacks.
         let end = counter.last().checked_add(3).and_then(|states| first.checked_add(states));
         self.end = end.filter(|&end| end < 1 << 31)?;
-        self.placed.push(Placed { counter, first, body, rule });
+        self.placed.push(Placed { counter, first, body, rule, is_narrow: false });
         Some(first)
     }
 
     /// Each with its bounds, the number of its first state, the start of its body, its rule.
     pub(crate) fn placed(&self) -> impl Iterator<Item = (Counter, u32, u32, u32)> + '_ {
         self.placed.iter().map(|p| (p.counter, p.first, p.body, p.rule))
+    }
+
+    /// Takes note that a pass of the counter whose states begin with one is one byte of a few.
+    pub(crate) fn set_narrow(&mut self, first: u32) {
+        for placed in self.placed.iter_mut().filter(|placed| placed.first == first) {
+            placed.is_narrow = true;
+        }
+    }
+
+    /// Whether a pass of the counter of a state is one byte of a few.
+    pub(crate) fn is_narrow(&self, state: u32) -> bool {
+        self.find(state).0.is_narrow
     }
 
     /// Past the last number of a state.

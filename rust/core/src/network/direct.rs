@@ -1,11 +1,13 @@
-//! Large rules whose automaton is plain to see: a `TagDispatch` of many tags, a choice of many tags.
+//! Rules whose automaton is plain to see: a `TagDispatch` of many tags, a choice of many tags, all names
+//! but some.
 //!
 //! The way of all other rules, an automaton with epsilon edges that is made deterministic and minimal,
 //! takes ten times as long for these and finds little: an Aho-Corasick automaton is deterministic,
 //! and so is the tree of the beginnings of a choice; the ends that its parts have in common are put
 //! together here. Where a rule is not that plain, nothing is made, and it goes the way of all others.
 //! States of an Aho-Corasick automaton that fall back on its start do so in the network, too: it has two
-//! edges for each state instead of one for each byte class.
+//! edges for each state instead of one for each byte class. So do those of names on the state in which a
+//! name is another whatever comes, be they few or many: they are minimal as they come.
 
 use super::lower::Lowering;
 use super::rules::check_states;
@@ -13,7 +15,7 @@ use super::tree::Tree;
 use crate::automata::{Automaton, Letter, call};
 use crate::budget::Ticks;
 use crate::error::Result;
-use crate::grammar::{ByteAutomaton, Expr};
+use crate::grammar::{ByteAutomaton, Expr, Guard};
 use crate::ids::ExprId;
 use rustc_hash::FxHashMap;
 
@@ -21,26 +23,55 @@ use rustc_hash::FxHashMap;
 const MANY_PARTS: usize = 48;
 
 impl Lowering<'_> {
-    /// The automaton of a large rule that is plain to see.
+    /// The automaton of a rule that is plain to see, and whether it counts as large: nothing is inlined
+    /// into it then.
     ///
     /// Only where large repetitions are counted: where they are written out, each state has to say
     /// which of them it stands for.
     ///
     /// # Errors
     /// Those of [`Budget::spend`](crate::budget::Budget::spend).
-    pub(super) fn direct(&self, body: ExprId) -> Result<Option<Automaton>> {
-        match self.grammar.expr(body) {
-            _ if !self.options.counters => Ok(None),
-            Expr::Automaton(automaton) if self.is_large(automaton) => {
-                let width = |&(_, first, last, _): &(u32, u8, u8, u32)| {
-                    self.alphabet.classes(first, last).len()
-                };
+    pub(super) fn direct(&self, body: ExprId) -> Result<Option<(Automaton, bool)>> {
+        let width =
+            |&(_, first, last, _): &(u32, u8, u8, u32)| self.alphabet.classes(first, last).len();
+        let made = match self.grammar.expr(body) {
+            _ if !self.options.counters => return Ok(None),
+            Expr::Automaton(automaton) if is_of_names(automaton) => {
                 self.work.spend(automaton.bytes.iter().map(width).sum())?;
-                Ok(self.of_automaton(automaton))
+                return Ok(Some((self.of_names(automaton)?, false)));
             }
-            Expr::Choice(parts) if parts.len() >= MANY_PARTS => self.of_choice(parts),
-            _ => Ok(None),
+            Expr::Automaton(automaton) if self.is_large(automaton) => {
+                self.work.spend(automaton.bytes.iter().map(width).sum())?;
+                self.of_automaton(automaton)
+            }
+            Expr::Choice(parts) if parts.len() >= MANY_PARTS => self.of_choice(parts)?,
+            _ => None,
+        };
+        Ok(made.map(|automaton| (automaton, true)))
+    }
+
+    /// A deterministic minimal automaton as it stands, whose states fall back on another than its start.
+    fn of_names(&self, automaton: &ByteAutomaton) -> Result<Automaton> {
+        let ticks = Ticks::new(self.work);
+        let states = automaton.finals.len();
+        let mut out = Automaton::with_capacity(states, 4 * automaton.bytes.len());
+        let mut rows = automaton.bytes.chunk_by(|a, b| a.0 == b.0).peekable();
+        for (state, &is_final) in (0..).zip(&automaton.finals) {
+            if let Some(row) = rows.next_if(|row| row[0].0 == state) {
+                for &(_, first, last, to) in row {
+                    let classes = self.alphabet.classes(first, last);
+                    classes.for_each(|class| out.push_edge(Letter::from(class), to));
+                }
+            }
+            out.close_state(is_final);
+            if automaton.falls_back[state as usize] {
+                out.fall_back();
+            }
         }
+        out.fall_back_on(automaton.fallback);
+        out.tidy_within(&ticks)?;
+        out.renumber_within(&ticks)?;
+        Ok(out)
     }
 
     /// Whether an automaton is written down as it stands. What states read by falling back counts, so
@@ -70,6 +101,36 @@ impl Lowering<'_> {
             edges[from as usize].push((self.letter(part)?, to + 1));
         }
         behind_a_start(&edges, automaton.start, &automaton.finals, &automaton.falls_back)
+    }
+
+    /// An automaton with guards, which are left out and returned apart; `None` where it is not made of
+    /// calls alone, a callee has two guards or says the same as another, or the start asks for members.
+    pub(super) fn of_guarded(
+        &self,
+        automaton: &ByteAutomaton,
+    ) -> Option<(Automaton, FxHashMap<usize, Guard>)> {
+        let mut guards: FxHashMap<usize, Guard> = FxHashMap::default();
+        for (rule, guard) in &automaton.guards {
+            let callee = self.shapes.first(*rule).index();
+            if guards.insert(callee, guard.clone()).is_some_and(|known| known != *guard) {
+                return None;
+            }
+        }
+        let mut edges: Vec<Vec<(Letter, u32)>> = vec![Vec::new(); automaton.finals.len()];
+        for &(from, part, to) in &automaton.parts {
+            let Expr::Rule(rule) = self.grammar.expr(part) else { return None };
+            let callee = self.shapes.first(*rule).index();
+            let asks = matches!(guards.get(&callee), Some(Guard::Needs(m)) if !m.is_empty());
+            if self.analysis.nullable[callee] || asks && from == automaton.start {
+                return None;
+            }
+            if self.analysis.productive[callee] {
+                edges[from as usize].push((call(callee), to + 1));
+            }
+        }
+        let is_plain = automaton.bytes.is_empty() && !automaton.finals[automaton.start as usize];
+        let out = written_behind_a_start(&edges, automaton.start, &automaton.finals, &[]);
+        is_plain.then_some((out, guards))
     }
 
     /// The tree of the beginnings of a choice, each a literal, a rule, or a sequence of these.
@@ -145,6 +206,17 @@ impl Lowering<'_> {
     }
 }
 
+/// Whether states of an automaton fall back on another than its start. Such an automaton is deterministic
+/// and minimal; here it has no parts, and its edges stand in order.
+fn is_of_names(automaton: &ByteAutomaton) -> bool {
+    !automaton.falls_back.is_empty()
+        && automaton.fallback != automaton.start
+        && automaton.start == 0
+        && !automaton.finals[0]
+        && automaton.parts.is_empty()
+        && automaton.bytes.is_sorted()
+}
+
 /// The automaton of states and their edges, which lead to the state after the one that is meant: before
 /// them stands a start that does what theirs does.
 pub(super) fn behind_a_start(
@@ -153,6 +225,17 @@ pub(super) fn behind_a_start(
     finals: &[bool],
     falls_back: &[bool],
 ) -> Option<Automaton> {
+    Some(written_behind_a_start(edges, start, finals, falls_back))
+        .filter(Automaton::is_deterministic)
+}
+
+/// The same, deterministic or not, in its order.
+fn written_behind_a_start(
+    edges: &[Vec<(Letter, u32)>],
+    start: u32,
+    finals: &[bool],
+    falls_back: &[bool],
+) -> Automaton {
     let num_edges = edges.iter().map(Vec::len).sum();
     let mut out = Automaton::with_capacity(edges.len() + 1, num_edges);
     let start = &edges[start as usize];
@@ -167,12 +250,7 @@ pub(super) fn behind_a_start(
             out.fall_back();
         }
     }
-    plain(out)
-}
-
-/// The automaton in its order, where it is deterministic.
-fn plain(mut automaton: Automaton) -> Option<Automaton> {
-    automaton.tidy();
-    automaton.renumber();
-    automaton.is_deterministic().then_some(automaton)
+    out.tidy();
+    out.renumber();
+    out
 }

@@ -23,8 +23,8 @@ impl fmt::Display for Network {
             for targets in by_target(self.listed(state)) {
                 write!(f, " {}->{}", bytes_of(self, &targets.1), targets.0)?;
             }
-            if self.falls_back(state) {
-                write!(f, " else as {}", self.fallback(state))?;
+            if let Some(other) = self.fallback(state) {
+                write!(f, " else as {other}")?;
             }
             for call in self.calls(state).iter() {
                 write!(f, " rule {}->{}", self.rule_of(call.start), call.to)?;

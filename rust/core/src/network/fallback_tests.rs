@@ -1,5 +1,6 @@
 //! States that fall back, beside two oracles: the same automata with every edge written down, and the
-//! doc comment of `grammar/dispatch.rs`, which knows texts only.
+//! doc comment of `grammar/dispatch.rs`, which knows texts only. Tags fall back on the start of their
+//! rule, names of members on the state in which a name is another whatever comes.
 
 use super::options::LARGE_AUTOMATON;
 use super::*;
@@ -76,15 +77,15 @@ fn options(simplify: bool) -> NetworkOptions {
     NetworkOptions { large_automaton, share_wide, counters, simplify, ..Default::default() }
 }
 
-fn linked(grammar: &Grammar) -> Network {
+fn linked(grammar: &Grammar, options: &NetworkOptions) -> Network {
     let limits = Limits::default();
     let work = Budget::new(&limits, &Interrupt::default());
-    let part = Part::of_frame(grammar, &[], &options(true), &work).expect("within bounds");
+    let part = Part::of_frame(grammar, &[], options, &work).expect("within bounds");
     part.link(&limits, &work).expect("within bounds")
 }
 
 fn count_fallbacks(network: &Network) -> usize {
-    (0..network.len() as u32).filter(|&state| network.falls_back(state)).count()
+    (0..network.len() as u32).filter(|&state| network.fallback(state).is_some()).count()
 }
 
 /// Everything that is asked of states.
@@ -105,13 +106,14 @@ fn check_same(network: &Network, full: &Network) {
             (*network.first(state), network.is_final(state), network.rule_of(state), calls, own)
         };
         assert_eq!(facts(network), facts(full));
-        if network.falls_back(state) {
-            assert!(network.is_final(state) && !network.listed(state).is_empty());
-            assert!(
-                network.fallback(state) < state && !network.falls_back(network.fallback(state))
-            );
-            let start = network.listed(network.fallback(state));
-            assert!(network.listed(state).iter().all(|edge| !start.contains(edge)));
+        if let Some(other) = network.fallback(state) {
+            let start = network.rule_starts[network.rule_of(state) as usize];
+            assert!(network.is_final(state) || other != start);
+            assert!(!network.listed(state).is_empty() && state != start);
+            assert_eq!(network.rule_of(state), network.rule_of(other));
+            assert!(network.fallback(other).is_none());
+            let others = network.listed(other);
+            assert!(network.listed(state).iter().all(|edge| !others.contains(edge)));
         }
     }
 }
@@ -129,7 +131,7 @@ proptest! {
                 prop_assert_eq!(network.identity(state), full.identity(state));
             }
         }
-        let (network, full) = (linked(&grammar), linked(&full));
+        let (network, full) = (linked(&grammar, &options(true)), linked(&full, &options(true)));
         check_same(&network, &full);
         // Tables as they stand have one digest, which says how they were written.
         for a in 0..network.len() as u32 {
@@ -142,7 +144,7 @@ proptest! {
 
     #[test]
     fn a_state_reads_what_the_texts_say(dispatch in dispatch()) {
-        let network = linked(&dispatch.grammar("free"));
+        let network = linked(&dispatch.grammar("free"), &options(true));
         let [call] = *network.calls(network.start()) else { panic!("a call of the rule") };
         let mut written: Vec<Option<String>> = vec![None; network.len()];
         written[call.start as usize] = Some(String::new());
@@ -177,6 +179,53 @@ fn many(excludes: &[&str]) -> Dispatch {
     Dispatch { tags, excludes, loops: true }
 }
 
+/// The grammar of an object that knows some names, and takes others.
+fn members(names: &[String]) -> Grammar {
+    use crate::json_schema::{SchemaOptions, convert};
+    let quoted =
+        |name: &String| format!("\"{}\": {{}}", name.replace('\\', "\\\\").replace('"', "\\\""));
+    let names: Vec<String> = names.iter().map(quoted).collect();
+    let schema = format!("{{\"type\": \"object\", \"properties\": {{{}}}}}", names.join(", "));
+    let (options, limits) = (SchemaOptions::default(), Limits::default());
+    let work = Budget::new(&limits, &Interrupt::default());
+    convert(&schema, &[], &options, &limits, &work).expect("it is a schema").grammar
+}
+
+fn names() -> impl Strategy<Value = Vec<String>> {
+    let letter = prop::sample::select(vec!['a', 'b', 'c', ' ', '~', '"', '\\', '/', 'é', '€', '𝄞']);
+    let name = vec(letter, 0..=5).prop_map(|letters| letters.into_iter().collect::<String>());
+    prop::collection::btree_set(name, 0..=6).prop_map(|names| names.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn names_that_fall_back_do_what_they_do_in_full(names in names()) {
+        let grammar = members(&names);
+        let full = grammar.in_full();
+        for simplify in [false, true] {
+            let usual = NetworkOptions { large_automaton: LARGE_AUTOMATON, ..options(simplify) };
+            let made = |grammar| Network::new(grammar, &usual).expect("within bounds");
+            let (network, full) = (made(&grammar), made(&full));
+            check_same(&network, &full);
+            for state in 0..network.len() as u32 {
+                prop_assert_eq!(network.identity(state), full.identity(state));
+            }
+            let in_full = grammar.in_full();
+            check_same(&linked(&grammar, &usual), &linked(&in_full, &usual));
+        }
+    }
+}
+
+#[test]
+fn names_list_few_edges() {
+    let names: Vec<String> = (0..100).map(|number| format!("{number}_name_{number}")).collect();
+    let network = Network::new(&members(&names), &options(true)).expect("within bounds");
+    let listed: usize = (0..network.len() as u32).map(|q| network.listed(q).len()).sum();
+    let all: usize = (0..network.len() as u32).map(|q| network.edges(q).count()).sum();
+    assert!(count_fallbacks(&network) > 500, "{}", count_fallbacks(&network));
+    assert!(8 * listed < all, "{listed} of {all}");
+}
+
 #[test]
 fn many_tags_list_few_edges() {
     for excludes in [vec![], vec!["</s>", "_to_"]] {
@@ -209,10 +258,10 @@ fn small_automata_become_minimal() {
 fn what_falls_back_is_told_apart() {
     // The same lists, once beside the start's and once alone.
     let dispatch = many(&[]);
-    let network = linked(&dispatch.grammar("free \"x\""));
+    let network = linked(&dispatch.grammar("free \"x\""), &options(true));
     assert!(count_fallbacks(&network) > 0);
     let mut other = network.clone();
-    other.falls_back.clear();
+    other.fallbacks.clear();
     assert_ne!(network.fingerprint(), other.fingerprint());
     let part = |network: &Network| {
         let placed = network.linked.as_deref().expect("it was linked");
@@ -220,7 +269,7 @@ fn what_falls_back_is_told_apart() {
     };
     let part = part(&network).expect("the rule is a part");
     let mut changed = part.tables.clone();
-    changed.falls_back.clear();
+    changed.fallbacks.clear();
     let budget = Budget::new(&Limits::default(), &Interrupt::default());
     let changed = Part::of_tables(changed, part.children.clone(), &options(true), &budget);
     let changed = changed.expect("nobody cancels");

@@ -25,8 +25,14 @@ pub(crate) type Identity = [u8; 32];
 /// the same network gives the same digests, but a part of another may not.
 pub(super) const MAX_REFINED: usize = 128;
 
+/// States that go into the digest of all tables in the time of describing one.
+pub(super) const STATES_AT_ONCE: usize = 16;
+
 /// The letters of an edge, as a set: the bytes, and the one that is none.
 pub(super) type Letters = [u64; 5];
+
+/// Bytes of the description of a state, as a rule.
+const TEXT: usize = 1 << 10;
 
 /// A state as another names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -248,8 +254,13 @@ impl<'s> Naming<'s> {
 
     /// Makes the digests of states that lead to each other.
     pub(super) fn describe_together(&mut self, component: &[u32]) {
-        let is_alone = component.len() == 1;
-        if is_alone || component.len() > MAX_REFINED || !self.refine(component) {
+        if let [state] = *component {
+            self.members.insert(state, 0);
+            let mut text = Vec::with_capacity(TEXT);
+            self.describe(state).write(&mut text);
+            return self.give_digests(*blake3::hash(&text).as_bytes());
+        }
+        if component.len() > MAX_REFINED || !self.refine(component) {
             self.members = component.iter().copied().zip(0..).collect();
         }
         // All with one number do the same: the first of them speaks for all.
@@ -376,12 +387,58 @@ impl Network {
         self.find_identity(state, &mut Quota::all()).expect("however many states it takes")
     }
 
+    /// The digest of the tables as they stand, with those of what they call besides.
+    pub(super) fn digest(&self, children: impl Iterator<Item = Identity>) -> Identity {
+        let mut text: Vec<u8> = (0..=255).map(|byte| self.alphabet.class(byte)).collect();
+        let escape = self.alphabet.escape();
+        text.extend([u8::from(escape.is_some()), escape.unwrap_or_default()]);
+        let mut number = |number: u32| text.extend(number.to_le_bytes());
+        number(self.len() as u32);
+        self.edge_starts.iter().chain(&self.call_starts).for_each(|&start| number(start));
+        for &(class, to) in &self.edges {
+            number(u32::from(class));
+            number(to);
+        }
+        for call in &self.calls {
+            number(call.start);
+            number(call.to);
+        }
+        self.finals.iter().for_each(|&is_final| number(u32::from(is_final)));
+        number(self.fallbacks.len() as u32);
+        self.fallbacks.iter().for_each(|&other| number(other));
+        for (min, max, body) in self.counters.key() {
+            [min, u32::from(max.is_some()), max.unwrap_or(0), body]
+                .into_iter()
+                .for_each(&mut number);
+        }
+        self.guards_into(&mut text);
+        children.for_each(|child| text.extend(child));
+        *blake3::hash(&text).as_bytes()
+    }
+
     /// The same; `None` where more states would have to be described than `quota` allows.
     pub(crate) fn find_identity(&self, state: u32, quota: &mut Quota) -> Option<Identity> {
+        if let Some((listed, read)) = self.as_set(state) {
+            // Tables with guards have one digest for all their states, which says what a set means.
+            let mut hasher =
+                blake3::Hasher::new_derive_key("tokfold state of members that were read");
+            hasher.update(&self.find_identity(listed, quota)?);
+            for word in read {
+                hasher.update(&word.to_le_bytes());
+            }
+            return Some(*hasher.finalize().as_bytes());
+        }
         let Some(placed) = &self.linked else {
             let identities = self.identities.get_or_init(|| Arc::new(Identities::new(self)));
             let outer = &|_| Identity::default();
-            let source = Source { tables: self, outer, large: None, large_cost: 0 };
+            if !self.has_sets() {
+                let source = Source { tables: self, outer, large: None, large_cost: 0 };
+                return identities.find(&source, state, quota);
+            }
+            let whole = || *self.digest.get_or_init(|| self.digest(std::iter::empty()));
+            let is_made = self.digest.get().is_some();
+            let large_cost = if is_made { 0 } else { self.len() / STATES_AT_ONCE };
+            let source = Source { tables: self, outer, large: Some(&whole), large_cost };
             return identities.find(&source, state, quota);
         };
         let own = placed.iter().find_map(|placed| match self.is_listed(state) {

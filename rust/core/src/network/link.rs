@@ -7,8 +7,9 @@
 use super::counters::Counters;
 use super::part::Part;
 use super::rules::{check_edges, check_states};
+use super::sets::{GuardedRule, SetStates};
 use super::spelled::{Spelled, Speller};
-use super::{Call, HOLE, Network};
+use super::{Call, HOLE, NONE, Network, Tables};
 use crate::automata::alphabet::Alphabet;
 use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
@@ -26,7 +27,8 @@ pub(super) struct Placed {
     /// Its first state and rule, of those that charts read and of the others.
     states: [u32; 2],
     rules: [u32; 2],
-    /// For each of its counters the number of the first state, here and in the network.
+    /// For each of its counters the number of the first state, here and in the network; then the same
+    /// for each of its rules with guards.
     counters: Vec<(u32, u32)>,
 }
 
@@ -58,9 +60,11 @@ impl Placed {
 
     /// The number in its part of a state of the network that counts, where it is one of its own.
     pub(super) fn own_counter(&self, state: u32) -> Option<u32> {
-        let place = self.counters.partition_point(|counter| counter.1 <= state).checked_sub(1)?;
-        let (here, there) = self.counters[place];
-        let end = self.counters.get(place + 1).map_or(self.part.tables.counters.end(), |c| c.0);
+        let counters = self.counters.partition_point(|c| c.0 < self.part.tables.counters.end());
+        let counters = &self.counters[..counters];
+        let place = counters.partition_point(|counter| counter.1 <= state).checked_sub(1)?;
+        let (here, there) = counters[place];
+        let end = counters.get(place + 1).map_or(self.part.tables.counters.end(), |c| c.0);
         let own = here + (state - there);
         (own < end).then_some(own)
     }
@@ -121,7 +125,8 @@ pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Budget) -> Result<Ne
     let calls = placed.iter().map(|one| one.part.tables.calls.len()).sum();
     let mut out = empty(top, states, edges, calls);
     let mut counters = Counters::after(states);
-    let placed = place_counters(placed, &mut counters)?;
+    let mut placed = place_counters(placed, &mut counters)?;
+    let sets = place_sets(&mut placed, counters.end(), limits);
     for is_unread in [false, true] {
         for (place, spelled) in spelled.iter().enumerate() {
             copy(&mut out, &placed, place, spelled, is_unread);
@@ -132,6 +137,7 @@ pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Budget) -> Result<Ne
     }
     out.alphabet = alphabet;
     out.counters = counters;
+    out.sets = sets;
     let top = &placed[placed.len() - 1];
     out.start = top.moved(top.part.tables.start);
     out.linked = Some(placed.into());
@@ -145,7 +151,7 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
         starts.push(0);
         starts
     };
-    Network {
+    let tables = Tables {
         alphabet: top.tables.alphabet.clone(),
         start: 0,
         accepts_empty: top.tables.accepts_empty,
@@ -156,7 +162,7 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
         read: 0,
         for_charts: Vec::new(),
         finals: Vec::with_capacity(states),
-        falls_back: Vec::new(),
+        fallbacks: Vec::new(),
         edge_starts: edge_starts(),
         edges: Vec::with_capacity(edges),
         call_starts: edge_starts(),
@@ -167,8 +173,10 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
         counters: Counters::default(),
         linked: None,
         identities: OnceLock::new(),
+        digest: OnceLock::new(),
         call_order: OnceLock::new(),
-    }
+    };
+    Network { tables: Arc::new(tables), sets: None }
 }
 
 /// Parts one after the other: first all that charts read, then the rest.
@@ -252,15 +260,50 @@ fn place_counters(mut placed: Vec<Placed>, counters: &mut Counters) -> Result<Ve
             let body = start_of(&placed, place, body);
             let rule = placed[place].moved_rule(rule, read_rules as u32);
             let there = counters.place(counter, body, rule);
-            moved.push((first, there.ok_or_else(super::assemble::too_many_passes)?));
+            let there = there.ok_or_else(super::assemble::too_many_passes)?;
+            if tables.counters.is_narrow(first) {
+                counters.set_narrow(there);
+            }
+            moved.push((first, there));
         }
         placed[place].counters = moved;
     }
     Ok(placed)
 }
 
+/// Numbers the starts of rules with guards behind the states that count.
+fn place_sets(placed: &mut [Placed], end: u32, limits: &Limits) -> Option<Arc<SetStates>> {
+    let mut next = end;
+    for one in placed.iter_mut() {
+        let first = one.part.tables.counters.end();
+        let here =
+            one.part.tables.sets.iter().flat_map(|sets| first..first + sets.rules().len() as u32);
+        let moved: Vec<(u32, u32)> = here.zip(next..).collect();
+        next += moved.len() as u32;
+        one.counters.extend(moved);
+    }
+    let mut rules = FxHashMap::default();
+    for (place, one) in placed.iter().enumerate() {
+        let Some(sets) = &one.part.tables.sets else { continue };
+        let (_, read_rules) = one.read();
+        let mut own: Vec<_> = sets.rules().iter().collect();
+        own.sort_unstable_by_key(|(rule, _)| **rule);
+        for (&rule, guarded) in own {
+            let guards = guarded.guards.iter();
+            let guards =
+                guards.map(|(&callee, guard)| (start_of(placed, place, callee), guard.clone()));
+            let start = one.moved(guarded.start);
+            let rule = one.moved_rule(rule, read_rules as u32);
+            let guards = guards.collect();
+            rules.insert(rule, GuardedRule { start, words: guarded.words, guards });
+        }
+    }
+    let is_empty = rules.is_empty();
+    (!is_empty).then(|| Arc::new(SetStates::new(end, Arc::new(rules), limits.max_set_bytes)))
+}
+
 /// Copies the states of a part that charts read, or the others.
-fn copy(out: &mut Network, placed: &[Placed], place: usize, spelled: &Spelled, is_unread: bool) {
+fn copy(out: &mut Tables, placed: &[Placed], place: usize, spelled: &Spelled, is_unread: bool) {
     let this = &placed[place];
     let tables = &this.part.tables;
     let (read, read_rules) = this.read();
@@ -279,9 +322,10 @@ fn copy(out: &mut Network, placed: &[Placed], place: usize, spelled: &Spelled, i
     let rules = tables.rule_of[states.clone()].iter();
     out.rule_of.extend(rules.map(|&rule| this.moved_rule(rule, read_rules as u32)));
     out.finals.extend_from_slice(&tables.finals[states.clone()]);
-    if !tables.falls_back.is_empty() {
-        out.falls_back.resize(out.finals.len() - states.len(), false);
-        out.falls_back.extend(states.clone().map(|state| tables.falls_back(state as u32)));
+    if !tables.fallbacks.is_empty() {
+        out.fallbacks.resize(out.finals.len() - states.len(), NONE);
+        let moved = |state| tables.fallback(state as u32).map_or(NONE, |other| this.moved(other));
+        out.fallbacks.extend(states.clone().map(moved));
     }
     out.cut.extend_from_slice(&tables.cut[states.clone()]);
     out.delegated.extend_from_slice(tables.delegated.get(states.clone()).unwrap_or_default());
@@ -402,7 +446,7 @@ impl<'n> Moves<'n> {
         let tables = &one.part.tables;
         !calls.is_empty()
             && tables.listed(state).is_empty()
-            && !tables.falls_back(state)
+            && tables.fallback(state).is_none()
             && calls.iter().all(|call| is_free(call.start))
     }
 
@@ -426,7 +470,7 @@ impl<'n> Moves<'n> {
             // Only one that differs from the start falls back.
             let same_edges = tables.listed(state) == tables.listed(tables.start);
             same_edges
-                && !tables.falls_back(state)
+                && tables.fallback(state).is_none()
                 && *tables.calls(state) == *tables.calls(tables.start)
         };
         let is_before = here.is_listed(local)

@@ -8,7 +8,7 @@ use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Position, Result};
-use crate::grammar::{ByteAutomaton, Expr, Grammar};
+use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard};
 use crate::ids::{ExprId, RuleId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -19,6 +19,18 @@ const BYTES_OF_WORK: usize = 16;
 
 /// Choices of more parts than this are looked through for equal ones.
 const MANY: usize = 16;
+
+/// Refuses guards where there is no exact meaning for them.
+pub(crate) fn guards_refused(grammar: &Grammar, what: &str) -> Error {
+    Error::Unsupported {
+        construct: "members in any order".into(),
+        message: format!(
+            "{what} cannot keep the set of the members that were read; use the engine without token \
+             classes, or a fixed order of members"
+        ),
+        position: grammar.rule(grammar.root()).position,
+    }
+}
 
 /// The byte classes of all terminals of a grammar.
 pub(crate) fn alphabet(grammar: &Grammar, work: &Budget) -> Result<Alphabet> {
@@ -70,6 +82,9 @@ type CutPosition = (u32, u32, Option<u32>, u32);
 
 /// Repetitions of more copies than this are counted.
 const COUNTED_COPIES: u32 = 16;
+/// The same where the body is a wide terminal, and wide rules are shared: each copy written out has masks
+/// of its own that look at most of the vocabulary.
+const COUNTED_WIDE_COPIES: u32 = 2;
 
 /// How many copies of its body a repetition is written out as.
 fn copies(min: u32, max: Option<u32>) -> u32 {
@@ -105,6 +120,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) counted: RefCell<Counted>,
     /// Rules that were written down as they stand: see [`super::direct`].
     pub(crate) as_they_stand: RefCell<FxHashSet<usize>>,
+    /// Rules with guards, with the guards on the calls of other rules.
+    pub(crate) guarded: RefCell<FxHashMap<usize, FxHashMap<usize, Guard>>>,
     pub(crate) work: &'a Budget,
 }
 
@@ -118,14 +135,36 @@ impl Lowering<'_> {
     /// [`Error::Limit`] when the automaton grows past the limits.
     pub(crate) fn rule(&self, rule: RuleId) -> Result<Automaton> {
         let body = self.grammar.rule(rule).body;
-        if let Some(mut automaton) = self.direct(body)? {
-            self.as_they_stand.borrow_mut().insert(rule.index());
+        if let Expr::Automaton(automaton) = self.grammar.expr(body)
+            && !automaton.guards.is_empty()
+        {
+            return self.with_guards(automaton, rule);
+        }
+        if let Some((mut automaton, is_large)) = self.direct(body)? {
+            if is_large {
+                self.as_they_stand.borrow_mut().insert(rule.index());
+            }
             if self.options.prune {
                 automaton.trim_within(&Ticks::new(self.work))?;
             }
             return Ok(automaton);
         }
         self.body(body, rule)
+    }
+
+    /// A rule with guards: its automaton as it stands, the guards left out, and aside the guards.
+    fn with_guards(&self, automaton: &ByteAutomaton, rule: RuleId) -> Result<Automaton> {
+        if !self.options.prune {
+            return Err(guards_refused(self.grammar, "a network that is not pruned"));
+        }
+        self.work.spend(automaton.size())?;
+        let Some((mut out, guards)) = self.of_guarded(automaton) else {
+            return Err(guards_refused(self.grammar, "an automaton of this form"));
+        };
+        out.trim_within(&Ticks::new(self.work))?;
+        self.guarded.borrow_mut().insert(rule.index(), guards);
+        self.as_they_stand.borrow_mut().insert(rule.index());
+        Ok(out)
     }
 
     fn body(&self, body: ExprId, rule: RuleId) -> Result<Automaton> {
@@ -215,6 +254,9 @@ impl Lowering<'_> {
             Expr::Repeat { body, min, max } => {
                 self.repeat(nfa, *body, (*min, *max), (from, to), work, rule)?;
             }
+            Expr::Automaton(automaton) if !automaton.guards.is_empty() => {
+                return Err(guards_refused(self.grammar, "an automaton within a rule"));
+            }
             Expr::Automaton(automaton) => self.automaton(nfa, automaton, (from, to), work),
             Expr::Macro(_) => unreachable!("refused before"),
         }
@@ -274,7 +316,7 @@ impl Lowering<'_> {
         work: &mut Vec<(ExprId, u32, u32)>,
         rule: RuleId,
     ) -> Result<()> {
-        if self.options.counters && copies(min, max) > COUNTED_COPIES {
+        if self.options.counters && copies(min, max) > self.most_copies(body) {
             self.count(nfa, body, (min, max), (from, to));
             return Ok(());
         }
@@ -332,6 +374,26 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Repetitions of a body in more copies than this are counted.
+    fn most_copies(&self, body: ExprId) -> u32 {
+        let body = match self.grammar.expr(body) {
+            Expr::Rule(rule) => self.grammar.rule(*rule).body,
+            _ => body,
+        };
+        let width = match self.grammar.expr(body) {
+            Expr::Class(set) => set.ranges().iter().map(|(first, last)| last - first + 1).sum(),
+            Expr::Automaton(automaton) if automaton.parts.is_empty() => {
+                let first = automaton.bytes.iter().filter(|edge| edge.0 == automaton.start);
+                first.map(|&(_, first, last, _)| u32::from(last - first) + 1).sum()
+            }
+            _ => 0,
+        };
+        match self.options.share_wide {
+            Some(least) if width >= least => COUNTED_WIDE_COPIES,
+            _ => COUNTED_COPIES,
+        }
     }
 
     /// A call of a rule that counts: see [`super::counters`].

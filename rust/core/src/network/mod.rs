@@ -12,7 +12,7 @@
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
 //! Dependencies inside: [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify -> rules ->
-//! written -> assemble -> build -> here -> identity, tour. A network is made at once ([`Network::make`]), or
+//! written -> assemble -> build -> here -> identity, tour. States that are not in the tables: counters, sets. A network is made at once ([`Network::make`]), or
 //! linked of parts that others share (split, tags -> part -> spelled -> link).
 
 mod adjacency;
@@ -34,6 +34,9 @@ mod lower;
 mod options;
 mod part;
 mod rules;
+mod sets;
+#[cfg(test)]
+mod sets_tests;
 mod shapes;
 mod simplify;
 mod spelled;
@@ -47,6 +50,7 @@ pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use call_order::CallOrder;
 pub(crate) use identity::{Identity, Quota};
 pub(crate) use link::{Moved, Moves};
+pub(crate) use lower::guards_refused;
 pub use options::{LeftRecursion, NetworkOptions};
 pub use part::Part;
 pub use split::{PartCache, PartCounters};
@@ -54,7 +58,8 @@ pub use split::{PartCache, PartCounters};
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
 use counters::Counters;
-use std::ops::Deref;
+use sets::{MemberGuard, Record, SetStates};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
 /// A set of byte classes.
@@ -82,6 +87,9 @@ fn insert(set: &mut ClassSet, class: u8) {
 
 /// In the tables of a part, a call of another part: its place among the children.
 const HOLE: u32 = 1 << 31;
+
+/// No state.
+const NONE: u32 = u32::MAX;
 
 /// One call of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,9 +121,34 @@ impl Deref for Calls<'_> {
     }
 }
 
-/// The automata of all rules in one table of states.
+/// The automata of all rules: tables of states, and states that are sets of members. Copies share the
+/// tables and the sets; [`Network::fresh`] has sets of its own.
 #[derive(Clone, Debug)]
 pub struct Network {
+    tables: Arc<Tables>,
+    /// The states of rules with guards, where there are such rules.
+    sets: Option<Arc<SetStates>>,
+}
+
+impl Deref for Network {
+    type Target = Tables;
+
+    #[inline]
+    fn deref(&self) -> &Tables {
+        &self.tables
+    }
+}
+
+/// While a network is made, its tables are its own.
+impl DerefMut for Network {
+    fn deref_mut(&mut self) -> &mut Tables {
+        Arc::make_mut(&mut self.tables)
+    }
+}
+
+/// What is written down of the automata of all rules.
+#[derive(Clone, Debug)]
+pub struct Tables {
     alphabet: Alphabet,
     start: u32,
     accepts_empty: bool,
@@ -130,10 +163,10 @@ pub struct Network {
     /// For each rule whether only charts can read it; empty where there is none.
     for_charts: Vec<bool>,
     finals: Vec<bool>,
-    /// Whether each state falls back: whether it reads a class of which it lists no edge as the start
-    /// of its rule does. Up to the last that does; such a state is final and lists an edge, and the
-    /// start of a rule never falls back.
-    falls_back: Vec<bool>,
+    /// For each state the one of its rule on which it falls back: as which it reads a class of which it
+    /// lists no edge; [`NONE`] for those that do not. Up to the last that does. Such a state lists an
+    /// edge; the start of a rule never falls back, nor does a state on which others do.
+    fallbacks: Vec<u32>,
     edge_starts: Vec<u32>,
     edges: Vec<(u8, u32)>,
     call_starts: Vec<u32>,
@@ -149,13 +182,27 @@ pub struct Network {
     linked: Option<Arc<[link::Placed]>>,
     /// What its states do, made when first asked for.
     identities: OnceLock<Arc<identity::Identities>>,
+    /// The digest of all tables, made when first asked for.
+    digest: OnceLock<Identity>,
     /// In which order called rules are gone through, made when first asked for.
     call_order: OnceLock<Arc<CallOrder>>,
+}
+
+impl Tables {
+    /// Takes note that the last state of the tables falls back on another.
+    fn fall_back(&mut self, other: u32) {
+        let state = self.finals.len() - 1;
+        debug_assert!(self.edge_starts[state] < self.edge_starts[state + 1]);
+        self.fallbacks.resize(state, NONE);
+        self.fallbacks.push(other);
+    }
 }
 
 /// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than
 /// printable ASCII.
 pub const WIDE: u32 = 80;
+/// So few bytes are narrow where they are counted.
+const NARROW: u32 = 4;
 /// Calls that a state delegates, at most.
 const MAX_DELEGATED: usize = 4;
 
@@ -183,7 +230,7 @@ impl Network {
     pub fn bytes(&self) -> usize {
         let states = self.rule_of.capacity() * 4
             + self.finals.capacity()
-            + self.falls_back.capacity()
+            + self.fallbacks.capacity() * 4
             + self.cut.capacity()
             + self.delegated.capacity()
             + self.first.capacity() * size_of::<ClassSet>()
@@ -197,6 +244,7 @@ impl Network {
         states
             + own
             + rules
+            + self.set_bytes()
             + self.edges.capacity() * size_of::<(u8, u32)>()
             + self.calls.capacity() * size_of::<Call>()
     }
@@ -235,7 +283,10 @@ impl Network {
     pub fn rule_of(&self, state: u32) -> u32 {
         match self.rule_of.get(state as usize) {
             Some(&rule) => rule,
-            None => self.counters.rule_of(state),
+            None => match self.set_state(state) {
+                Some((_, set)) => self.rule_of[set.listed as usize],
+                None => self.counters.rule_of(state),
+            },
         }
     }
 
@@ -279,7 +330,10 @@ impl Network {
     pub fn is_final(&self, state: u32) -> bool {
         match self.finals.get(state as usize) {
             Some(&is_final) => is_final,
-            None => self.counters.is_final(state),
+            None => match self.set_state(state) {
+                Some((_, set)) => self.finals[set.listed as usize],
+                None => self.counters.is_final(state),
+            },
         }
     }
 
@@ -289,7 +343,10 @@ impl Network {
     #[inline]
     pub fn stays(&self, state: u32) -> bool {
         if !self.is_listed(state) {
-            return self.counters.call(state).is_some() || !self.counters.is_final(state);
+            return match self.set_state(state) {
+                Some(_) => true,
+                None => self.counters.call(state).is_some() || !self.counters.is_final(state),
+            };
         }
         let q = state as usize;
         !self.finals[q]
@@ -314,27 +371,142 @@ impl Network {
         let calls: Vec<(u32, u32)> = self.calls.iter().map(|call| (call.start, call.to)).collect();
         let calls = (calls, self.counters.key());
         let tables = (&self.finals, &self.edge_starts, &self.edges, &self.call_starts, calls);
-        let tables = (tables, &self.falls_back, &self.rule_starts);
-        crate::hash::hash_of(&(classes, self.start, self.accepts_empty, tables))
+        let tables = (tables, &self.fallbacks, &self.rule_starts);
+        let tables = (classes, self.start, self.accepts_empty, tables);
+        match self.guards() {
+            guards if guards.is_empty() => crate::hash::hash_of(&tables),
+            guards => crate::hash::hash_of(&(tables, guards)),
+        }
     }
 
     /// Whether a number is that of a state.
     pub fn is_state(&self, state: u32) -> bool {
-        state < self.counters.end()
+        state < self.counters.end() || self.sets.as_ref().is_some_and(|sets| sets.is_met(state))
     }
 
-    /// Whether the state is in the tables, and none of a counted repetition.
+    /// The same network, whose states that are sets nobody has met. Their numbers differ from those of
+    /// this one. Where there are none, it is this one.
+    pub(crate) fn fresh(self: &Arc<Self>) -> Arc<Self> {
+        match &self.sets {
+            None => self.clone(),
+            Some(sets) => {
+                let (tables, sets) = (self.tables.clone(), Some(Arc::new(sets.fresh())));
+                Arc::new(Self { tables, sets })
+            }
+        }
+    }
+
+    /// Bytes of the states that are sets.
+    pub(crate) fn set_bytes(&self) -> usize {
+        self.sets.as_ref().map_or(0, |sets| sets.bytes())
+    }
+
+    /// Whether some rule has guards, so that some states are sets.
+    pub fn has_sets(&self) -> bool {
+        self.sets.is_some()
+    }
+
+    /// How often there was no room for a state that is a set: where the number grows while something
+    /// is found out, that is not to be trusted.
+    #[inline]
+    pub(crate) fn refused_sets(&self) -> u64 {
+        self.sets.as_ref().map_or(0, |sets| sets.refused())
+    }
+
+    /// How many bytes they may take.
+    pub(crate) fn most_set_bytes(&self) -> usize {
+        self.sets.as_ref().map_or(0, |sets| sets.most_bytes())
+    }
+
+    /// The guards of all rules, in an order that depends on nothing else: the start of the rule, that
+    /// of the rule that is called, and what is asked or added.
+    fn guards(&self) -> Vec<(u32, u32, MemberGuard)> {
+        let rules = self.sets.iter().flat_map(|sets| sets.rules().values());
+        let mut out: Vec<(u32, u32, MemberGuard)> = rules
+            .flat_map(|rule| {
+                let guards = rule.guards.iter();
+                guards.map(|(&callee, guard)| (rule.start, callee, guard.clone()))
+            })
+            .collect();
+        out.sort_unstable_by_key(|guard| (guard.0, guard.1));
+        out
+    }
+
+    /// The guards as bytes.
+    fn guards_into(&self, out: &mut Vec<u8>) {
+        for (start, callee, guard) in self.guards() {
+            let (kind, members) = match &guard {
+                MemberGuard::Adds(member) => (0, std::slice::from_ref(member).to_vec()),
+                MemberGuard::Needs(set) => {
+                    let words = set.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
+                    (1, words.collect())
+                }
+            };
+            for number in [start, callee, kind, members.len() as u32].into_iter().chain(members) {
+                out.extend(number.to_le_bytes());
+            }
+        }
+    }
+
+    /// A state that is a set, for one that is.
+    #[inline]
+    fn set_state(&self, state: u32) -> Option<(&SetStates, &Record)> {
+        let sets = self.sets.as_ref().filter(|_| state >= self.counters.end())?;
+        Some((sets, sets.get(state)))
+    }
+
+    /// The number from which on states are sets.
+    pub(crate) fn end_of_numbers(&self) -> u32 {
+        self.counters.end()
+    }
+
+    /// For a state that is a set, the state without guards and the members that were read.
+    pub(crate) fn as_set(&self, state: u32) -> Option<(u32, &[u64])> {
+        self.set_state(state).map(|(_, set)| (set.listed, &*set.read))
+    }
+
+    /// The number of a state that is a set; `None` where its rule has none with such members, or there is
+    /// no room.
+    pub(crate) fn set_number(&self, listed: u32, read: &[u64]) -> Option<u32> {
+        let sets = self.sets.as_ref()?;
+        let rule = sets.rules().get(self.rule_of.get(listed as usize)?)?;
+        let is_known = read.len() == rule.words && !self.listed_calls(listed).is_empty();
+        if is_known { sets.restored(listed, read.into()) } else { None }
+    }
+
+    /// The number here of a state of `other`, which is this network with other sets; `None` where there is
+    /// no room.
+    pub(crate) fn set_of(&self, other: &Self, state: u32) -> Option<u32> {
+        match other.set_state(state) {
+            None => Some(state),
+            Some((_, set)) => self.set_number(set.listed, &set.read),
+        }
+    }
+
+    /// The calls of a state in the tables.
+    fn listed_calls(&self, state: u32) -> &[Call] {
+        let q = state as usize;
+        &self.calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize]
+    }
+
+    /// Whether the state is in the tables: of no counted repetition, and no set.
     #[inline]
     fn is_listed(&self, state: u32) -> bool {
         (state as usize) < self.finals.len()
     }
 
-    /// The calls of a state that are of rules whose masks look at most of the vocabulary: it is
-    /// asked about by way of those, and for the rest about itself.
+    /// The calls of a state that are of rules whose masks look at most of the vocabulary, or that count
+    /// white space, which many states call: it is asked about by way of those, and for the rest about
+    /// itself.
     #[inline]
     pub(crate) fn delegated(&self, state: u32) -> &[Call] {
         match self.delegated.get(state as usize) {
-            None | Some(0) => &[],
+            None => match self.set_state(state) {
+                None => &[],
+                // All: what is known of masks speaks of called rules, which outlast a text.
+                Some((sets, _)) => &sets.ways(self, state).calls,
+            },
+            Some(0) => &[],
             Some(&count) => {
                 let first = self.call_starts[state as usize] as usize;
                 &self.calls[first..first + count as usize]
@@ -344,6 +516,9 @@ impl Network {
 
     /// The calls of a state that it does not delegate.
     pub(crate) fn own_calls(&self, state: u32) -> &[Call] {
+        if self.set_state(state).is_some() {
+            return &[];
+        }
         let q = state as usize;
         let first = self.call_starts[q] as usize + self.delegated(state).len();
         &self.calls[first..self.call_starts[q + 1] as usize]
@@ -374,18 +549,31 @@ impl Network {
     /// Whether a state counts: its rule may be complete after any pass.
     #[inline]
     pub(crate) fn is_counting(&self, state: u32) -> bool {
-        !self.is_listed(state)
+        !self.is_listed(state) && state < self.counters.end()
+    }
+
+    /// Whether a state counts bytes of which there are few: white space. What stands beneath it is asked
+    /// about by itself, since few nodes of the trie are left to that.
+    #[inline]
+    pub(crate) fn counts_narrowly(&self, state: u32) -> bool {
+        self.is_counting(state) && self.counters.is_narrow(state)
     }
 
     /// The call of a state that counts.
     fn counters_call(&self, state: u32) -> Option<Call> {
-        if self.is_listed(state) { None } else { self.counters.call(state) }
+        if self.is_counting(state) { self.counters.call(state) } else { None }
     }
 
-    /// Where a call in the tables of a part begins to read: in the body of what it counts.
+    /// The state in the tables in which a called rule begins to read: of one that counts the start of
+    /// its body, of one with guards that without them. A call of another part stays as it is.
     fn begun(&self, start: u32) -> u32 {
-        let body = if start < HOLE { self.counters_call(start) } else { None };
-        body.map_or(start, |body| body.start)
+        if start >= HOLE || self.is_listed(start) {
+            return start;
+        }
+        match self.set_state(start) {
+            Some((_, set)) => set.listed,
+            None => self.counters.call(start).map_or(start, |body| body.start),
+        }
     }
 
     /// What a state that counts does: the start of what it repeats, the passes still needed and
@@ -397,28 +585,28 @@ impl Network {
     /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
     /// does.
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
-        if self.is_listed(state) { None } else { self.counters.base(state) }
+        if self.is_counting(state) { self.counters.base(state) } else { None }
     }
 
     /// For a state that counts, one of the same repetition that may stop after any pass, and whether
     /// the state counts passes itself.
     pub(crate) fn free(&self, state: u32) -> Option<(u32, bool)> {
-        if self.is_listed(state) { None } else { Some(self.counters.free(state)) }
+        if self.is_counting(state) { Some(self.counters.free(state)) } else { None }
     }
 
     /// A state that does with every token of at most `longest` bytes what `state` does.
     #[inline]
     pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
-        if self.is_listed(state) { state } else { self.counters.like(state, longest) }
+        if self.is_counting(state) { self.counters.like(state, longest) } else { state }
     }
 
     /// The byte edges of a state, sorted by class.
     pub fn edges(&self, state: u32) -> impl Iterator<Item = (u8, u32)> + '_ {
-        let start = match self.falls_back(state) {
-            true => self.listed(self.fallback(state)),
-            false => &[],
+        let others = match self.fallback(state) {
+            Some(other) => self.listed(other),
+            None => &[],
         };
-        with_fallback(self.listed(state), start)
+        with_fallback(self.listed(state), others)
     }
 
     /// The byte edges that a state lists, sorted by class: all it has, but for one that falls back.
@@ -431,23 +619,10 @@ impl Network {
         &self.edges[self.edge_starts[q] as usize..self.edge_starts[q + 1] as usize]
     }
 
-    /// Whether a state reads as the start of its rule does each class of which it lists no edge.
+    /// The state of the same rule as which one reads each class of which it lists no edge.
     #[inline]
-    pub fn falls_back(&self, state: u32) -> bool {
-        self.falls_back.get(state as usize) == Some(&true)
-    }
-
-    /// The state on which one falls back that does.
-    fn fallback(&self, state: u32) -> u32 {
-        self.rule_starts[self.rule_of[state as usize] as usize]
-    }
-
-    /// Takes note that the last state of the tables falls back.
-    fn fall_back(&mut self) {
-        let state = self.finals.len() - 1;
-        debug_assert!(self.finals[state] && !self.listed(state as u32).is_empty());
-        self.falls_back.resize(state, false);
-        self.falls_back.push(true);
+    pub fn fallback(&self, state: u32) -> Option<u32> {
+        self.fallbacks.get(state as usize).copied().filter(|&other| other != NONE)
     }
 
     /// Where a state goes over a class.
@@ -458,8 +633,10 @@ impl Network {
             &edges[edges.partition_point(|edge| edge.0 < class)..]
         };
         let mut edges = from(state);
-        if edges.first().is_none_or(|edge| edge.0 != class) && self.falls_back(state) {
-            edges = from(self.fallback(state));
+        if edges.first().is_none_or(|edge| edge.0 != class)
+            && let Some(other) = self.fallback(state)
+        {
+            edges = from(other);
         }
         edges.iter().take_while(move |edge| edge.0 == class).map(|edge| edge.1)
     }
@@ -467,11 +644,13 @@ impl Network {
     /// The calls of a state.
     #[inline]
     pub fn calls(&self, state: u32) -> Calls<'_> {
-        if !self.is_listed(state) {
-            return self.counters.call(state).map_or(Calls::Listed(&[]), Calls::One);
+        if self.is_listed(state) {
+            return Calls::Listed(self.listed_calls(state));
         }
-        let q = state as usize;
-        Calls::Listed(&self.calls[self.call_starts[q] as usize..self.call_starts[q + 1] as usize])
+        match self.set_state(state) {
+            Some((sets, _)) => Calls::Listed(&sets.ways(self, state).calls),
+            None => self.counters.call(state).map_or(Calls::Listed(&[]), Calls::One),
+        }
     }
 
     /// The byte classes that a state can read first.
@@ -479,6 +658,9 @@ impl Network {
     pub fn first(&self, state: u32) -> &ClassSet {
         if self.is_listed(state) {
             return &self.first[state as usize];
+        }
+        if let Some((sets, _)) = self.set_state(state) {
+            return &sets.ways(self, state).first;
         }
         self.counters.call(state).map_or(&[0; 4], |call| &self.first[call.start as usize])
     }

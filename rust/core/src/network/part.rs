@@ -5,7 +5,7 @@
 //! rules tell apart. What depends on its rules and children alone is worked out here, once; the rest
 //! when a network is linked.
 
-use super::identity::{Identities, Identity, Letters, Quota, Source, class_sets};
+use super::identity::{Identities, Identity, Letters, Quota, STATES_AT_ONCE, Source, class_sets};
 use super::link::link;
 use super::rules::{Outside, RuleSet};
 use super::spelled::Kept;
@@ -17,9 +17,6 @@ use crate::ids::RuleId;
 use crate::limits::Limits;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
-
-/// States that go into the digest of all tables in the time of describing one.
-const STATES_AT_ONCE: usize = 16;
 
 /// Edges over the classes of a network for each over those of a part, about.
 const EDGES_FOR_ONE: usize = 2;
@@ -91,7 +88,7 @@ impl Part {
         let children = used.iter().map(|&rule| children[&RuleId::new(rule)].clone()).collect();
         let tables = Network::assemble(rules, &places, &options.limits, work)?;
         let mut out = Self::of_tables(tables, children, options, work)?;
-        out.is_large = rules.has_large;
+        out.is_large = rules.has_large || !rules.guarded.is_empty();
         Ok(out)
     }
 
@@ -186,36 +183,10 @@ impl Part {
     /// The digest of the tables as they stand, with what they call: a state's number and this say all
     /// that it does.
     pub(super) fn digest(&self, outer: &dyn Fn(u32) -> Identity) -> Identity {
-        let tables = &self.tables;
-        let mut text: Vec<u8> = (0..=255).map(|byte| tables.alphabet.class(byte)).collect();
-        let escape = tables.alphabet.escape();
-        text.extend([u8::from(escape.is_some()), escape.unwrap_or_default()]);
-        let mut number = |number: u32| text.extend(number.to_le_bytes());
-        number(tables.len() as u32);
-        tables.edge_starts.iter().chain(&tables.call_starts).for_each(|&start| number(start));
-        for &(class, to) in &tables.edges {
-            number(u32::from(class));
-            number(to);
-        }
-        for call in &tables.calls {
-            number(call.start);
-            number(call.to);
-        }
-        tables.finals.iter().for_each(|&is_final| number(u32::from(is_final)));
-        number(tables.falls_back.len() as u32);
-        for state in 0..tables.falls_back.len() as u32 {
-            number(if tables.falls_back(state) { tables.fallback(state) } else { u32::MAX });
-        }
-        for (min, max, body) in tables.counters.key() {
-            [min, u32::from(max.is_some()), max.unwrap_or(0), body]
-                .into_iter()
-                .for_each(&mut number);
-        }
         // What a child is made of says all that it does, and is known; others with these tables
         // are made of the same.
         let name = |(child, part): (u32, &Arc<Self>)| part.key.unwrap_or_else(|| outer(child));
-        (0..).zip(&self.children).for_each(|child| text.extend(name(child)));
-        *blake3::hash(&text).as_bytes()
+        self.tables.digest((0..).zip(&self.children).map(name))
     }
 
     /// A key for a part of which what its rules say is not put into words: equal for equal tables
@@ -246,9 +217,10 @@ impl Part {
         let tables = |t: &Network| (t.start, t.accepts_empty, t.alphabet.clone(), t.counters.key());
         tables(a) == tables(b)
             && self.children.len() == other.children.len()
-            && (&a.finals, &a.falls_back) == (&b.finals, &b.falls_back)
+            && (&a.finals, &a.fallbacks) == (&b.finals, &b.fallbacks)
             && (&a.edge_starts, &a.edges) == (&b.edge_starts, &b.edges)
             && (&a.call_starts, &a.calls) == (&b.call_starts, &b.calls)
+            && a.guards() == b.guards()
     }
 
     /// How deep its children are nested.

@@ -8,7 +8,7 @@ use crate::automata::alphabet::Alphabet;
 use crate::automata::{Automaton, call};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, Guard};
 use crate::ids::RuleId;
 use crate::limits::Limits;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,6 +38,9 @@ impl Outside {
     }
 }
 
+/// The guards on the calls of a rule, by the rule that is called.
+pub(super) type Guards = FxHashMap<usize, Guard>;
+
 /// The rules of a grammar as automata.
 pub(super) struct RuleSet {
     pub(super) automata: Apart<Automaton>,
@@ -48,6 +51,8 @@ pub(super) struct RuleSet {
     pub(super) accepts_empty: bool,
     /// The rules that count.
     pub(super) counted: FxHashMap<usize, Counter>,
+    /// The rules with guards, and the guards on their calls, by the rule that is called.
+    pub(super) guarded: FxHashMap<usize, Guards>,
     /// Whether there is a large rule that was written down as it stands.
     pub(super) has_large: bool,
     /// Whether left recursion became loops, if there was any.
@@ -62,6 +67,7 @@ struct Lowered<'a> {
     accepts_empty: bool,
     alphabet: &'a Alphabet,
     counted: &'a FxHashMap<usize, Counter>,
+    guarded: &'a FxHashMap<usize, Guards>,
     as_they_stand: &'a FxHashSet<usize>,
     outside: &'a Outside,
     options: &'a NetworkOptions,
@@ -110,6 +116,7 @@ impl RuleSet {
             markers: Default::default(),
             counted: Default::default(),
             as_they_stand: Default::default(),
+            guarded: Default::default(),
             work,
         };
         let mut automata = Apart::from(Vec::with_capacity(grammar.rules().len() + 1));
@@ -124,8 +131,11 @@ impl RuleSet {
         }
         // The number of the caller is taken where there is none too: what counts comes after.
         let root_rule = shapes.first(root).index();
-        let start = if outside.has_caller { automata.len() } else { root_rule };
-        automata.push(match outside.has_caller {
+        let guarded = lowering.guarded.take();
+        // States that are sets are called: the tables do not begin with one.
+        let has_caller = outside.has_caller || guarded.contains_key(&root_rule);
+        let start = if has_caller { automata.len() } else { root_rule };
+        automata.push(match has_caller {
             true => {
                 Automaton::from_states(&[(false, [(call(root_rule), 1)].as_slice()), (true, &[])])
             }
@@ -136,6 +146,9 @@ impl RuleSet {
             counted.extend(counter.map(|counter| (automata.len(), counter)));
             size.add(&automaton)?;
             automata.push(automaton);
+        }
+        if left_recursion::is_in_cycle(&automata, |a| guarded.contains_key(&a), work)? {
+            return Err(lower::guards_refused(grammar, "left recursion of the rule"));
         }
         if left_recursion::is_in_cycle(&automata, |a| counted.contains_key(&a), work)? {
             // What is before a pass would have to be counted from behind: written out instead.
@@ -150,6 +163,7 @@ impl RuleSet {
             accepts_empty: facts.nullable[root.index()],
             alphabet: &alphabet,
             counted: &counted,
+            guarded: &guarded,
             as_they_stand: &as_they_stand,
             outside,
             options,
@@ -164,7 +178,9 @@ impl Lowered<'_> {
     /// call each other before they have read anything.
     fn rules(self, cycle: Option<usize>) -> Result<RuleSet> {
         // A text with tokens that are taken whole is read in ways of different lengths.
-        let may_keep = self.outside.is_whole && self.alphabet.escape().is_none();
+        // Charts keep no sets of members.
+        let may_keep =
+            self.outside.is_whole && self.alphabet.escape().is_none() && self.guarded.is_empty();
         let without = match (cycle, self.options.left_recursion) {
             (None, _) => return self.finish(true),
             (_, LeftRecursion::Kept) if may_keep => return self.finish(false),
@@ -206,7 +222,10 @@ impl Lowered<'_> {
         }
         let mut rules =
             simplify::Rules::new(automata, start, options.inline_budget, options.prune, work);
-        rules.keep = self.counted.keys().copied().collect::<FxHashSet<_>>();
+        // So do those with guards, and those that are called with one: the guards go by them.
+        let called = self.guarded.values().flat_map(|guards| guards.keys());
+        let keep = self.counted.keys().chain(self.guarded.keys()).chain(called);
+        rules.keep = keep.copied().collect::<FxHashSet<_>>();
         rules.outside.clone_from(&self.outside.parts);
         rules.as_they_stand.clone_from(self.as_they_stand);
         rules.take_written(written);
@@ -233,6 +252,7 @@ impl Lowered<'_> {
             accepts_empty: self.accepts_empty,
             alphabet: self.alphabet.clone(),
             counted: self.counted.clone(),
+            guarded: self.guarded.clone(),
             has_loops: with_loops,
         })
     }

@@ -4,7 +4,7 @@
 
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
-use crate::grammar::{ByteAutomaton, Expr, Grammar};
+use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard};
 use crate::graph;
 use crate::hash::hash_of;
 use crate::ids::{ExprId, RuleId};
@@ -55,6 +55,8 @@ impl Shapes {
             ticks.steps(1 + held.of(rule).len())?;
             Ok(callees)
         };
+        // Guards go by the rule that is called: such a rule is equal to none.
+        let guarded = grammar.called_with_guards();
         let mut of = vec![UNKNOWN; grammar.exprs().len()];
         // The first rule that was met with the same body, and at last the one of the least number.
         let mut same: Vec<u32> = (0..rules as u32).collect();
@@ -72,7 +74,8 @@ impl Shapes {
                 work.spend(2 + keys.key.len() / 4)?;
                 of[id.index()] = keys.number();
             }
-            for &rule in component.iter().filter(|&&rule| merge && needed[rule]) {
+            let may_merge = |rule: usize| merge && needed[rule] && !guarded.contains(&rule);
+            for &rule in component.iter().filter(|&&rule| may_merge(rule)) {
                 let body = grammar.rule(RuleId::new(rule)).body;
                 same[rule] = *met.entry(of[body.index()]).or_insert(rule as u32);
             }
@@ -218,15 +221,24 @@ impl Keys {
 /// Equal for automata that are equal but for the ids of equal parts.
 fn write_automaton(automaton: &ByteAutomaton, of: impl Fn(ExprId) -> u32, key: &mut Vec<u32>) {
     key.reserve(4 + automaton.finals.len() + 4 * automaton.size());
-    key.extend([8, automaton.start, automaton.finals.len() as u32]);
+    key.extend([8, automaton.start, automaton.finals.len() as u32, automaton.parts.len() as u32]);
     key.extend(automaton.finals.iter().map(|&is_final| u32::from(is_final)));
     key.push(automaton.bytes.len() as u32);
     for &(from, first, last, to) in &automaton.bytes {
         key.extend([from, u32::from(first) << 8 | u32::from(last), to]);
     }
-    key.push(automaton.falls_back.len() as u32);
+    key.extend([automaton.falls_back.len() as u32, automaton.fallback]);
     key.extend(automaton.falls_back.iter().map(|&falls_back| u32::from(falls_back)));
     for &(from, part, to) in &automaton.parts {
         key.extend([from, of(part), to]);
+    }
+    // Behind the edges, whose parts are numbered from 0, for each guard three words and its members.
+    for (rule, guard) in &automaton.guards {
+        let (kind, members) = match guard {
+            Guard::Adds(member) => (0, std::slice::from_ref(member)),
+            Guard::Needs(members) => (1, &**members),
+        };
+        key.extend([kind, rule.index() as u32, members.len() as u32]);
+        key.extend(members);
     }
 }

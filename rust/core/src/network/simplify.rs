@@ -16,7 +16,6 @@ mod tails;
 
 use super::Width;
 use crate::apart::Apart;
-use crate::automata::marks::Marks;
 use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
@@ -24,6 +23,7 @@ use crate::graph;
 use crate::hash::hash_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Rules of at most so many states are always inlined.
 const TINY: usize = 10;
@@ -59,15 +59,16 @@ pub(crate) struct Rules<'a> {
     /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
     work: &'a Budget,
-    /// Rules met while those are listed that a rule calls.
-    met: RefCell<Marks>,
+    /// What each rule calls, where that is known.
+    called: RefCell<Vec<Option<Rc<Called>>>>,
     /// How often a rule larger than `MEDIUM` may still be inlined.
     medium_left: usize,
     /// Rules that are known to lie on no cycle of calls.
     acyclic: Vec<bool>,
     /// Where wide rules are to stay rules, what makes a rule wide.
     pub(super) width: Option<Width>,
-    /// Rules that count: their automata say less than they mean, so they stay as they are.
+    /// Rules that count or have guards, or are called with a guard: their automata say less than they
+    /// mean, so they stay as they are.
     pub(crate) keep: FxHashSet<usize>,
     /// Large rules that nothing is inlined into: they would be made anew, and are what they are.
     pub(super) as_they_stand: FxHashSet<usize>,
@@ -103,7 +104,7 @@ impl<'a> Rules<'a> {
             prune,
             uses: vec![0; n],
             work,
-            met: RefCell::new(Marks::new(n)),
+            called: RefCell::new(vec![None; n]),
             medium_left: MEDIUM_TIMES,
             acyclic: vec![false; n],
             width: None,
@@ -147,7 +148,7 @@ impl<'a> Rules<'a> {
             let ticks = Ticks::new(self.work);
             for rule in 0..self.automata.len() {
                 ticks.steps(SLOW)?;
-                callees.push(self.callees(rule)?);
+                callees.push(self.called(rule)?.callees.clone());
             }
             let callees = Apart::from(callees);
             let ticks = Ticks::new(self.work);
@@ -185,51 +186,55 @@ impl<'a> Rules<'a> {
         })
     }
 
-    fn callees(&self, rule: usize) -> Result<Vec<usize>> {
-        // A rule may have millions of calls of a few rules: each counts once before they are sorted.
-        let mut met = self.met.borrow_mut();
-        met.clear();
-        let mut out = Vec::new();
-        for (step, (b, _)) in self.automata[rule].sites().enumerate() {
-            if step > 0 {
-                self.work.tick_every(step)?;
-            }
-            if met.mark(b as u32) {
-                out.push(b);
-            }
+    /// What a rule calls, found once until its automaton is another.
+    fn called(&self, rule: usize) -> Result<Rc<Called>> {
+        if let Some(known) = &self.called.borrow()[rule] {
+            return Ok(known.clone());
         }
-        out.sort_unstable();
-        Ok(out)
-    }
-
-    /// The distinct pairs of a callee and the state it returns to.
-    fn sites(&self, automaton: &Automaton) -> Result<Vec<(usize, u32)>> {
-        let mut out: Vec<(usize, u32)> = Vec::new();
+        let mut out = Called::default();
         let mut met: FxHashSet<(usize, u32)> = FxHashSet::default();
-        for (step, site) in automaton.sites().enumerate() {
+        for (step, site) in self.automata[rule].sites().enumerate() {
             if step > 0 {
                 self.work.tick_every(step)?;
             }
             // Of a few each counts, and is sorted below; of millions most come again.
             if step < FEW_SITES || met.insert(site) {
-                out.push(site);
+                out.sites.push(site);
             }
+            out.calls += 1;
         }
-        out.sort_unstable();
-        out.dedup();
+        out.sites.sort_unstable();
+        out.sites.dedup();
+        out.callees.extend(out.sites.iter().map(|site| site.0));
+        out.callees.dedup();
+        let out = Rc::new(out);
+        if out.sites.len() <= MANY_SITES {
+            self.called.borrow_mut()[rule] = Some(out.clone());
+        }
         Ok(out)
+    }
+
+    /// What it costs to pass over the automaton of a rule and to sort its calls.
+    fn glance(&self, rule: usize) -> Result<usize> {
+        Ok(1 + self.automata[rule].size() / GLANCE + CALL * self.called(rule)?.calls)
+    }
+
+    /// What was known of a rule is so no more.
+    fn forget(&mut self, rule: usize) {
+        self.hashes[rule] = None;
+        self.called.get_mut()[rule] = None;
     }
 
     fn count_uses(&mut self) -> Result<()> {
         self.uses.fill(0);
         let ticks = Ticks::new(self.work);
-        for (rule, automaton) in self.automata.iter().enumerate() {
+        for rule in 0..self.automata.len() {
             // What charts alone read by decides nothing for stacks.
             ticks.steps(SLOW)?;
             if self.is_written.contains(&rule) {
                 continue;
             }
-            for (b, _) in self.sites(automaton)? {
+            for &(b, _) in &self.called(rule)?.sites {
                 self.uses[b] += 1;
             }
         }
@@ -237,13 +242,14 @@ impl<'a> Rules<'a> {
     }
 
     fn replace(&mut self, rule: usize, automaton: Automaton) -> Result<()> {
-        if !self.is_written.contains(&rule) {
-            let (before, after) = (self.sites(&self.automata[rule])?, self.sites(&automaton)?);
-            before.iter().for_each(|&(b, _)| self.uses[b] -= 1);
-            after.iter().for_each(|&(b, _)| self.uses[b] += 1);
-        }
+        let before = self.called(rule)?;
         self.automata[rule] = automaton;
-        self.hashes[rule] = None;
+        self.forget(rule);
+        let after = self.called(rule)?;
+        if !self.is_written.contains(&rule) {
+            before.sites.iter().for_each(|&(b, _)| self.uses[b] -= 1);
+            after.sites.iter().for_each(|&(b, _)| self.uses[b] += 1);
+        }
         match self.bodies.contains(&rule) {
             true => self.wide.get_mut().fill(None),
             false => self.wide.get_mut()[rule] = None,
@@ -274,7 +280,7 @@ impl<'a> Rules<'a> {
         // A member that no member calls any more is on no cycle: what is outside cannot call back.
         let mut called: FxHashSet<usize> = FxHashSet::default();
         for &b in component {
-            called.extend(self.callees(b)?);
+            called.extend(&self.called(b)?.callees);
         }
         for &a in component {
             self.acyclic[a] = !called.contains(&a) && !self.keep.contains(&a);
@@ -338,8 +344,8 @@ impl<'a> Rules<'a> {
             let mut sites_of: FxHashMap<usize, usize> = FxHashMap::default();
             let mut recursive: FxHashSet<usize> = FxHashSet::default();
             for &a in component {
-                self.work.spend(glance(&self.automata[a]))?;
-                for (b, _) in self.sites(&self.automata[a])? {
+                self.work.spend(self.glance(a)?)?;
+                for &(b, _) in &self.called(a)?.sites {
                     *sites_of.entry(b).or_default() += 1;
                     if b == a {
                         recursive.insert(b);
@@ -366,7 +372,7 @@ impl<'a> Rules<'a> {
             let mut chosen: FxHashSet<usize> = FxHashSet::default();
             let mut taboo: FxHashSet<usize> = FxHashSet::default();
             for &(growth, _, b) in &candidates {
-                let callees = self.callees(b)?;
+                let callees = &self.called(b)?.callees;
                 let apart = !taboo.contains(&b) && callees.iter().all(|c| !chosen.contains(c));
                 if growth == least && apart {
                     chosen.insert(b);
@@ -376,7 +382,7 @@ impl<'a> Rules<'a> {
             gone.extend(&chosen);
             let keep: FxHashSet<usize> = self.keep.union(&self.as_they_stand).copied().collect();
             for &a in component.iter().filter(|a| !chosen.contains(a) && !keep.contains(a)) {
-                if self.automata[a].sites().any(|site| chosen.contains(&site.0)) {
+                if self.called(a)?.callees.iter().any(|b| chosen.contains(b)) {
                     self.inline_into(a, |_, callee| chosen.contains(&callee))?;
                     self.tails(a)?;
                 }
@@ -389,9 +395,10 @@ impl<'a> Rules<'a> {
         if self.automata[rule].has_fallbacks() {
             return Ok(()); // it stays as it stands
         }
-        self.work.spend(glance(&self.automata[rule]))?;
-        let mut chosen = self.callees(rule)?;
-        chosen.retain(|&b| b != rule && !self.automata[b].is_empty() && select(self, b));
+        self.work.spend(self.glance(rule)?)?;
+        let is_chosen = |b: &usize| *b != rule && !self.automata[*b].is_empty() && select(self, *b);
+        let chosen: Vec<usize> =
+            self.called(rule)?.callees.iter().copied().filter(is_chosen).collect();
         if chosen.is_empty() {
             return Ok(());
         }
@@ -447,26 +454,22 @@ impl<'a> Rules<'a> {
         while let Some(a) = work.pop() {
             ticks.steps(SLOW)?;
             let forms = self.written.get(&a).copied();
-            for b in self.callees(a)?.into_iter().chain(forms) {
+            for b in self.called(a)?.callees.iter().copied().chain(forms) {
                 if !std::mem::replace(&mut seen[b], true) {
                     work.push(b);
                 }
             }
         }
-        for (automaton, seen) in self.automata.iter_mut().zip(seen) {
+        for (rule, seen) in seen.into_iter().enumerate() {
             ticks.step()?;
-            if !seen && !automaton.is_empty() {
+            if !seen && !self.automata[rule].is_empty() {
                 ticks.steps(SLOW)?;
-                *automaton = Automaton::default();
+                self.automata[rule] = Automaton::default();
+                self.forget(rule);
             }
         }
         Ok(())
     }
-}
-
-/// What it costs to pass over an automaton and to sort its calls.
-fn glance(automaton: &Automaton) -> usize {
-    1 + automaton.size() / GLANCE + CALL * automaton.sites().count()
 }
 
 /// Steps for what allocates, or frees, for each rule.
@@ -474,3 +477,17 @@ const SLOW: usize = 16;
 
 /// Sites that are sorted as they come.
 const FEW_SITES: usize = 1 << 10;
+
+/// Sites of rules with more are not remembered.
+const MANY_SITES: usize = 1 << 16;
+
+/// What a rule calls.
+#[derive(Default)]
+struct Called {
+    /// The distinct callees, in order.
+    callees: Vec<usize>,
+    /// The distinct pairs of a callee and the state it returns to, in order.
+    sites: Vec<(usize, u32)>,
+    /// How many calls there are.
+    calls: usize,
+}

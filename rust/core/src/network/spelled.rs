@@ -85,15 +85,11 @@ impl<'a> Speller<'a> {
         let mut edges = Vec::with_capacity(tables.edges.len());
         let mut first = Vec::with_capacity(tables.len());
         for state in 0..tables.len() as u32 {
-            let mut own = self.edges(tables.listed(state), &way, &mut edges);
-            if tables.falls_back(state) {
-                // The start of its rule stands before it, calls not yet among what it reads.
-                let start: ClassSet = first[tables.fallback(state) as usize];
-                own.iter_mut().zip(start).for_each(|(a, b)| *a |= b);
-            }
-            first.push(own);
+            first.push(self.edges(tables.listed(state), &way, &mut edges));
             edge_starts.push(edges.len() as u32);
         }
+        // Calls are not yet among what is read.
+        tables.add_fallbacks(&mut first);
         let mut add_callees = |state: u32| {
             for call in tables.calls(state).iter() {
                 let more = match tables.begun(call.start) {

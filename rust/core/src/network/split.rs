@@ -218,6 +218,7 @@ impl Groups {
             callees,
         };
         let salt = blake3::hash(format!("{options:?}").as_bytes());
+        let called = grammar.called_with_guards();
         // How deep parts are nested in what a group calls.
         let mut depths: Vec<u32> = Vec::with_capacity(groups.len());
         for (number, group) in groups.iter().enumerate() {
@@ -233,7 +234,15 @@ impl Groups {
                 continue;
             }
             let key = out.key(grammar, group, salt.as_bytes());
+            // The calls of a rule with guards are told apart by the rules that are called: they stay
+            // together.
             let is_apart = group.len() > 1 || group.iter().any(|&rule| is_wide(grammar, rule));
+            let has_guards = |&rule: &usize| {
+                let body = grammar.expr(grammar.rules()[rule].body);
+                called.contains(&rule)
+                    || matches!(body, Expr::Automaton(automaton) if !automaton.guards.is_empty())
+            };
+            let is_apart = is_apart && !group.iter().any(has_guards);
             let is_sound = group.iter().all(|&rule| productive[rule] || !options.prune);
             out.is_part.push(is_apart && is_sound && depth < MAX_DEPTH);
             depths.push(depth);

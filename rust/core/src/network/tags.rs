@@ -315,6 +315,7 @@ fn plain(
         alphabet,
         accepts_empty,
         counted: FxHashMap::default(),
+        guarded: FxHashMap::default(),
         has_large: true,
         has_loops: true,
     }))

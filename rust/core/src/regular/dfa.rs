@@ -140,7 +140,7 @@ impl Dfa {
         self.accepts_all_from(0)
     }
 
-    fn accepts_all_from(&self, state: u32) -> bool {
+    pub(super) fn accepts_all_from(&self, state: u32) -> bool {
         self.is_final(state) && self.default(state) == state && self.row(state).is_empty()
     }
 

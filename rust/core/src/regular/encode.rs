@@ -8,7 +8,7 @@ use super::table::DEAD;
 use super::{Bounds, CharSet};
 use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
-use crate::grammar::Described;
+use crate::grammar::{ByteAutomaton, Described};
 use crate::limits::Limits;
 
 /// How texts are written.
@@ -71,6 +71,81 @@ pub fn encode(dfa: &Dfa, spelling: Spelling, bounds: &Bounds<'_>) -> Result<Desc
         Spelling::Utf8 => Ok(automaton),
         Spelling::Json(_) => merge_nodes(automaton, dfa.len(), bounds),
     }
+}
+
+/// The automaton over bytes of the spellings of all texts of a language in a JSON string, with the
+/// quotation mark at its end, where the language has all texts that begin otherwise than some: where the
+/// characters that no state names lead to the state in which all texts are. It is deterministic and
+/// minimal. Most states lead there with most characters; they list the others, and fall back.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_all_but(
+    dfa: &Dfa,
+    escapes: Escapes,
+    bounds: &Bounds<'_>,
+) -> Result<Option<ByteAutomaton>> {
+    let Some(all) = (1..dfa.len()).find(|&q| dfa.accepts_all_from(q)) else { return Ok(None) };
+    if (0..dfa.len()).any(|q| dfa.default(q) != all) {
+        return Ok(None);
+    }
+    let end = dfa.len();
+    let mut nodes = Nodes::new(end + 1);
+    let mut bytes: Vec<(u32, u8, u8, u32)> = Vec::with_capacity(4 * dfa.num_edges());
+    let mut falls_back = vec![false; end as usize];
+    for q in 0..dfa.len() {
+        let (before, begun) = (nodes.num_edges(), bytes.len());
+        let named = if q != 0 && dfa.is_final(q) { plain_edges(dfa, q) } else { None };
+        match named.filter(|named| !named.is_empty()) {
+            Some(named) => {
+                falls_back[q as usize] = true;
+                bytes.extend(named.into_iter().map(|(a, b, to)| (q, a, b, to)));
+            }
+            None => {
+                let mut row = json(&mut nodes, &dfa.ranges(q), escapes);
+                if dfa.is_final(q) {
+                    row.push((b'"', b'"', end));
+                }
+                let row = Nodes::state_row(row);
+                bytes.extend(row.into_iter().map(|(a, b, to)| (q, a, b, to)));
+            }
+        }
+        bounds.budget.spend(1 + bytes.len() - begun + nodes.num_edges() - before)?;
+        bounds.check(dfa.num_states() + nodes.len())?;
+    }
+    bytes.extend(nodes.edges());
+    let mut finals = vec![false; dfa.num_states() + 1 + nodes.len()];
+    finals[end as usize] = true;
+    falls_back.resize(finals.len(), false);
+    Ok(Some(ByteAutomaton {
+        start: 0,
+        finals: finals.into(),
+        bytes: bytes.into(),
+        parts: Box::default(),
+        guards: Box::default(),
+        falls_back: falls_back.into(),
+        fallback: all,
+    }))
+}
+
+/// The bytes by which a state leads elsewhere than the rest of the characters does, where each is a
+/// character that stands for itself.
+fn plain_edges(dfa: &Dfa, q: u32) -> Option<Vec<(u8, u8, u32)>> {
+    let classes = dfa.class_ranges();
+    let mut out = Vec::with_capacity(dfa.row(q).len());
+    for &(class, to) in dfa.row(q) {
+        for &(first, last) in classes.of(class) {
+            let is_plain = to != DEAD
+                && (0x20..=0x7F).contains(&first)
+                && last <= 0x7F
+                && ![0x22, 0x5C].iter().any(|quoted| (first..=last).contains(quoted));
+            if !is_plain {
+                return None;
+            }
+            out.push((first as u8, last as u8, to));
+        }
+    }
+    Some(Nodes::state_row(out))
 }
 
 /// The automaton over bytes of the spellings of one character of the set. Surrogates in the set

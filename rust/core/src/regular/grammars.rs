@@ -2,7 +2,7 @@
 //! them.
 
 use super::pattern::Pattern;
-use super::{Bounds, CharSet, Dfa, Spelling, encode};
+use super::{Bounds, CharSet, Dfa, Spelling, encode, encode_character};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
@@ -37,11 +37,11 @@ pub fn grammar(operations: &[Operation], bounds: &Bounds<'_>) -> Result<Grammar>
     let body = match operations {
         [Operation::Texts(texts)] if !texts.is_empty() => choice(&mut builder, texts, bounds)?,
         [Operation::Pattern(pattern, search)] => {
-            pattern_body(&mut builder, pattern, *search, bounds)?
+            pattern_body(&mut builder, pattern, *search, Spelling::Utf8, bounds)?
         }
         _ => {
             let automaton = language(operations, bounds)?;
-            automaton_body(&mut builder, &automaton, bounds)?
+            automaton_body(&mut builder, &automaton, Spelling::Utf8, bounds)?
         }
     };
     let rule = Rule {
@@ -98,38 +98,49 @@ fn choice(builder: &mut GrammarBuilder, texts: &[String], bounds: &Bounds<'_>) -
 }
 
 /// A pattern as its automaton; as an expression, where it has large counts and is one.
-fn pattern_body(
+pub(super) fn pattern_body(
     builder: &mut GrammarBuilder,
     pattern: &Pattern,
     search: bool,
+    spelling: Spelling,
     bounds: &Bounds<'_>,
 ) -> Result<ExprId> {
     if pattern.greatest_count() > LARGE_COUNT {
-        let mut character = |builder: &mut GrammarBuilder, set: &CharSet| {
-            builder.add(Expr::Class(set.intersection(&CharSet::scalar_values())), HERE)
+        let mut one = |builder: &mut GrammarBuilder, set: &CharSet| {
+            character(builder, &set.intersection(&CharSet::scalar_values()), spelling)
         };
-        if let Some(written) = pattern.to_expr(builder, &mut character, search, bounds)? {
+        if let Some(written) = pattern.to_expr(builder, &mut one, search, bounds)? {
             return Ok(written);
         }
     }
     let automaton = pattern.to_dfa(search, bounds)?;
-    automaton_body(builder, &automaton, bounds)
+    automaton_body(builder, &automaton, spelling, bounds)
+}
+
+/// One character of a set.
+fn character(builder: &mut GrammarBuilder, set: &CharSet, spelling: Spelling) -> ExprId {
+    let expr = match spelling {
+        Spelling::Utf8 => Expr::Class(set.clone()),
+        Spelling::Json(_) => Expr::Automaton(encode_character(set, spelling).into()),
+    };
+    builder.add(expr, HERE)
 }
 
 fn automaton_body(
     builder: &mut GrammarBuilder,
     automaton: &Dfa,
+    spelling: Spelling,
     bounds: &Bounds<'_>,
 ) -> Result<ExprId> {
     if let Some((set, min, max)) = automaton.uniform_lengths()
         && (min, max) != (0, Some(0))
     {
-        let body = builder.add(Expr::Class(set), HERE);
+        let body = character(builder, &set, spelling);
         return Ok(match (min, max) {
             (1, Some(1)) => body,
             _ => builder.add(Expr::Repeat { body, min, max }, HERE),
         });
     }
-    let described = encode(automaton, Spelling::Utf8, bounds)?;
+    let described = encode(automaton, spelling, bounds)?;
     Ok(builder.add(Expr::Automaton(described.into()), HERE))
 }

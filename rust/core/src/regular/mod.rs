@@ -19,7 +19,10 @@
 //! - [`words`]: the shortest text, all texts
 //! - [`encode`]: automata over the bytes by which texts are written
 //! - `pattern`: regular expressions
+//! - [`substrings`]: what may stand in a row of chunks
 //! - [`grammars`]: patterns and sets of texts as grammars
+//! - `macros`: what `Regex` and `Substring` mean in grammar text
+//! - [`excluding`]: automata over bytes without texts in which some others occur
 //! - [`spell`]: the bytes of code points, as trees that share their ends
 //! - [`merge`]: states of automata over bytes that are equivalent
 
@@ -28,14 +31,17 @@ mod compose;
 mod determinize;
 mod dfa;
 mod encode;
+mod excluding;
 pub mod grammars;
 mod lengths;
+mod macros;
 mod merge;
 mod minimize;
 mod nfa;
 pub mod pattern;
 mod product;
 mod spell;
+pub mod substrings;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -44,7 +50,8 @@ mod words;
 
 pub use crate::grammar::CharSet;
 pub use dfa::Dfa;
-pub use encode::{Escapes, Spelling, encode, encode_character};
+pub use encode::{Escapes, Spelling, encode, encode_all_but, encode_character};
+pub use excluding::{excluding, occurs_in};
 pub use nfa::Nfa;
 
 use crate::budget::Budget;

@@ -61,6 +61,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
     /// The stacks after one byte from a frame above the unknown rest that leaves its delegated
     /// calls out.
     pub(crate) fn own_step(&mut self, state: u32, class: u8) -> Result<SetId, Halt> {
+        let refused = self.network.refused_sets();
         let mut entries = Vec::new();
         let mut parts = Vec::new();
         for target in self.network.targets(state, class) {
@@ -88,6 +89,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         }
         parts.sort_unstable();
         parts.dedup();
+        self.check_sets(refused)?;
         self.sets.collect(&mut entries, &parts)
     }
 
@@ -101,6 +103,16 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         }
         let hash = hash_of(&(set, class));
         self.steps.find(hash, |step| (step.0, step.1) == (set, class)).map(|step| step.2)
+    }
+
+    /// An error where the network had no room for a state that is a set since it had refused so many.
+    /// What was remembered meanwhile is forgotten with all else.
+    fn check_sets(&mut self, refused: u64) -> Result<(), Halt> {
+        if self.network.refused_sets() == refused {
+            return Ok(());
+        }
+        self.steps = Shards::default();
+        Err(Halt::Sets)
     }
 
     fn remember(&mut self, set: SetId, class: u8, after: SetId) {

@@ -69,12 +69,47 @@ pub(super) struct Sweep {
 impl<N: Deref<Target = Network>> Stepper<N> {
     /// Makes the answer of [`Stepper::step`].
     pub(super) fn make(&mut self, set: SetId, class: u8) -> Result<SetId, Halt> {
+        let refused = self.network.refused_sets();
+        let alone = self.alone(set, class)?;
+        self.check_sets(refused)?;
+        if let Some(after) = alone {
+            self.remember(set, class, after);
+            return Ok(after);
+        }
         let mut calling = Vec::new();
         let mut parts = Vec::new();
-        match self.without_calls(set, class, &mut calling, &mut parts)? {
+        let without = self.without_calls(set, class, &mut calling, &mut parts)?;
+        self.check_sets(refused)?;
+        match without {
             Some(after) => Ok(after),
             None => self.sweep_lists(set, class, &calling, &parts),
         }
+    }
+
+    /// The answer for one top that calls nothing and leads to one state at most: most sets are such.
+    fn alone(&mut self, set: SetId, class: u8) -> Result<Option<SetId>, Halt> {
+        let [(state, beneath)] = *self.sets.list(set) else { return Ok(None) };
+        let network: &Network = &self.network;
+        if state >= LABEL || !network.calls(state).is_empty() {
+            return Ok(None);
+        }
+        let mut targets = network.targets(state, class);
+        let (target, more) = (targets.next(), targets.next());
+        if more.is_some() {
+            return Ok(None);
+        }
+        self.sets.spend(1)?;
+        let Some(target) = target else { return Ok(Some(NONE)) };
+        let mut after = NONE;
+        if network.stays(target) {
+            let entry = entered(network, &mut self.sets, target, beneath)?;
+            after = self.sets.add(&[entry])?;
+        }
+        if network.is_final(target) {
+            self.completions += 1;
+            after = self.sets.union(after, beneath)?;
+        }
+        Ok(Some(after))
     }
 
     /// What [`Stepper::step`] says, by one sweep through all of the set: for sets of which no part
@@ -119,6 +154,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
             class,
             room: &mut sweep,
         };
+        let refused = run.network.refused_sets();
         let result = run.all(lists, others);
         if result.is_err() {
             // Nothing of it is to be left in the next.
@@ -126,6 +162,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         }
         self.sweep = sweep;
         let after = result?;
+        self.check_sets(refused)?;
         self.remember(set, class, after);
         Ok(after)
     }

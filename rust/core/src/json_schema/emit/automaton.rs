@@ -1,7 +1,7 @@
 //! Automata that are being written, edge by edge.
 
-use crate::grammar::{ByteAutomaton, Expr};
-use crate::ids::ExprId;
+use crate::grammar::{ByteAutomaton, Expr, Guard};
+use crate::ids::{ExprId, RuleId};
 
 /// Edges of an automaton that is being written.
 #[derive(Default)]
@@ -9,6 +9,8 @@ pub(super) struct Automaton {
     pub(super) finals: Vec<bool>,
     pub(super) bytes: Vec<(u32, u8, u8, u32)>,
     pub(super) parts: Vec<(u32, ExprId, u32)>,
+    /// Guards on calls, by rule.
+    pub(super) guards: Vec<(RuleId, Guard)>,
 }
 
 impl Automaton {
@@ -44,6 +46,8 @@ impl Automaton {
             bytes: self.bytes.into(),
             parts: self.parts.into(),
             falls_back: Box::default(),
+            guards: self.guards.into(),
+            fallback: 0,
         })
     }
 }

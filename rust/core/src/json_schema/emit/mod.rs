@@ -3,13 +3,23 @@
 //! - here: the rules, each written when it is first called; values by type
 //! - [`automaton`]: automata that are being written
 //! - [`gaps`]: white space, separators, lines
-//! - [`objects`], [`arrays`], [`strings`]: the right-hand sides of their rules
+//! - [`objects`], [`unordered`], [`arrays`], [`strings`]: the right-hand sides of their rules
+//! - [`excluded`]: strings and names in which some texts do not occur
+//! - [`styles`]: the marks of styles other than JSON; [`xml`]: values in these styles, and
+//!   [`elements`]: their objects and arrays
+//! - [`origins`]: what each rule says of which schemas
 
 mod arrays;
 mod automaton;
+mod elements;
+mod excluded;
 mod gaps;
 mod objects;
+mod origins;
 mod strings;
+mod styles;
+mod unordered;
+mod xml;
 
 use super::atoms::{ArrayId, ObjectId, ValueId};
 use super::converter::Converter;
@@ -39,10 +49,34 @@ enum RuleKey {
     Names(ObjectId, u32),
     /// A member of an object: name, colon, value.
     Member(ObjectId, Named, ValueId, u32),
+    /// The opening brace with what comes before a first member; with the closing brace.
+    Open(u32),
+    Empty(u32),
+    /// A comma with what is around it, to the quotation mark of the next name.
+    Comma(u32),
+    /// The closing brace of an object whose states do not say which names were read, and which of its
+    /// states it ends.
+    Close(ObjectId, u32, u32),
+    /// What follows a name: colon, value.
+    Entry(ValueId, u32),
     /// One character of a string: of any, or of those of a set by its number.
     Character(u32, bool),
     Whitespace,
     RegularExpression,
+    /// In another style than JSON: the object that is the root, or a value that is no object.
+    Root(ValueId),
+    /// What stands behind the name of an element, or the beginning of an item, to its end.
+    Element(ValueId),
+    /// An object, and one of its members.
+    Members(ObjectId),
+    NamedElement(ObjectId, Named, ValueId),
+    /// An array, and one of its items.
+    Items(ArrayId),
+    Item(ValueId),
+    /// A string without quotation marks.
+    Raw(FormulaId),
+    /// The names of a class of an object.
+    RawNames(ObjectId, u32),
 }
 
 struct Emitter<'c, 'a> {
@@ -59,6 +93,17 @@ struct Emitter<'c, 'a> {
 impl<'a> Converter<'a> {
     /// The grammar of the texts of a value.
     pub(super) fn emit(&mut self, root: ValueId, values: Values) -> Result<Grammar> {
+        let emitter = self.written(root, values)?;
+        let has_unwritable = emitter.marks().is_some() || !emitter.options().excludes.is_empty();
+        let grammar = emitter.finish();
+        if has_unwritable {
+            self.check_has_text(&grammar)?;
+        }
+        Ok(grammar)
+    }
+
+    /// All rules that the root leads to.
+    fn written(&mut self, root: ValueId, values: Values) -> Result<Emitter<'_, 'a>> {
         let mut builder = GrammarBuilder::new();
         let empty = builder.add(Expr::Empty, HERE);
         let mut emitter = Emitter {
@@ -71,16 +116,20 @@ impl<'a> Converter<'a> {
             sets: Vec::new(),
             empty,
         };
-        emitter.rule(RuleKey::Value(root, 0));
+        emitter.rule(match emitter.marks() {
+            None => RuleKey::Value(root, 0),
+            Some(_) => RuleKey::Root(root),
+        });
         let mut next = 0;
         while next < emitter.order.len() {
             let key = emitter.order[next].clone();
-            let body = emitter.body(&key, RuleId::new(next))?;
+            let body = emitter.body(&key, RuleId::new(next));
+            let body = body.inspect_err(|_| emitter.blame(&key))?;
             emitter.bodies[next] = Some(body);
             next += 1;
             emitter.converter.spend(1)?;
         }
-        Ok(emitter.finish())
+        Ok(emitter)
     }
 }
 
@@ -155,8 +204,21 @@ impl Emitter<'_, '_> {
                 let automaton = self.values.numbers[&formula].clone();
                 self.encoded(&automaton, Spelling::Utf8)
             }
+            RuleKey::Root(value) => self.root(value),
+            RuleKey::Element(value) => self.element(value),
+            RuleKey::Members(object) => self.members(object),
+            RuleKey::NamedElement(object, name, value) => self.named_element(object, name, value),
+            RuleKey::Items(array) => self.items(array),
+            RuleKey::Item(value) => self.item(value),
+            RuleKey::Raw(formula) => self.raw(formula),
+            RuleKey::RawNames(object, class) => self.raw_names(object, class),
             RuleKey::Names(object, class) => self.names(object, class),
             RuleKey::Member(object, name, value, level) => self.member(object, name, value, level),
+            RuleKey::Open(level) => self.open(level),
+            RuleKey::Empty(level) => self.empty_object(level),
+            RuleKey::Comma(level) => self.comma_of_members(level),
+            RuleKey::Close(_, _, level) => self.close(level),
+            RuleKey::Entry(value, level) => self.entry(value, level),
             RuleKey::Character(set, is_free) => {
                 let set = self.sets[set as usize].clone();
                 let spelling = Spelling::Json(self.escapes(is_free));
@@ -241,10 +303,21 @@ impl RuleKey {
             RuleKey::String(_) => "string",
             RuleKey::Number(_) => "number",
             RuleKey::Names(..) => "name",
-            RuleKey::Member(..) => "member",
+            RuleKey::Member(..) | RuleKey::Entry(..) => "member",
+            RuleKey::Open(_) => "open",
+            RuleKey::Empty(_) => "empty",
+            RuleKey::Comma(_) => "comma",
+            RuleKey::Close(..) => "close",
             RuleKey::Character(..) => "character",
             RuleKey::Whitespace => "space",
             RuleKey::RegularExpression => "pattern",
+            RuleKey::Root(_) => "root",
+            RuleKey::Element(_) | RuleKey::NamedElement(..) => "element",
+            RuleKey::Members(_) => "object",
+            RuleKey::Items(_) => "array",
+            RuleKey::Item(_) => "item",
+            RuleKey::Raw(_) => "string",
+            RuleKey::RawNames(..) => "name",
         }
     }
 }

@@ -5,14 +5,19 @@ use super::gaps::{Gap, Gaps};
 use super::strings::spelled;
 use super::{Emitter, RuleKey};
 use crate::error::Result;
+use crate::grammar::Expr;
 use crate::ids::ExprId;
 use crate::json_schema::atoms::{ObjectId, ValueId};
 use crate::json_schema::objects::{MemberEdge, Named, ObjectState};
 use crate::json_schema::options::KeyOrder;
+use crate::regular::encode_all_but;
 use rustc_hash::FxHashMap;
 
 impl Emitter<'_, '_> {
     pub(super) fn object(&mut self, id: ObjectId, level: u32) -> Result<ExprId> {
+        if self.converter.objects[usize::from(id)].required.is_some() {
+            return self.unordered(id, level);
+        }
         let gaps = self.gaps(level);
         let mut out = ObjectWriter::new(self, id, level);
         let start = out.automaton.state();
@@ -50,6 +55,9 @@ impl Emitter<'_, '_> {
                 let name = self.converter.orders.get(order)[place as usize];
                 let name = self.converter.names.get(name).clone();
                 let mut text = spelled(&name);
+                if self.is_excluded(&text) {
+                    return out.state(); // where nothing leads
+                }
                 text.push(b'"');
                 out.text(from, &text, None)
             }
@@ -66,6 +74,10 @@ impl Emitter<'_, '_> {
     pub(super) fn names(&mut self, object: ObjectId, class: u32) -> Result<ExprId> {
         let class = self.converter.objects[usize::from(object)].classes[class as usize].clone();
         let is_free = class.names.is_universal();
+        let (escapes, bounds) = (self.escapes(is_free), self.converter.bounds);
+        if let Some(automaton) = encode_all_but(&class.names, escapes, &bounds)? {
+            return Ok(self.add(Expr::Automaton(automaton)));
+        }
         let body = self.text_of(&class.names, is_free)?;
         let end = self.literal(b"\"");
         Ok(self.sequence(vec![body, end]))

@@ -21,6 +21,10 @@ impl Emitter<'_, '_> {
     /// A string of JSON, with its quotation marks.
     pub(super) fn string(&mut self, formula: FormulaId) -> Result<ExprId> {
         let body = match self.values.texts[&formula].clone() {
+            text if !self.options().excludes.is_empty() => {
+                let (automaton, is_free) = self.language(text)?;
+                self.text_of(&automaton, is_free)?
+            }
             Text::Characters(0, None) => self.text_of(&Dfa::anything(), true)?,
             Text::Characters(min, max) => {
                 let body = self.character(&CharSet::scalar_values(), true);
@@ -78,6 +82,9 @@ impl Emitter<'_, '_> {
 
     /// The inside of a string: characters that are counted, where all are of one set.
     pub(super) fn text_of(&mut self, automaton: &Dfa, is_free: bool) -> Result<ExprId> {
+        if !self.options().excludes.is_empty() {
+            return self.encoded_without(automaton, Spelling::Json(self.escapes(is_free)), &[]);
+        }
         if let Some((set, min, max)) = automaton.uniform_lengths()
             && (min > 1 || max.is_some_and(|max| max > 1))
         {

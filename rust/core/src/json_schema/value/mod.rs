@@ -270,6 +270,12 @@ fn index_of(token: &str) -> Option<usize> {
     (is_plain && token.bytes().all(|byte| byte.is_ascii_digit())).then(|| token.parse().ok())?
 }
 
+/// Appends a name to a pointer that is no fragment of a URI.
+pub(super) fn push_plain_token(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+}
+
 /// Appends a name to a pointer.
 fn push_token(pointer: &mut String, name: &str) {
     pointer.push('/');
@@ -300,6 +306,6 @@ fn push_token(pointer: &mut String, name: &str) {
 }
 
 /// Appends a position in an array to a pointer.
-fn push_index(pointer: &mut String, position: usize) {
+pub(super) fn push_index(pointer: &mut String, position: usize) {
     let _ = write!(pointer, "/{position}"); // a string takes everything
 }

@@ -55,9 +55,9 @@ impl Rules<'_> {
                 ticks.steps(SLOW)?;
                 if same[i] != i {
                     self.automata[i] = Automaton::default();
-                    self.hashes[i] = None;
-                } else if self.callees(i)?.into_iter().any(|b| same[b] != b) {
-                    self.hashes[i] = None;
+                    self.forget(i);
+                } else if self.called(i)?.callees.iter().any(|&b| same[b] != b) {
+                    self.forget(i);
                     self.automata[i].relabel(|l| callee(l).map_or(l, |b| call(same[b])));
                     if self.automata[i].size() > LARGE {
                         self.work.tick()?;
@@ -69,6 +69,7 @@ impl Rules<'_> {
             }
             for i in changed {
                 ticks.steps(SLOW)?;
+                self.forget(i);
                 if self.automata[i].is_minimal() {
                     self.work.spend(self.automata[i].size())?;
                     self.automata[i].renumber_within(&Ticks::new(self.work))?;
@@ -94,7 +95,10 @@ impl Rules<'_> {
     /// calls of each may lead to the other: both forms together, or neither, where one rule was
     /// not left-recursive and says the same by itself.
     fn merge_written(&mut self, first: usize, other: usize) -> Result<()> {
-        let gone = self.written.remove(&other).map(|form| std::mem::take(&mut self.automata[form]));
+        let gone = self.written.remove(&other).map(|form| {
+            self.forget(form);
+            std::mem::take(&mut self.automata[form])
+        });
         match (self.written.get(&first).copied(), gone) {
             (Some(form), Some(gone)) => {
                 let mut nfa = Nfa::default();
@@ -104,10 +108,12 @@ impl Rules<'_> {
                     nfa.skip(start, base);
                 }
                 self.automata[form] = nfa.reduce(4 * nfa.len() + 1_000, self.work)?;
+                self.forget(form);
             }
             (Some(form), None) => {
                 self.written.remove(&first);
                 self.automata[form] = Automaton::default();
+                self.forget(form);
             }
             (None, _) => {}
         }

@@ -1,6 +1,6 @@
 //! Calls whose return need not be remembered, and direct tail recursion.
 
-use super::{GLANCE, Rules, glance};
+use super::{GLANCE, Rules};
 use crate::automata::{Automaton, Nfa, callee};
 use crate::budget::Budget;
 use crate::error::Result;
@@ -17,7 +17,7 @@ impl Rules<'_> {
         if automaton.has_fallbacks() {
             return Ok(()); // it stays as it stands
         }
-        self.work.spend(glance(automaton))?;
+        self.work.spend(self.glance(rule)?)?;
         let mut tail: Vec<(u32, usize, u32)> = Vec::new();
         let mut known: FxHashMap<(usize, u32), bool> = FxHashMap::default();
         let is_written = self.is_written.contains(&rule);

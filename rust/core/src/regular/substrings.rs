@@ -8,11 +8,9 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
-use crate::grammar::{CharSet, Described};
-use crate::regular::{Bounds, Dfa, Nfa};
-
-use super::messages::limit;
+use super::{Bounds, CharSet, Dfa, Nfa};
+use crate::error::{Error, Result};
+use crate::grammar::Described;
 
 /// The deterministic automaton of all substrings of a list of chunks, over the chunks.
 struct Suffixes {
@@ -137,9 +135,13 @@ fn paths<C: Chunk + ?Sized, S: Copy + Eq + Hash>(
                 });
             }
             if states as usize > bounds.max_states {
-                let message = "the substrings of these chunks take more states; give fewer or shorter \
-                               chunks, or raise the limit";
-                return Err(limit("max_automaton_states", bounds.max_states, message));
+                return Err(Error::Limit {
+                    limit: "max_automaton_states",
+                    value: bounds.max_states as u64,
+                    message: "the substrings of these chunks take more states; give fewer or \
+                              shorter chunks, or raise the limit"
+                        .to_owned(),
+                });
             }
         }
     }
@@ -160,7 +162,7 @@ pub fn substrings(chunks: &[&[u8]], bounds: &Bounds<'_>) -> Result<Described> {
 ///
 /// # Errors
 /// As [`substrings`].
-pub(super) fn substrings_dfa(chunks: &[&str], bounds: &Bounds<'_>) -> Result<Dfa> {
+pub(crate) fn substrings_dfa(chunks: &[&str], bounds: &Bounds<'_>) -> Result<Dfa> {
     let (edges, states, finals) = paths(chunks, |chunk: &str| chunk.chars().collect(), bounds)?;
     let mut nfa = Nfa::new();
     for _ in 0..states {

@@ -1,0 +1,146 @@
+"""What a source means that is given without a word about it: grammar, schema, tag or choices."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing
+from collections.abc import Mapping
+from os import PathLike
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal
+
+from tokfold.errors import AmbiguousSourceError
+from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
+from tokfold.limits import Limits
+
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
+
+__all__ = ["Source", "SourceKind", "grammar_of", "kind_of"]
+
+Source = (
+    Grammar | str | bool | Mapping[str, Any] | list[str] | tuple[str, ...] | type[Any] | UnionType
+)
+"""What a grammar is made of without a word about it."""
+
+SourceKind = Literal["grammar", "json_schema", "structural_tag", "choices"]
+
+_SHOWN = 40
+"""Characters of a source that an error shows."""
+
+
+def kind_of(source: object) -> SourceKind:
+    """What a source is.
+
+    - a :class:`Grammar`, and text with ``::=``: a grammar;
+    - a mapping whose ``type`` is ``"structural_tag"``, which is no type of JSON Schema, and
+      XGrammar's own object: a structural tag;
+    - any other mapping, a bool, a class, a dataclass, a ``TypedDict`` and other types: a JSON
+      Schema;
+    - a list or tuple of texts: choices.
+
+    Raises:
+        AmbiguousSourceError: it may be meant in several ways, or in none; says what to call.
+    """
+    if isinstance(source, Grammar):
+        return "grammar"
+    if isinstance(source, str):
+        return _kind_of_text(source)
+    if isinstance(source, Mapping):
+        return "structural_tag" if source.get("type") == "structural_tag" else "json_schema"
+    if isinstance(source, bool) or _is_type(source):
+        return "json_schema"
+    if hasattr(source, "model_dump_json") and getattr(source, "type", None) == "structural_tag":
+        return "structural_tag"
+    if isinstance(source, (list, tuple)):
+        if source and all(isinstance(text, str) for text in source):
+            return "choices"
+        raise AmbiguousSourceError(
+            "a list must hold texts, at least one, and is then a choice of them; a JSON Schema is "
+            "a mapping, a bool or a type"
+        )
+    if isinstance(source, re.Pattern):
+        raise AmbiguousSourceError(
+            "a compiled pattern does not say whether texts are to match as a whole; call "
+            'Grammar.from_regex(pattern.pattern, dialect="python"), with search=True where a match '
+            "anywhere counts"
+        )
+    if isinstance(source, PathLike):
+        raise AmbiguousSourceError(
+            "a path does not say how its file is written; call Grammar.from_file, or read the file "
+            "and call Grammar.from_json_schema, Grammar.from_lark or Grammar.from_structural_tag"
+        )
+    if isinstance(source, (bytes, bytearray)):
+        raise AmbiguousSourceError("grammar text must be a str, not bytes; decode it as UTF-8")
+    if dataclasses.is_dataclass(source) or hasattr(type(source), "model_json_schema"):
+        raise AmbiguousSourceError(
+            f"this is a value of {type(source).__name__}, which says nothing about other values; "
+            f"pass the class {type(source).__name__}"
+        )
+    raise AmbiguousSourceError(
+        "grammar must be a tokfold.Grammar, grammar text, a JSON Schema (a mapping, a bool, a "
+        "type), a structural tag or a list of texts, not " + type(source).__name__
+    )
+
+
+def _kind_of_text(text: str) -> SourceKind:
+    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+    if _is_json(text):
+        raise AmbiguousSourceError(
+            f"the text {shown} is JSON: a schema, a structural tag, or itself what is to be "
+            "written; call Grammar.from_json_schema or Grammar.from_structural_tag, or pass "
+            "json.loads(text)"
+        )
+    if "::=" not in text:
+        raise AmbiguousSourceError(
+            f"the text {shown} has no rule (name ::= ...), so it is no grammar text; call "
+            "Grammar.from_regex for a pattern, Grammar.from_lark for Lark, "
+            "Grammar.from_json_schema for the text of a schema, Grammar.from_file for a file, or "
+            "pass a list for a choice of texts"
+        )
+    return "grammar"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_type(source: object) -> bool:
+    """Whether it is a class or another annotation: ``list[int]``, ``Literal["a"]``, ``int | None``.
+
+    Type aliases, ``Annotated`` and ``NewType`` among them.
+    """
+    if isinstance(source, type) or typing.get_origin(source) is not None:
+        return True
+    return source is typing.Any or hasattr(source, "__supertype__") or _is_alias(source)
+
+
+def _is_alias(source: object) -> bool:
+    alias = getattr(typing, "TypeAliasType", None)  # of Python 3.12
+    return alias is not None and isinstance(source, alias)
+
+
+def grammar_of(
+    source: Any,  # noqa: ANN401 - whatever kind_of knows
+    kind: SourceKind,
+    vocabulary: Vocabulary | None = None,
+    limits: Limits | None = None,
+    interrupt: Interrupt | None = None,
+) -> Grammar:
+    """The grammar of a source of a kind; raises what the ``from_`` method of the kind does."""
+    if isinstance(source, Grammar):
+        return source
+    if kind == "json_schema":
+        return Grammar.from_json_schema(source, limits=limits, interrupt=interrupt)
+    if kind == "structural_tag":
+        return Grammar.from_structural_tag(source, vocabulary)
+    if kind == "choices":
+        return Grammar.choices(source, limits=limits)
+    return Grammar.from_ebnf(source, limits=limits, interrupt=interrupt)

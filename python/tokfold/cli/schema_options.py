@@ -1,0 +1,214 @@
+"""The options of :meth:`tokfold.Grammar.from_json_schema` on the command line."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Any
+
+import typer
+
+from tokfold.cli.inputs import decoded, read_text
+from tokfold.errors import TokfoldError
+
+__all__ = [
+    "Escapes",
+    "Formats",
+    "Indent",
+    "Integers",
+    "KeyOrder",
+    "Lossy",
+    "MaxWhitespace",
+    "NoAdditionalProperties",
+    "Resources",
+    "Separators",
+    "Whitespace",
+    "given_options",
+]
+
+_PANEL = "How texts of a JSON Schema are written"
+
+
+class KeyOrderChoice(enum.Enum):
+    """In which order names stand."""
+
+    SCHEMA = "schema"
+    ANY = "any"
+
+
+class WhitespaceChoice(enum.Enum):
+    """Where white space may stand."""
+
+    ANY = "any"
+    COMPACT = "compact"
+    SPACED = "spaced"
+
+
+class IntegersChoice(enum.Enum):
+    """How integers are written."""
+
+    PLAIN = "1"
+    WITH_FRACTION = "1.0"
+
+
+class EscapesChoice(enum.Enum):
+    """Which strings may have further escapes."""
+
+    STANDARD = "standard"
+    ANY = "any"
+    PLAIN = "plain"
+
+
+class FormatsChoice(enum.Enum):
+    """Whether ``format`` counts."""
+
+    ASSERT = "assert"
+    ANNOTATION = "annotation"
+
+
+class LossyChoice(enum.Enum):
+    """What may be left out."""
+
+    UNIQUE_ITEMS = "uniqueItems"
+
+
+KeyOrder = Annotated[
+    KeyOrderChoice | None,
+    typer.Option(
+        "--key-order",
+        metavar="ORDER",
+        rich_help_panel=_PANEL,
+        help="Names stand in the order of the schema (schema, the default), or in any (any).",
+    ),
+]
+Whitespace = Annotated[
+    WhitespaceChoice | None,
+    typer.Option(
+        "--whitespace",
+        metavar="WHERE",
+        rich_help_panel=_PANEL,
+        help="White space: any (the default), compact for none, spaced for one space behind commas "
+        "and colons.",
+    ),
+]
+MaxWhitespace = Annotated[
+    str | None,
+    typer.Option(
+        "--max-whitespace",
+        metavar="N",
+        rich_help_panel=_PANEL,
+        help="The most characters of white space at one place, by default 32; none for no bound.",
+    ),
+]
+Indent = Annotated[
+    int | None,
+    typer.Option(
+        "--indent",
+        metavar="N",
+        rich_help_panel=_PANEL,
+        help="A line for each member and item, N spaces deeper each level.",
+    ),
+]
+Separators = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--separators",
+        metavar="TEXT TEXT",
+        rich_help_panel=_PANEL,
+        help="What stands behind an item and behind a name: ', ' ': '.",
+    ),
+]
+Integers = Annotated[
+    IntegersChoice | None,
+    typer.Option(
+        "--integers",
+        metavar="FORM",
+        rich_help_panel=_PANEL,
+        help="Integers without a fraction (1, the default), or also with one of zeros (1.0).",
+    ),
+]
+Escapes = Annotated[
+    EscapesChoice | None,
+    typer.Option(
+        "--escapes",
+        metavar="WHERE",
+        rich_help_panel=_PANEL,
+        help=r"Strings that may spell characters as \/ and \uXXXX: those without a pattern, "
+        "format or enum (standard, the default), any, or none (plain).",
+    ),
+]
+Formats = Annotated[
+    FormatsChoice | None,
+    typer.Option(
+        "--formats",
+        metavar="HOW",
+        rich_help_panel=_PANEL,
+        help="The keyword format is a condition (assert, the default) or an annotation.",
+    ),
+]
+NoAdditionalProperties = Annotated[
+    bool,
+    typer.Option(
+        "--no-additional-properties",
+        rich_help_panel=_PANEL,
+        help="Objects that do not say otherwise have no members of other names.",
+    ),
+]
+Resources = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resource",
+        metavar="URI=FILE",
+        rich_help_panel=_PANEL,
+        help="A document that references lead to; may be given several times.",
+    ),
+]
+Lossy = Annotated[
+    list[LossyChoice] | None,
+    typer.Option(
+        "--lossy",
+        metavar="KEYWORD",
+        rich_help_panel=_PANEL,
+        help="Leave uniqueItems out where it cannot be said.",
+    ),
+]
+
+
+def given_options(
+    *,
+    max_whitespace: str | None = None,
+    resources: list[str] | None = None,
+    lossy: list[LossyChoice] | None = None,
+    no_additional_properties: bool = False,
+    **options: object,
+) -> dict[str, Any]:
+    """The options that were given, as keyword arguments of ``Grammar.from_json_schema``.
+
+    Raises:
+        TokfoldError: one has a value that it cannot have.
+        OSError: a resource cannot be read.
+    """
+    given: dict[str, Any] = {
+        name: value.value if isinstance(value, enum.Enum) else value
+        for name, value in options.items()
+        if value is not None
+    }
+    if max_whitespace is not None:
+        if max_whitespace != "none" and not max_whitespace.isdecimal():
+            raise TokfoldError(
+                f"--max-whitespace {max_whitespace}: give a number from 0, or none for no bound"
+            )
+        given["max_whitespace"] = None if max_whitespace == "none" else int(max_whitespace)
+    if resources:
+        given["resources"] = dict(_resource(text) for text in resources)
+    if no_additional_properties:
+        given["additional_properties"] = False
+    if lossy:
+        given["lossy"] = {choice.value for choice in lossy}
+    return given
+
+
+def _resource(text: str) -> tuple[str, str]:
+    uri, mark, path = text.rpartition("=")
+    if not mark or not uri or not path:
+        raise TokfoldError(f"--resource {text}: give the URI and the file, as URI=FILE")
+    return uri, decoded(read_text(path), path)

@@ -1,0 +1,204 @@
+//! Values in styles other than JSON: strings without quotation marks, and what stands around values.
+//!
+//! The root is an object, the arguments of a call; where a schema allows no object, it is the
+//! content of an element. What stands within values is JSON, but in styles that write arrays and
+//! objects in elements everywhere.
+
+use super::styles::{Kind, Marks};
+use super::{Emitter, RuleKey};
+use crate::error::Result;
+use crate::grammar::CharSet;
+use crate::ids::ExprId;
+use crate::json_schema::atoms::{ObjectId, ValueId};
+use crate::json_schema::formula::FormulaId;
+use crate::json_schema::scalars::Text;
+use crate::regular::{Bounds, Dfa, Nfa, Spelling};
+
+/// Characters that other names do not have where nothing is spelled otherwise: blanks and marks.
+const NOT_IN_NAMES: [(u32, u32); 7] =
+    [(0, 0x20), (0x22, 0x22), (0x26, 0x26), (0x3C, 0x3C), (0x3E, 0x3E), (0x7F, 0x7F), (0xA0, 0xA0)];
+
+/// Characters that other names do not have in all styles.
+const CONTROLS: [(u32, u32); 2] = [(0, 0x1F), (0x7F, 0x7F)];
+
+impl Emitter<'_, '_> {
+    /// The object that a value may be; else the value.
+    pub(super) fn root(&mut self, id: ValueId) -> Result<ExprId> {
+        let object = self.values.all[&id].object;
+        match object.filter(|object| self.values.object_states[object].first() == Some(&true)) {
+            Some(object) => Ok(self.call(RuleKey::Members(object))),
+            None => self.content(id),
+        }
+    }
+
+    /// A value as the content of an element, of whatever kind.
+    pub(super) fn content(&mut self, id: ValueId) -> Result<ExprId> {
+        let Some(marks) = self.marks() else { return Ok(self.empty) };
+        let mut parts = Vec::new();
+        let mut padded = Vec::new();
+        for (kind, value) in self.kinds(id, marks) {
+            match self.is_padded(kind, marks) {
+                true => padded.push(value),
+                false => parts.push(value),
+            }
+        }
+        if !padded.is_empty() {
+            let value = self.choice(padded);
+            let padded = self.padded(value);
+            parts.push(padded);
+        }
+        Ok(self.choice(parts))
+    }
+
+    /// What a value may be, by kind.
+    fn kinds(&mut self, id: ValueId, marks: &Marks) -> Vec<(Kind, ExprId)> {
+        let value = self.values.all[&id];
+        let mut out = Vec::new();
+        if let Some(formula) = value.string {
+            out.push((Kind::String, self.call(RuleKey::Raw(formula))));
+        }
+        if let Some(formula) = value.number {
+            out.push((Kind::Number, self.call(RuleKey::Number(formula))));
+        }
+        for (text, may_be) in [(&b"true"[..], value.booleans[0]), (b"false", value.booleans[1])] {
+            if may_be {
+                out.push((Kind::Boolean, self.literal(text)));
+            }
+        }
+        if value.null {
+            out.push((Kind::Null, self.literal(b"null")));
+        }
+        if let Some(array) = value.array {
+            let key = match marks.item {
+                None => RuleKey::Array(array, 0),
+                Some(_) => RuleKey::Items(array),
+            };
+            out.push((Kind::Array, self.call(key)));
+        }
+        if let Some(object) = value.object {
+            let key = match marks.item {
+                None => RuleKey::Object(object, 0),
+                Some(_) => RuleKey::Members(object),
+            };
+            out.push((Kind::Object, self.call(key)));
+        }
+        out
+    }
+
+    /// Whether white space stands around values of a kind that do not have it themselves.
+    fn is_padded(&self, kind: Kind, marks: &Marks) -> bool {
+        let has_its_own = match kind {
+            Kind::String => true,
+            Kind::Array | Kind::Object => marks.item.is_some(),
+            Kind::Number | Kind::Boolean | Kind::Null => false,
+        };
+        marks.pads_values && !has_its_own
+    }
+
+    fn padded(&mut self, value: ExprId) -> ExprId {
+        let space = self.call(RuleKey::Whitespace);
+        self.sequence(vec![space, value, space])
+    }
+
+    /// What stands behind the name of an element: of what kind the value is, the value, the end.
+    /// Where the name is repeated at the end, that is left to whoever wrote it.
+    pub(super) fn element(&mut self, id: ValueId) -> Result<ExprId> {
+        let Some(marks) = self.marks() else { return Ok(self.empty) };
+        let mut parts = Vec::new();
+        match marks.kinds {
+            None => parts.push(self.content(id)?),
+            Some((words, behind)) => {
+                let mut groups: Vec<(&str, Vec<ExprId>)> = Vec::new();
+                for (kind, value) in self.kinds(id, marks) {
+                    let value = match self.is_padded(kind, marks) {
+                        true => self.padded(value),
+                        false => value,
+                    };
+                    let word = words[kind as usize];
+                    match groups.iter_mut().find(|group| group.0 == word) {
+                        Some(group) => group.1.push(value),
+                        None => groups.push((word, vec![value])),
+                    }
+                }
+                let mut choices = Vec::new();
+                for (word, values) in groups {
+                    let word = self.literal(format!("{word}{behind}").as_bytes());
+                    let values = self.choice(values);
+                    choices.push(self.sequence(vec![word, values]));
+                }
+                parts.push(self.choice(choices));
+            }
+        }
+        if let Some(mark) = marks.before_value {
+            let space = self.call(RuleKey::Whitespace);
+            let mark = self.literal(mark.as_bytes());
+            parts.splice(0..0, [space, mark]);
+        }
+        if !marks.closes_by_name {
+            parts.push(self.literal(marks.close.as_bytes()));
+        }
+        Ok(self.sequence(parts))
+    }
+
+    /// A string as its characters; the end of an element does not occur in it.
+    pub(super) fn raw(&mut self, formula: FormulaId) -> Result<ExprId> {
+        let Some(marks) = self.marks() else { return Ok(self.empty) };
+        let text = self.values.texts[&formula].clone();
+        let is_all = matches!(text, Text::Characters(0, None));
+        let (automaton, _) = self.language(text)?;
+        let body = self.encoded_without(&automaton, Spelling::Utf8, &[marks.end_of_strings()])?;
+        // All strings have the white space around them, too.
+        Ok(if marks.pads_strings && !is_all { self.padded(body) } else { body })
+    }
+
+    /// Names of a class, as they are written in the style.
+    pub(super) fn raw_names(&mut self, object: ObjectId, class: u32) -> Result<ExprId> {
+        let Some(marks) = self.marks() else { return Ok(self.empty) };
+        let class = self.converter.objects[usize::from(object)].classes[class as usize].clone();
+        let bounds = self.converter.bounds;
+        let others: &[(u32, u32)] = match marks.escapes {
+            [] => &NOT_IN_NAMES,
+            _ => &CONTROLS,
+        };
+        let letters = CharSet::scalar_values().difference(&CharSet::new(others.iter().copied()));
+        let names = Dfa::character(&letters).repetition(1, None, &bounds)?;
+        let names = names.intersection(&class.names, &bounds)?;
+        let names = escaped(&names, marks, &bounds)?;
+        self.encoded_without(&names, Spelling::Utf8, &[])
+    }
+}
+
+/// The names of an automaton, with the spellings of a style in place of some characters.
+fn escaped(names: &Dfa, marks: &Marks, bounds: &Bounds<'_>) -> Result<Dfa> {
+    if marks.escapes.is_empty() {
+        return Ok(names.clone());
+    }
+    let special = CharSet::new(marks.escapes.iter().map(|&(c, _)| (c as u32, c as u32)));
+    let mut nfa = Nfa::new();
+    for state in 0..names.num_states() as u32 {
+        nfa.add_state();
+        if names.is_final(state) {
+            nfa.set_final(state);
+        }
+    }
+    nfa.add_start(0);
+    for state in 0..names.num_states() as u32 {
+        for (set, to) in names.edges(state) {
+            nfa.add_edge(state, &set.difference(&special), to);
+            for &(character, spelled) in marks.escapes {
+                if !set.contains(character as u32) {
+                    continue;
+                }
+                let mut at = state;
+                let count = spelled.chars().count();
+                for (place, letter) in spelled.chars().enumerate() {
+                    let next = if place + 1 == count { to } else { nfa.add_state() };
+                    nfa.add_edge(at, &CharSet::new([(letter as u32, letter as u32)]), next);
+                    at = next;
+                }
+            }
+        }
+        bounds.budget.spend(1)?;
+    }
+    Dfa::from_nfa(&nfa, bounds)
+}

@@ -1,0 +1,391 @@
+//! Why a text leaves the language of a schema: where in the document, and what which schema says there.
+//!
+//! - here: what is due at the place, and how that is said
+//! - [`scan`]: the beginning of the text, as JSON
+//! - [`walk`]: what the schemas ask of the place
+//! - [`members`]: names that may not come, members that are missing
+//! - [`describe`]: conditions in words
+
+mod describe;
+mod members;
+mod scan;
+mod walk;
+
+pub(super) use describe::listed;
+
+use super::atoms::{SchemaId, Type, ValueId};
+use super::converter::Converter;
+use super::value::{Arena, push_index, push_plain_token};
+use super::values::Values;
+use crate::budget::Budget;
+use crate::error::Result;
+use describe::quoted;
+use rustc_hash::FxHashMap;
+use scan::{Inside, Scan, Spot, end_of_scalar, is_blank, is_numeric};
+use std::rc::Rc;
+use walk::{OpenArray, OpenObject, Possible, Walk};
+
+/// What stands in the way, and of which schemas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The JSON pointers of the schemas, as fragments of URIs; none where it is the form of the text.
+    pub pointers: Vec<String>,
+    /// What is expected there.
+    pub message: String,
+}
+
+/// What the schemas say of a place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The JSON pointer of the value in the text.
+    pub pointer: String,
+    /// What is expected, and of which schemas.
+    pub reasons: Vec<Reason>,
+}
+
+/// The text whose place is to be explained.
+#[derive(Clone, Copy, Debug)]
+pub struct Beginning<'t> {
+    /// All that is there of it.
+    pub text: &'t [u8],
+    /// How many bytes of it the grammar reads.
+    pub read: usize,
+    /// Whether the text is whole; otherwise it may go on in any way.
+    pub is_whole: bool,
+}
+
+/// Reasons that are told.
+const MOST_REASONS: usize = 8;
+
+const FORM: &str =
+    "valid, but not in the form that the options choose (white space, escapes, numbers)";
+const BLANKS: &str = "white space does not stand here in the form that the options choose";
+
+/// What the schemas say of the place where a text stops; `None` where its beginning is no JSON.
+pub(super) fn explain(
+    converter: &mut Converter<'_>,
+    root: (SchemaId, ValueId),
+    values: Values,
+    beginning: Beginning<'_>,
+    budget: &Budget,
+) -> Result<Option<Explained>> {
+    let Beginning { text, read, is_whole } = beginning;
+    let read = read.min(text.len());
+    let Some(scan) = Scan::of(&text[..read]) else { return Ok(None) };
+    let met = FxHashMap::default();
+    let walk = Walk { converter, values, text, arena: Arena::new(), budget, met };
+    let mut this = Explainer {
+        walk,
+        read,
+        is_whole,
+        pointer: String::new(),
+        names: Vec::new(),
+        reasons: Vec::new(),
+    };
+    let possible = vec![Possible { value: root.1, schemas: Rc::from([root.0]) }];
+    this.explain(scan, possible)?;
+    Ok(Some(Explained { pointer: this.pointer, reasons: this.reasons }))
+}
+
+struct Explainer<'w, 'a> {
+    walk: Walk<'w, 'a>,
+    read: usize,
+    is_whole: bool,
+    pointer: String,
+    /// The names that the innermost object has.
+    names: Vec<String>,
+    reasons: Vec<Reason>,
+}
+
+impl Explainer<'_, '_> {
+    /// The byte at which the text stops.
+    fn found(&self) -> Option<u8> {
+        self.walk.text.get(self.read).copied()
+    }
+
+    fn say(&mut self, schemas: &[SchemaId], message: String) -> Result<()> {
+        let pointers = self.walk.converter.pointers(schemas.iter().copied())?;
+        self.push(pointers, message);
+        Ok(())
+    }
+
+    fn push(&mut self, pointers: Vec<String>, message: String) {
+        let is_full = self.reasons.len() >= MOST_REASONS;
+        match self.reasons.iter_mut().find(|reason| reason.message == message) {
+            Some(known) => {
+                let new = pointers.into_iter().filter(|one| !known.pointers.contains(one));
+                let new: Vec<String> = new.collect();
+                known.pointers.extend(new);
+            }
+            None if is_full => {}
+            None => self.reasons.push(Reason { pointers, message }),
+        }
+    }
+
+    fn explain(&mut self, mut scan: Scan, root: Vec<Possible>) -> Result<()> {
+        let mut possible = root;
+        let last = scan.levels.len();
+        for number in 0..last {
+            let is_last = number + 1 == last;
+            match &scan.levels[number].inside {
+                Inside::Object(members, name) => {
+                    let mut open = self.walk.objects(&possible);
+                    self.names.clear();
+                    for member in members {
+                        open =
+                            self.behind_member(open, member.name.clone(), member.value.clone())?;
+                    }
+                    let name = match name {
+                        Some(range) => self.walk.name(range.clone())?,
+                        None => None,
+                    };
+                    let Some(name) = name else {
+                        return self.at_member(open, scan.spot);
+                    };
+                    push_plain_token(&mut self.pointer, &name);
+                    possible = Vec::new();
+                    let mut behind = Vec::new();
+                    for object in &open {
+                        for (one, next) in self.walk.member(object, &name)?.unwrap_or_default() {
+                            if !possible.contains(&one) {
+                                possible.push(one.clone());
+                            }
+                            behind.push((one, next));
+                        }
+                    }
+                    if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
+                        let open = self.walk.narrowed(behind, end.0..end.1)?;
+                        self.pop();
+                        return self.at_member(open, Spot::Behind);
+                    }
+                }
+                Inside::Array(items) => {
+                    let mut open = self.walk.arrays(&possible);
+                    for item in items {
+                        let mut ways = Vec::new();
+                        for array in &open {
+                            ways.extend(self.walk.item(array)?);
+                        }
+                        open = self.walk.narrowed(ways, item.clone())?;
+                    }
+                    if is_last && scan.spot == Spot::Behind {
+                        return self.at_item(&open);
+                    }
+                    let count = items.len();
+                    let mut behind = Vec::new();
+                    possible = Vec::new();
+                    for array in &open {
+                        for (one, next) in self.walk.item(array)? {
+                            if !possible.contains(&one) {
+                                possible.push(one.clone());
+                            }
+                            behind.push((one, next));
+                        }
+                    }
+                    let is_due = matches!(scan.spot,
+                        Spot::Value { start, is_first: true } if start == self.read);
+                    if is_last && is_due && self.found() == Some(b']') {
+                        return self.at_item(&open);
+                    }
+                    if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
+                        let open = self.walk.narrowed(behind, end.0..end.1)?;
+                        return self.at_item(&open);
+                    }
+                    push_index(&mut self.pointer, count);
+                }
+            }
+        }
+        if last == 0 && self.end_of_number(scan.spot, &possible)?.is_some() {
+            scan.spot = Spot::Behind;
+        }
+        match scan.spot {
+            Spot::Value { start, .. } => self.at_value(&possible, start),
+            Spot::Colon => {
+                self.push(Vec::new(), "expected a colon behind the name".into());
+                Ok(())
+            }
+            Spot::Behind | Spot::Name { .. } => {
+                match self.found() {
+                    Some(byte) if is_blank(byte) => self.push(
+                        Vec::new(),
+                        "expected the end of the text: white space around the value is no part of it"
+                            .into(),
+                    ),
+                    Some(_) => self.push(
+                        Vec::new(),
+                        "expected the end of the text: the value is complete".into(),
+                    ),
+                    None => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn pop(&mut self) {
+        let end = self.pointer.rfind('/').unwrap_or(0);
+        self.pointer.truncate(end);
+    }
+
+    fn behind_member(
+        &mut self,
+        open: Vec<OpenObject>,
+        name: std::ops::Range<usize>,
+        value: std::ops::Range<usize>,
+    ) -> Result<Vec<OpenObject>> {
+        let Some(name) = self.walk.name(name)? else { return Ok(open) };
+        let mut ways = Vec::new();
+        for object in &open {
+            ways.extend(self.walk.member(object, &name)?.unwrap_or_default());
+        }
+        self.names.push(name);
+        self.walk.narrowed(ways, value)
+    }
+
+    /// Where the number ends that is the last thing read, if it is complete and as it should be: then it
+    /// is what follows that is not.
+    fn end_of_number(
+        &mut self,
+        spot: Spot,
+        possible: &[Possible],
+    ) -> Result<Option<(usize, usize)>> {
+        let Spot::Value { start, .. } = spot else { return Ok(None) };
+        let is_number = start < self.read && is_numeric(self.walk.text[start]);
+        let goes_on = self.found().map_or(!self.is_whole, is_numeric);
+        if !is_number || goes_on {
+            return Ok(None);
+        }
+        let fits = self.fits(possible, start..self.read)?;
+        Ok(fits.then_some((start, self.read)))
+    }
+
+    /// Whether the value at a place meets one of some conditions.
+    fn fits(&mut self, possible: &[Possible], range: std::ops::Range<usize>) -> Result<bool> {
+        let Some(node) = self.walk.read(range)? else { return Ok(false) };
+        for one in possible {
+            if self.walk.satisfies(one.value, node, 0)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A value is due, or was read up to here.
+    fn at_value(&mut self, possible: &[Possible], start: usize) -> Result<()> {
+        let first = self.walk.text.get(start).copied();
+        let is_begun = start < self.read;
+        if !is_begun && first.is_some_and(is_blank) {
+            self.push(Vec::new(), BLANKS.into());
+            return Ok(());
+        }
+        let kind = match first {
+            Some(b'"') => Some(Type::String),
+            Some(b'{') => Some(Type::Object),
+            Some(b'[') => Some(Type::Array),
+            Some(b't' | b'f') => Some(Type::Boolean),
+            Some(b'n') => Some(Type::Null),
+            Some(byte) if is_numeric(byte) => Some(Type::Number),
+            _ => None,
+        };
+        let may_be = |this: &Self, one: &Possible| {
+            let value = this.walk.values.all.get(&one.value);
+            value.is_none_or(|value| match kind {
+                Some(Type::Null) => value.null,
+                Some(Type::Boolean) => value.booleans != [false, false],
+                Some(Type::Number) => value.number.is_some(),
+                Some(Type::String) => value.string.is_some(),
+                Some(Type::Array) => value.array.is_some(),
+                Some(Type::Object) => value.object.is_some(),
+                None => false,
+            })
+        };
+        let whole = match kind {
+            None | Some(Type::Object | Type::Array) => None,
+            Some(_) => {
+                let end = end_of_scalar(self.walk.text, start);
+                let is_number = kind == Some(Type::Number);
+                let length = self.walk.text.len();
+                end.or((is_number && self.is_whole).then_some(length))
+            }
+        };
+        let opens = matches!(kind, Some(Type::Object | Type::Array));
+        let is_formal = match whole {
+            Some(end) => self.fits(possible, start..end)?,
+            None => opens && possible.iter().any(|one| may_be(self, one)),
+        };
+        let mut schemas: Vec<SchemaId> = Vec::new();
+        if is_formal {
+            schemas.extend(possible.iter().flat_map(|one| one.schemas.iter().copied()));
+            return self.say(&schemas, FORM.into());
+        }
+        let only = kind.filter(|_| is_begun && possible.iter().any(|one| may_be(self, one)));
+        let not = match whole {
+            Some(end) => {
+                let text = String::from_utf8_lossy(&self.walk.text[start..end]).into_owned();
+                match kind {
+                    Some(Type::String) => {
+                        let node = self.walk.read(start..end)?;
+                        let read = node.and_then(|node| self.walk.arena.node(node).as_str());
+                        read.map(|text| format!(", not {}", quoted(text)))
+                    }
+                    Some(Type::Number) => Some(text)
+                        .filter(|text| text.len() <= 32)
+                        .map(|text| format!(", not {text}")),
+                    _ => Some(format!(", not {text}")),
+                }
+            }
+            None => match kind {
+                Some(Type::Object) if !is_begun => Some(", not an object".into()),
+                Some(Type::Array) if !is_begun => Some(", not an array".into()),
+                _ => None,
+            },
+        };
+        let not = not.unwrap_or_default();
+        // Values that are listed, by whichever branches, are told together.
+        let (mut texts, mut listing) = (Vec::new(), Vec::new());
+        for one in possible {
+            if only.is_some() && !may_be(self, one) {
+                continue;
+            }
+            let said = self.walk.converter.alternatives(one.value, &self.walk.values, only)?;
+            if said.are_listed {
+                let new = said.texts.into_iter().filter(|text| !texts.contains(text));
+                let new: Vec<String> = new.collect();
+                texts.extend(new);
+                listing.extend(one.schemas.iter().copied());
+                continue;
+            }
+            self.say(&one.schemas, format!("expected {}{not}", said.joined()))?;
+        }
+        if !texts.is_empty() {
+            self.say(&listing, format!("expected {}{not}", listed(&texts, "or")))?;
+        }
+        Ok(())
+    }
+
+    /// In an open array, behind an item or where the first may come.
+    fn at_item(&mut self, open: &[OpenArray]) -> Result<()> {
+        for array in open {
+            let what = self.walk.converter.describe(
+                array.of.value,
+                &self.walk.values,
+                Some(Type::Array),
+            )?;
+            let message = match self.found() {
+                Some(b']') if what == "an array" => {
+                    "the array is not complete: a condition asks for further items".into()
+                }
+                Some(b']') => format!("expected another item: {what}"),
+                Some(b',') if what == "an array" => "no further item is allowed".into(),
+                Some(b',') => format!("no further item is allowed: {what}"),
+                Some(byte) if is_blank(byte) => {
+                    self.push(Vec::new(), BLANKS.into());
+                    continue;
+                }
+                _ => "expected a comma or the end of the array".into(),
+            };
+            self.say(&array.of.schemas, message)?;
+        }
+        Ok(())
+    }
+}

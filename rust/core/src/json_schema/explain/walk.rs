@@ -1,0 +1,394 @@
+//! Along the beginning of a text: what the schemas ask of the place at its end.
+//!
+//! What is left of the formulas of objects and arrays is worked out anew along this one way, so a
+//! conversion keeps nothing for explanations. Several conditions may be possible on the way (the
+//! branches of `anyOf`); those whose values were not read are left out.
+
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::json_schema::arrays::ArrayAutomaton;
+use crate::json_schema::atoms::{ArrayId, NameId, SchemaId, Type, ValueId};
+use crate::json_schema::converter::Converter;
+use crate::json_schema::formula::FormulaId;
+use crate::json_schema::options::KeyOrder;
+use crate::json_schema::step::Member;
+use crate::json_schema::value::{Arena, Node, NodeId};
+use crate::json_schema::values::{Value, Values};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Levels of a value that are looked into, to tell branches apart; deeper ones are taken to hold.
+const MOST_LEVELS: usize = 16;
+
+/// What may stand at a place: a condition, and the schemas that ask for it there.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Possible {
+    pub(super) value: ValueId,
+    pub(super) schemas: Rc<[SchemaId]>,
+}
+
+/// An object of which some members were read.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct OpenObject {
+    pub(super) of: Possible,
+    pub(super) formula: FormulaId,
+    pub(super) names: Rc<[NameId]>,
+    /// How many of the names are done, where they come in order.
+    pub(super) place: usize,
+    /// Which were read, where they come in any.
+    pub(super) read: Rc<[bool]>,
+}
+
+/// An array of which some items were read.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct OpenArray {
+    pub(super) of: Possible,
+    array: ArrayId,
+    pub(super) formula: FormulaId,
+    pub(super) count: usize,
+}
+
+/// Why a name may not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It was read before.
+    Repeated,
+    /// It comes before one that was read, or was left out.
+    TooLate,
+    /// This one is required, and comes before it.
+    Missing(NameId),
+    /// No member of this name is allowed here.
+    Unknown,
+}
+
+/// One way through the text.
+pub(super) struct Walk<'w, 'a> {
+    pub(super) converter: &'w mut Converter<'a>,
+    pub(super) values: Values,
+    pub(super) text: &'w [u8],
+    pub(super) arena: Arena,
+    pub(super) budget: &'w Budget,
+    /// Which values meet which conditions, as far as that was asked.
+    pub(super) met: FxHashMap<(ValueId, NodeId), bool>,
+}
+
+impl Walk<'_, '_> {
+    /// The JSON value at a place of the text; `None` where it is none.
+    pub(super) fn read(&mut self, range: Range<usize>) -> Result<Option<NodeId>> {
+        let Ok(text) = std::str::from_utf8(&self.text[range]) else { return Ok(None) };
+        let most = self.converter.limits.max_nesting;
+        match self.arena.read(text, "", most, self.budget) {
+            Ok(node) => Ok(Some(node)),
+            Err(
+                error @ (crate::error::Error::Cancelled | crate::error::Error::Deadline { .. }),
+            ) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The name at a place of the text.
+    pub(super) fn name(&mut self, range: Range<usize>) -> Result<Option<String>> {
+        let Some(node) = self.read(range)? else { return Ok(None) };
+        Ok(self.arena.node(node).as_str().map(str::to_owned))
+    }
+
+    pub(super) fn is_in_any_order(&self) -> bool {
+        self.converter.options.key_order == KeyOrder::Any
+    }
+
+    /// The objects among what is possible.
+    pub(super) fn objects(&self, possible: &[Possible]) -> Vec<OpenObject> {
+        let objects = possible.iter().filter(|one| {
+            self.values.all.get(&one.value).is_some_and(|value| value.object.is_some())
+        });
+        objects
+            .map(|one| {
+                let key = **self.converter.values.get(one.value);
+                let names: Rc<[NameId]> = self.converter.orders.get(key.order)[..].into();
+                let read = vec![false; if self.is_in_any_order() { names.len() } else { 0 }];
+                OpenObject {
+                    of: one.clone(),
+                    formula: key.of(Type::Object),
+                    names,
+                    place: 0,
+                    read: read.into(),
+                }
+            })
+            .collect()
+    }
+
+    /// The arrays among what is possible.
+    pub(super) fn arrays(&self, possible: &[Possible]) -> Vec<OpenArray> {
+        let arrays = possible.iter().filter_map(|one| {
+            let array = self.values.all.get(&one.value)?.array?;
+            let formula = self.converter.values.get(one.value).of(Type::Array);
+            Some(OpenArray { of: one.clone(), array, formula, count: 0 })
+        });
+        arrays.collect()
+    }
+
+    /// What may stand where a formula asks for a value, with what is left behind it.
+    fn edges(&mut self, asked: FormulaId) -> Result<Vec<(Possible, FormulaId)>> {
+        let here = self.converter.value_atoms(asked);
+        let edges = self.converter.edges(asked)?;
+        for &(value, _) in edges.iter() {
+            // Objects in any order may have been converted in another way than this walk goes.
+            if !self.values.all.contains_key(&value) {
+                let more = self.converter.reach(value)?;
+                self.values.all.extend(more.all);
+                self.values.productive.extend(more.productive);
+            }
+        }
+        let mut out = Vec::with_capacity(edges.len());
+        for &(value, rest) in edges.iter().filter(|edge| self.values.productive.contains(&edge.0)) {
+            let asked = &self.converter.asked;
+            let both: Vec<SchemaId> =
+                here.iter().copied().filter(|&schema| asked.contains(&(value, schema))).collect();
+            let schemas = if both.is_empty() { here.clone() } else { both };
+            out.push((Possible { value, schemas: schemas.into() }, rest));
+        }
+        Ok(out)
+    }
+
+    /// What may be the value of a member of an open object, and the object behind it.
+    pub(super) fn member(
+        &mut self,
+        object: &OpenObject,
+        name: &str,
+    ) -> Result<std::result::Result<Vec<(Possible, OpenObject)>, Refused>> {
+        let number = self.converter.name(name);
+        let known = object.names.iter().position(|&known| known == number);
+        let in_any_order = self.is_in_any_order();
+        let mut next = object.clone();
+        match known {
+            Some(index) if in_any_order => {
+                if object.read[index] {
+                    return Ok(Err(Refused::Repeated));
+                }
+                let mut read = object.read.to_vec();
+                read[index] = true;
+                next.read = read.into();
+            }
+            Some(index) if index < object.place => return Ok(Err(Refused::TooLate)),
+            _ if in_any_order => {}
+            _ => {
+                let until = known.unwrap_or(object.names.len());
+                for &left_out in &object.names[object.place..until] {
+                    next.formula = self.converter.absent(next.formula, left_out, 0)?;
+                    if next.formula == FormulaId::FALSE {
+                        return Ok(Err(Refused::Missing(left_out)));
+                    }
+                }
+                next.place = known.map_or(until, |index| index + 1);
+            }
+        }
+        let asked = match known {
+            Some(_) => self.converter.present(next.formula, Member::Named(number), 0)?,
+            None => {
+                let key = **self.converter.values.get(object.of.value);
+                let whole = self.converter.object(key.of(Type::Object), key.order)?;
+                let classes = self.converter.objects[usize::from(whole)].classes.clone();
+                let class = classes.iter().find(|class| class.names.accepts(name));
+                let Some(class) = class else { return Ok(Err(Refused::Unknown)) };
+                self.converter.present(next.formula, Member::Other(class), 0)?
+            }
+        };
+        let edges = self.edges(asked)?;
+        if edges.is_empty() {
+            return Ok(Err(Refused::Unknown));
+        }
+        let edges = edges.into_iter();
+        Ok(Ok(edges.map(|(one, formula)| (one, OpenObject { formula, ..next.clone() })).collect()))
+    }
+
+    /// The names that an open object must still have.
+    pub(super) fn missing(&mut self, object: &OpenObject) -> Result<Vec<NameId>> {
+        let mut out = Vec::new();
+        for (index, &name) in object.names.iter().enumerate() {
+            let is_done = match object.read.get(index) {
+                Some(&read) => read,
+                None => index < object.place,
+            };
+            if !is_done && self.converter.absent(object.formula, name, 0)? == FormulaId::FALSE {
+                out.push(name);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether an open object may end.
+    fn may_end(&mut self, object: &OpenObject) -> Result<bool> {
+        let mut formula = object.formula;
+        for (index, &name) in object.names.iter().enumerate() {
+            let is_done = match object.read.get(index) {
+                Some(&read) => read,
+                None => index < object.place,
+            };
+            if !is_done {
+                formula = self.converter.absent(formula, name, 0)?;
+            }
+        }
+        Ok(self.converter.ends(formula))
+    }
+
+    /// What may be the next item of an open array, and the array behind it.
+    pub(super) fn item(&mut self, array: &OpenArray) -> Result<Vec<(Possible, OpenArray)>> {
+        let mut next = OpenArray { count: array.count + 1, ..array.clone() };
+        let plain = match &self.converter.arrays[usize::from(array.array)] {
+            ArrayAutomaton::Plain { prefix, rest, most, .. } => {
+                let is_full = most.is_some_and(|most| array.count >= most as usize);
+                let value = prefix.get(array.count).copied().or(*rest);
+                Some((value.filter(|_| !is_full), prefix.len()))
+            }
+            ArrayAutomaton::States(_) => None,
+        };
+        let Some((value, prefix)) = plain else {
+            let asked = self.converter.item(array.formula, array.count, 0)?;
+            let edges = self.edges(asked)?.into_iter();
+            return Ok(edges
+                .map(|(one, formula)| (one, OpenArray { formula, ..next.clone() }))
+                .collect());
+        };
+        // The counts of items are no matter: the formula stays that of the whole.
+        let Some(value) = value.filter(|value| self.values.productive.contains(value)) else {
+            return Ok(Vec::new());
+        };
+        let asked = self.converter.item(array.formula, array.count.min(prefix), 0)?;
+        next.formula = array.formula;
+        let edges = self.edges(asked)?.into_iter();
+        let here = edges.filter(|edge| edge.0.value == value).map(|edge| edge.0.schemas);
+        let schemas = here.reduce(|first, _| first).unwrap_or_default();
+        Ok(vec![(Possible { value, schemas }, next)])
+    }
+
+    /// Those ways on which the value that was read is possible; all where there is one.
+    pub(super) fn narrowed<T: PartialEq>(
+        &mut self,
+        ways: Vec<(Possible, T)>,
+        value: Range<usize>,
+    ) -> Result<Vec<T>> {
+        let mut out: Vec<T> = Vec::new();
+        let node = if ways.len() > 1 { self.read(value)? } else { None };
+        for (possible, way) in ways {
+            self.converter.spend(1)?;
+            let holds = match node {
+                Some(node) => self.satisfies(possible.value, node, 0)?,
+                None => true,
+            };
+            if holds && !out.contains(&way) {
+                out.push(way);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether a value meets a condition.
+    pub(super) fn satisfies(&mut self, id: ValueId, node: NodeId, level: usize) -> Result<bool> {
+        let Some(&value) = self.values.all.get(&id) else { return Ok(true) };
+        if level > MOST_LEVELS {
+            return Ok(true);
+        }
+        if let Some(&known) = self.met.get(&(id, node)) {
+            return Ok(known);
+        }
+        let meets = self.meets(id, value, node, level)?;
+        self.met.insert((id, node), meets);
+        Ok(meets)
+    }
+
+    fn meets(&mut self, id: ValueId, value: Value, node: NodeId, level: usize) -> Result<bool> {
+        self.converter.spend(1)?;
+        match self.arena.node(node).clone() {
+            Node::Null => Ok(value.null),
+            Node::Boolean(truth) => Ok(value.booleans[usize::from(!truth)]),
+            Node::Number(decimal) => match value.number {
+                Some(formula) => self.converter.number_satisfies(formula, &decimal),
+                None => Ok(false),
+            },
+            Node::String(text) => match value.string {
+                Some(formula) => self.converter.string_satisfies(formula, &text),
+                None => Ok(false),
+            },
+            Node::Array(items) => {
+                let possible = Possible { value: id, schemas: Rc::from([]) };
+                let mut open = self.arrays(&[possible]);
+                for &item in &items {
+                    let mut behind: Vec<OpenArray> = Vec::new();
+                    for array in open {
+                        for (one, next) in self.item(&array)? {
+                            if !behind.contains(&next)
+                                && self.satisfies(one.value, item, level + 1)?
+                            {
+                                behind.push(next);
+                            }
+                        }
+                    }
+                    open = behind;
+                }
+                Ok(open.iter().any(|array| self.may_end_array(array)))
+            }
+            Node::Object(object) => {
+                let possible = Possible { value: id, schemas: Rc::from([]) };
+                let mut open = self.objects(&[possible]);
+                for (name, member) in object.iter() {
+                    let mut behind: Vec<OpenObject> = Vec::new();
+                    for object in open {
+                        let Ok(ways) = self.member(&object, name)? else { continue };
+                        for (one, next) in ways {
+                            if !behind.contains(&next)
+                                && self.satisfies(one.value, member, level + 1)?
+                            {
+                                behind.push(next);
+                            }
+                        }
+                    }
+                    open = behind;
+                }
+                for object in &open {
+                    if self.may_end(object)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn may_end_array(&self, array: &OpenArray) -> bool {
+        match &self.converter.arrays[usize::from(array.array)] {
+            ArrayAutomaton::Plain { least, .. } => array.count >= *least as usize,
+            ArrayAutomaton::States(_) => self.converter.ends(array.formula),
+        }
+    }
+
+    /// The names of members that may come next, the first ones.
+    pub(super) fn next_names(&mut self, object: &OpenObject, most: usize) -> Result<Vec<NameId>> {
+        let mut out = Vec::new();
+        let mut seen: FxHashSet<NameId> = FxHashSet::default();
+        let mut formula = object.formula;
+        for (index, &name) in object.names.iter().enumerate() {
+            let is_done = match object.read.get(index) {
+                Some(&read) => read,
+                None => index < object.place,
+            };
+            if is_done || !seen.insert(name) {
+                continue;
+            }
+            if out.len() > most {
+                break;
+            }
+            let asked = self.converter.present(formula, Member::Named(name), 0)?;
+            if !self.edges(asked)?.is_empty() {
+                out.push(name);
+            }
+            if !self.is_in_any_order() {
+                formula = self.converter.absent(formula, name, 0)?;
+                if formula == FormulaId::FALSE {
+                    break;
+                }
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,98 @@
+//! Which schemas a value is of: for explanations, and for the errors of limits.
+
+use super::atoms::{SchemaId, SchemaKey, ValueId};
+use super::converter::{Converter, Doing};
+use super::value::NodeId;
+use crate::error::{Error, Result};
+
+/// References that are followed to the schema that says something.
+const MOST_REFERENCES: usize = 64;
+
+/// Keywords beside a `$ref` that say nothing about a value.
+const ANNOTATIONS: [&str; 13] = [
+    "$schema",
+    "$id",
+    "$anchor",
+    "$defs",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
+];
+
+impl Converter<'_> {
+    /// Notes of which schemas a value is; `conditions` has also those that it does not satisfy.
+    pub(super) fn note_asked(&mut self, value: ValueId, conditions: &[(SchemaId, bool)]) {
+        let asked = conditions.iter().filter(|condition| condition.1);
+        self.asked.extend(asked.map(|&(schema, _)| (value, schema)));
+    }
+
+    /// The pointer of a schema, or of the one that it refers to and says nothing beside; `None` of what
+    /// stands nowhere.
+    pub(super) fn saying(&self, schema: SchemaId) -> Result<Option<NodeId>> {
+        let mut node = match self.key(schema) {
+            SchemaKey::Schema(node, _) => node,
+            SchemaKey::Constant(node) => return Ok(Some(node)),
+            SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(None),
+        };
+        for _ in 0..MOST_REFERENCES {
+            let Some(object) = self.schemas.arena().object(node) else { break };
+            let is_alone = self.hides_siblings(node)
+                || object.iter().all(|(name, _)| name == "$ref" || ANNOTATIONS.contains(&name));
+            if !is_alone {
+                break;
+            }
+            match self.schemas.reference(node)? {
+                Some(target) => node = target,
+                None => break,
+            }
+        }
+        Ok(Some(node))
+    }
+
+    /// The JSON pointers of some schemas, in the order of the documents.
+    pub(super) fn pointers(
+        &self,
+        schemas: impl IntoIterator<Item = SchemaId>,
+    ) -> Result<Vec<String>> {
+        let mut nodes = Vec::new();
+        for schema in schemas {
+            nodes.extend(self.saying(schema)?);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        self.spend(nodes.len())?;
+        Ok(nodes.into_iter().map(|node| self.schemas.arena().pointer(node)).collect())
+    }
+
+    /// An error of a limit, with the place of the schema that was being converted.
+    pub(super) fn placed(&self, error: Error) -> Error {
+        self.placed_at(self.doing, error)
+    }
+
+    /// An error of a limit, with the place of what was being done.
+    pub(super) fn placed_at(&self, doing: Doing, error: Error) -> Error {
+        let Error::Limit { limit, value, message } = error else { return error };
+        let schema = match doing {
+            Doing::Nothing => None,
+            Doing::Schema(schema) => Some(schema),
+            Doing::Value(value) => {
+                let asked = self.asked.iter().filter(|(of, _)| *of == value);
+                asked.map(|&(_, schema)| schema).min()
+            }
+        };
+        let node = schema.and_then(|schema| self.saying(schema).ok());
+        match node.flatten() {
+            Some(node) => {
+                let pointer = self.schemas.arena().pointer(node);
+                Error::LimitInSchema { pointer, limit, value, message }
+            }
+            None => Error::Limit { limit, value, message },
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! Objects whose members stand in any order, without a state for each set of names that were read.
+//!
+//! What is left of a formula when a member is read does not depend on which other members were read, but
+//! for the names that are required: those stand apart, as a set that only grows. So an automaton of few
+//! states says what may come whatever was read; that each name comes once, and that the required ones
+//! came before the end, are guards (see [`crate::grammar::Guard`]).
+//!
+//! A guard must lead to no dead end. [`live`] finds which states surely lead nowhere, and checks that
+//! all others do lead to an end, whatever was read. Where it cannot tell, sets are written out, or the
+//! schema is refused.
+
+use super::atoms::{Atom, NameId, OrderId, ValueId};
+use super::converter::Converter;
+use super::formula::{Formula, FormulaId};
+use super::objects::{MOST_UNORDERED, MemberEdge, Named, ObjectAutomaton, ObjectState};
+use super::step::{Member, NameClass};
+use crate::error::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// Where a member is read: which value of the discriminator is supposed, which of the names that matter
+/// were read, which others are required, by their places in the order, and what is left of the formula
+/// besides.
+type Place = (u32, u32, Rc<[u32]>, FormulaId);
+
+/// The names that matter, by their places in the order: states say which of them were read. `None` where
+/// states say nothing of names.
+type Mattering = Option<Vec<u32>>;
+
+/// Of so many states, and more, are automata that a discriminator may make smaller.
+const MANY_STATES: usize = 500;
+
+/// Values of a discriminator.
+const MOST_SUPPOSED: usize = 64;
+
+/// A name whose value is supposed from the start: the conditions on its value, each with what is left of
+/// the formula.
+struct Supposed {
+    place: u32,
+    edges: Vec<(ValueId, FormulaId)>,
+}
+
+/// What an automaton is written of.
+struct Begin<'b> {
+    whole: FormulaId,
+    order: OrderId,
+    classes: &'b [Rc<NameClass>],
+    supposed: Option<Supposed>,
+    most_states: usize,
+}
+
+/// What came of writing an automaton.
+enum Explored {
+    Done(ObjectAutomaton),
+    /// It has more states than were asked for.
+    Large,
+    /// Names turned out to matter, by their places.
+    Matter(Vec<u32>),
+}
+
+impl Converter<'_> {
+    /// The automaton of a formula in which states do not say which members were read, but of those names
+    /// that matter; `None` where so many do that sets of them are not written out, and what is left of
+    /// the formula asks for names at once.
+    pub(super) fn make_unordered(
+        &mut self,
+        whole: FormulaId,
+        order: OrderId,
+    ) -> Result<Option<ObjectAutomaton>> {
+        let names = self.orders.get(order).clone();
+        let classes = self.name_classes(whole, &names)?;
+        let begins =
+            |most_states| Begin { whole, order, classes: &classes, supposed: None, most_states };
+        if let Some(automaton) = self.explore_mattering(&begins(MANY_STATES))? {
+            return Ok(Some(automaton));
+        }
+        // Where a name tells most conditions apart, they are simple once its value is known.
+        if let Some(supposed) = self.discriminator(whole, order)? {
+            let begin = Begin { supposed: Some(supposed), ..begins(usize::MAX) };
+            if let Some(automaton) = self.explore_mattering(&begin)? {
+                return Ok(Some(automaton));
+            }
+        }
+        if let Some(automaton) = self.explore_mattering(&begins(usize::MAX))? {
+            return Ok(Some(automaton));
+        }
+        let before = self.num_states;
+        match self.explore(&begins(usize::MAX), &None)? {
+            Explored::Done(automaton) => Ok(Some(automaton)),
+            Explored::Matter(_) | Explored::Large => {
+                self.num_states = before;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The automaton whose states say which of the names that matter were read; `None` where too many do,
+    /// or it has too many states.
+    fn explore_mattering(&mut self, begin: &Begin<'_>) -> Result<Option<ObjectAutomaton>> {
+        let before = self.num_states;
+        let mut mattering: Vec<u32> = Vec::new();
+        while mattering.len() <= MOST_UNORDERED {
+            match self.explore(begin, &Some(mattering.clone()))? {
+                Explored::Done(automaton) => return Ok(Some(automaton)),
+                Explored::Matter(more) => {
+                    mattering.extend(more);
+                    mattering.sort_unstable();
+                    mattering.dedup();
+                }
+                Explored::Large => break,
+            }
+            self.num_states = before;
+        }
+        self.num_states = before;
+        Ok(None)
+    }
+
+    /// A required name of which each value leaves something else of a formula, with what each leaves.
+    fn discriminator(&mut self, whole: FormulaId, order: OrderId) -> Result<Option<Supposed>> {
+        let names = self.orders.get(order).clone();
+        let mut best: Option<Supposed> = None;
+        for (place, &name) in (0..).zip(names.iter()) {
+            if self.absent(whole, name, 0)? != FormulaId::FALSE {
+                continue;
+            }
+            let rest = self.present(whole, Member::Named(name), 0)?;
+            let edges = self.edges(rest)?.to_vec();
+            let is_better = best.as_ref().is_none_or(|best| best.edges.len() < edges.len());
+            if (2..=MOST_SUPPOSED).contains(&edges.len()) && is_better {
+                best = Some(Supposed { place, edges });
+            }
+            self.spend(1)?;
+        }
+        Ok(best)
+    }
+
+    fn explore(&mut self, begin: &Begin<'_>, mattering: &Mattering) -> Result<Explored> {
+        let &Begin { whole, order, classes, ref supposed, most_states } = begin;
+        let names = self.orders.get(order).clone();
+        let places: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
+        // The bit of a name that matters.
+        let bit = |place: u32| {
+            let at = mattering.as_ref()?.binary_search(&place).ok()?;
+            Some(1u32 << at)
+        };
+        let apart = |this: &mut Self, formula, before: &[u32]| {
+            this.apart_required(formula, before, (&names, &places), &|place| bit(place).is_some())
+        };
+        let spent = self.spent_with(whole, &names)?;
+        // With a discriminator the first state does what each of those does that suppose a value of it.
+        let begun: Vec<FormulaId> = match supposed {
+            None => vec![whole],
+            Some(supposed) => supposed.edges.iter().map(|edge| edge.1).collect(),
+        };
+        let discriminator = supposed.as_ref().map(|supposed| supposed.place);
+        let mut numbers: FxHashMap<Place, u32> = FxHashMap::default();
+        let mut todo: Vec<Place> = Vec::new();
+        for (value, formula) in (0..).zip(begun) {
+            // What restricts no known name holds from the start.
+            let is_done = |place| discriminator == Some(place as u32);
+            let formula = self.without_spent(formula, &spent, is_done)?;
+            let before: Vec<u32> = discriminator.into_iter().collect();
+            let (required, formula) = apart(self, formula, &before)?;
+            if formula != FormulaId::FALSE {
+                let place = (value, 0, required, formula);
+                numbers.insert(place.clone(), todo.len() as u32);
+                todo.push(place);
+            }
+        }
+        let starts = todo.len();
+        let mut states: Vec<ObjectState> = Vec::new();
+        let mut required: Vec<Rc<[u32]>> = Vec::new();
+        while let Some(here) = todo.get(states.len()).cloned() {
+            let (value_supposed, read, before, formula) = &here;
+            self.count_state()?;
+            if states.len() > most_states {
+                return Ok(Explored::Large);
+            }
+            let many = self.names_asked_at_once(*formula)?;
+            let many = many.iter().filter_map(|name| places.get(name).copied());
+            let many: Vec<u32> = many.filter(|&place| bit(place).is_none()).collect();
+            if !many.is_empty() {
+                return Ok(Explored::Matter(many));
+            }
+            let mut state = ObjectState::default();
+            let mut matter = Vec::new();
+            let known = (0..).zip(names.iter()).map(|(place, &name)| {
+                let own = bit(place);
+                (Named::Known(place), Member::Named(name), own)
+            });
+            let known = known.filter(|(_, _, own)| own.is_none_or(|own| read & own == 0));
+            let others = (0..)
+                .zip(classes)
+                .map(|(class, names)| (Named::Other(class), Member::Other(names), None));
+            for (name, member, own) in known.chain(others) {
+                if let (Some(supposed), Named::Known(place)) = (supposed, name)
+                    && supposed.place == place
+                {
+                    let (value, to) =
+                        (supposed.edges[*value_supposed as usize].0, states.len() as u32);
+                    state.members.push(MemberEdge { name, value, to });
+                    continue;
+                }
+                let rest = self.present(*formula, member, 0)?;
+                let edges = self.edges(rest)?;
+                let next_read = read | own.unwrap_or(0);
+                for &(value, rest) in edges.iter() {
+                    let is_done = |place| {
+                        let is_read = bit(place as u32).is_some_and(|own| next_read & own != 0);
+                        is_read || discriminator == Some(place as u32)
+                    };
+                    let rest = self.without_spent(rest, &spent, is_done)?;
+                    let (required, rest) = apart(self, rest, before)?;
+                    if rest == FormulaId::FALSE {
+                        continue;
+                    }
+                    let place = (*value_supposed, next_read, required, rest);
+                    if let (Named::Known(name), None, Some(_)) = (name, own, mattering)
+                        && place != here
+                    {
+                        matter.push(name);
+                    }
+                    let next = todo.len() as u32;
+                    let to = *numbers.entry(place.clone()).or_insert(next);
+                    if to == next {
+                        todo.push(place);
+                    }
+                    state.members.push(MemberEdge { name, value, to });
+                }
+                if let (Named::Known(name), None, Some(_), []) = (name, own, mattering, &edges[..])
+                {
+                    matter.push(name);
+                }
+                self.spend(1 + edges.len())?;
+            }
+            if !matter.is_empty() {
+                return Ok(Explored::Matter(matter));
+            }
+            let mut rest = *formula;
+            if self.asks_for_names(rest) {
+                // Of the names that were read nothing asks any more.
+                for (place, &name) in (0..).zip(names.iter()) {
+                    if bit(place).is_none_or(|own| read & own == 0) {
+                        rest = self.absent(rest, name, 0)?;
+                    }
+                }
+            }
+            state.is_final = self.ends(rest);
+            states.push(state);
+            required.push(before.clone());
+        }
+        if supposed.is_some() || states.is_empty() {
+            first_of_all(&mut states, &mut required, starts);
+        }
+        let (classes, required) = (classes.to_vec(), Some(required));
+        Ok(Explored::Done(ObjectAutomaton { order, states, classes, required }))
+    }
+
+    /// A formula without the names that it requires whatever else holds, but for those that matter, and
+    /// these names with the ones that were required before.
+    fn apart_required(
+        &mut self,
+        formula: FormulaId,
+        before: &[u32],
+        (names, places): (&[NameId], &FxHashMap<NameId, u32>),
+        matters: &impl Fn(u32) -> bool,
+    ) -> Result<(Rc<[u32]>, FormulaId)> {
+        let mut required = before.to_vec();
+        let mut rest = Vec::new();
+        for conjunct in self.formulas.conjuncts(formula) {
+            let atom = match *self.formulas.get(conjunct) {
+                Formula::Literal(atom, true) => Some(self.atom(atom).clone()),
+                _ => None,
+            };
+            let asked = match atom {
+                Some(Atom::Required(name)) => vec![name],
+                Some(Atom::RequiredAll(schema)) => {
+                    self.required_names(schema)?.iter().copied().collect()
+                }
+                _ => Vec::new(),
+            };
+            let known: Vec<u32> =
+                asked.iter().filter_map(|name| places.get(name).copied()).collect();
+            if asked.is_empty() || known.len() < asked.len() {
+                rest.push(conjunct);
+                continue;
+            }
+            for place in known {
+                match matters(place) {
+                    true => {
+                        let name = names[place as usize];
+                        rest.push(self.formulas.literal(Atom::Required(name)));
+                    }
+                    false => required.push(place),
+                }
+            }
+        }
+        let rest = self.formulas.and(rest);
+        let rest = self.settled(rest)?;
+        required.sort_unstable();
+        required.dedup();
+        Ok((required.into(), rest))
+    }
+
+    /// A formula as it is written where a name is read that it does not speak of.
+    fn settled(&mut self, formula: FormulaId) -> Result<FormulaId> {
+        let mut formula = formula;
+        loop {
+            let next = self.derive(formula, &mut |this, number| {
+                let atom = this.atom(number).clone();
+                Ok(this.formulas.literal(atom))
+            })?;
+            if next == formula {
+                return Ok(formula);
+            }
+            formula = next;
+        }
+    }
+
+    /// The names of atoms that ask for many at once.
+    fn names_asked_at_once(&mut self, formula: FormulaId) -> Result<Vec<NameId>> {
+        let mut schemas = Vec::new();
+        self.each_atom(formula, |atom| {
+            if let Atom::RequiredAll(schema) = atom {
+                schemas.push(*schema);
+            }
+        });
+        let mut out = Vec::new();
+        for schema in schemas {
+            out.extend(self.required_names(schema)?.iter());
+        }
+        Ok(out)
+    }
+
+    /// Whether a formula has an atom to which names that are absent matter.
+    fn asks_for_names(&self, formula: FormulaId) -> bool {
+        let mut asks = false;
+        self.each_atom(formula, |atom| {
+            asks |= matches!(
+                atom,
+                Atom::Required(_) | Atom::RequiredAll(_) | Atom::UnevaluatedProperties(..)
+            );
+        });
+        asks
+    }
+
+    /// Looks at the atoms of a formula and of the conditions in its atoms.
+    fn each_atom(&self, formula: FormulaId, mut look: impl FnMut(&Atom)) {
+        let mut seen: FxHashSet<FormulaId> = FxHashSet::default();
+        let mut work = vec![formula];
+        while let Some(formula) = work.pop() {
+            if !seen.insert(formula) {
+                continue;
+            }
+            for (atom, _) in self.formulas.atoms_of(formula) {
+                let atom = self.atom(atom);
+                look(atom);
+                if let Atom::UnevaluatedProperties(_, branches) = atom {
+                    work.extend(branches.iter().map(|branch| branch.0));
+                }
+            }
+        }
+    }
+}
+
+/// Puts a state before all others that does what each of the first so many does. An object ends there only
+/// where it has no member.
+fn first_of_all(states: &mut Vec<ObjectState>, required: &mut Vec<Rc<[u32]>>, starts: usize) {
+    for state in states.iter_mut() {
+        state.members.iter_mut().for_each(|edge| edge.to += 1);
+    }
+    let begun = states.iter().zip(required.iter()).take(starts);
+    let mut first = ObjectState::default();
+    for (state, required) in begun {
+        first.members.extend(state.members.iter().cloned());
+        first.is_final |= state.is_final && required.is_empty();
+    }
+    first.members.sort_by_key(|edge| (edge.name, edge.value, edge.to));
+    states.insert(0, first);
+    required.insert(0, Rc::default());
+}
+
+/// A set of names, by their places.
+type Names = Box<[u64]>;
+
+fn insert(set: &mut Names, name: u32) {
+    set[name as usize / 64] |= 1 << (name % 64);
+}
+
+fn contains(set: &Names, name: u32) -> bool {
+    set[name as usize / 64] >> (name % 64) & 1 == 1
+}
+
+/// Adds names to a set; whether there were new ones.
+fn add(set: &mut Names, more: &Names) -> bool {
+    let mut is_new = false;
+    for (a, b) in set.iter_mut().zip(more) {
+        is_new |= b & !*a != 0;
+        *a |= b;
+    }
+    is_new
+}
+
+/// An edge: the known name that is read, or none, and where it leads.
+type Edge = (Option<u32>, u32);
+
+/// The states of an object from which an end can be reached, where the values that `is_productive` takes
+/// are all there are; `None` where that depends on which names were read.
+///
+/// A state is surely dead where no path leads to an end, or a name is required that was surely not read
+/// and that no state on the way reads. The others are alive whatever was read if at each
+/// - every required name can be read, so that all that are missing can be read one after the other; and
+/// - a path leads to an end that reads, of the known names, only such as were surely not read.
+pub(super) fn live(
+    object: &ObjectAutomaton,
+    required: &[Rc<[u32]>],
+    num_names: usize,
+    is_productive: impl Fn(ValueId) -> bool,
+) -> Option<Vec<bool>> {
+    let edges: Vec<Vec<Edge>> = object
+        .states
+        .iter()
+        .map(|state| {
+            let members = state.members.iter().filter(|edge| is_productive(edge.value));
+            let edges = members.map(|edge| {
+                let name = match edge.name {
+                    Named::Known(place) => Some(place),
+                    Named::Other(_) => None,
+                };
+                (name, edge.to)
+            });
+            edges.collect()
+        })
+        .collect();
+    let is_final = |state: usize| object.states[state].is_final;
+    let words = num_names.div_ceil(64);
+    let mut alive = vec![true; edges.len()];
+    loop {
+        let may_be_read = names_before(&edges, &alive, words);
+        let reaches = back_from_ends(&edges, &alive, is_final, |_, _| true);
+        let can_be_read = names_after(&edges, &alive, words);
+        let is_dead = |state: usize| {
+            !reaches[state]
+                || required[state].iter().any(|&name| {
+                    !contains(&may_be_read[state], name) && !contains(&can_be_read[state], name)
+                })
+        };
+        let dead: Vec<usize> = (0..edges.len()).filter(|&q| alive[q] && is_dead(q)).collect();
+        if !dead.is_empty() {
+            dead.into_iter().for_each(|state| alive[state] = false);
+            continue;
+        }
+        if !alive[0] {
+            return Some(alive);
+        }
+        let ends = back_from_ends(&edges, &alive, is_final, |state, name| {
+            name.is_none_or(|name| !contains(&may_be_read[state], name))
+        });
+        let is_sure = |state: usize| {
+            let here = &edges[state];
+            let is_read = |&name: &u32| {
+                here.iter().any(|edge| edge.0 == Some(name) && alive[edge.1 as usize])
+            };
+            ends[state] && required[state].iter().all(is_read)
+        };
+        let met = met(&edges, &alive);
+        let all_sure = (0..edges.len()).all(|state| !met[state] || is_sure(state));
+        return all_sure.then_some(alive);
+    }
+}
+
+/// The states that are met from the start.
+fn met(edges: &[Vec<Edge>], alive: &[bool]) -> Vec<bool> {
+    let mut met = vec![false; edges.len()];
+    let mut work = vec![0];
+    while let Some(state) = work.pop() {
+        if alive[state] && !std::mem::replace(&mut met[state], true) {
+            work.extend(edges[state].iter().map(|edge| edge.1 as usize));
+        }
+    }
+    met
+}
+
+/// For each state the known names that some path to it reads.
+fn names_before(edges: &[Vec<Edge>], alive: &[bool], words: usize) -> Vec<Names> {
+    let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
+    let mut is_due = vec![false; edges.len()];
+    is_due[0] = alive[0];
+    let mut has_been = vec![false; edges.len()];
+    let mut work = vec![0];
+    while let Some(state) = work.pop() {
+        if !std::mem::take(&mut is_due[state]) {
+            continue;
+        }
+        for &(name, to) in edges[state].iter().filter(|edge| alive[edge.1 as usize]) {
+            let to = to as usize;
+            let mut names = out[state].clone();
+            name.into_iter().for_each(|name| insert(&mut names, name));
+            let is_new = add(&mut out[to], &names);
+            if (is_new || !std::mem::replace(&mut has_been[to], true))
+                && !std::mem::replace(&mut is_due[to], true)
+            {
+                work.push(to);
+            }
+        }
+    }
+    out
+}
+
+/// For each state the known names that some path from it reads.
+fn names_after(edges: &[Vec<Edge>], alive: &[bool], words: usize) -> Vec<Names> {
+    let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
+    for (state, edges) in edges.iter().enumerate() {
+        for &(name, to) in edges.iter().filter(|edge| alive[edge.1 as usize]) {
+            name.into_iter().for_each(|name| insert(&mut out[state], name));
+            callers[to as usize].push(state);
+        }
+    }
+    let mut work: Vec<usize> = (0..edges.len()).collect();
+    while let Some(state) = work.pop() {
+        let names = out[state].clone();
+        for &caller in &callers[state] {
+            if caller != state && add(&mut out[caller], &names) {
+                work.push(caller);
+            }
+        }
+    }
+    out
+}
+
+/// The states from which an end is reached along edges that `is_way` takes.
+fn back_from_ends(
+    edges: &[Vec<Edge>],
+    alive: &[bool],
+    is_final: impl Fn(usize) -> bool,
+    is_way: impl Fn(usize, Option<u32>) -> bool,
+) -> Vec<bool> {
+    let mut back: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
+    for (state, edges) in edges.iter().enumerate().filter(|(state, _)| alive[*state]) {
+        let ways = edges.iter().filter(|edge| is_way(state, edge.0) && alive[edge.1 as usize]);
+        ways.for_each(|edge| back[edge.1 as usize].push(state));
+    }
+    let mut out: Vec<bool> = (0..edges.len()).map(|q| alive[q] && is_final(q)).collect();
+    let mut work: Vec<usize> = (0..edges.len()).filter(|&q| out[q]).collect();
+    while let Some(state) = work.pop() {
+        for &from in &back[state] {
+            if !std::mem::replace(&mut out[from], true) {
+                work.push(from);
+            }
+        }
+    }
+    out
+}

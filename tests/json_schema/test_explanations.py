@@ -1,0 +1,431 @@
+"""Why a text leaves a schema: where in the document, and which schema stands against it.
+
+By hand; ``test_random_explanations.py`` has random schemas.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from tokfold import Grammar, LimitExceededError, Limits, recognize
+from tokfold._schemas import SchemaPlace
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[A-Z]", "maxLength": 40},
+        "age": {"$ref": "#/$defs/age", "description": "in years"},
+        "tags": {"items": {"enum": ["a", "b", 3, None]}, "minItems": 1, "maxItems": 3},
+        "born": {"type": "string", "format": "date"},
+        "a/b": {"properties": {"c~": {"type": "boolean"}}},
+    },
+    "required": ["name", "age"],
+    "$defs": {"age": {"type": "integer", "minimum": 0, "maximum": 150}},
+    "additionalProperties": False,
+}
+SHAPE = {
+    "type": "object",
+    "anyOf": [
+        {"properties": {"k": {"const": "c"}, "r": {"type": "number"}}, "required": ["k", "r"]},
+        {
+            "properties": {"k": {"const": "s"}, "w": {"multipleOf": 5, "exclusiveMinimum": 0}},
+            "required": ["k", "w"],
+        },
+    ],
+}
+LIST = {"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"v": {"type": "null"}, "n": {}}}}}
+LIST["$defs"]["n"]["properties"]["n"] = {"$ref": "#/$defs/n"}
+NAMES = {"properties": {"a": {}, "b": {}}, "required": ["a"]}
+ADULT = '{"name": "A", "age": 1'
+AGE = "expected an integer between 0 and 150"
+FORM = "valid, but not in the form that the options choose (white space, escapes, numbers)"
+BLANKS = "white space does not stand here in the form that the options choose"
+AROUND = "expected the end of the text: white space around the value is no part of it"
+LATE = 'names stand in the order of the schema, and key_order="any" takes any order'
+MORE_MEMBERS = "the object is not complete: a condition asks for further members"
+MORE_ITEMS = "the array is not complete: a condition asks for further items"
+
+
+def explained(grammar: Grammar, text: str, is_whole: bool = True) -> SchemaPlace:
+    found = recognize(grammar, text)
+    assert not found.accepted or not is_whole, text
+    place = grammar.place_in_schema(text, found.read, is_whole=is_whole)
+    assert place is not None
+    return place
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "pointer", "reasons"),
+    [
+        (PERSON, ADULT.replace("1", "151") + "}", "/age", [f"#/$defs/age: {AGE}, not 151"]),
+        (PERSON, ADULT.replace("1", "-1") + "}", "/age", [f"#/$defs/age: {AGE}, not -1"]),
+        (PERSON, ADULT.replace("1", "true") + "}", "/age", [f"#/$defs/age: {AGE}, not true"]),
+        (PERSON, ADULT.replace("1", "[]") + "}", "/age", [f"#/$defs/age: {AGE}, not an array"]),
+        (PERSON, ADULT.replace("1", "1e1") + "}", "/age", [f"#/$defs/age: {FORM}"]),
+        (
+            PERSON,
+            '{"name": "ada"}',
+            "/name",
+            [
+                "#/properties/name: expected a string of at most 40 characters that matches the "
+                'pattern "^[A-Z]", not "ada"'
+            ],
+        ),
+        (
+            PERSON,
+            '{"name": "A"}',
+            "",
+            ['#/required: expected the member "age", which is required'],
+        ),
+        (
+            PERSON,
+            "{ }",
+            "",
+            ['#/required: expected the members "name" and "age", which are required'],
+        ),
+        (
+            PERSON,
+            '{"age": 1}',
+            "",
+            ['#/required: expected the member "name", which is required, before "age": ' + LATE],
+        ),
+        (
+            PERSON,
+            ADULT + ', "x": 2}',
+            "",
+            ['#: no member "x" is allowed; expected "tags", "born" or "a/b"'],
+        ),
+        (PERSON, ADULT + ', "age": 2}', "", ['#: the name "age" occurs twice']),
+        (
+            PERSON,
+            ADULT + ', "born": "2001-02-03", "tags": [3]}',
+            "",
+            [f'#: the name "tags" comes too late: {LATE}; expected "a/b"'],
+        ),
+        (
+            PERSON,
+            ADULT + ', "tags": []}',
+            "/tags",
+            ["#/properties/tags: expected another item: an array of 1 to 3 items"],
+        ),
+        (
+            PERSON,
+            ADULT + ', "tags": ["a", "a", 3, "b"]}',
+            "/tags",
+            ["#/properties/tags: no further item is allowed: an array of 1 to 3 items"],
+        ),
+        (
+            PERSON,
+            ADULT + ', "tags": ["a", "c"]}',
+            "/tags/1",
+            ['#/properties/tags/items: expected "a" or "b", not "c"'],
+        ),
+        (
+            PERSON,
+            ADULT + ', "tags": [4]}',
+            "/tags/0",
+            ['#/properties/tags/items: expected "a", "b", 3 or null, not 4'],
+        ),
+        (
+            PERSON,
+            ADULT + ', "born": "2020-13-01"}',
+            "/born",
+            ['#/properties/born: expected a string that has the format "date", not "2020-13-01"'],
+        ),
+        (
+            PERSON,
+            ADULT + ', "a/b": {"c~": null}}',
+            "/a~1b/c~0",
+            ["#/properties/a~1b/properties/c~0: expected a boolean, not null"],
+        ),
+        (PERSON, ADULT, "", ["expected a comma or the end of the object"]),
+        (PERSON, ADULT + "}\n", "", [AROUND]),
+        (PERSON, ADULT + "}}", "", ["expected the end of the text: the value is complete"]),
+        (PERSON, " {}", "", [BLANKS]),
+        (PERSON, ADULT + ",}", "", ["expected a name in double quotes"]),
+        (PERSON, '{"name"= 1}', "/name", ["expected a colon behind the name"]),
+        (PERSON, "nonsense", "", ["#: expected an object"]),
+        (
+            SHAPE,
+            '{"k": "c", "r": "x"}',
+            "/r",
+            ['#/anyOf/0/properties/r: expected a number, not "x"'],
+        ),
+        (
+            SHAPE,
+            '{"k": "s", "w": 3}',
+            "/w",
+            [
+                "#/anyOf/1/properties/w: expected a number that is greater than 0, a multiple of "
+                "5, not 3"
+            ],
+        ),
+        (
+            SHAPE,
+            '{"k": "z"}',
+            "/k",
+            ['#/anyOf/0/properties/k, #/anyOf/1/properties/k: expected "c" or "s", not "z"'],
+        ),
+        (
+            SHAPE,
+            '{"k": "s", "r": 1}',
+            "",
+            ['#/anyOf/1/required: expected the member "w", which is required'],
+        ),
+        (
+            LIST,
+            '{"n": {"n": {"v": 0}}}',
+            "/n/n/v",
+            ["#/$defs/n/properties/v: expected null, not 0"],
+        ),
+        (
+            {"items": {"minimum": 3}},
+            "[2]",
+            "/0",
+            ["#/items: expected a number that is at least 3, not 2"],
+        ),
+        (
+            {"minimum": 3, "type": "integer"},
+            "2",
+            "",
+            ["#: expected an integer that is at least 3, not 2"],
+        ),
+        (
+            {"not": {"multipleOf": 3}, "type": "number"},
+            "9",
+            "",
+            ["#: expected a number that is not a multiple of 3, not 9"],
+        ),
+        ({"minProperties": 2}, '{"b": 1}', "", [f"#: {MORE_MEMBERS}"]),
+        ({"contains": {"const": 1}}, "[2]", "", [f"#: {MORE_ITEMS}"]),
+        (
+            {"patternProperties": {"^x": {"type": "null"}}},
+            '{"xa": 1}',
+            "/xa",
+            ["#/patternProperties/%5Ex: expected null, not 1"],
+        ),
+        (
+            {"propertyNames": {"maxLength": 3}},
+            '{"long": 1}',
+            "",
+            ['#: no member "long" is allowed'],
+        ),
+        ({"const": {"a": [1, 2]}}, '{"a": [1, 3]}', "/a/1", ["#/const/a/1: expected 2, not 3"]),
+    ],
+)
+def test_by_hand(schema: Any, text: str, pointer: str, reasons: list[str]) -> None:
+    place = explained(Grammar.from_json_schema(schema), text)
+    assert (place.pointer, [str(reason) for reason in place.reasons]) == (pointer, reasons)
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "pointer", "reason"),
+    [
+        ({"key_order": "any"}, '{"b": 1, "b": 1}', "", '#: the name "b" occurs twice'),
+        (
+            {"key_order": "any"},
+            '{"b": 1}',
+            "",
+            '#/required: expected the member "a", which is required',
+        ),
+        ({"whitespace": "compact"}, '{"a": 1}', "/a", BLANKS),
+        ({"whitespace": "spaced"}, '{"a":1}', "/a", f"#/properties/a: {FORM}"),
+        (
+            {"additional_properties": False},
+            '{"a": 1, "c": 2}',
+            "",
+            '#: no member "c" is allowed; expected "b"',
+        ),
+    ],
+)
+def test_options(options: dict[str, Any], text: str, pointer: str, reason: str) -> None:
+    place = explained(Grammar.from_json_schema(NAMES, **options), text)
+    assert place.pointer == pointer
+    if options.get("whitespace") == "spaced":  # any value may stand there, of no schema
+        assert place.reasons[0].message == FORM
+    else:
+        assert str(place.reasons[0]) == reason
+
+
+MANY = {
+    "properties": {f"n{i}": {"type": "integer", "maximum": i} for i in range(8)},
+    "required": ["n3"],
+    "additionalProperties": False,
+}
+KINDS = {
+    "anyOf": [
+        {"properties": {"k": {"const": kind}, "v": {"type": of}}, "required": ["k", "v"]}
+        for kind, of in (("a", "integer"), ("b", "string"), ("c", "string"))
+    ],
+    "properties": {f"n{i}": {"type": "integer"} for i in range(8)},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "pointer", "reason"),
+    [
+        (
+            MANY,
+            '{"n5": 9}',
+            "/n5",
+            "#/properties/n5: expected an integer that is at most 5, not 9",
+        ),
+        (MANY, '{"n5": 1, "n3": 1, "n5": 2}', "", '#: the name "n5" occurs twice'),
+        (MANY, '{"n5": 1}', "", '#/required: expected the member "n3", which is required'),
+        (
+            KINDS,
+            '{"n1": 1, "v": "x", "n0": 2, "k": "a"}',
+            "/k",
+            '#/anyOf/1/properties/k, #/anyOf/2/properties/k: expected "b" or "c", not "a"',
+        ),
+        (
+            KINDS,
+            '{"k": "b", "n1": 1, "v": 2}',
+            "/v",
+            "#/anyOf/1/properties/v: expected a string, not 2",
+        ),
+    ],
+)
+def test_many_names_in_any_order(schema: Any, text: str, pointer: str, reason: str) -> None:
+    """Where the states of the grammar do not say which names were read."""
+    grammar = Grammar.from_json_schema({"type": "object", **schema}, key_order="any")
+    place = explained(grammar, text)
+    assert (place.pointer, str(place.reasons[0])) == (pointer, reason)
+    assert list(grammar.rule_origins) == grammar.rule_names
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "reasons"),
+    [
+        ("", "", ["#: expected an object"]),
+        ("{", "", ['#: expected the name "name"']),
+        ('{"na', "", ['#: expected the name "name"']),
+        (ADULT[:-1], "/age", [f"#/$defs/age: {AGE}"]),
+        (ADULT, "/age", [f"#/$defs/age: {AGE}"]),
+        (ADULT + ', "tags": ["', "/tags/0", ['#/properties/tags/items: expected "a" or "b"']),
+    ],
+)
+def test_a_text_under_way(text: str, pointer: str, reasons: list[str]) -> None:
+    """What is expected where a text is cut off."""
+    place = explained(Grammar.from_json_schema(PERSON), text, is_whole=False)
+    assert (place.pointer, [str(reason) for reason in place.reasons]) == (pointer, reasons)
+
+
+def test_grammars_of_no_schema_have_no_places() -> None:
+    grammar = Grammar.from_ebnf('root ::= "a"')
+    assert grammar.place_in_schema("b", 0) is None
+    assert dict(grammar.rule_origins) == {}
+
+
+def test_what_is_no_json_is_no_place() -> None:
+    grammar = Grammar.from_json_schema(PERSON)
+    assert grammar.place_in_schema(b"{]", 2) is None
+    assert grammar.place_in_schema(b"\xff\xfe", 0) is not None
+    assert grammar.place_in_schema(b'{"\xff', 100) is not None
+
+
+# -- rules
+
+
+def test_origins_of_rules() -> None:
+    origins = Grammar.from_json_schema(PERSON).rule_origins.values()
+    said = {origin.description: origin.pointers for origin in origins}
+    assert said["an integer between 0 and 150"] == ("#/$defs/age",)
+    assert said["an array of 1 to 3 items"] == ("#/properties/tags",)
+    assert said['an object with "name", "age", "tags", "born" and "a/b"'] == ("#",)
+    assert said["white space"] == ()
+    assert Grammar.from_json_schema(PERSON) == Grammar.from_json_schema(PERSON)
+
+
+# -- limits
+
+
+def test_explanations_are_bounded() -> None:
+    """Branches that overlap at each level of a deep document are told apart once for each value."""
+    inner = {"$ref": "#/$defs/t"}
+    branch = {"type": "object", "properties": {"a": inner, "b": inner}}
+    kinds = [{**branch, "required": [name]} for name in "abc"]
+    schema = {"$ref": "#/$defs/t", "$defs": {"t": {"anyOf": [*kinds, {"type": "null"}]}}}
+    grammar = Grammar.from_json_schema(schema)
+    text = "null"
+    for _ in range(14):
+        text = f'{{"a": {text}, "b": {text[:40]}}}' if len(text) <= 40 else f'{{"a": {text}}}'
+    text = f'{{"a": {text}, "b": 1}}'
+    place = explained(grammar, text)
+    assert place.pointer == "/b"
+    long = "[" + "7," * 100_000 + '"x"]'
+    place = explained(Grammar.from_json_schema({"items": {"type": "integer"}}), long)
+    assert place.pointer == "/100000"
+    limits = Limits(max_network_work=1)
+    small = Grammar.from_json_schema({"type": "null"})
+    assert small.place_in_schema("1", 0) is not None
+    small._limits = limits
+    with pytest.raises(LimitExceededError):
+        small.place_in_schema("1", 0)
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "limit", "pointer"),
+    [
+        (
+            {
+                "properties": {
+                    "x": {
+                        "properties": {f"n{i}": {} for i in range(14)},
+                        "minProperties": 13,
+                        "additionalProperties": False,
+                    }
+                }
+            },
+            {"key_order": "any"},
+            "max_unordered_names",
+            "#/properties/x",
+        ),
+        (
+            {"items": {"properties": {"n/a": {"maxLength": 9, "pattern": "(a|b)*a(a|b){12}"}}}},
+            {"limits": Limits(max_automaton_states=50)},
+            "max_automaton_states",
+            "#/items/properties/n~1a",
+        ),
+        (
+            {
+                "properties": {
+                    "l": {"items": {"type": "null"}, "contains": {}, "minContains": 1_000}
+                }
+            },
+            {},
+            "max_contained_items",
+            "#/properties/l",
+        ),
+        (
+            {
+                "$ref": "#/$defs/o",
+                "$defs": {"o": {"patternProperties": {f"{c}": {} for c in "abcdefghij"}}},
+            },
+            {},
+            "max_name_classes",
+            "#/$defs/o",
+        ),
+        (
+            {"properties": {"o": {"properties": {f"n{i}": {"minimum": i} for i in range(90)}}}},
+            {"limits": Limits(max_schema_states=30)},
+            "max_schema_states",
+            "#/properties/o",
+        ),
+        (
+            {"properties": {"l": {"contains": {"const": 1}, "minContains": 400}}},
+            {"limits": Limits(max_schema_formulas=10)},
+            "max_schema_formulas",
+            "#/properties/l",
+        ),
+    ],
+)
+def test_limits_have_places(schema: Any, options: dict[str, Any], limit: str, pointer: str) -> None:
+    with pytest.raises(LimitExceededError) as caught:
+        Grammar.from_json_schema(schema, **options)
+    error = caught.value
+    assert (error.limit, error.pointer) == (limit, pointer)
+    assert str(error).startswith(f"{pointer}: limit {limit} = ")
+    assert pickle.loads(pickle.dumps(error)).pointer == pointer
