@@ -309,6 +309,25 @@ def test_closed_objects() -> None:
     check(schema, texts, [*open_only, '{"s": {"x": "y"}}'], additional_properties=False)
 
 
+def test_listed_objects_are_closed_as_they_are() -> None:
+    closed = {"type": "object", "properties": {"w": {"const": {"y": 1}}}, "required": ["w"]}
+    for listed in ({"const": {"x": 1}}, {"enum": [{"x": 1}, 3]}, {"allOf": [{"const": {"x": 1}}]}):
+        for branches in ([listed, closed], [closed, listed]):
+            check(
+                {"anyOf": branches},
+                ['{"x": 1}', '{"w": {"y": 1}}'],
+                ['{"x": 1, "z": 1}', '{"w": {"y": 1}, "x": 1}', '{"w": {"y": 1, "x": 1}}', "{}"],
+                additional_properties=False,
+            )
+
+
+def test_a_name_that_is_required_is_named() -> None:
+    schema = {"properties": {"a": {}}, "required": ["b"]}
+    check(
+        schema, ['{"b": 1}', '{"a": 1, "b": 1}'], ['{"c": 1, "b": 1}'], additional_properties=False
+    )
+
+
 # -- what is not enforced, and what is refused
 
 

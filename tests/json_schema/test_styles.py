@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from random import Random
 from typing import Any
 
@@ -214,6 +215,46 @@ def test_excluded_texts_of_json_are_excluded_as_they_are_written():
     numbers = language({"type": "array", "items": {}}, excludes=["1", "true"])
     assert accepts(numbers, '[1, true, "t1"]') is False
     assert accepts(numbers, '[1, true, "t2"]')
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+def test_names_that_no_schema_knows_hold_no_excluded_text(any_order):
+    schema = {"properties": {"a": {"type": "integer"}, "b": {"properties": {"c": {}}}}}
+    grammar = language(schema, any_order=any_order, excludes=["bad", "<|end|>"], open_objects=True)
+    for text in ('{"good": 1}', '{"a": 1, "ba": {"d": 1}}', '{"b": {"x": [{"y": "bd"}]}}'):
+        assert accepts(grammar, text), text
+    for text in ('{"bad": 1}', '{"b": {"xbady": 1}}', '{"x": [{"a<|end|>": 1}]}', '{"x": "bad"}'):
+        assert not accepts(grammar, text), text
+
+
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+@pytest.mark.parametrize("seed", range(60 * MANY))
+def test_what_is_excluded_is_all_that_is_left_out(seed):
+    """A text is taken where it is taken without, and none of its strings holds such a text."""
+    random = Random(f"excludes {seed}")
+    schema = Builder(random).document(2)
+    excludes = random.sample(["a", "b", "ab", "1", " ", "\\", "é", "x"], random.randint(1, 2))
+    fields = {"open_objects": random.random() < 0.7, "any_order": random.random() < 0.3}
+    try:
+        everything = language(schema, **fields)
+    except (SchemaError, LimitExceededError):
+        return
+    try:
+        without = language(schema, excludes=excludes, **fields)
+    except UnsatisfiableSchemaError:
+        without = None
+    except (SchemaError, LimitExceededError):
+        return
+    texts = {sample(everything, random), *map(json.dumps, random.sample(small_values(), 40))}
+    for text in texts - {None}:
+        if not accepts(everything, text):
+            continue
+        holds = any(one in string for string in STRING.findall(text) for one in excludes)
+        taken = without is not None and accepts(without, text)
+        assert taken == (not holds), (schema, excludes, fields, text)
+        CASES["excluded texts: with against without"] += 1
 
 
 def test_what_nothing_can_be_excluded_from():

@@ -553,6 +553,9 @@ impl Converter<'_> {
         if branches.is_empty() {
             return Ok(formula);
         }
+        for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
+            branches.extend(self.listing_branches(schema)?.iter().copied());
+        }
         let owner = self.schema_keys.intern(SchemaKey::Closed);
         branches.sort_unstable();
         branches.dedup();

@@ -102,6 +102,43 @@ impl Converter<'_> {
     /// The schemas that may evaluate members or items for `unevaluated...` of a schema: each with the
     /// condition under which it is valid and so evaluates them.
     pub(super) fn branches(&mut self, schema: SchemaId, kind: Type) -> Result<Box<[Branch]>> {
+        let schemas = self.schemas;
+        self.branches_where(schema, kind, |this, branch, node| {
+            Ok(match kind {
+                Type::Object => {
+                    this.says_properties(node)?
+                        || branch != schema
+                            && schemas.subschema(node, "unevaluatedProperties")?.is_some()
+                }
+                _ => {
+                    this.says_items(node)?
+                        || schemas.subschema(node, "contains")?.is_some()
+                        || branch != schema
+                            && schemas.subschema(node, "unevaluatedItems")?.is_some()
+                }
+            })
+        })
+    }
+
+    /// The schemas that list the values that satisfy them, each with the condition under which it
+    /// is valid.
+    pub(super) fn listing_branches(&mut self, schema: SchemaId) -> Result<Box<[Branch]>> {
+        self.branches_where(schema, Type::Object, |this, _, node| Ok(this.lists_values(node)))
+    }
+
+    /// Whether a schema lists the values that satisfy it.
+    pub(super) fn lists_values(&self, node: NodeId) -> bool {
+        self.schemas.value(node, "const").is_some() || self.schemas.value(node, "enum").is_some()
+    }
+
+    /// The schemas of some kind that apply to a value, each with the condition under which it is
+    /// valid.
+    fn branches_where(
+        &mut self,
+        schema: SchemaId,
+        kind: Type,
+        is_wanted: impl Fn(&Self, SchemaId, NodeId) -> Result<bool>,
+    ) -> Result<Box<[Branch]>> {
         let mut out: Vec<Branch> = Vec::new();
         let mut work = vec![(schema, FormulaId::TRUE)];
         while let Some((branch, condition)) = work.pop() {
@@ -109,23 +146,10 @@ impl Converter<'_> {
             if condition == FormulaId::FALSE {
                 continue;
             }
-            if let SchemaKey::Schema(node, _) = self.key(branch) {
-                let evaluates = match kind {
-                    Type::Object => {
-                        self.says_properties(node)?
-                            || branch != schema
-                                && self.schemas.subschema(node, "unevaluatedProperties")?.is_some()
-                    }
-                    _ => {
-                        self.says_items(node)?
-                            || self.schemas.subschema(node, "contains")?.is_some()
-                            || branch != schema
-                                && self.schemas.subschema(node, "unevaluatedItems")?.is_some()
-                    }
-                };
-                if evaluates {
-                    out.push((condition, branch));
-                }
+            if let SchemaKey::Schema(node, _) = self.key(branch)
+                && is_wanted(self, branch, node)?
+            {
+                out.push((condition, branch));
             }
             let applied = self.applied(branch, kind)?;
             let mut test = None;

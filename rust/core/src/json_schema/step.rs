@@ -304,6 +304,10 @@ impl Converter<'_> {
         {
             return Ok(true);
         }
+        // A value that is listed has the names that it has.
+        if self.key(owner) == SchemaKey::Closed && self.lists_values(node) {
+            return Ok(true);
+        }
         if schemas.subschema(node, "additionalProperties")?.is_some()
             || branch != owner && schemas.subschema(node, "unevaluatedProperties")?.is_some()
         {

@@ -75,7 +75,9 @@ impl Emitter<'_, '_> {
         let class = self.converter.objects[usize::from(object)].classes[class as usize].clone();
         let is_free = class.names.is_universal();
         let (escapes, bounds) = (self.escapes(is_free), self.converter.bounds);
-        if let Some(automaton) = encode_all_but(&class.names, escapes, &bounds)? {
+        if self.options().excludes.is_empty()
+            && let Some(automaton) = encode_all_but(&class.names, escapes, &bounds)?
+        {
             return Ok(self.add(Expr::Automaton(automaton)));
         }
         let body = self.text_of(&class.names, is_free)?;
