@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tokfold import _core, _schemas
 from tokfold._core import Grammar as CoreGrammar
@@ -26,6 +26,8 @@ from tokfold.limits import Limits
 
 if TYPE_CHECKING:
     from tokfold.structural_tags.assembly import Assembled
+    from tokfold.structural_tags.formats import Format
+    from tokfold.structural_tags.reading import Settings
     from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammar"]
@@ -41,6 +43,16 @@ _Converted = tuple[CoreGrammar, list[tuple[str, str, str]], list[str]]
 
 _Steps = list[tuple[str, str, str, bool] | list[str] | str]
 """A regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
+
+
+class _Lark(NamedTuple):
+    """What :meth:`Grammar.from_lark` reads."""
+
+    text: str
+    start: str
+    dialect: str
+    named: dict[str, Grammar | str]
+    tokens: dict[str, list[int]] | None
 
 
 class Grammar:
@@ -62,6 +74,7 @@ class Grammar:
         "_frame",
         "_frame_text",
         "_languages",
+        "_lark",
         "_limits",
         "_origins",
         "_parts",
@@ -91,6 +104,7 @@ class Grammar:
     not_enforced: list[str]
     _schema: _schemas.Request | None
     _languages: _Steps | None
+    _lark: _Lark | None
     _origins: Mapping[str, RuleOrigin] | None
 
     def __init__(self) -> None:
@@ -147,7 +161,7 @@ class Grammar:
         self._whole = self._frame = self._frame_text = self._expanded = None
         self._text = self._takes_none = self._schema = self._languages = None
         self.notes, self.not_enforced = [], []
-        self._tag = self._tags = self._origins = None
+        self._tag = self._tags = self._origins = self._lark = None
         self._parts = {}
         self._limits = limits
         self.lookahead = lookahead
@@ -461,18 +475,26 @@ class Grammar:
             raise TypeError(f"a Lark grammar must be a str, not {type(text).__name__}")
         if dialect not in ("rust", "python"):
             raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
-        given = {
-            name: value._core if isinstance(value, Grammar) else value
-            for name, value in (named or {}).items()
-        }
-        tokens = None if vocabulary is None else _named_tokens(text, given, vocabulary)
+        tokens = None
+        if vocabulary is not None:
+            tokens = _named_tokens(text, _core_of(named or {}), vocabulary)
+        source = _Lark(text, start, dialect, dict(named or {}), tokens)
+        return cls._of_lark(source, limits, interrupt)
+
+    @classmethod
+    def _of_lark(
+        cls, source: _Lark, limits: Limits | None, interrupt: Interrupt | None = None
+    ) -> Grammar:
+        text, start, dialect, named, tokens = source
         fields = None if limits is None else limits.as_fields()
         ends = Interrupt._of(interrupt, limits or Limits())
-        for each in (text, start, *given, *given.values()):
+        for each in (text, start, *named, *named.values()):
             if isinstance(each, str):
                 _check_characters(each)
         self = cls._without_text("exact", limits)
+        given = _core_of(named)
         self._whole = _core.read_lark(text, start, dialect, given, tokens, {}, fields, ends)
+        self._lark = source
         return self
 
     @classmethod
@@ -674,8 +696,41 @@ class Grammar:
         """SHA-256 of what the grammar says, in hexadecimal."""
         if self._schema is not None:
             return self._schema.fingerprint
-        content = f"{self.lookahead}\n{self.root}\n{self}"
+        content = f"{self.lookahead}\n{self.root}\n{self._content}"
         return hashlib.sha256(content.encode()).hexdigest()
+
+    @property
+    def _content(self) -> str:
+        """The text; of a grammar that has none, what it is made of: equal for equal sources.
+
+        Raises:
+            UnsupportedGrammarError: the grammar has no text, and no source that is known.
+        """
+        try:
+            return str(self)
+        except UnsupportedGrammarError:
+            if (sources := self._sources) is None:
+                raise
+            return repr(sources)
+
+    @property
+    def _sources(self) -> tuple[object, ...] | None:
+        """What the grammar is made of, as values whose ``repr`` says all of it."""
+        if self._schema is not None:
+            return "schema", self._schema.fingerprint
+        if self._lark is not None:
+            text, start, dialect, named, tokens = self._lark
+            parts = sorted(
+                (name, part.fingerprint if isinstance(part, Grammar) else f"text {part}")
+                for name, part in named.items()
+            )
+            return "lark", text, start, dialect, parts, sorted((tokens or {}).items())
+        if self._tag is not None:
+            format, settings, _ = self._tag
+            vocabulary = settings.vocabulary
+            words = "" if vocabulary is None else vocabulary.fingerprint
+            return "tag", format, settings.additional_properties, words
+        return None
 
     @property
     def _takes_tokens(self) -> bool:
@@ -749,15 +804,10 @@ class Grammar:
         if self._schema is not None and other._schema is not None:
             return self._schema == other._schema
         same = self.root == other.root and self.lookahead == other.lookahead
-        return same and str(self) == str(other)
+        return same and self._content == other._content
 
     def __hash__(self) -> int:
-        try:
-            text = str(self)
-        except UnsupportedGrammarError:
-            # No other grammar is equal to one without a text by its text.
-            return hash(self._schema)
-        return hash((self.root, self.lookahead, text))
+        return hash((self.root, self.lookahead, self._content))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._schema is not None:
@@ -766,12 +816,25 @@ class Grammar:
             return Grammar._of_languages, (self._languages, self._limits, None)
         # What was read under raised limits is read back under them. Printing may make the text
         # longer, and that alone must not refuse it.
-        text = str(self)
+        try:
+            text = str(self)
+        except UnsupportedGrammarError:
+            if self._lark is not None:
+                return Grammar._of_lark, (self._lark, self._limits)
+            if self._tag is not None:
+                return _assembled_again, (self._tag.format, self._tag.settings)
+            raise
         limits = self._limits or Limits()
         size = len(text.encode())
         if size > limits.max_grammar_bytes:
             limits = dataclasses.replace(limits, max_grammar_bytes=size)
         return _read_back, (text, self.root, self.lookahead, limits)
+
+
+def _assembled_again(format: Format, settings: Settings) -> Grammar:
+    from tokfold.structural_tags.assembly import of_format
+
+    return of_format(format, settings)
 
 
 def _converted_again(request: _schemas.Request, limits: Limits | None) -> Grammar:
@@ -793,6 +856,12 @@ def _lone_surrogate(text: str, error: UnicodeEncodeError) -> GrammarSyntaxError:
         line,
         column,
     )
+
+
+def _core_of(named: Mapping[str, Grammar | str]) -> dict[str, CoreGrammar | str]:
+    return {
+        name: value._core if isinstance(value, Grammar) else value for name, value in named.items()
+    }
 
 
 def _named_tokens(
