@@ -388,7 +388,11 @@ def test_errors_of_what_stands_in_tags_say_where():
     named = {"patternProperties": {"^(?:a|b)*a(?:a|b){40}$": {}}}
     found = of({"properties": {"a/b": named}})
     assert found.startswith("format (json_schema): ")
-    assert "#/properties/a~1b: patternProperties: " in found
+    assert "#/properties/a~1b: limit max_automaton_states = 100000 reached: patternProp" in found
+    part = {"type": "json_schema", "json_schema": {"properties": {"a/b": named}}}
+    with pytest.raises(LimitExceededError) as limited:
+        Grammar.from_structural_tag({"format": {"type": "or", "elements": [part, part]}})
+    assert limited.value.pointer == "#/format/elements/0/json_schema/properties/a~1b"
     regex = {"type": "regex", "pattern": "(" * 300}
     tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": [regex]}}
     assert spoken(lambda: Grammar.from_structural_tag(tag)).startswith("format.elements[0] (regex)")

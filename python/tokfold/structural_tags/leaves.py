@@ -306,7 +306,7 @@ def _placed(leaf: Leaf) -> Iterator[None]:
     try:
         yield
     except SchemaError as error:
-        pointer = f"{_pointer(leaf.path)}/json_schema{error.pointer.removeprefix('#')}"
+        pointer = _in_schema(leaf, error.pointer)
         raise type(error)(f"{where}: {error}", pointer, error.keyword, error.reason) from error
     except UnsupportedGrammarError as error:
         message = f"{where}: {error}"
@@ -316,7 +316,13 @@ def _placed(leaf: Leaf) -> Iterator[None]:
     except DeadlineExceededError:
         raise
     except LimitExceededError as error:
-        raise LimitExceededError(f"{where}: {error}", error.limit, error.value) from error
+        place = None if error.pointer is None else _in_schema(leaf, error.pointer)
+        raise LimitExceededError(f"{where}: {error}", error.limit, error.value, place) from error
+
+
+def _in_schema(leaf: Leaf, pointer: str) -> str:
+    """A pointer into the schema of a leaf as one into the tag."""
+    return f"{_pointer(leaf.path)}/json_schema{pointer.removeprefix('#')}"
 
 
 def _pointer(path: str) -> str:
