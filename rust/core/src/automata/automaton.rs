@@ -63,6 +63,27 @@ impl Hash for Automaton {
 }
 
 impl Automaton {
+    /// The hash of the automaton, which looks at the interrupt between pieces.
+    ///
+    /// # Errors
+    /// Those of [`Ticks::step`].
+    pub(crate) fn hash_within(&self, ticks: &Ticks) -> Result<u64, Error> {
+        const PIECE: usize = 1 << 14;
+        let mut hasher = rustc_hash::FxHasher::default();
+        for edges in self.edges.chunks(PIECE) {
+            ticks.steps(edges.len())?;
+            edges.hash(&mut hasher);
+        }
+        for states in self.ends.chunks(PIECE).zip(self.finals.chunks(PIECE)) {
+            ticks.steps(states.0.len())?;
+            states.hash(&mut hasher);
+        }
+        if self.has_fallbacks() {
+            (&self.falls_back, self.fallback).hash(&mut hasher);
+        }
+        Ok(hasher.finish())
+    }
+
     /// An automaton without states, to be filled, with room for some.
     pub fn with_capacity(states: usize, edges: usize) -> Self {
         Self {

@@ -39,6 +39,12 @@ impl Nfa {
         (self.finals.len() - 1) as u32
     }
 
+    /// Makes room for so many more states, each with an edge.
+    pub fn reserve_path(&mut self, states: usize) {
+        self.finals.reserve(states);
+        self.reserve(states);
+    }
+
     /// The number of states.
     pub fn len(&self) -> usize {
         self.finals.len()

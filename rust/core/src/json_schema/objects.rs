@@ -54,11 +54,11 @@ pub(super) struct ObjectState {
 #[derive(Clone, Debug)]
 pub(super) struct ObjectAutomaton {
     pub(super) order: OrderId,
-    pub(super) states: Vec<ObjectState>,
+    pub(super) states: Rc<Vec<ObjectState>>,
     pub(super) classes: Vec<Rc<NameClass>>,
     /// Where the states do not say which names were read: for each the names that are required, by their
     /// places in the order. Then no name comes twice, and an object ends once these were read.
-    pub(super) required: Option<Vec<Rc<[u32]>>>,
+    pub(super) required: Option<Rc<Vec<Rc<[u32]>>>>,
 }
 
 /// The error of an object in which it matters for what may follow which of many names were read.
@@ -164,7 +164,8 @@ impl Converter<'_> {
             self.spend(1 + state.members.len())?;
             states.push(state);
         }
-        Ok(ObjectAutomaton { order, states, classes: classes.unwrap_or_default(), required: None })
+        let (states, classes) = (Rc::new(states), classes.unwrap_or_default());
+        Ok(ObjectAutomaton { order, states, classes, required: None })
     }
 
     /// The atoms of a formula that speak of known names alone: which of these they restrict, as places
@@ -183,6 +184,7 @@ impl Converter<'_> {
             }
             let mut restricted = Vec::new();
             for (name, child) in properties.iter() {
+                self.spend(1)?;
                 let child = self.child(child, scope);
                 let name = self.name(name);
                 if !self.is_trivial(child)
@@ -192,7 +194,6 @@ impl Converter<'_> {
                 }
             }
             restricted.sort_unstable();
-            self.spend(1 + restricted.len())?;
             out.insert(schema, restricted);
         }
         Ok(out)

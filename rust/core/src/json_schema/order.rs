@@ -199,12 +199,12 @@ impl Converter<'_> {
                     };
                     let Some(object) = object else { continue };
                     for (name, _) in object.iter() {
+                        self.spend(1)?;
                         let name = self.name(name);
                         if met.insert(name) {
                             out.push(name);
                         }
                     }
-                    self.spend(object.len())?;
                 }
             }
         }

@@ -8,6 +8,7 @@ use super::numbers::{self, Bound, Conditions, NumberOptions, Sign};
 use crate::error::{Error, Result};
 use crate::regular::{Bounds, Dfa};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// Patterns whose automata have more states are written as expressions, their counts counted, where
 /// nothing else is asked of the string.
@@ -19,7 +20,7 @@ pub(super) enum Text {
     /// Any characters, between so many and so many.
     Characters(u32, Option<u32>),
     /// One of these.
-    Listed(Vec<String>),
+    Listed(Rc<[String]>),
     /// Of a regular language.
     Automaton(Dfa),
     /// As a pattern says, which is large as an automaton.
@@ -137,9 +138,11 @@ impl Converter<'_> {
         for set in sets {
             let Atom::Texts(set) = *self.atom(set) else { continue };
             let texts = self.texts.get(set).clone();
-            self.spend(texts.len())?;
             if self.formulas.get(formula) == &Formula::Literal(self.number_of(formula), true) {
-                out.extend(texts.iter().map(|text| text.to_string()));
+                for text in texts.iter() {
+                    self.spend(1)?;
+                    out.push(text.to_string());
+                }
                 continue;
             }
             for text in texts.iter() {
@@ -196,12 +199,12 @@ impl Converter<'_> {
         }
         if plain {
             return Ok(match most {
-                Some(most) if most < least => Text::Listed(Vec::new()),
+                Some(most) if most < least => Text::Listed([].into()),
                 _ => Text::Characters(least, most),
             });
         }
         if let Some(texts) = self.listed_texts(formula)? {
-            return Ok(Text::Listed(texts));
+            return Ok(Text::Listed(texts.into()));
         }
         if let [only] = conjuncts.as_slice()
             && let Formula::Literal(number, true) = *self.formulas.get(*only)

@@ -14,9 +14,14 @@ use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
 use super::objects::{MOST_UNORDERED, MemberEdge, Named, ObjectAutomaton, ObjectState};
 use super::step::{Member, NameClass};
+use crate::budget::Budget;
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+
+/// Edges that are looked through, and words of sets that are joined, as one unit of work.
+const EDGES_OF_WORK: usize = 8;
+const WORDS_OF_WORK: usize = 64;
 
 /// Where a member is read: which value of the discriminator is supposed, which of the names that matter
 /// were read, which others are required, by their places in the order, and what is left of the formula
@@ -253,6 +258,7 @@ impl Converter<'_> {
             first_of_all(&mut states, &mut required, starts);
         }
         let (classes, required) = (classes.to_vec(), Some(required));
+        let (states, required) = (Rc::new(states), required.map(Rc::new));
         Ok(Explored::Done(ObjectAutomaton { order, states, classes, required }))
     }
 
@@ -383,8 +389,12 @@ fn first_of_all(states: &mut Vec<ObjectState>, required: &mut Vec<Rc<[u32]>>, st
 /// A set of names, by their places.
 type Names = Box<[u64]>;
 
-fn insert(set: &mut Names, name: u32) {
-    set[name as usize / 64] |= 1 << (name % 64);
+/// Adds a name; whether it is new.
+fn insert(set: &mut Names, name: u32) -> bool {
+    let (word, bit) = (&mut set[name as usize / 64], 1 << (name % 64));
+    let is_new = *word & bit == 0;
+    *word |= bit;
+    is_new
 }
 
 fn contains(set: &Names, name: u32) -> bool {
@@ -416,29 +426,32 @@ pub(super) fn live(
     required: &[Rc<[u32]>],
     num_names: usize,
     is_productive: impl Fn(ValueId) -> bool,
-) -> Option<Vec<bool>> {
-    let edges: Vec<Vec<Edge>> = object
-        .states
-        .iter()
-        .map(|state| {
-            let members = state.members.iter().filter(|edge| is_productive(edge.value));
-            let edges = members.map(|edge| {
-                let name = match edge.name {
-                    Named::Known(place) => Some(place),
-                    Named::Other(_) => None,
-                };
-                (name, edge.to)
-            });
-            edges.collect()
-        })
-        .collect();
+    budget: &Budget,
+) -> Result<Option<Vec<bool>>> {
+    let mut edges: Vec<Vec<Edge>> = Vec::with_capacity(object.states.len());
+    for state in object.states.iter() {
+        budget.spend(1 + state.members.len() / EDGES_OF_WORK)?;
+        let members = state.members.iter().filter(|edge| is_productive(edge.value));
+        let here = members.map(|edge| {
+            let name = match edge.name {
+                Named::Known(place) => Some(place),
+                Named::Other(_) => None,
+            };
+            (name, edge.to)
+        });
+        edges.push(here.collect());
+    }
+    let num_edges: usize = edges.iter().map(Vec::len).sum();
     let is_final = |state: usize| object.states[state].is_final;
     let words = num_names.div_ceil(64);
     let mut alive = vec![true; edges.len()];
     loop {
-        let may_be_read = names_before(&edges, &alive, words);
+        // The passes below that have no budget of their own.
+        let num_required: usize = required.iter().map(|names| names.len()).sum();
+        budget.spend((num_edges + num_required) / EDGES_OF_WORK)?;
+        let may_be_read = names_before(&edges, &alive, words, budget)?;
         let reaches = back_from_ends(&edges, &alive, is_final, |_, _| true);
-        let can_be_read = names_after(&edges, &alive, words);
+        let can_be_read = names_after(&edges, &alive, words, budget)?;
         let is_dead = |state: usize| {
             !reaches[state]
                 || required[state].iter().any(|&name| {
@@ -451,7 +464,7 @@ pub(super) fn live(
             continue;
         }
         if !alive[0] {
-            return Some(alive);
+            return Ok(Some(alive));
         }
         let ends = back_from_ends(&edges, &alive, is_final, |state, name| {
             name.is_none_or(|name| !contains(&may_be_read[state], name))
@@ -465,7 +478,7 @@ pub(super) fn live(
         };
         let met = met(&edges, &alive);
         let all_sure = (0..edges.len()).all(|state| !met[state] || is_sure(state));
-        return all_sure.then_some(alive);
+        return Ok(all_sure.then_some(alive));
     }
 }
 
@@ -482,7 +495,12 @@ fn met(edges: &[Vec<Edge>], alive: &[bool]) -> Vec<bool> {
 }
 
 /// For each state the known names that some path to it reads.
-fn names_before(edges: &[Vec<Edge>], alive: &[bool], words: usize) -> Vec<Names> {
+fn names_before(
+    edges: &[Vec<Edge>],
+    alive: &[bool],
+    words: usize,
+    budget: &Budget,
+) -> Result<Vec<Names>> {
     let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
     let mut is_due = vec![false; edges.len()];
     is_due[0] = alive[0];
@@ -492,11 +510,16 @@ fn names_before(edges: &[Vec<Edge>], alive: &[bool], words: usize) -> Vec<Names>
         if !std::mem::take(&mut is_due[state]) {
             continue;
         }
+        let names = out[state].clone();
+        let mut joined = None;
         for &(name, to) in edges[state].iter().filter(|edge| alive[edge.1 as usize]) {
             let to = to as usize;
-            let mut names = out[state].clone();
-            name.into_iter().for_each(|name| insert(&mut names, name));
-            let is_new = add(&mut out[to], &names);
+            let mut is_new = name.is_some_and(|name| insert(&mut out[to], name));
+            // Edges of a state mostly lead to one or two.
+            if joined.replace(to) != Some(to) {
+                budget.spend(1 + words / WORDS_OF_WORK)?;
+                is_new |= add(&mut out[to], &names);
+            }
             if (is_new || !std::mem::replace(&mut has_been[to], true))
                 && !std::mem::replace(&mut is_due[to], true)
             {
@@ -504,29 +527,39 @@ fn names_before(edges: &[Vec<Edge>], alive: &[bool], words: usize) -> Vec<Names>
             }
         }
     }
-    out
+    Ok(out)
 }
 
 /// For each state the known names that some path from it reads.
-fn names_after(edges: &[Vec<Edge>], alive: &[bool], words: usize) -> Vec<Names> {
+fn names_after(
+    edges: &[Vec<Edge>],
+    alive: &[bool],
+    words: usize,
+    budget: &Budget,
+) -> Result<Vec<Names>> {
     let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
     let mut callers: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
     for (state, edges) in edges.iter().enumerate() {
         for &(name, to) in edges.iter().filter(|edge| alive[edge.1 as usize]) {
-            name.into_iter().for_each(|name| insert(&mut out[state], name));
-            callers[to as usize].push(state);
+            if let Some(name) = name {
+                insert(&mut out[state], name);
+            }
+            if callers[to as usize].last() != Some(&state) {
+                callers[to as usize].push(state);
+            }
         }
     }
     let mut work: Vec<usize> = (0..edges.len()).collect();
     while let Some(state) = work.pop() {
         let names = out[state].clone();
         for &caller in &callers[state] {
+            budget.spend(1 + words / WORDS_OF_WORK)?;
             if caller != state && add(&mut out[caller], &names) {
                 work.push(caller);
             }
         }
     }
-    out
+    Ok(out)
 }
 
 /// The states from which an end is reached along edges that `is_way` takes.

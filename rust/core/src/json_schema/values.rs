@@ -36,6 +36,9 @@ pub(super) struct Values {
     pub(super) order: Vec<ValueId>,
 }
 
+/// Edges that are looked through as one unit of work.
+const EDGES_OF_WORK: usize = 8;
+
 impl Converter<'_> {
     /// Makes the automata of all values that are reached from a root.
     pub(super) fn reach(&mut self, root: ValueId) -> Result<Values> {
@@ -131,9 +134,13 @@ impl Converter<'_> {
                     || value.booleans != [false, false]
                     || value.number.is_some()
                     || value.string.is_some();
+                let of_array = |array| self.array_is_productive(array, out);
                 let is_productive = is_plain
-                    || value.array.is_some_and(|array| self.array_is_productive(array, out))
-                    || value.object.is_some_and(|object| self.object_is_productive(object, out));
+                    || value.array.is_some_and(of_array)
+                    || match value.object {
+                        Some(object) => self.object_is_productive(object, out)?,
+                        None => false,
+                    };
                 if is_productive {
                     out.productive.insert(id);
                     has_changed = true;
@@ -148,7 +155,7 @@ impl Converter<'_> {
             if let Some(object) = value.object
                 && !out.object_states.contains_key(&object)
             {
-                let live = self.live_members(object, out);
+                let live = self.live_members(object, out)?;
                 let live = live.ok_or_else(|| {
                     let order = self.objects[usize::from(object)].order;
                     let error = too_many_unordered(self.orders.get(order).len());
@@ -181,26 +188,28 @@ impl Converter<'_> {
         }
     }
 
-    fn object_is_productive(&self, object: ObjectId, out: &Values) -> bool {
-        self.live_members(object, out).is_some_and(|live| live[0])
+    fn object_is_productive(&self, object: ObjectId, out: &Values) -> Result<bool> {
+        Ok(self.live_members(object, out)?.is_some_and(|live| live[0]))
     }
 
     /// For each state of an object whether its end can be reached through values that some text has;
     /// `None` where that depends on which names were read.
-    fn live_members(&self, object: ObjectId, out: &Values) -> Option<Vec<bool>> {
+    fn live_members(&self, object: ObjectId, out: &Values) -> Result<Option<Vec<bool>>> {
         let object = &self.objects[usize::from(object)];
         if let Some(required) = &object.required {
             let names = self.orders.get(object.order).len();
             let is_productive = |value: ValueId| out.productive.contains(&value);
-            return unordered::live(object, required, names, is_productive);
+            return unordered::live(object, required, names, is_productive, self.bounds.budget);
         }
         let states = &object.states;
-        let edges = states.iter().map(|state| {
+        let mut edges = Vec::with_capacity(states.len());
+        for state in states.iter() {
+            self.bounds.budget.spend(1 + state.members.len() / EDGES_OF_WORK)?;
             let members = state.members.iter();
             let live = members.filter(|edge| out.productive.contains(&edge.value));
-            live.map(|edge| edge.to).chain(state.absent).collect()
-        });
-        Some(live(edges.collect(), states.iter().map(|state| state.is_final)))
+            edges.push(live.map(|edge| edge.to).chain(state.absent).collect());
+        }
+        Ok(Some(live(edges, states.iter().map(|state| state.is_final))))
     }
 
     fn live_items(&self, array: ArrayId, out: &Values) -> Vec<bool> {

@@ -426,33 +426,55 @@ fn dedup_from<T: PartialEq>(items: &mut Vec<T>, from: usize) {
     items.truncate(keep);
 }
 
+/// Splits a group of classes by where a state leads with each: `leads` has group, class and target.
+fn split(leads: &[(u32, u32, u32)], group: &mut [u32], sizes: &mut Vec<usize>) {
+    let mut classes: Vec<(Vec<u32>, u32)> = leads
+        .chunk_by(|a, b| a.1 == b.1)
+        .map(|leads| (leads.iter().map(|lead| lead.2).collect(), leads[0].1))
+        .collect();
+    classes.sort_unstable();
+    for alike in classes.chunk_by(|a, b| a.0 == b.0) {
+        let old = leads[0].0 as usize;
+        // Classes with which the state leads nowhere keep the number, and else the last part.
+        if alike.len() == sizes[old] {
+            continue;
+        }
+        sizes[old] -= alike.len();
+        alike.iter().for_each(|&(_, class)| group[class as usize] = sizes.len() as u32);
+        sizes.push(alike.len());
+    }
+}
+
 /// Maps each byte class to a number that it shares with the classes that no state tells apart.
 fn merge_classes(rules: &[Automaton], num_classes: usize, work: &Budget) -> Result<Vec<u8>> {
     let ticks = Ticks::new(work);
-    // Lists that grow are copied as a whole, which nobody can end.
-    let mut counts = vec![0; num_classes];
-    for automaton in rules {
+    // Classes that no state told apart so far are one group.
+    let mut group = vec![0u32; num_classes];
+    let mut sizes = vec![num_classes];
+    let mut leads: Vec<(u32, u32, u32)> = Vec::new();
+    'rules: for automaton in rules {
         ticks.step()?;
         for (_, edges) in automaton.states() {
-            ticks.steps(1 + edges.len())?;
-            edges.iter().filter(|e| e.0 < FIRST_CALL).for_each(|e| counts[e.0 as usize] += 1);
-        }
-    }
-    let mut moves: Vec<Vec<(u32, u32, u32)>> = counts.into_iter().map(Vec::with_capacity).collect();
-    for (r, automaton) in rules.iter().enumerate() {
-        for (p, edges) in automaton.states() {
-            ticks.steps(1 + edges.len())?;
-            for &(letter, q) in edges.iter().filter(|e| e.0 < FIRST_CALL) {
-                moves[letter as usize].push((r as u32, p, q));
+            if sizes.len() == num_classes {
+                break 'rules;
             }
+            ticks.steps(1 + edges.len())?;
+            let letters = edges.iter().filter(|edge| edge.0 < FIRST_CALL);
+            let open = letters.filter(|edge| sizes[group[edge.0 as usize] as usize] > 1);
+            leads.clear();
+            leads.extend(open.map(|&(letter, to)| (group[letter as usize], letter, to)));
+            leads.sort_unstable();
+            leads.dedup();
+            let of_group = |a: &(u32, u32, u32), b: &(u32, u32, u32)| a.0 == b.0;
+            leads.chunk_by(of_group).for_each(|leads| split(leads, &mut group, &mut sizes));
         }
     }
-    let mut ids: FxHashMap<&[(u32, u32, u32)], u8> = FxHashMap::default();
-    let mut out = Vec::with_capacity(num_classes);
-    for moves in &moves {
-        ticks.steps(moves.len())?;
+    // Groups are numbered in the order of their first classes.
+    let mut ids: FxHashMap<u32, u8> = FxHashMap::default();
+    let out = group.into_iter().map(|group| {
         let next = ids.len() as u8;
-        out.push(*ids.entry(moves.as_slice()).or_insert(next));
-    }
+        *ids.entry(group).or_insert(next)
+    });
+    let out = out.collect();
     Ok(out)
 }

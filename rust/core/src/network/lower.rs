@@ -204,6 +204,8 @@ impl Lowering<'_> {
             Expr::Empty => nfa.skip(from, to),
             Expr::Literal(bytes) => {
                 let mut at = from;
+                // Tables that grow are copied as a whole, which nobody can end.
+                nfa.reserve_path(bytes.len().min(self.options.limits.max_network_states));
                 for (i, &byte) in bytes.iter().enumerate() {
                     self.work.tick_every(i + 1)?;
                     let next = if i + 1 == bytes.len() { to } else { nfa.state() };

@@ -6,7 +6,7 @@ use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard};
 use crate::graph;
-use crate::hash::hash_of;
+use crate::hash::{digest, hash_of};
 use crate::ids::{ExprId, RuleId};
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
@@ -147,6 +147,9 @@ impl Held {
     }
 }
 
+/// Literals of more bytes are told apart by their digests.
+const LONG_LITERAL: usize = 1 << 12;
+
 /// Numbers of distinct keys.
 #[derive(Default)]
 struct Keys {
@@ -163,6 +166,14 @@ impl Keys {
         key.clear();
         match expr {
             Expr::Empty => key.push(0),
+            Expr::Literal(bytes) if bytes.len() > LONG_LITERAL => {
+                let digest = digest(bytes);
+                let words = digest
+                    .chunks(4)
+                    .map(|word| word.iter().fold(0, |word, &byte| word << 8 | u32::from(byte)));
+                key.push(10);
+                key.extend(words);
+            }
             Expr::Literal(bytes) => {
                 key.push(1);
                 key.extend(bytes.iter().map(|&b| u32::from(b)));

@@ -203,7 +203,14 @@ impl<'a> Rules<'a> {
             }
             out.calls += 1;
         }
-        out.sites.sort_unstable();
+        // Pieces in order are merged fast; a sort as a whole is nothing that can be ended.
+        for (number, piece) in out.sites.chunks_mut(SORTED_AT_ONCE).enumerate() {
+            if number > 0 {
+                self.work.tick()?;
+            }
+            piece.sort_unstable();
+        }
+        out.sites.sort();
         out.sites.dedup();
         out.callees.extend(out.sites.iter().map(|site| site.0));
         out.callees.dedup();
@@ -477,6 +484,9 @@ const SLOW: usize = 16;
 
 /// Sites that are sorted as they come.
 const FEW_SITES: usize = 1 << 10;
+
+/// Sites that are sorted in one piece.
+const SORTED_AT_ONCE: usize = 1 << 13;
 
 /// Sites of rules with more are not remembered.
 const MANY_SITES: usize = 1 << 16;

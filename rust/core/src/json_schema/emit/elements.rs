@@ -13,6 +13,7 @@ use crate::json_schema::atoms::{ArrayId, ObjectId, ValueId};
 use crate::json_schema::objects::{MemberEdge, Named, ObjectState};
 use crate::json_schema::options::KeyOrder;
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 impl Emitter<'_, '_> {
     /// The members of an object.
@@ -197,7 +198,7 @@ impl Emitter<'_, '_> {
 struct Members {
     id: ObjectId,
     marks: &'static Marks,
-    states: Vec<ObjectState>,
+    states: Rc<Vec<ObjectState>>,
     live: Vec<bool>,
     /// Whether the object may end in a state, with what is absent.
     ends: Vec<bool>,

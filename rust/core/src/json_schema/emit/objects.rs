@@ -12,6 +12,7 @@ use crate::json_schema::objects::{MemberEdge, Named, ObjectState};
 use crate::json_schema::options::KeyOrder;
 use crate::regular::encode_all_but;
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 impl Emitter<'_, '_> {
     pub(super) fn object(&mut self, id: ObjectId, level: u32) -> Result<ExprId> {
@@ -119,7 +120,7 @@ enum Todo {
 struct ObjectWriter {
     id: ObjectId,
     level: u32,
-    states: Vec<ObjectState>,
+    states: Rc<Vec<ObjectState>>,
     live: Vec<bool>,
     /// Whether the object may end in a state, and whether a member may come, with what is absent.
     ends: Vec<bool>,

@@ -18,6 +18,28 @@ impl Emitter<'_, '_> {
         }
     }
 
+    /// Texts with their quotation marks; `None` where one has a control character without a letter
+    /// of its own, which has two spellings.
+    fn spelled_in_one_way(&mut self, texts: &[String]) -> Result<Option<Vec<ExprId>>> {
+        let mut quoted = Vec::with_capacity(texts.len());
+        for text in texts {
+            self.converter.spend(1 + text.len() / 16)?;
+            let mut written = vec![b'"'];
+            written.extend(spelled(text));
+            if has_digits(&written) {
+                return Ok(None);
+            }
+            written.push(b'"');
+            quoted.push(written);
+        }
+        let mut literals = Vec::with_capacity(quoted.len());
+        for written in quoted {
+            self.converter.spend(1)?;
+            literals.push(self.literal(&written));
+        }
+        Ok(Some(literals))
+    }
+
     /// A string of JSON, with its quotation marks.
     pub(super) fn string(&mut self, formula: FormulaId) -> Result<ExprId> {
         let body = match self.values.texts[&formula].clone() {
@@ -30,22 +52,12 @@ impl Emitter<'_, '_> {
                 let body = self.character(&CharSet::scalar_values(), true);
                 self.add(Expr::Repeat { body, min, max })
             }
-            // A control character without a letter of its own has two spellings.
-            Text::Listed(texts)
-                if self.options().escapes != Escapes::Any
-                    && !texts.iter().any(|text| has_digits(text)) =>
-            {
-                let mut literals = Vec::with_capacity(texts.len());
-                for text in texts {
-                    self.converter.spend(1 + text.len() / 16)?;
-                    let mut quoted = vec![b'"'];
-                    quoted.extend(spelled(&text));
-                    quoted.push(b'"');
-                    literals.push(self.literal(&quoted));
-                }
-                return Ok(self.choice(literals));
-            }
             Text::Listed(texts) => {
+                if self.options().escapes != Escapes::Any
+                    && let Some(literals) = self.spelled_in_one_way(&texts)?
+                {
+                    return Ok(self.choice(literals));
+                }
                 let bounds = self.converter.bounds;
                 let automaton = Dfa::texts(texts.iter().map(String::as_str), &bounds)?;
                 self.encoded(&automaton, Spelling::Json(self.escapes(false)))?
@@ -118,8 +130,8 @@ impl Emitter<'_, '_> {
 }
 
 /// Whether a character is spelled by digits of either case.
-fn has_digits(text: &str) -> bool {
-    spelled(text).windows(2).any(|pair| pair == b"\\u")
+fn has_digits(spelled: &[u8]) -> bool {
+    spelled.windows(2).any(|pair| pair == b"\\u")
 }
 
 /// A text inside of a string of JSON, in its canonical spelling.

@@ -15,6 +15,9 @@ use crate::json_schema::objects::{MemberEdge, Named};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
+/// Edges that are looked through as one unit of work.
+const EDGES_OF_WORK: usize = 8;
+
 impl Emitter<'_, '_> {
     /// An object in which each name comes at most once, in any order.
     pub(super) fn unordered(&mut self, id: ObjectId, level: u32) -> Result<ExprId> {
@@ -23,7 +26,8 @@ impl Emitter<'_, '_> {
         let live = self.values.object_states[&id].clone();
         let is_live = |edge: &&MemberEdge| live[edge.to as usize];
         let mut members: Vec<Vec<MemberEdge>> = Vec::with_capacity(object.states.len());
-        for state in &object.states {
+        for state in object.states.iter() {
+            self.converter.spend(1 + state.members.len() / EDGES_OF_WORK)?;
             let productive =
                 state.members.iter().filter(|edge| self.values.productive.contains(&edge.value));
             members.push(match self.is_too_deep(level) {
@@ -90,11 +94,14 @@ impl Emitter<'_, '_> {
                     todo.push(to);
                 }
                 if object.states[to].is_final {
-                    let number = closing.len() as u32;
-                    let number = *closing.entry(required[to].clone()).or_insert(number);
+                    self.converter.spend(required[to].len() / EDGES_OF_WORK)?;
+                    let next = closing.len() as u32;
+                    let number = *closing.entry(required[to].clone()).or_insert(next);
                     let rule = self.rule(RuleKey::Close(id, number, level));
                     let close = self.add(Expr::Rule(rule));
-                    guards.push((rule, Guard::Needs((*required[to]).into())));
+                    if number == next {
+                        guards.push((rule, Guard::Needs((*required[to]).into())));
+                    }
                     out.part(target, close, end);
                 }
             }

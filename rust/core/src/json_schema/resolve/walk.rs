@@ -50,23 +50,28 @@ impl Loader<'_> {
             return Ok(());
         };
         let language = self.schemas.resources[owner.0 as usize].language;
-        self.budget.spend(object.len())?;
         for (name, value) in object.iter() {
+            self.budget.spend(1)?;
             let holds = language.keyword(name).map_or(Holds::NoSchema, |keyword| keyword.holds);
             match (holds, arena.node(value)) {
                 (Holds::Schema | Holds::SchemaOrArray, node) if is_schema(node) => {
                     open.push((value, owner));
                 }
                 (Holds::Array | Holds::SchemaOrArray, Node::Array(items)) => {
-                    self.budget.spend(items.len())?;
-                    let items = items.iter().filter(|&&item| is_schema(arena.node(item)));
-                    open.extend(items.map(|&item| (item, owner)));
+                    for &item in items.iter() {
+                        self.budget.spend(1)?;
+                        if is_schema(arena.node(item)) {
+                            open.push((item, owner));
+                        }
+                    }
                 }
                 (Holds::Object, Node::Object(named)) => {
-                    self.budget.spend(named.len())?;
-                    let values = named.iter().map(|(_, value)| value);
-                    let values = values.filter(|&value| is_schema(arena.node(value)));
-                    open.extend(values.map(|value| (value, owner)));
+                    for (_, value) in named.iter() {
+                        self.budget.spend(1)?;
+                        if is_schema(arena.node(value)) {
+                            open.push((value, owner));
+                        }
+                    }
                 }
                 _ => {}
             }

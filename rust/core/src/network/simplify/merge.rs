@@ -4,7 +4,6 @@ use super::{GLANCE, Rules, SLOW};
 use crate::automata::{Automaton, Nfa, call, callee};
 use crate::budget::Ticks;
 use crate::error::Result;
-use crate::hash::hash_of;
 use hashbrown::HashTable;
 
 /// An automaton of more states and edges is a reason to look at the interrupt.
@@ -22,15 +21,15 @@ impl Rules<'_> {
             for (i, automaton) in self.automata.iter().enumerate() {
                 self.work.spend(1 + automaton.size() / GLANCE)?;
                 ticks.steps(SLOW)?;
-                if automaton.size() > LARGE {
-                    self.work.tick()?;
-                }
                 // The start may have the empty string on top of its automaton: nobody's equal.
                 let alone = i == self.start || self.is_written.contains(&i);
                 if automaton.is_empty() || alone || self.keep.contains(&i) {
                     continue;
                 }
-                let hash = *self.hashes[i].get_or_insert_with(|| hash_of(automaton));
+                let hash = match self.hashes[i] {
+                    Some(known) => known,
+                    None => *self.hashes[i].insert(automaton.hash_within(&ticks)?),
+                };
                 let is_same = |&other: &usize| {
                     self.hashes[other] == Some(hash) && self.automata[other] == *automaton
                 };
