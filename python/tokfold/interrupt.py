@@ -15,9 +15,9 @@ __all__ = ["Interrupt"]
 class Interrupt:
     """Ends every call that it is given to: when another thread cancels it, or at its deadline.
 
-    A call looks at its interrupt every few milliseconds. Compiling a million rules goes
-    on for up to a tenth of a second, and a converter of XGrammar to its end. What was made stays
-    usable. One interrupt may be given to several calls, which then share the deadline.
+    A call looks at its interrupt every few milliseconds; compiling a million rules goes on for some
+    tens of them. What was made stays usable. One interrupt may be given to several calls, which
+    then share the deadline.
 
     ::
 

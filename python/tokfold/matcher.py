@@ -16,6 +16,7 @@ from tokfold.errors import MatcherStateError, VocabularyError
 
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
+    from tokfold.interrupt import Interrupt
 
 __all__ = ["Matcher", "MatcherState"]
 
@@ -83,6 +84,13 @@ class Matcher:
 
     Safe between threads in this sense: a matcher that two threads use at once raises, and forks
     may be used by a thread each.
+
+    The calls that read, undo or write masks take an ``interrupt``, a :class:`tokfold.Interrupt`:
+    each raises :class:`CancelledError` or :class:`DeadlineExceededError` when it ends, also where
+    it has ended before, and the matcher is as it was. The deadlines of ``limits`` and
+    :meth:`cancel` count besides::
+
+        matcher.accept_string(text, interrupt=tokfold.Interrupt(milliseconds=20))
     """
 
     __slots__ = ("_core", "_is_restored", "compiled")
@@ -140,7 +148,13 @@ class Matcher:
             )
         return token_id
 
-    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+    def fill_bitmask(
+        self,
+        bitmask: npt.NDArray[np.int32],
+        row: int = 0,
+        *,
+        interrupt: Interrupt | None = None,
+    ) -> bool:
         """Write which tokens may come next into a row of a bitmask.
 
         Args:
@@ -148,6 +162,7 @@ class Matcher:
                 bit ``j`` of word ``i`` is token ``32 * i + j``, 1 is allowed. Bits past the last
                 token are 0. A torch tensor goes in as ``tensor.numpy()``.
             row: the row.
+            interrupt: ends the call early.
 
         Returns:
             False where every token is allowed and the row need not be applied.
@@ -157,16 +172,22 @@ class Matcher:
             LimitExceededError: this mask takes more work than ``limits`` allow; the row then means
                 nothing, the matcher is as it was. Its subclass :class:`DeadlineExceededError`: it
                 takes longer; the next try goes on from what this one made.
-            CancelledError: another thread called :meth:`cancel`.
+            CancelledError: another thread called :meth:`cancel`, or cancelled ``interrupt``.
             TypeError, ValueError: the bitmask has another dtype, shape or layout, or another thread
                 writes into it: give each rows of its own, ``bitmask[row : row + 1]``.
         """
         try:
-            return self._core.fill(bitmask, row)
+            return self._core.fill(bitmask, row, _within(interrupt))
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
 
-    def fill_class_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+    def fill_class_bitmask(
+        self,
+        bitmask: npt.NDArray[np.int32],
+        row: int = 0,
+        *,
+        interrupt: Interrupt | None = None,
+    ) -> bool:
         """Write which token classes may come next into a row of a bitmask.
 
         Classes are those of ``compiled.classes``; a token is allowed when its class is.
@@ -176,6 +197,7 @@ class Matcher:
             bitmask: int32, C-contiguous, shape ``(rows, ceil(C / 32))`` or ``(ceil(C / 32),)`` for
                 ``C`` classes.
             row: the row.
+            interrupt: ends the call early.
 
         Returns:
             False where every token is allowed.
@@ -183,14 +205,14 @@ class Matcher:
         Raises:
             MatcherStateError: there are no classes (yet), or a stop token of this matcher is no
                 stop token of the vocabulary; as :meth:`fill_bitmask` too.
-            LimitExceededError, TypeError, ValueError: as :meth:`fill_bitmask`.
+            LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
         try:
-            return self._core.fill_classes(bitmask, row)
+            return self._core.fill_classes(bitmask, row, _within(interrupt))
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
 
-    def accept_token(self, token_id: int) -> bool:
+    def accept_token(self, token_id: int, *, interrupt: Interrupt | None = None) -> bool:
         """Read a token; False where it cannot follow, and nothing has changed.
 
         Raises:
@@ -198,28 +220,32 @@ class Matcher:
             MatcherStateError: the text has ended, or another thread uses the matcher.
             LimitExceededError: it takes more work or memory than ``limits`` allow, or longer
                 (:class:`DeadlineExceededError`); nothing has changed.
-            CancelledError: another thread called :meth:`cancel`; nothing has changed.
+            CancelledError: another thread called :meth:`cancel`, or cancelled ``interrupt``;
+                nothing has changed.
         """
         try:
-            return self._core.accept_token(token_id)
+            if interrupt is None:
+                return self._core.accept_token(token_id)
+            return self._core.accept_token(token_id, interrupt._core)
         except OverflowError:
             return self._core.accept_token(self._id(self.compiled, token_id))
 
-    def accept_bytes(self, data: bytes) -> bool:
+    def accept_bytes(self, data: bytes, *, interrupt: Interrupt | None = None) -> bool:
         """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
-        return self._core.accept_bytes(data)
+        return self._core.accept_bytes(data, _within(interrupt))
 
-    def accept_string(self, text: str) -> bool:
+    def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
-        return self._core.accept_bytes(text.encode())
+        return self._core.accept_bytes(text.encode(), _within(interrupt))
 
-    def accept_tokens(self, token_ids: Sequence[int]) -> int:
+    def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many.
 
         Raises:
             As :meth:`accept_token`; nothing has changed then.
         """
-        return self._core.accept_prefix([self._id(self.compiled, i) for i in token_ids])
+        ids = [self._id(self.compiled, i) for i in token_ids]
+        return self._core.accept_prefix(ids, _within(interrupt))
 
     def fill_bitmask_draft(
         self,
@@ -228,6 +254,7 @@ class Matcher:
         parents: Sequence[int] | None = None,
         *,
         classes: bool = False,
+        interrupt: Interrupt | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Write the rows of all nodes of a tree of draft tokens; the matcher stays where it is.
 
@@ -241,38 +268,45 @@ class Matcher:
                 By default the tokens are a chain.
             classes: rows of token classes, as :meth:`fill_class_bitmask` writes them, of
                 ``ceil(C / 32)`` words.
+            interrupt: ends the call early.
 
         Returns:
             bool, shape ``(len(token_ids),)``: whether each token is allowed where it stands.
 
         Raises:
-            VocabularyError, MatcherStateError, LimitExceededError: as :meth:`accept_token`. The
-                rows then mean nothing.
+            VocabularyError, MatcherStateError, LimitExceededError, CancelledError: as
+                :meth:`accept_token`. The rows then mean nothing.
             ValueError: the bitmask has too few rows, or there are not as many parents as tokens.
         """
         ids = [self._id(self.compiled, token_id) for token_id in token_ids]
         before = range(-1, len(ids) - 1) if parents is None else parents
         nodes = [min(max(operator.index(node), -1), len(ids)) for node in before]
-        return np.array(self._core.fill_draft(nodes, ids, bitmask, classes), dtype=np.bool_)
+        allowed = self._core.fill_draft(nodes, ids, bitmask, classes, _within(interrupt))
+        return np.array(allowed, dtype=np.bool_)
 
-    def rollback(self, count: int = 1) -> None:
+    def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
         """Take back the last steps, over a stop token too. Costs the same for any number.
 
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.
+            CancelledError, DeadlineExceededError: as :meth:`accept_token`.
         """
         if count < 0:
             raise ValueError(f"count must be 0 or more, not {count}")
         try:
-            self._core.rollback(count)
+            self._core.rollback(count, _within(interrupt))
         except OverflowError:
             raise MatcherStateError(
                 f"{count} steps cannot be taken back: {self.num_steps} were accepted"
             ) from None
 
-    def reset(self) -> None:
-        """Take back all steps; a restored matcher goes back to where it was restored."""
-        self._core.reset()
+    def reset(self, *, interrupt: Interrupt | None = None) -> None:
+        """Take back all steps; a restored matcher goes back to where it was restored.
+
+        Raises:
+            CancelledError, DeadlineExceededError: as :meth:`accept_token`.
+        """
+        self._core.reset(_within(interrupt))
 
     def fork(self) -> Matcher:
         """A matcher at the same place that goes its own way from here, rollback included.
@@ -322,7 +356,9 @@ class Matcher:
         """The bytes that may come next, ascending; none after the end."""
         return b"" if self.is_terminated else self._core.expected()
 
-    def forced_bytes(self, limit: int = MAX_FORCED_BYTES) -> bytes:
+    def forced_bytes(
+        self, limit: int = MAX_FORCED_BYTES, *, interrupt: Interrupt | None = None
+    ) -> bytes:
         """What must come next, whatever is chosen; empty where there is a choice.
 
         Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes, and after
@@ -332,10 +368,11 @@ class Matcher:
             MatcherStateError: the text has ended.
             LimitExceededError: as for :meth:`accept_token`; all bytes together may take
                 ``max_accept_work``.
+            CancelledError: as :meth:`accept_token`.
         """
         if limit < 0:
             raise ValueError(f"limit must be 0 or more, not {limit}")
-        return self._core.forced_bytes(limit)
+        return self._core.forced_bytes(limit, _within(interrupt))
 
     def explain(self, token_id: int) -> Explanation:
         """Why a token is allowed, or what stands against it.
@@ -430,3 +467,7 @@ class Matcher:
 
     def __repr__(self) -> str:
         return f"<Matcher after {self.num_steps} steps>"
+
+
+def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:
+    return None if interrupt is None else interrupt._core

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import MatcherStateError, TokfoldError
 from tokfold.matcher import Matcher
+
+if TYPE_CHECKING:
+    from tokfold.interrupt import Interrupt
 
 __all__ = ["DeviceMatcher"]
 
@@ -38,6 +41,8 @@ class DeviceMatcher(Matcher):
     price of answers in Python; what does not wait is :class:`Charts`, for many texts at once. What
     the device has no answer for (``explain``, ``forced_bytes``, ``state``, ``counters``, drafts,
     class masks) a chart on the CPU answers, which reads what was read since it was last asked.
+
+    A step on the device runs to its end: an ``interrupt`` is looked at before it begins.
     """
 
     __slots__ = (
@@ -97,19 +102,31 @@ class DeviceMatcher(Matcher):
 
     # -------------------------------------------------------------------------- answers
 
-    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+    def fill_bitmask(
+        self,
+        bitmask: npt.NDArray[np.int32],
+        row: int = 0,
+        *,
+        interrupt: Interrupt | None = None,
+    ) -> bool:
         """As :meth:`tokfold.Matcher.fill_bitmask`."""
-        with self._alone():
+        with self._alone(interrupt):
             own = _row_of(bitmask, row, -(-len(self.compiled.vocabulary) // 32))
             self._refuse_ended()
             own[:] = self._text.token_row()[0].cpu().numpy()
             allowed = int(np.unpackbits(own.view(np.uint8)).sum())
             return allowed < len(self.compiled.vocabulary)
 
-    def fill_class_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+    def fill_class_bitmask(
+        self,
+        bitmask: npt.NDArray[np.int32],
+        row: int = 0,
+        *,
+        interrupt: Interrupt | None = None,
+    ) -> bool:
         """As :meth:`tokfold.Matcher.fill_class_bitmask`."""
-        with self._alone():
-            return super().fill_class_bitmask(bitmask, row)
+        with self._alone(interrupt):
+            return super().fill_class_bitmask(bitmask, row, interrupt=interrupt)
 
     def device_bitmask(self) -> torch.Tensor:
         """Which tokens may come next, on the device: int32, shape ``(1, ceil(V / 32))``.
@@ -159,18 +176,20 @@ class DeviceMatcher(Matcher):
 
     # ---------------------------------------------------------------------------- steps
 
-    def accept_token(self, token_id: int) -> bool:
+    def accept_token(self, token_id: int, *, interrupt: Interrupt | None = None) -> bool:
         """As :meth:`tokfold.Matcher.accept_token`."""
-        with self._alone():
+        with self._alone(interrupt):
             return self._accept(self._id(self.compiled, token_id))
 
-    def accept_tokens(self, token_ids: Sequence[int]) -> int:
+    def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """As :meth:`tokfold.Matcher.accept_tokens`."""
         ids = [self._id(self.compiled, token_id) for token_id in token_ids]
-        with self._alone():
+        with self._alone(interrupt):
             before, count = len(self._steps), 0
             try:
                 for token_id in ids:
+                    if interrupt is not None:
+                        interrupt.check()
                     if self.is_terminated or not self._accept(token_id):
                         break
                     count += 1
@@ -179,15 +198,15 @@ class DeviceMatcher(Matcher):
                 raise
             return count
 
-    def accept_bytes(self, data: bytes) -> bool:
+    def accept_bytes(self, data: bytes, *, interrupt: Interrupt | None = None) -> bool:
         """As :meth:`tokfold.Matcher.accept_bytes`."""
-        with self._alone():
+        with self._alone(interrupt):
             self._refuse_ended()
             return self._read(None, bytes(data))
 
-    def accept_string(self, text: str) -> bool:
+    def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
         """As :meth:`tokfold.Matcher.accept_string`."""
-        return self.accept_bytes(text.encode())
+        return self.accept_bytes(text.encode(), interrupt=interrupt)
 
     def _accept(self, token_id: int) -> bool:
         self._refuse_ended()
@@ -208,20 +227,20 @@ class DeviceMatcher(Matcher):
         self._steps.append(_Step(token, data, False, self._text.length, self._text.state))
         return True
 
-    def rollback(self, count: int = 1) -> None:
+    def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
         """As :meth:`tokfold.Matcher.rollback`."""
         if count < 0:
             raise ValueError(f"count must be 0 or more, not {count}")
-        with self._alone():
+        with self._alone(interrupt):
             if count > len(self._steps):
                 raise MatcherStateError(
                     f"{count} steps cannot be taken back: {len(self._steps)} were accepted"
                 )
             self._cut(len(self._steps) - count)
 
-    def reset(self) -> None:
+    def reset(self, *, interrupt: Interrupt | None = None) -> None:
         """Take back all steps."""
-        with self._alone():
+        with self._alone(interrupt):
             self._cut(0)
 
     def _cut(self, steps: int) -> None:
@@ -251,7 +270,9 @@ class DeviceMatcher(Matcher):
         self._is_cancelled = False
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self, interrupt: Interrupt | None = None) -> Iterator[None]:
+        if interrupt is not None:
+            interrupt.check()
         if self._is_cancelled:
             raise TokfoldError("the matcher was cancelled: resume() it to go on")
         if not self._lock.acquire(blocking=False):

@@ -96,7 +96,7 @@ impl Interrupt {
     }
 
     /// Raises where the deadline has passed or the flag is set.
-    fn check(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.inner.look().map_err(|error| raise(py, &error))
     }
 }

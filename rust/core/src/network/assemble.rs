@@ -28,15 +28,22 @@ impl Network {
         let RuleSet { automata: rules, written, start, alphabet, accepts_empty, counted, .. } = set;
         let (start, accepts_empty) = (*start, *accepts_empty);
         let order = Order::new(rules, start, written);
+        let ticks = Ticks::new(work);
+        work.tick()?;
         let mut base = vec![u32::MAX; rules.len()];
         let (mut total, mut read) = (0, 0);
         for (place, &number) in order.rules.iter().enumerate() {
+            ticks.step()?;
             base[number] = total as u32;
             total += rules[number].len();
             read = if place < order.read { total } else { read };
         }
         check_states(total, limits)?;
-        check_edges(rules.iter().map(Automaton::num_edges).sum(), limits)?;
+        let edges = rules.iter().try_fold(0, |edges, automaton| {
+            ticks.step()?;
+            Ok(edges + automaton.num_edges())
+        });
+        check_edges(edges?, limits)?;
         work.tick()?;
         let mut counters = Counters::after(total);
         let map = merge_classes(rules, alphabet.len(), work)?;
@@ -66,7 +73,6 @@ impl Network {
             call_order: OnceLock::new(),
         };
         let present = || order.rules.iter().map(|&number| (number, &rules[number]));
-        let ticks = Ticks::new(work);
         // Where calls of each rule lead: those of a rule that counts, to its own states.
         outside.iter().for_each(|(&number, &place)| base[number] = HOLE | place);
         let mut starts = base.clone();

@@ -25,7 +25,9 @@ impl Network {
     /// Those of [`Network::new`] and [`Budget::spend`].
     pub fn make(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Result<Self> {
         let rules = RuleSet::make(grammar, &Outside::nothing(), options, work)?;
+        work.tick()?;
         let mut out = Self::assemble(&rules, &FxHashMap::default(), &options.limits, work)?;
+        work.tick()?;
         out.first = out.first_sets(work)?;
         if let Some(least) = options.share_wide {
             let width = Width { least, of: out.alphabet.widths() };

@@ -203,6 +203,13 @@ impl Lowering<'_> {
         match self.grammar.expr(expr) {
             Expr::Empty => nfa.skip(from, to),
             Expr::Literal(bytes) => {
+                // What does not fit is refused before it is written.
+                let limits = &self.options.limits;
+                if nfa.num_edges() + bytes.len() <= limits.max_network_edges
+                    && nfa.len() + bytes.len() > limits.max_network_states
+                {
+                    return Err(self.too_large(rule));
+                }
                 let mut at = from;
                 // Tables that grow are copied as a whole, which nobody can end.
                 nfa.reserve_path(bytes.len().min(self.options.limits.max_network_states));

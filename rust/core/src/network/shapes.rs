@@ -56,7 +56,9 @@ impl Shapes {
             Ok(callees)
         };
         // Guards go by the rule that is called: such a rule is equal to none.
+        work.tick()?;
         let guarded = grammar.called_with_guards();
+        work.tick()?;
         let mut of = vec![UNKNOWN; grammar.exprs().len()];
         // The first rule that was met with the same body, and at last the one of the least number.
         let mut same: Vec<u32> = (0..rules as u32).collect();
@@ -65,6 +67,7 @@ impl Shapes {
             Keys { table: HashTable::with_capacity(held.exprs.len()), ..Keys::default() };
         let mut met: FxHashMap<u32, u32> =
             FxHashMap::with_capacity_and_hasher(rules, Default::default());
+        work.tick()?;
         for component in
             graph::components_within(rules, |steps| ticks.steps(steps), callees)?.iter()
         {
@@ -175,8 +178,13 @@ impl Keys {
                 key.extend(words);
             }
             Expr::Literal(bytes) => {
-                key.push(1);
-                key.extend(bytes.iter().map(|&b| u32::from(b)));
+                // Four bytes to a word: the length tells how many are in the last.
+                key.extend([1, bytes.len() as u32]);
+                key.extend(
+                    bytes
+                        .chunks(4)
+                        .map(|part| part.iter().fold(0, |word, &byte| word << 8 | u32::from(byte))),
+                );
             }
             Expr::Class(set) => {
                 key.push(2);

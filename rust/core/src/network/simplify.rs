@@ -23,7 +23,7 @@ use crate::graph;
 use crate::hash::hash_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Rules of at most so many states are always inlined.
 const TINY: usize = 10;
@@ -60,7 +60,7 @@ pub(crate) struct Rules<'a> {
     uses: Vec<usize>,
     work: &'a Budget,
     /// What each rule calls, where that is known.
-    called: RefCell<Vec<Option<Rc<Called>>>>,
+    called: RefCell<Apart<Option<Arc<Called>>>>,
     /// How often a rule larger than `MEDIUM` may still be inlined.
     medium_left: usize,
     /// Rules that are known to lie on no cycle of calls.
@@ -104,7 +104,7 @@ impl<'a> Rules<'a> {
             prune,
             uses: vec![0; n],
             work,
-            called: RefCell::new(vec![None; n]),
+            called: RefCell::new(vec![None; n].into()),
             medium_left: MEDIUM_TIMES,
             acyclic: vec![false; n],
             width: None,
@@ -144,13 +144,12 @@ impl<'a> Rules<'a> {
             self.merge_equal()?;
             self.drop_unreachable()?;
             self.count_uses()?;
-            let mut callees = Vec::with_capacity(self.automata.len());
+            let mut callees = Apart::from(Vec::with_capacity(self.automata.len()));
             let ticks = Ticks::new(self.work);
             for rule in 0..self.automata.len() {
                 ticks.steps(SLOW)?;
                 callees.push(self.called(rule)?.callees.clone());
             }
-            let callees = Apart::from(callees);
             let ticks = Ticks::new(self.work);
             let of = |a: usize| {
                 ticks.steps(1 + callees[a].len())?;
@@ -187,7 +186,7 @@ impl<'a> Rules<'a> {
     }
 
     /// What a rule calls, found once until its automaton is another.
-    fn called(&self, rule: usize) -> Result<Rc<Called>> {
+    fn called(&self, rule: usize) -> Result<Arc<Called>> {
         if let Some(known) = &self.called.borrow()[rule] {
             return Ok(known.clone());
         }
@@ -214,7 +213,7 @@ impl<'a> Rules<'a> {
         out.sites.dedup();
         out.callees.extend(out.sites.iter().map(|site| site.0));
         out.callees.dedup();
-        let out = Rc::new(out);
+        let out = Arc::new(out);
         if out.sites.len() <= MANY_SITES {
             self.called.borrow_mut()[rule] = Some(out.clone());
         }
@@ -403,9 +402,15 @@ impl<'a> Rules<'a> {
             return Ok(()); // it stays as it stands
         }
         self.work.spend(self.glance(rule)?)?;
-        let is_chosen = |b: &usize| *b != rule && !self.automata[*b].is_empty() && select(self, *b);
-        let chosen: Vec<usize> =
-            self.called(rule)?.callees.iter().copied().filter(is_chosen).collect();
+        let ticks = Ticks::new(self.work);
+        let mut chosen: Vec<usize> = Vec::new();
+        for &b in &self.called(rule)?.callees {
+            // Whether a rule is wide is found in all of its states.
+            ticks.steps(1 + self.automata[b].size())?;
+            if b != rule && !self.automata[b].is_empty() && select(self, b) {
+                chosen.push(b);
+            }
+        }
         if chosen.is_empty() {
             return Ok(());
         }
@@ -413,9 +418,10 @@ impl<'a> Rules<'a> {
         let key = |rules: &Self, chosen: &[usize]| {
             let made_of = [rule].into_iter().chain(chosen.iter().copied());
             let made_of: Vec<&Automaton> = made_of.map(|b| &rules.automata[b]).collect();
-            (hash_of(&made_of), chosen.to_vec())
+            ticks.steps(made_of.iter().map(|automaton| automaton.size()).sum())?;
+            Ok((hash_of(&made_of), chosen.to_vec()))
         };
-        if !self.stubborn.is_empty() && self.stubborn.contains(&key(self, &chosen)) {
+        if !self.stubborn.is_empty() && self.stubborn.contains(&key(self, &chosen)?) {
             return Ok(());
         }
         let medium = chosen.iter().filter(|&&b| self.automata[b].len() > MEDIUM).count();
@@ -426,13 +432,13 @@ impl<'a> Rules<'a> {
         nfa.reserve(caller.num_edges());
         // Calls of one rule that return to one state share a copy.
         let mut copies: FxHashMap<(usize, u32), u32> = FxHashMap::default();
-        let ticks = Ticks::new(self.work);
         for (p, edges) in caller.states() {
             ticks.steps(1 + edges.len())?;
             for &(letter, q) in edges {
                 match callee(letter).filter(|b| chosen.binary_search(b).is_ok()) {
                     None => nfa.edge(p, letter, q),
                     Some(b) => {
+                        ticks.steps(self.automata[b].size())?;
                         let base = *copies.entry((b, q)).or_insert_with(|| {
                             let inlined = &self.automata[b];
                             let base = nfa.embed(inlined, false);
@@ -447,7 +453,8 @@ impl<'a> Rules<'a> {
         match self.reduce(&nfa)? {
             Some(automaton) => self.replace(rule, automaton)?,
             None => {
-                self.stubborn.insert(key(self, &chosen));
+                let key = key(self, &chosen)?;
+                self.stubborn.insert(key);
             }
         }
         Ok(())

@@ -69,7 +69,9 @@ impl Matcher {
         bitmask: &Bound<'_, PyAny>,
         row: usize,
         classes: bool,
+        interrupt: Option<&Interrupt>,
     ) -> PyResult<bool> {
+        refuse_ended(py, interrupt)?;
         let matcher = self.own(py)?;
         let matcher = &*matcher;
         let words = mask_words(py, matcher, classes)?;
@@ -82,13 +84,19 @@ impl Matcher {
             match now {
                 Ok(Some(filled)) => Ok(filled),
                 Err(error) => Err(raise(py, &error)),
-                Ok(None) => Call::new(py).run(py, |interrupt| match classes {
+                Ok(None) => Call::with(py, interrupt, None).run(py, |interrupt| match classes {
                     true => matcher.fill_classes(place, interrupt),
                     false => matcher.fill(place, interrupt),
                 }),
             }
         })
     }
+}
+
+/// Raises what a call within this interrupt would end with: a call that is done at once never looks.
+#[inline]
+fn refuse_ended(py: Python<'_>, interrupt: Option<&Interrupt>) -> PyResult<()> {
+    interrupt.map_or(Ok(()), |interrupt| interrupt.check(py))
 }
 
 fn le_bytes(numbers: Vec<u32>) -> Vec<u8> {
@@ -127,32 +135,52 @@ impl Matcher {
     }
 
     /// Fills a row of a bitmask, which is int32, contiguous and has the words of the vocabulary.
-    fn fill(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<bool> {
-        self.fill_row(py, bitmask, row, false)
+    #[pyo3(signature = (bitmask, row, interrupt=None))]
+    fn fill(
+        &self,
+        py: Python<'_>,
+        bitmask: &Bound<'_, PyAny>,
+        row: usize,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<bool> {
+        self.fill_row(py, bitmask, row, false, interrupt)
     }
 
     /// Fills a row of a bitmask of classes.
+    #[pyo3(signature = (bitmask, row, interrupt=None))]
     fn fill_classes(
         &self,
         py: Python<'_>,
         bitmask: &Bound<'_, PyAny>,
         row: usize,
+        interrupt: Option<&Interrupt>,
     ) -> PyResult<bool> {
-        self.fill_row(py, bitmask, row, true)
+        self.fill_row(py, bitmask, row, true, interrupt)
     }
 
-    fn accept_token(&self, py: Python<'_>, id: u32) -> PyResult<bool> {
+    #[pyo3(signature = (id, interrupt=None))]
+    fn accept_token(
+        &self,
+        py: Python<'_>,
+        id: u32,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<bool> {
+        refuse_ended(py, interrupt)?;
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
         // As a rule it takes less than to hand over the interpreter and take it back.
         let accept = match matcher.accept_token_now(id) {
             Some(accept) => accept.map_err(|error| raise(py, &error))?,
-            None => Call::new(py).run(py, |interrupt| matcher.accept_token(id, interrupt))?,
+            None => {
+                let call = Call::with(py, interrupt, None);
+                call.run(py, |interrupt| matcher.accept_token(id, interrupt))?
+            }
         };
         Ok(accept == Accept::Taken)
     }
 
     /// Fills a row for the state and one for each node of a tree of draft tokens.
+    #[pyo3(signature = (parents, tokens, bitmask, classes, interrupt=None))]
     fn fill_draft(
         &self,
         py: Python<'_>,
@@ -160,7 +188,9 @@ impl Matcher {
         tokens: Vec<u32>,
         bitmask: &Bound<'_, PyAny>,
         classes: bool,
+        interrupt: Option<&Interrupt>,
     ) -> PyResult<Vec<bool>> {
+        refuse_ended(py, interrupt)?;
         let matcher = self.own(py)?;
         if parents.len() != tokens.len() {
             return Err(misuse("as many parents as tokens are needed"));
@@ -175,38 +205,66 @@ impl Matcher {
                 )));
             };
             let matcher = &*matcher;
-            Call::new(py).run(py, |interrupt| {
+            Call::with(py, interrupt, None).run(py, |interrupt| {
                 matcher.fill_draft(&parents, &tokens, classes, rows, interrupt)
             })
         })
     }
 
-    fn accept_prefix(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
+    #[pyo3(signature = (tokens, interrupt=None))]
+    fn accept_prefix(
+        &self,
+        py: Python<'_>,
+        tokens: Vec<u32>,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<usize> {
+        refuse_ended(py, interrupt)?;
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        Call::new(py).run(py, |interrupt| matcher.accept_prefix(&tokens, interrupt))
+        let call = Call::with(py, interrupt, None);
+        call.run(py, |interrupt| matcher.accept_prefix(&tokens, interrupt))
     }
 
-    fn accept_bytes(&self, py: Python<'_>, data: &[u8]) -> PyResult<bool> {
+    #[pyo3(signature = (data, interrupt=None))]
+    fn accept_bytes(
+        &self,
+        py: Python<'_>,
+        data: &[u8],
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<bool> {
+        refuse_ended(py, interrupt)?;
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        let accept = Call::new(py).run(py, |interrupt| matcher.accept_bytes(data, interrupt))?;
+        let call = Call::with(py, interrupt, None);
+        let accept = call.run(py, |interrupt| matcher.accept_bytes(data, interrupt))?;
         Ok(accept == Accept::Taken)
     }
 
-    fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
+    #[pyo3(signature = (count, interrupt=None))]
+    fn rollback(
+        &self,
+        py: Python<'_>,
+        count: usize,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<()> {
+        refuse_ended(py, interrupt)?;
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
         match matcher.rollback_now(count) {
             Some(done) => done.map_err(|error| raise(py, &error)),
-            None => Call::new(py).run(py, |interrupt| matcher.rollback(count, interrupt)),
+            None => {
+                let call = Call::with(py, interrupt, None);
+                call.run(py, |interrupt| matcher.rollback(count, interrupt))
+            }
         }
     }
 
-    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+    #[pyo3(signature = (interrupt=None))]
+    fn reset(&self, py: Python<'_>, interrupt: Option<&Interrupt>) -> PyResult<()> {
+        refuse_ended(py, interrupt)?;
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
-        Call::new(py).run(py, |interrupt| matcher.reset(interrupt))
+        Call::with(py, interrupt, None).run(py, |interrupt| matcher.reset(interrupt))
     }
 
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
@@ -229,10 +287,18 @@ impl Matcher {
         Ok(self.own(py)?.stop_ids().to_vec())
     }
 
-    fn forced_bytes<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyBytes>> {
+    #[pyo3(signature = (limit, interrupt=None))]
+    fn forced_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        limit: usize,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        refuse_ended(py, interrupt)?;
         let guard = self.own(py)?;
         let matcher = &*guard;
-        let forced = Call::new(py).run(py, |interrupt| matcher.forced_bytes(limit, interrupt))?;
+        let call = Call::with(py, interrupt, None);
+        let forced = call.run(py, |interrupt| matcher.forced_bytes(limit, interrupt))?;
         Ok(PyBytes::new(py, &forced))
     }
 
