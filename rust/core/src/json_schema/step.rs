@@ -31,6 +31,9 @@ pub(super) enum Member<'c> {
     Other(&'c NameClass),
 }
 
+/// Units of work for a part of a formula that is written anew.
+const UNITS_OF_A_PART: usize = 4;
+
 impl Converter<'_> {
     /// What is left of a formula of objects when a member is read. The value of the member is spoken of
     /// by atoms [`Atom::Value`].
@@ -184,8 +187,9 @@ impl Converter<'_> {
         replace: &mut dyn FnMut(&mut Self, u32) -> Result<FormulaId>,
     ) -> Result<FormulaId> {
         let parts = self.formulas.parts(formula);
-        self.spend(parts.len())?;
-        let mut new: FxHashMap<FormulaId, FormulaId> = FxHashMap::default();
+        self.spend(UNITS_OF_A_PART * parts.len())?;
+        let mut new: FxHashMap<FormulaId, FormulaId> =
+            FxHashMap::with_capacity_and_hasher(parts.len(), Default::default());
         for &part in &parts {
             let derived = match self.formulas.get(part).clone() {
                 Formula::Constant(_) => part,
