@@ -129,6 +129,24 @@ def test_what_is_common_is_made_once():
     assert both.network_states - one.network_states <= 6
 
 
+def test_strings_of_schemas_are_made_once():
+    """Automata too are told by what they say: two schemas share all but their names of members."""
+    schemas = [
+        Grammar.from_json_schema({"properties": {name: {"format": "date"}}, "required": [name]})
+        for name in ("first", "second")
+    ]
+    cache = _core.Parts(1 << 20)
+    engine("root ::= p0\n", {"p0": schemas[0]}, cache)
+    first = cache.counters()
+    engine('root ::= p0 "x" p1\n', dict(zip(("p0", "p1"), schemas, strict=True)), cache)
+    made = cache.counters()["parts"] - first["parts"]
+    # The object itself, its beginning, the names that are not its own; not values, dates, strings.
+    assert (first["parts"], made) == (8, 3)
+    # In one grammar they stand once, too.
+    whole = Grammar._composed('root ::= p0 "x" p1\n', dict(zip(("p0", "p1"), schemas, strict=True)))
+    assert str(whole).count('::= "null"') == 1
+
+
 def test_networks_do_not_depend_on_what_came_before():
     """The same grammar has the same network, whatever the cache held."""
     frame, parts = 'root ::= p0 "x" p1\n', {"p0": json_leaf("a"), "p1": json_leaf("b")}

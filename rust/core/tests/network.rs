@@ -77,6 +77,11 @@ fn add(builder: &mut GrammarBuilder, tree: &Tree) -> ExprId {
 }
 
 fn grammar(bodies: &[Tree]) -> Grammar {
+    with_common(bodies, |_| false)
+}
+
+/// The grammar of some bodies, some of whose rules are common.
+fn with_common(bodies: &[Tree], is_common: impl Fn(usize) -> bool) -> Grammar {
     let mut builder = GrammarBuilder::new();
     let rules = bodies.iter().enumerate().map(|(i, body)| Rule {
         name: format!("r{i}"),
@@ -84,6 +89,7 @@ fn grammar(bodies: &[Tree]) -> Grammar {
         body: add(&mut builder, body),
         lookahead: None,
         position: Position { line: i as u32 + 1, column: 1 },
+        is_common: is_common(i),
     });
     let rules = rules.collect();
     builder.finish(rules, RuleId::new(0))
@@ -270,6 +276,25 @@ proptest! {
         }
     }
 
+    /// Parts of common rules are kept from one case to the next, by what they say.
+    #[test]
+    fn common_rules_are_read_alike(bodies in vec(tree(), RULES), common in 1..8usize, counters: bool) {
+        let definition = Definition { cuts: cuts(), prune: true };
+        let mut rules = definition.solve(&bodies);
+        let grammar = with_common(&bodies, |rule| common >> rule & 1 == 1 && rules[rule].productive);
+        let options = NetworkOptions { counters, ..options(true, 20) };
+        let work = Budget::new(&options.limits, &Interrupt::default());
+        match Network::linked(&grammar, &options, &work) {
+            Ok(network) => {
+                let root = rules.swap_remove(0);
+                prop_assert_eq!(network.accepts_empty(), root.language[0]);
+                agrees(&network, &root)?;
+            }
+            Err(Error::Unsupported { .. }) => prop_assert!(!rules[0].productive),
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+    }
+
     #[test]
     fn networks_keep_their_invariants(bodies in vec(tree(), RULES), prune: bool, which in 0..4usize) {
         let Ok(network) = Network::new(&grammar(&bodies), &options(prune, BUDGETS[which])) else {
@@ -301,6 +326,26 @@ proptest! {
 fn printed(text: &str, prune: bool, inline_budget: usize) -> String {
     let grammar = parse(text, "root", &Limits::default()).expect("well-formed");
     Network::new(&grammar, &options(prune, inline_budget)).expect("a network").to_string()
+}
+
+/// Two common rules that call each other, each entered from outside.
+#[test]
+fn common_rules_of_one_cycle_are_told_apart() {
+    let rule = |rule| Tree::Rule(rule);
+    let word = |text: &[u8]| Tree::Literal(text.to_vec());
+    let bodies = [
+        Tree::Choice(vec![
+            Tree::Sequence(vec![word(b"a"), rule(1)]),
+            Tree::Sequence(vec![word(b"b"), rule(2)]),
+        ]),
+        Tree::Choice(vec![Tree::Sequence(vec![word(b"a"), rule(2)]), word(b"b")]),
+        Tree::Choice(vec![Tree::Sequence(vec![word(b"c"), rule(1)]), word(b"cc")]),
+    ];
+    let meaning = Definition { cuts: cuts(), prune: true }.solve(&bodies).swap_remove(0);
+    let options = options(true, 0);
+    let work = Budget::new(&options.limits, &Interrupt::default());
+    let network = Network::linked(&with_common(&bodies, |rule| rule > 0), &options, &work);
+    agrees(&network.expect("within bounds"), &meaning).expect("the same strings");
 }
 
 #[test]

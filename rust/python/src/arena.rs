@@ -119,7 +119,7 @@ pub(crate) fn build_arena(
         }
         let position = Position { line: 1, column: 1 };
         let (body, lookahead) = (ExprId(body), lookahead.map(ExprId));
-        made.push(Rule { name, options, body, lookahead, position });
+        made.push(Rule { name, options, body, lookahead, position, is_common: false });
     }
     Ok(Grammar::of(builder.finish(made, RuleId(root))))
 }

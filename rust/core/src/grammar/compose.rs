@@ -55,6 +55,7 @@ impl Grammar {
                 body,
                 lookahead: None,
                 position: *position,
+                is_common: false,
             });
         }
         out.builder.finish(out.rules, ids[root.index()])
@@ -159,8 +160,9 @@ impl Composition {
             let lookahead = rule.lookahead.filter(|_| !self.drops_lookahead);
             let lookahead = lookahead.map(|id| self.add_expr(from, id, ids));
             let name = format!("{prefix}{}", rule.name);
-            let (options, position) = (rule.options.clone(), rule.position);
-            self.rules.push(Rule { name, options, body, lookahead, position });
+            let Rule { ref options, position, is_common, .. } = *rule;
+            let options = options.clone();
+            self.rules.push(Rule { name, options, body, lookahead, position, is_common });
         }
     }
 
@@ -285,11 +287,35 @@ pub(crate) fn key_of(
                     number(&mut out, max.unwrap_or(0));
                     work.push(*body);
                 }
+                Expr::Automaton(automaton) if automaton.guards.is_empty() => {
+                    out.push(7);
+                    write_automaton(automaton, &mut out);
+                    work.extend(automaton.parts.iter().map(|part| part.1).rev());
+                }
                 Expr::Macro(_) | Expr::Automaton(_) | Expr::Tokens(_) => return None,
             }
         }
     }
     Some(out)
+}
+
+/// An automaton as bytes, but for what its parts say.
+fn write_automaton(automaton: &ByteAutomaton, out: &mut Vec<u8>) {
+    let ByteAutomaton { start, finals, bytes, parts, falls_back, fallback, guards: _ } = automaton;
+    out.reserve(32 + finals.len() + falls_back.len() + 10 * bytes.len() + 8 * parts.len());
+    let lengths = [finals.len(), bytes.len(), parts.len(), falls_back.len()];
+    out.extend(lengths.iter().flat_map(|&length| (length as u64).to_le_bytes()));
+    out.extend([*start, *fallback].iter().flat_map(|state| state.to_le_bytes()));
+    out.extend(finals.iter().chain(falls_back).map(|&flag| u8::from(flag)));
+    for &(from, first, last, to) in bytes {
+        out.extend(from.to_le_bytes());
+        out.extend([first, last]);
+        out.extend(to.to_le_bytes());
+    }
+    for &(from, _, to) in parts {
+        out.extend(from.to_le_bytes());
+        out.extend(to.to_le_bytes());
+    }
 }
 
 fn moved(call: &Macro, rule: impl Fn(RuleId) -> RuleId + Copy) -> Macro {

@@ -133,6 +133,10 @@ pub struct Rule {
     pub lookahead: Option<ExprId>,
     /// Where the rule's name stands.
     pub position: Position,
+    /// Whether many grammars have this rule, with all that it calls: a process makes its network once
+    /// and keeps it. The language does not depend on it. Such a rule has a string, and guards are
+    /// neither on its calls nor below it.
+    pub is_common: bool,
 }
 
 /// A whole grammar.

@@ -91,7 +91,14 @@ impl Writer {
             name.push('_');
         }
         let options = RuleOptions::default();
-        self.rules.push(Rule { name, options, body: ExprId::new(0), lookahead: None, position });
+        self.rules.push(Rule {
+            name,
+            options,
+            body: ExprId::new(0),
+            lookahead: None,
+            position,
+            is_common: false,
+        });
         id
     }
 
@@ -351,6 +358,7 @@ mod tests {
             options: RuleOptions::default(),
             body,
             lookahead: None,
+            is_common: false,
             position: Position::default(),
         };
         let grammar = builder.finish(vec![rule], RuleId::new(0));

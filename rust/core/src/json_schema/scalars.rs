@@ -1,6 +1,6 @@
 //! Formulas of strings and of numbers as regular languages.
 
-use super::atoms::{Atom, DecimalId, LanguageId};
+use super::atoms::{Atom, DecimalId, LanguageId, Type, ValueId};
 use super::converter::Converter;
 use super::decimal::Decimal;
 use super::formula::{Formula, FormulaId};
@@ -179,6 +179,23 @@ impl Converter<'_> {
         out.sort_unstable();
         out.dedup();
         Ok(Some(out))
+    }
+
+    /// Whether a value may be any at all.
+    pub(super) fn is_any(&self, value: ValueId) -> bool {
+        let key = self.values.get(value);
+        Type::ALL.iter().all(|&kind| key.of(kind) == FormulaId::TRUE)
+    }
+
+    /// Whether a formula of strings asks for a format, and for nothing else.
+    pub(super) fn is_format(&self, formula: FormulaId) -> bool {
+        match *self.formulas.get(formula) {
+            Formula::Literal(number, true) => match *self.atom(number) {
+                Atom::Language(language) => self.languages[usize::from(language)].pattern.is_none(),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// How a string of a formula is emitted best.

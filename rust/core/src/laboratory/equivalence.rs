@@ -128,6 +128,7 @@ fn joined(left: &Grammar, right: &Grammar) -> Grammar {
         options: RuleOptions::default(),
         body,
         lookahead: None,
+        is_common: false,
         position,
     };
     let [first, second] = whose::NAMES;

@@ -142,7 +142,7 @@ impl<'d> Compiler<'d, '_> {
         position: Position,
     ) -> RuleId {
         let body = self.builder.add(Expr::Empty, position);
-        self.rules.push(Rule { name, options, body, lookahead: None, position });
+        self.rules.push(Rule { name, options, body, lookahead: None, position, is_common: false });
         RuleId::new(self.rules.len() - 1)
     }
 

@@ -261,7 +261,7 @@ impl<'g> Ways<'g> {
 }
 
 /// The rules that the root's derivations can reach, and a check that each is made of what the
-/// network can say exactly.
+/// network can say exactly. What lies behind a rule that is elsewhere is neither reached nor checked.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for the first macro, lookahead or option, in the order of the text,
@@ -269,6 +269,7 @@ impl<'g> Ways<'g> {
 pub(crate) fn reachable(
     grammar: &Grammar,
     skip_lookahead: bool,
+    is_elsewhere: impl Fn(RuleId) -> bool,
     ticks: &Ticks,
 ) -> Result<Vec<bool>> {
     let mut seen = vec![false; grammar.rules().len()];
@@ -277,6 +278,9 @@ pub(crate) fn reachable(
     let mut refused: Option<Error> = None;
     let mut exprs = Vec::new();
     while let Some(rule) = rules.pop() {
+        if is_elsewhere(rule) {
+            continue;
+        }
         exprs.push(grammar.rule(rule).body);
         if let Some(error) = refuse_rule(grammar, rule, skip_lookahead) {
             refused = earlier(refused, error);

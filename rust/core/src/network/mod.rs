@@ -13,13 +13,14 @@
 //!
 //! Dependencies inside: [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify -> rules ->
 //! written -> assemble -> build -> here -> identity, tour. States that are not in the tables: counters, sets. A network is made at once ([`Network::make`]), or
-//! linked of parts that others share (split, tags -> part -> spelled -> link).
+//! linked of parts that others share (split, tags, common -> part -> spelled -> link).
 
 mod adjacency;
 mod analysis;
 mod assemble;
 mod build;
 mod call_order;
+mod common;
 mod counters;
 mod direct;
 mod display;

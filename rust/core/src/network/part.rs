@@ -154,7 +154,7 @@ impl Part {
     }
 
     /// How many bytes can come first.
-    fn first_width(&self) -> u32 {
+    pub(super) fn first_width(&self) -> u32 {
         bytes(&self.first)
     }
 

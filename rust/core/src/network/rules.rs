@@ -88,7 +88,8 @@ impl RuleSet {
         // Three passes over all expressions.
         work.spend(3 * grammar.size())?;
         let ticks = Ticks::new(work);
-        let reachable = analysis::reachable(grammar, options.skip_lookahead, &ticks)?;
+        let is_elsewhere = |rule: RuleId| outside.parts.contains_key(&rule.index());
+        let reachable = analysis::reachable(grammar, options.skip_lookahead, is_elsewhere, &ticks)?;
         let facts = analysis::Analysis::new(grammar, &ticks)?;
         let root = grammar.root();
         if options.prune && !facts.productive[root.index()] {

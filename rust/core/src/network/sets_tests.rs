@@ -102,6 +102,7 @@ impl Words {
             options: RuleOptions::default(),
             body,
             lookahead: None,
+            is_common: false,
             position: here,
         };
         builder.finish(rules.into_iter().map(rule).collect(), RuleId::new(0))

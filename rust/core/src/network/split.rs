@@ -130,13 +130,14 @@ impl Part {
     ) -> Result<Option<Arc<Self>>> {
         work.spend(3 * grammar.size())?;
         let ticks = Ticks::new(work);
-        let is_needed = analysis::reachable(grammar, options.skip_lookahead, &ticks)?;
+        let is_needed = analysis::reachable(grammar, options.skip_lookahead, |_| false, &ticks)?;
         let productive = analysis::Analysis::new(grammar, &ticks)?.productive;
         if options.prune && !productive[grammar.root().index()] {
             return Ok(None);
         }
         let there = FxHashMap::default();
-        let groups = Groups::new(grammar, &is_needed, &productive, options, &there);
+        let is_apart = apart(grammar, &productive, options);
+        let groups = Groups::new(grammar, &is_needed, options, &there, is_apart);
         groups.part(grammar, there, Some(cache), false, options, work).map(Some)
     }
 
@@ -168,11 +169,12 @@ impl Part {
         let frame = frame.with_stubs(&stubs);
         work.spend(3 * frame.size())?;
         let ticks = Ticks::new(work);
-        let is_needed = analysis::reachable(&frame, options.skip_lookahead, &ticks)?;
+        let is_needed = analysis::reachable(&frame, options.skip_lookahead, |_| false, &ticks)?;
         let productive = analysis::Analysis::new(&frame, &ticks)?.productive;
         let there = parts.iter().filter_map(|(rule, part)| Some((rule.index(), part.clone()?)));
         let there = there.collect();
-        let groups = Groups::new(&frame, &is_needed, &productive, options, &there);
+        let is_apart = apart(&frame, &productive, options);
+        let groups = Groups::new(&frame, &is_needed, options, &there, is_apart);
         groups.part(&frame, there, None, is_whole, options, work)
     }
 
@@ -181,8 +183,30 @@ impl Part {
     }
 }
 
+/// Which groups of rules are parts: those of a cycle of calls, and those that are wide.
+fn apart<'a>(
+    grammar: &'a Grammar,
+    productive: &'a [bool],
+    options: &'a NetworkOptions,
+) -> impl Fn(&[usize]) -> bool + 'a {
+    let called = grammar.called_with_guards();
+    move |group| {
+        // The calls of a rule with guards are told apart by the rules that are called: they stay
+        // together.
+        let is_apart = group.len() > 1 || group.iter().any(|&rule| is_wide(grammar, rule));
+        let has_guards = |&rule: &usize| {
+            let body = grammar.expr(grammar.rules()[rule].body);
+            called.contains(&rule)
+                || matches!(body, Expr::Automaton(automaton) if !automaton.guards.is_empty())
+        };
+        is_apart
+            && !group.iter().any(has_guards)
+            && group.iter().all(|&rule| productive[rule] || !options.prune)
+    }
+}
+
 /// The rules of a grammar, with those that are parts of their own.
-struct Groups {
+pub(super) struct Groups {
     /// Each group of rules that call each other, callees first.
     groups: Vec<Vec<usize>>,
     /// For each rule its group.
@@ -195,12 +219,13 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(
+    /// Of the rules that are needed; `is_apart` says of a group whether it is to be a part.
+    pub(super) fn new(
         grammar: &Grammar,
         is_needed: &[bool],
-        productive: &[bool],
         options: &NetworkOptions,
         there: &FxHashMap<usize, Arc<Part>>,
+        is_apart: impl Fn(&[usize]) -> bool,
     ) -> Self {
         let count = grammar.rules().len();
         let callees_of = |rule: usize| match is_needed[rule] && !there.contains_key(&rule) {
@@ -218,7 +243,6 @@ impl Groups {
             callees,
         };
         let salt = blake3::hash(format!("{options:?}").as_bytes());
-        let called = grammar.called_with_guards();
         // How deep parts are nested in what a group calls.
         let mut depths: Vec<u32> = Vec::with_capacity(groups.len());
         for (number, group) in groups.iter().enumerate() {
@@ -234,17 +258,7 @@ impl Groups {
                 continue;
             }
             let key = out.key(grammar, group, salt.as_bytes());
-            // The calls of a rule with guards are told apart by the rules that are called: they stay
-            // together.
-            let is_apart = group.len() > 1 || group.iter().any(|&rule| is_wide(grammar, rule));
-            let has_guards = |&rule: &usize| {
-                let body = grammar.expr(grammar.rules()[rule].body);
-                called.contains(&rule)
-                    || matches!(body, Expr::Automaton(automaton) if !automaton.guards.is_empty())
-            };
-            let is_apart = is_apart && !group.iter().any(has_guards);
-            let is_sound = group.iter().all(|&rule| productive[rule] || !options.prune);
-            out.is_part.push(is_apart && is_sound && depth < MAX_DEPTH);
+            out.is_part.push(depth < MAX_DEPTH && is_apart(group));
             depths.push(depth);
             for (place, &rule) in (0u64..).zip(group) {
                 out.keys[rule] = key.map(|key| numbered(&key, place));
@@ -300,15 +314,33 @@ impl Groups {
     fn part(
         &self,
         grammar: &Grammar,
-        mut there: FxHashMap<usize, Arc<Part>>,
+        there: FxHashMap<usize, Arc<Part>>,
         cache: Option<&PartCache>,
         is_whole: bool,
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Arc<Part>> {
         let root = grammar.root().index();
+        let whole = is_whole.then_some(root);
+        let parts = self.parts(grammar, vec![root], there, cache, whole, options, work)?;
+        Ok(parts[&root].clone())
+    }
+
+    /// The parts that are entered at some rules and those that they call, some of which are there.
+    /// The one that is `whole` is of a whole network.
+    // Each is said by the caller, and they have nothing in common.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn parts(
+        &self,
+        grammar: &Grammar,
+        mut wanted: Vec<usize>,
+        mut there: FxHashMap<usize, Arc<Part>>,
+        cache: Option<&PartCache>,
+        whole: Option<usize>,
+        options: &NetworkOptions,
+        work: &Budget,
+    ) -> Result<FxHashMap<usize, Arc<Part>>> {
         let mut missing: BTreeMap<(usize, usize), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
-        let mut wanted = vec![root];
         while let Some(entry) = wanted.pop() {
             let place = (self.of[entry], entry);
             if there.contains_key(&entry) || missing.contains_key(&place) {
@@ -334,7 +366,7 @@ impl Groups {
             let rules = grammar.extracted(RuleId::new(entry), &rules(&members), &stubs);
             let places = (members.len()..).map(RuleId::new);
             let parts = places.zip(children.iter().map(|child| there[child].clone())).collect();
-            let is_whole = is_whole && entry == root;
+            let is_whole = whole == Some(entry);
             let mut part = Part::make(&rules, &parts, is_whole, options, work)?;
             part.key = self.keys[entry].filter(|_| !is_whole);
             let key = part.key.zip(cache);
@@ -348,7 +380,12 @@ impl Groups {
             }
             there.insert(entry, part);
         }
-        Ok(there[&root].clone())
+        Ok(there)
+    }
+
+    /// Whether a rule belongs to a group that is a part.
+    pub(super) fn is_apart(&self, rule: usize) -> bool {
+        self.of[rule] != usize::MAX && self.is_part[self.of[rule]]
     }
 }
 

@@ -198,6 +198,7 @@ pub fn grammar(tags: &[Tag<'_>], way: Way<'_>) -> Grammar {
         options: RuleOptions::default(),
         body,
         lookahead: None,
+        is_common: false,
         position: Position::default(),
     };
     let rules = rules.into_iter().enumerate().map(rule).collect();

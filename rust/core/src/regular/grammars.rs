@@ -49,6 +49,7 @@ pub fn grammar(operations: &[Operation], bounds: &Bounds<'_>) -> Result<Grammar>
         options: RuleOptions::default(),
         body,
         lookahead: None,
+        is_common: false,
         position: HERE,
     };
     Ok(builder.finish(vec![rule], RuleId::new(0)))

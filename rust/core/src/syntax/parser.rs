@@ -227,7 +227,8 @@ impl<'t> Parser<'t> {
         if self.current.kind == Kind::OpenLookahead {
             lookahead = self.lookahead()?;
         }
-        Ok(Rule { name: name.into(), options, body, lookahead, position: head.position })
+        let position = head.position;
+        Ok(Rule { name: name.into(), options, body, lookahead, position, is_common: false })
     }
 
     fn check_head(&self, index: usize, name: &str, position: Position) -> Result<()> {

@@ -112,7 +112,10 @@ impl Engine {
             let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
             let work = Budget::new(&options.limits, interrupt);
             let network = match &linked {
-                None => Network::make(grammar, &options, &work)?,
+                None if representation == Representation::Chart => {
+                    Network::make(grammar, &options, &work)?
+                }
+                None => Network::linked(grammar, &options, &work)?,
                 Some((parts, cache)) => {
                     let name = format!("{options:?}");
                     let made = |&(rule, part): &(RuleId, &Piece)| {

@@ -27,6 +27,7 @@ use super::formats;
 use super::formula::FormulaId;
 use super::objects::Named;
 use super::options::{SchemaOptions, Whitespace};
+use super::scalars::Text;
 use super::values::Values;
 use crate::error::{Position, Result};
 use crate::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
@@ -143,9 +144,26 @@ impl Emitter<'_, '_> {
                 body: body.unwrap_or(empty),
                 lookahead: None,
                 position: HERE,
+                is_common: self.is_common(key),
             });
         let rules = rules.collect();
         self.builder.finish(rules, RuleId::new(0))
+    }
+
+    /// Whether a rule is the same in many grammars: any value, any string, a format.
+    fn is_common(&self, key: &RuleKey) -> bool {
+        if self.marks().is_some() || !self.options().excludes.is_empty() {
+            return false;
+        }
+        match *key {
+            RuleKey::Value(value, _) => self.converter.is_any(value),
+            RuleKey::String(formula) => match &self.values.texts[&formula] {
+                Text::Characters(0, None) | Text::RegularExpression => true,
+                Text::Automaton(_) => self.converter.is_format(formula),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     fn options(&self) -> &SchemaOptions {

@@ -1,0 +1,101 @@
+//! Networks of grammars with common rules: those that many grammars have ([`Rule::is_common`]), such as
+//! any string or any value of JSON. A process makes the parts of such rules once.
+//!
+//! What a network is made of depends on its grammar alone: common rules are parts, whether they are
+//! kept or not, and count the same work.
+//!
+//! [`Rule::is_common`]: crate::grammar::Rule::is_common
+
+use super::link::unique;
+use super::part::Part;
+use super::rules::{FRAME, Outside, RuleSet};
+use super::split::{Groups, PartCache};
+use super::{LeftRecursion, Network, NetworkOptions};
+use crate::budget::{Budget, Ticks};
+use crate::error::{Error, Result};
+use crate::grammar::Grammar;
+use crate::ids::RuleId;
+use crate::limits::Limits;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, LazyLock};
+
+/// Bytes of parts that a process keeps.
+const MAX_BYTES: usize = 16 << 20;
+
+static PARTS: LazyLock<PartCache> = LazyLock::new(|| PartCache::new(MAX_BYTES));
+
+impl Network {
+    /// The network of a grammar, linked of parts where it has common rules: that of [`Network::make`],
+    /// but for the numbers of states and for calls that are not inlined.
+    ///
+    /// # Errors
+    /// Those of [`Network::make`].
+    pub fn linked(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Result<Self> {
+        let is_common = grammar.rules().iter().any(|rule| rule.is_common);
+        if !is_common || !options.prune || options.left_recursion == LeftRecursion::Kept {
+            return Self::make(grammar, options, work);
+        }
+        let done = work.done();
+        match of_parts(grammar, options, work) {
+            // Where loops for left recursion are too large there may be a network without them.
+            Err(Error::Limit { .. }) => {
+                work.back_to(done);
+                Self::make(grammar, options, work)
+            }
+            made => made,
+        }
+    }
+}
+
+fn of_parts(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Result<Network> {
+    let children = children(grammar, options, work)?;
+    let widths = children.iter().map(|(&rule, part)| (rule, part.first_width()));
+    let outside = Outside { parts: widths.collect(), has_caller: true, is_whole: false };
+    let rules = RuleSet::make(grammar, &outside, options, work)?;
+    let children = children.into_iter().map(|(rule, part)| (RuleId::new(rule), part)).collect();
+    let frame = Arc::new(Part::of_rules(&rules, &children, options, work)?);
+    let (parts, _) = unique(&frame);
+    let sizes = parts.iter().map(|part| FRAME * part.tables.len() + part.tables.edges.len());
+    work.spend(sizes.sum())?;
+    frame.link(&options.limits, work)
+}
+
+/// The parts of common rules that other rules call, by rule.
+fn children(
+    grammar: &Grammar,
+    options: &NetworkOptions,
+    work: &Budget,
+) -> Result<FxHashMap<usize, Arc<Part>>> {
+    let ticks = Ticks::new(work);
+    let rules = grammar.rules();
+    let callees = |rule: usize| grammar.callees(&rules[rule], false);
+    let mut below = vec![false; rules.len()];
+    let mut pending: Vec<usize> = (0..rules.len()).filter(|&rule| rules[rule].is_common).collect();
+    while let Some(rule) = pending.pop() {
+        ticks.step()?;
+        if !std::mem::replace(&mut below[rule], true) {
+            pending.extend(callees(rule));
+        }
+    }
+    let is_apart = |group: &[usize]| group.iter().any(|&rule| rules[rule].is_common);
+    let groups = Groups::new(grammar, &below, options, &FxHashMap::default(), is_apart);
+    let mut seen = vec![false; rules.len()];
+    let mut entries = Vec::new();
+    let mut pending = vec![grammar.root().index()];
+    while let Some(rule) = pending.pop() {
+        ticks.step()?;
+        match std::mem::replace(&mut seen[rule], true) {
+            true => {}
+            false if groups.is_apart(rule) => entries.push(rule),
+            false => pending.extend(callees(rule)),
+        }
+    }
+    // Limits are those of all grammars: a part is the same whoever asks for it first.
+    let limits = Limits::default();
+    let own = Budget::new(&limits, work.interrupt());
+    let options = NetworkOptions { limits, left_recursion: LeftRecursion::Both, ..options.clone() };
+    let there = FxHashMap::default();
+    let parts =
+        groups.parts(grammar, entries.clone(), there, Some(&PARTS), None, &options, &own)?;
+    Ok(entries.into_iter().map(|rule| (rule, parts[&rule].clone())).collect())
+}
