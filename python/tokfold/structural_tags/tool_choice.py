@@ -125,7 +125,12 @@ def _schema(value: Object, path: str) -> dict[str, Any] | Literal[True]:
     if parameters is None:
         return True
     if not isinstance(parameters, Mapping):
-        fail(path, "", f"'parameters' is a JSON Schema, an object, and not {kind(parameters)}")
+        fail(
+            path,
+            "",
+            f"'parameters' is a JSON Schema, an object, and not {kind(parameters)}; leave it out "
+            "where any arguments do",
+        )
     for name in parameters:
         if not isinstance(name, str):
             fail(path, "", f"the names of 'parameters' are strings, not {kind(name)}")
