@@ -51,7 +51,8 @@ def for_model(
     """Make the structural tag of what a model of a family puts out.
 
     The result is a dict for :func:`assemble`, :meth:`tokfold.Grammar.from_structural_tag` and
-    :func:`tokfold.compile`, or for any other reader of the format.
+    :func:`tokfold.compile`, or for any other reader of the format. Schemas of tools stand in it as
+    they are, without a copy.
 
     Args:
         model: one of :func:`families`.
