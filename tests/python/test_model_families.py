@@ -153,6 +153,7 @@ def test_conversations(model, mode, thought):
     some = {"type": "allowed_tools", "allowed_tools": allowed}
     one_of = for_model(model, TOOLS, reasoning=mode, tool_choice=some)
     assert accepts(one_of, text("", ADD))
+    assert not accepts(one_of, text("Hello."))
     assert verdict(one_of, text("", WEATHER)) == "refused"
     assert accepts(for_model(model, TOOLS, reasoning=mode, tool_choice="none"), text("Hello."))
 
@@ -195,6 +196,42 @@ def test_no_call_begins_where_there_are_no_tools(model, begin):
         tag = for_model(model, tools, tool_choice=choice, reasoning=False)
         assert verdict(tag, f"I call {begin}") == "refused"
         assert accepts(tag, f"I call {begin[:-1]}")
+        lax = {"reasoning": False, "exclude_special_tokens": False}
+        tag = for_model(model, tools, tool_choice=choice, **lax)
+        said = "refused" if model == "deepseek_v4_1" else "accepted"
+        assert verdict(tag, f"I call {begin}") == said
+
+
+def test_kimi_may_open_its_reasoning_again():
+    assert accepts(for_model("kimi"), "<think>Hm.</think>Hi.")
+    for text in ("<think>Hm.</think>Hi.", "Hi."):
+        assert accepts(for_model("kimi", reasoning="auto"), text)
+    assert verdict(for_model("kimi", reasoning="auto"), "<think>a<think>b") == "refused"
+
+
+def test_kimi_has_calls_in_sections_alone():
+    text = "I call <|tool_call_begin|>"
+    assert verdict(for_model("kimi", [F], reasoning=False), text) == "refused"
+    assert accepts(for_model("kimi", [], reasoning=False), text)
+
+
+def test_minimax_m3_may_close_reasoning_that_it_skips():
+    skipped = "</mm:think>Hi."
+    assert accepts(for_model("minimax_m3", reasoning="auto"), skipped)
+    assert verdict(for_model("minimax_m3", reasoning="disabled"), skipped) == "refused"
+
+
+def test_text_behind_a_call_that_must_come():
+    for model, said in (
+        ("minimax_m3", True),
+        ("qwen_3", True),
+        ("minimax", False),
+        ("kimi", False),
+    ):
+        tag = for_model(model, [F], tool_choice="required")
+        assert accepts(tag, ENABLED_AND_REQUIRED[model] + "Done.") is said
+        once = for_model(model, [F], tool_choice="required", parallel=False)
+        assert not accepts(once, ENABLED_AND_REQUIRED[model] + "Done.")
 
 
 def test_arguments_in_any_order_and_with_less_white_space():
