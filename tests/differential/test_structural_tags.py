@@ -23,6 +23,7 @@ from strategies.conversations import (
     WRONG,
     forced,
 )
+from strategies.model_families import mended
 from strategies.profiles import CASES, LONG, LONG_FACTOR, examples
 from strategies.structural_tags import OF_TAGS, structural_tags
 
@@ -159,11 +160,14 @@ def compare(tag: dict[str, Any], random: Random, letters: list[bytes]) -> None:
 
 
 class Family:
-    """A model family under some options, in both engines."""
+    """A model family under some options: our tag in our engine, XGrammar's in its own."""
 
     def __init__(self, model: str, **options: Any) -> None:
         tag = for_model(model, TOOLS, **options)
-        self.theirs = compiled_by_xgrammar(tag)
+        its = {("parallel_tool_calls" if k == "parallel" else k): v for k, v in options.items()}
+        dumped = xgr.get_model_structural_tag(model, TOOLS, **its).model_dump()["format"]
+        right = mended(model, options.get("tool_choice"), options.get("reasoning"), dumped)
+        self.theirs = compiled_by_xgrammar({"type": "structural_tag", "format": right})
         self.ours = [compile_ours(tag)]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(known, "MANY_TAGS", 1)  # as where there are many tools
@@ -249,11 +253,11 @@ def test_reasoning_is_as_asked(model):
 
 
 @pytest.mark.parametrize("choice", ["required", forced("add")])
-def test_harmony_does_not_demand_what_it_is_told_to(choice):
-    """As the page says. If this fails XGrammar was mended, and the page is to be."""
+def test_harmony_demands_a_call_where_one_must_come(choice):
     family = Family("harmony", tool_choice=choice)
-    family.accepts("")
-    family.accepts(WRITERS["harmony"]("enabled", "Hm.", "", []))
+    assert family.verdict("") == "prefix"
+    assert family.verdict(WRITERS["harmony"]("enabled", "Hm.", "", [])) == "prefix"
+    family.accepts(WRITERS["harmony"]("enabled", "Hm.", "", [ADD]))
 
 
 # ---------------------------------------------------------------------- tokens

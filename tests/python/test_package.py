@@ -24,6 +24,7 @@ def test_every_door_of_text_needs_numpy_alone():
         others = ["torch", "xgrammar", "pydantic", "transformers", "lark", "regex", "jsonschema"]
         sys.modules.update(dict.fromkeys(others))
         import numpy, tokfold
+        from tokfold import structural_tags
         vocabulary = Vocabulary([*(bytes([i]) for i in range(256)), b"</s>"], stop_token_ids=[256])
         compiler = GrammarCompiler(vocabulary)
         schema = {"type": "object", "properties": {"a": {"format": "date"}}, "required": ["a"]}
@@ -32,7 +33,11 @@ def test_every_door_of_text_needs_numpy_alone():
             elements = [content, {"type": "regex", "pattern": "x|y"}]
             inner = {"type": "sequence", "elements": elements}
             return {"format": {"type": "tag", "begin": "<", "content": inner, "end": ">"}}
+        tools = [{"type": "function", "function": {"name": "when", "parameters": schema}}]
+        call = structural_tags.for_model("qwen_3", tools, tool_choice="required", reasoning=False)
         doors = [
+            (compiler.compile_structural_tag(call),
+             '<tool_call>\n{"name": "when", "arguments": {"a": "2024-02-29"}}\n</tool_call>'),
             (compiler.compile_json_schema(schema), '{"a": "2024-02-29"}'),
             (compiler.compile_json_schema(schema, whitespace="compact"), '{"a":"2024-02-29"}'),
             (compiler.compile_builtin_json_grammar(), '[1, {"b": null}]'),
@@ -56,12 +61,12 @@ def test_every_door_of_text_needs_numpy_alone():
         print(json.dumps([taken, imported]))
     """
     taken, imported = json.loads(output(child(body)))
-    assert taken == [True] * 11
+    assert taken == [True] * 12
     assert imported == []
 
 
 def test_who_imports_xgrammar():
-    """What stands in for it, what measures it, and the formats of model families."""
+    """What stands in for it, and what measures it."""
     root = Path(tokfold.__file__).parent
     imports = re.compile(r"^\s*(?:import|from) xgrammar\b|require\(\s*\"xgrammar", re.MULTILINE)
     found = {
@@ -70,4 +75,4 @@ def test_who_imports_xgrammar():
         if imports.search(path.read_text(encoding="utf-8"))
     }
     outside = {name for name in found if not name.startswith(("xgrammar/", "laboratory/"))}
-    assert outside == {"cli/demo_run.py", "structural_tags/models.py"}
+    assert outside == {"cli/demo_run.py"}

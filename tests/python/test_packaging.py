@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tokfold.structural_tags import families
 from tokfold.structural_tags.reading import STYLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,7 @@ print(json.dumps({
 DOORS = """
 import json, sys
 import tokfold
-from tokfold import Grammar
+from tokfold import Grammar, structural_tags
 tokens = [bytes([byte]) for byte in range(256)]
 vocabulary = tokfold.Vocabulary([*tokens, b"</s>"], stop_token_ids=[256])
 schema = {
@@ -85,6 +86,12 @@ for style, call in calls.items():
     tags = [{"type": "tag", "begin": "<call>", "content": inside, "end": "</call>"}]
     tag = {"type": "triggered_tags", "triggers": ["<call"], "tags": tags}
     grammars[style] = (Grammar.from_structural_tag({"format": tag}), f"I do: <call>{call}7</call>.")
+tools = [{"type": "function", "function": {"name": "greet", "parameters": schema}}]
+for family in structural_tags.families():
+    tag = structural_tags.for_model(family, tools, reasoning=False)
+    text = {"harmony": "<|channel|>final<|message|>Hi.<|end|>", "minimax": "\\n</think>\\n\\nHi."}
+    text["kimi_k3"] = "Hi.<|close|>response<|sep|><|close|>message<|sep|>"
+    grammars[family] = (Grammar.from_structural_tag(tag), text.get(family, "Hi."))
 taken = {}
 for name, (grammar, text) in grammars.items():
     matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary))
@@ -188,7 +195,7 @@ class TestInstalled:
         assert result.returncode == 0, result.stderr
         found = json.loads(result.stdout)
         doors = ("schema", "pattern", "lark", "texts", "macros")
-        assert found["taken"] == dict.fromkeys((*doors, *STYLES), True)
+        assert found["taken"] == dict.fromkeys((*doors, *STYLES, *families()), True)
         assert [name for name in HEAVY if name in found["modules"]] == []
 
     def test_versions_agree(self, environment: Path, tmp_path: Path) -> None:
@@ -208,10 +215,6 @@ class TestInstalled:
         [
             ("from tokfold import xgrammar", "xgrammar"),
             ("import tokfold.transformers", "transformers"),
-            (
-                "import tokfold.structural_tags as tags; tags.for_model('llama')",
-                "xgrammar",
-            ),
         ],
     )
     def test_what_is_missing_names_its_extra(

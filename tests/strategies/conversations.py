@@ -193,7 +193,7 @@ def minimax(mode, thought, text, calls):
         written += f'<invoke name="{name}">\n{body}</invoke>\n'
     whole = f"\n<minimax:tool_call>\n{written}</minimax:tool_call>" if calls else ""
     # without reasoning the family closes an empty block that the prompt has opened
-    empty = "\n</think>\n\n\n\n" if mode == "disabled" and thought is None else ""
+    empty = "\n</think>\n\n" if mode == "disabled" and thought is None else ""
     return THINK_AND_LINES(mode, thought) + empty + text + whole
 
 

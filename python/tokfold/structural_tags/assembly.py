@@ -74,8 +74,8 @@ def assemble(
     """The grammar of a structural tag.
 
     Args:
-        tag: JSON text, a dict, or an object with ``model_dump`` such as XGrammar's
-            ``StructuralTag`` and what :func:`tokfold.structural_tags.for_model` returns.
+        tag: JSON text, a dict such as :func:`tokfold.structural_tags.for_model` returns, or an
+            object with ``model_dump`` such as XGrammar's ``StructuralTag``.
         vocabulary: resolves tokens that the tag gives as text (``<|channel|>``) to their ids; the
             lowest, where several have the same bytes. A tag without such tokens needs none.
         cache: where converted schemas, patterns and grammars are kept; one cache serves all where

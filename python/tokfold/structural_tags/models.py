@@ -1,102 +1,143 @@
 """Structural tags of model families: how they reason and call tools.
 
-The formats are XGrammar's own (``xgrammar.get_model_structural_tag``), which knows where each
-family puts its reasoning, which markers it has around calls, and how it writes arguments. Nothing
-is added here but the words of errors.
+The table in :mod:`family_table` says what marks each family, :mod:`family_tags` builds the tag, and
+:mod:`tool_choice` reads the tools of a request. All of it needs the standard library alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from tokfold._extras import require
-from tokfold.errors import StructuralTagError
-from tokfold.structural_tags.fields import short
-
-if TYPE_CHECKING:
-    from xgrammar import StructuralTag
+from tokfold.structural_tags.family import Family, MessageFamily
+from tokfold.structural_tags.family_table import FAMILIES
+from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
+from tokfold.structural_tags.fields import budget, fail, flag, short
+from tokfold.structural_tags.tool_choice import Choice, Tool, chosen, read_tools
 
 __all__ = ["Reasoning", "families", "for_model"]
 
-Reasoning = Literal["enabled", "disabled", "auto"]
-
-_KNOWN_BY = "xgrammar.builtin_structural_tag"
+_MODES: Mapping[object, Reasoning] = {
+    "enabled": "enabled",
+    "disabled": "disabled",
+    "auto": "auto",
+    True: "enabled",
+    False: "disabled",
+}
 
 
 def families() -> list[str]:
-    """Names of the model families that :func:`for_model` knows, sorted.
+    """List the names of the model families that :func:`for_model` knows, sorted.
 
-    Raises:
-        MissingExtraError: XGrammar is not installed.
+    Example:
+        >>> from tokfold import structural_tags
+        >>> structural_tags.families()[:3]
+        ['cohere', 'deepseek_r1', 'deepseek_v3_1']
     """
-    require("xgrammar", "xgrammar", "structural_tags.families")
-    registry = require(_KNOWN_BY, "xgrammar", "structural_tags.families")
-    return sorted(registry._structural_tag_registry)
+    return sorted(FAMILIES)
 
 
 def for_model(
     model: str,
     tools: Sequence[Mapping[str, Any]] | None = None,
     *,
-    tool_choice: str | Mapping[str, Any] = "auto",
+    tool_choice: str | Mapping[str, Any] | None = "auto",
     reasoning: Reasoning | bool = "enabled",
     parallel: bool = True,
     any_order: bool = False,
     exclude_special_tokens: bool = True,
     max_whitespace_cnt: int | None = None,
-) -> StructuralTag:
-    """The structural tag of what a model of a family puts out, for :func:`assemble`.
+) -> dict[str, Any]:
+    """Make the structural tag of what a model of a family puts out.
+
+    The result is a dict for :func:`assemble`, :meth:`tokfold.Grammar.from_structural_tag` and
+    :func:`tokfold.compile`, or for any other reader of the format. Schemas of tools stand in it as
+    they are, without a copy.
 
     Args:
         model: one of :func:`families`.
         tools: as in OpenAI's chat completions: ``{"type": "function", "function": {"name": ...,
-            "parameters": {...}}}``. Other types are tools of the server, which few families know.
-        tool_choice: ``"auto"``: text, calls or both. ``"none"``: no calls. ``"required"``: at
-            least one call. ``{"type": "function", "function": {"name": ...}}``: a call of this
-            tool. ``{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}``:
-            some of the tools.
+            "parameters": {...}}}``, or an object whose ``model_dump`` gives that. Without
+            ``parameters``, or with ``"strict": False``, the arguments may be any JSON. Other types
+            are tools of the server: ``{"type": ..., "name": ..., "parameters": {...}}``, where the
+            name is the type by default. ``harmony`` calls them, ``mimo`` and ``minimax_m3`` refuse
+            them, and for other families they are left out.
+        tool_choice: ``"auto"``, ``None``: text, calls or both. ``"none"``: no calls.
+            ``"required"``: at least one call. ``{"type": "function", "function": {"name": ...}}``:
+            a call of this tool. ``{"type": ...}``: a call of the tool of the server that has this
+            type. ``{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}``:
+            some of the tools; the mode is ``"auto"`` or ``"required"``.
         reasoning: ``"enabled"`` (or ``True``): the output begins with reasoning. ``"disabled"``
             (or ``False``): there is none. ``"auto"``: with or without. Families that do not
             reason ignore it.
         parallel: whether there may be several calls.
-        any_order: whether the properties of arguments may come in any order; required ones may
-            then be missing.
+        any_order: whether the properties of arguments may come in any order.
         exclude_special_tokens: whether markers of the family are forbidden in free text.
         max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound.
 
     Raises:
-        StructuralTagError: there is no such family, or the tools or the choice are wrong.
-        MissingExtraError: XGrammar is not installed.
+        StructuralTagError: there is no such family, an option has a value of another kind, a tool
+            or the choice is malformed, or a call must come and the family can call no tool that is
+            left.
+
+    Example:
+        >>> import tokfold
+        >>> from tokfold import structural_tags
+        >>> tools = [{"type": "function", "function": {"name": "now", "parameters": {}}}]
+        >>> tag = structural_tags.for_model("llama", tools, tool_choice="required")
+        >>> grammar = tokfold.Grammar.from_structural_tag(tag)
+        >>> tokfold.recognize(grammar, '{"name": "now", "parameters": {}}').accepted
+        True
     """
-    xgr = require("xgrammar", "xgrammar", "structural_tags.for_model")
-    known = families()
-    if model not in known:
-        raise StructuralTagError(
-            f"there is no model family {short(model)}; there are: {', '.join(known)}", "", ""
+    family = FAMILIES.get(model) if isinstance(model, str) else None
+    if family is None:
+        fail("", "", f"there is no model family {short(model)}; there are: {', '.join(families())}")
+    if not isinstance(reasoning, bool | str) or reasoning not in _MODES:
+        fail(
+            "reasoning",
+            "",
+            f"it is 'enabled', 'disabled', 'auto', true or false, and not {short(reasoning)}",
         )
-    for index, tool in enumerate(tools or ()):
-        # XGrammar takes it for a tool of the server, which most families leave out
-        is_function = isinstance(tool, Mapping) and tool.get("type") == "function"
-        if is_function and "function" not in tool:
-            raise StructuralTagError(
-                f"for_model({short(model)}): tools[{index}] is a function without 'function', the "
-                "object that holds its name and parameters",
-                "",
-                "",
-            )
-    modes = {True: "enabled", False: "disabled"}
-    try:
-        return xgr.get_model_structural_tag(  # type: ignore[no-any-return]
-            model,
-            tools=None if tools is None else list(tools),
-            tool_choice=tool_choice,
-            reasoning=modes[reasoning] if isinstance(reasoning, bool) else reasoning,
-            any_order=any_order,
-            exclude_special_tokens=exclude_special_tokens,
-            max_whitespace_cnt=max_whitespace_cnt,
-            parallel_tool_calls=parallel,
+    options = {
+        "parallel": parallel,
+        "any_order": any_order,
+        "exclude_special_tokens": exclude_special_tokens,
+        "max_whitespace_cnt": max_whitespace_cnt,
+    }
+    where = "for_model"
+    left, choice = chosen(read_tools(tools), tool_choice)
+    request = Request(
+        tools=_callable(model, family, left, choice),
+        choice=choice,
+        reasoning=_MODES[reasoning],
+        parallel=flag(options, "parallel", where, "", True),
+        any_order=flag(options, "any_order", where, "", False),
+        exclude_special_tokens=flag(options, "exclude_special_tokens", where, "", True),
+        max_whitespace_cnt=budget(options, "max_whitespace_cnt", where, ""),
+    )
+    return {"type": "structural_tag", "format": format_of(family, request)}
+
+
+def _callable(
+    model: str, family: Family | MessageFamily, tools: Sequence[Tool], choice: Choice
+) -> list[Tool]:
+    """The tools that a family can call, of those that a choice leaves."""
+    if isinstance(family, MessageFamily):
+        return list(tools)
+    of_server = [tool for tool in tools if not tool.is_function]
+    if of_server and family.refuses_server_tools:
+        fail(
+            "tools",
+            "",
+            f"{model} calls functions alone, and no tool of type {short(of_server[0].type)}; leave "
+            "it out",
         )
-    except (ValueError, AssertionError) as error:  # where no tool is left, some only assert
-        reason = str(error) or "no tool is left that this family can call"
-        raise StructuralTagError(f"for_model({short(model)}): {reason}", "", "") from error
+    left = [tool for tool in tools if tool.is_function]
+    if choice != "auto" and not left:
+        fail(
+            "tool_choice",
+            "",
+            f"a call must come, and {model} calls functions alone, of which the choice leaves "
+            "none; name a function, or choose 'auto'",
+        )
+    return left

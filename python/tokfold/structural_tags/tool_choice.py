@@ -1,0 +1,250 @@
+"""The tools of a request and which of them may be called, in the form of OpenAI's chat completions.
+
+Example:
+    >>> from tokfold.structural_tags.tool_choice import chosen, read_tools
+    >>> tools = read_tools([{"type": "function", "function": {"name": "now"}}])
+    >>> chosen(tools, {"type": "function", "function": {"name": "now"}})
+    ([Tool(type='function', name='now', schema=True)], 'forced')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from tokfold.structural_tags.fields import (
+    Object,
+    checked_characters,
+    fail,
+    items,
+    kind,
+    needed,
+    short,
+    text,
+)
+
+__all__ = ["Choice", "Tool", "chosen", "read_tools"]
+
+Choice = Literal["auto", "required", "forced"]
+"""Calls may come, must come, or one call of the one tool that is left must come."""
+
+_FUNCTION = "{'type': 'function', 'function': {'name': ...}}"
+_ALLOWED = "{'type': 'allowed_tools', 'allowed_tools': {'mode': 'auto', 'tools': [...]}}"
+
+
+class Tool(NamedTuple):
+    """A tool as a model sees it."""
+
+    type: str
+    """``"function"``, or the type of a tool of the server."""
+    name: str
+    """What the model calls it by."""
+    schema: dict[str, Any] | Literal[True]
+    """What the arguments obey; ``True`` allows all."""
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the client runs it, not the server."""
+        return self.type == "function"
+
+
+def read_tools(tools: object) -> list[Tool]:
+    """Read the tools of a request.
+
+    Args:
+        tools: a list of objects (mappings, or what has ``model_dump``); ``None`` is none.
+
+    Raises:
+        StructuralTagError: it is no list, or a tool lacks something.
+    """
+    if tools is None:
+        return []
+    if not isinstance(tools, Sequence) or isinstance(tools, str | bytes):
+        fail("tools", "", f"the tools are a list, not {kind(tools)}")
+    return [_read_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+
+
+def chosen(tools: Sequence[Tool], tool_choice: object) -> tuple[list[Tool], Choice]:
+    """Find the tools that a choice leaves, and whether one of them must be called.
+
+    Args:
+        tools: those of the request.
+        tool_choice: as ``tool_choice`` of :func:`tokfold.structural_tags.for_model`; ``None`` is
+            ``"auto"``.
+
+    Raises:
+        StructuralTagError: the choice is malformed, or names a tool that is not there.
+    """
+    if tool_choice is None:
+        return list(tools), "auto"
+    if isinstance(tool_choice, str):
+        return _chosen_by_word(tools, tool_choice)
+    choice = _object(tool_choice, "tool_choice")
+    type_ = _type_of(choice, "tool_choice", ("function", "allowed_tools"))
+    if type_ == "allowed_tools":
+        return _allowed(tools, choice)
+    reference = _reference(choice, type_, "tool_choice")
+    found = [tool for tool in tools if reference.is_of(tool)]
+    if not found:
+        fail("tool_choice", "", _not_there(reference, tools))
+    if len(found) > 1:
+        fail(
+            "tool_choice",
+            "",
+            f"{len(found)} tools are {reference}, and one is to be called; keep one of them",
+        )
+    return found, "forced"
+
+
+def _read_tool(value: object, path: str) -> Tool:
+    tool = _object(value, path)
+    type_ = _type_of(tool, path, ("function",))
+    if type_ != "function":
+        name = _optional_text(tool, "name", path)
+        return Tool(type_, name or type_, _schema(tool, path))
+    if "function" not in tool:
+        fail(
+            path,
+            "",
+            "this is a function without 'function', the object that holds its name and "
+            f"parameters; write {_FUNCTION}",
+        )
+    path += ".function"
+    function = _object(tool["function"], path)
+    name = text(function, "name", path, "")
+    _optional_text(function, "description", path)
+    strict = function.get("strict")
+    if strict is not None and not isinstance(strict, bool):
+        fail(path, "", f"'strict' is true or false, not {kind(strict)}")
+    schema = _schema(function, path)
+    return Tool("function", name, True if strict is False else schema)
+
+
+def _schema(value: Object, path: str) -> dict[str, Any] | Literal[True]:
+    parameters = value.get("parameters")
+    if parameters is None:
+        return True
+    if not isinstance(parameters, Mapping):
+        fail(
+            path,
+            "",
+            f"'parameters' is a JSON Schema, an object, and not {kind(parameters)}; leave it out "
+            "where any arguments do",
+        )
+    for name in parameters:
+        if not isinstance(name, str):
+            fail(path, "", f"the names of 'parameters' are strings, not {kind(name)}")
+    return dict(parameters)
+
+
+def _chosen_by_word(tools: Sequence[Tool], word: str) -> tuple[list[Tool], Choice]:
+    if word == "none":
+        return [], "auto"
+    if word == "auto":
+        return list(tools), "auto"
+    if word == "required":
+        return _some(tools, "there is no tool"), "required"
+    fail(
+        "tool_choice",
+        "",
+        f"it is 'auto', 'none', 'required' or an object, and not {short(word)}; {_FUNCTION} "
+        "names a tool",
+    )
+
+
+def _some(tools: Sequence[Tool], what: str) -> list[Tool]:
+    if not tools:
+        fail(
+            "tool_choice",
+            "",
+            f"a call is required, and {what}; name a tool, or choose 'auto' or 'none'",
+        )
+    return list(tools)
+
+
+class _Reference(NamedTuple):
+    """What a choice says of a tool: the name of a function, or the type of another tool."""
+
+    type: str
+    name: str
+
+    def is_of(self, tool: Tool) -> bool:
+        if self.type == "function":
+            return tool.is_function and tool.name == self.name
+        return tool.type == self.type
+
+    def __str__(self) -> str:
+        if self.type == "function":
+            return f"functions with the name {short(self.name)}"
+        return f"of type {short(self.type)}"
+
+
+def _reference(value: Object, type_: str, path: str) -> _Reference:
+    if type_ != "function":
+        _optional_text(value, "name", path)
+        return _Reference(type_, "")
+    if value.get("function") is None:
+        fail(path, "", f"'function', which holds the name, is missing; write {_FUNCTION}")
+    path += ".function"
+    return _Reference(type_, text(_object(value["function"], path), "name", path, ""))
+
+
+def _allowed(tools: Sequence[Tool], choice: Object) -> tuple[list[Tool], Choice]:
+    path = "tool_choice.allowed_tools"
+    if "allowed_tools" not in choice:
+        fail("tool_choice", "", f"'allowed_tools' is missing; write {_ALLOWED}")
+    allowed = _object(choice["allowed_tools"], path)
+    mode = needed(allowed, "mode", path, "")
+    if not isinstance(mode, str) or mode not in ("auto", "required"):
+        fail(path, "", f"'mode' is 'auto' or 'required', not {short(mode)}")
+    references = []
+    listed = items(needed(allowed, "tools", path, ""), "tools", path, "")
+    for index, value in enumerate(listed):
+        where = f"{path}.tools[{index}]"
+        one = _object(value, where)
+        reference = _reference(one, text(one, "type", where, ""), where)
+        if not any(reference.is_of(tool) for tool in tools):
+            fail(where, "", _not_there(reference, tools))
+        references.append(reference)
+    left = [tool for tool in tools if any(one.is_of(tool) for one in references)]
+    if mode == "required":
+        return _some(left, "no tool is allowed"), "required"
+    return left, "auto"
+
+
+def _not_there(reference: _Reference, tools: Sequence[Tool]) -> str:
+    is_function = reference.type == "function"
+    same = [tool for tool in tools if tool.is_function is is_function]
+    there = sorted({short(tool.name if is_function else tool.type) for tool in same})
+    listed = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
+    if is_function:
+        return f"no function has the name {short(reference.name)}; there are: {listed or 'none'}"
+    return (
+        f"no tool of the server has the type {short(reference.type)}; there are: "
+        f"{listed or 'none'}. {_FUNCTION} names a function"
+    )
+
+
+def _object(value: object, path: str) -> Object:
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        value = dump()
+    if not isinstance(value, Mapping):
+        fail(path, "", f"this is an object, and not {kind(value)}")
+    return value
+
+
+def _type_of(value: Object, path: str, telling: tuple[str, ...]) -> str:
+    """The type of an object. One that does not say it is told by the one field of that name."""
+    if "type" not in value:
+        told = [name for name in telling if name in value]
+        if len(told) == 1:
+            return told[0]
+    return text(value, "type", path, "")
+
+
+def _optional_text(value: Object, name: str, path: str) -> str | None:
+    found = value.get(name)
+    if found is not None and not isinstance(found, str):
+        fail(path, "", f"'{name}' is a string, not {kind(found)}")
+    return None if found is None else checked_characters(found, name, path, "")
