@@ -140,7 +140,8 @@ fn grammar() -> impl Strategy<Value = Grammar> {
             let body = add(&mut builder, &body);
             let lookahead = lookahead.map(|tree| add(&mut builder, &tree));
             let position = Position::default();
-            rules.push(Rule { name: name.into(), options, body, lookahead, position });
+            let is_common = false;
+            rules.push(Rule { name: name.into(), options, body, lookahead, position, is_common });
         }
         builder.finish(rules, RuleId::new(0))
     })

@@ -120,6 +120,7 @@ impl Composition {
         let count = part.rules().len();
         let mut ids = vec![RuleId::new(0); count];
         let mut is_member = vec![usize::MAX; count];
+        let guarded = part.called_with_guards();
         for mut group in graph::components(count, |rule| part.callees(&part.rules()[rule], true)) {
             group.sort_unstable();
             for (place, &rule) in group.iter().enumerate() {
@@ -133,7 +134,9 @@ impl Composition {
                 out.push(kind);
                 out.extend(number.to_le_bytes());
             };
-            let key = key_of(part, &group, true, name);
+            // Rules with one text may be told apart by the guards with which they are called.
+            let is_guarded = group.iter().any(|rule| guarded.contains(rule));
+            let key = if is_guarded { None } else { key_of(part, &group, true, name) };
             let known = key.as_ref().and_then(|key| self.known.get(key));
             if let Some(known) = known {
                 group.iter().zip(known).for_each(|(&rule, &id)| ids[rule] = id);

@@ -134,8 +134,7 @@ pub struct Rule {
     /// Where the rule's name stands.
     pub position: Position,
     /// Whether many grammars have this rule, with all that it calls: a process makes its network once
-    /// and keeps it. The language does not depend on it. Such a rule has a string, and guards are
-    /// neither on its calls nor below it.
+    /// and keeps it. The language does not depend on it. Such a rule has a string.
     pub is_common: bool,
 }
 

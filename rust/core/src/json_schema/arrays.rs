@@ -1,10 +1,10 @@
 //! Arrays: an automaton over items, whose states are what is left of a formula. Bounds on the number of
 //! items beside plain items are counted, never written out.
 
-use super::atoms::{ArrayId, Atom, ValueId};
+use super::atoms::{ArrayId, Atom, SchemaId, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 
 /// What is left of an array.
@@ -22,6 +22,9 @@ pub(super) enum ArrayAutomaton {
     /// The first items have conditions of their own, all others one; there are between so many and so
     /// many items.
     Plain { prefix: Vec<ValueId>, rest: Option<ValueId>, least: u32, most: Option<u32> },
+    /// Each of some values at most once, in any order, between so many and so many of them: what a
+    /// schema says whose `uniqueItems` is said by the set of the items that were read.
+    Distinct { schema: SchemaId, items: Vec<ValueId>, least: u32, most: Option<u32> },
     /// Whatever follows from each state.
     States(Vec<ArrayState>),
 }
@@ -47,6 +50,7 @@ impl Converter<'_> {
     fn plain_array(&mut self, formula: FormulaId) -> Result<Option<ArrayAutomaton>> {
         let (mut least, mut most) = (0, None::<u32>);
         let mut conditions = Vec::new();
+        let mut distinct = None;
         for part in self.formulas.conjuncts(formula) {
             let Formula::Literal(number, sign) = *self.formulas.get(part) else { return Ok(None) };
             match (self.atom(number), sign) {
@@ -55,11 +59,22 @@ impl Converter<'_> {
                     most = Some(most.unwrap_or(u32::MAX).min(count - 1));
                 }
                 (Atom::Items(_), true) => conditions.push(part),
+                (Atom::Distinct(schema, _), true)
+                    if self.keeps_items(*schema) && distinct.is_none() =>
+                {
+                    distinct = Some(*schema);
+                }
                 _ => return Ok(None),
             }
         }
         let items = self.formulas.and(conditions);
         let prefix_length = self.prefix_length(items)?;
+        if let Some(schema) = distinct {
+            return match prefix_length {
+                0 => self.distinct_items(schema, items, (least, most)),
+                _ => Ok(None),
+            };
+        }
         let mut prefix = Vec::new();
         for index in 0..=prefix_length {
             if index < prefix_length && most.is_some_and(|most| index >= most as usize) {
@@ -87,7 +102,48 @@ impl Converter<'_> {
         Ok(Some(ArrayAutomaton::Plain { prefix, rest: None, least, most }))
     }
 
+    /// Values that may each be an item once, of those that satisfy the conditions on items.
+    fn distinct_items(
+        &mut self,
+        schema: SchemaId,
+        conditions: FormulaId,
+        (least, most): (u32, Option<u32>),
+    ) -> Result<Option<ArrayAutomaton>> {
+        let asked = self.item(conditions, 0, 0)?;
+        let mut items = Vec::new();
+        for &one in self.distinct[&schema].clone().iter() {
+            let value = self.value(one);
+            let both = self.formulas.and([asked, value]);
+            match self.edges(both)?.as_ref() {
+                [] => {}
+                [(value, _)] => items.push(*value),
+                _ => return Ok(None),
+            }
+            self.spend(1)?;
+        }
+        Ok(Some(ArrayAutomaton::Distinct { schema, items, least, most }))
+    }
+
+    /// That which items were read cannot be kept in states: there are too many sets of them.
+    fn too_many_sets(&self, formula: FormulaId) -> Option<Error> {
+        let atoms = self.formulas.atoms_of(formula);
+        let schema = atoms.into_iter().find_map(|(number, _)| match self.atom(number) {
+            Atom::Distinct(schema, _) if self.keeps_items(*schema) => Some(*schema),
+            _ => None,
+        })?;
+        let count = self.distinct[&schema].len();
+        let message = format!(
+            "which of {count} items were read can be kept only where nothing but `items`, `minItems` \
+             and `maxItems` stands beside the keyword; list fewer values, remove other conditions on \
+             the array, or pass lossy={{\"uniqueItems\"}} and check the result"
+        );
+        Some(self.unsupported(self.place(schema), "uniqueItems", message))
+    }
+
     fn array_states(&mut self, formula: FormulaId) -> Result<ArrayAutomaton> {
+        if let Some(error) = self.too_many_sets(formula) {
+            return Err(error);
+        }
         let last = self.prefix_length(formula)?;
         let mut places: Vec<(usize, FormulaId)> = vec![(0, formula)];
         let mut numbers: FxHashMap<(usize, FormulaId), u32> =

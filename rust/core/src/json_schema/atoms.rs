@@ -60,6 +60,8 @@ numbers! {
     DecimalsId,
     /// A decimal number.
     DecimalId,
+    /// A set of the values that items may have, by their places.
+    UsedId,
     /// A dynamic scope: which anchors `$dynamicRef` finds.
     ScopeId,
     /// An order of property names.
@@ -152,7 +154,7 @@ pub(super) enum Atom {
     /// `unevaluatedItems`, likewise.
     UnevaluatedItems(SchemaId, Box<[Branch]>),
     /// `uniqueItems` over a schema whose items have few values: those in the set are used.
-    Distinct(SchemaId, u32),
+    Distinct(SchemaId, UsedId),
 
     /// Of a string: it has so many characters, or more.
     AtLeastCharacters(u32),

@@ -4,7 +4,7 @@ use super::SchemaNote;
 use super::arrays::ArrayAutomaton;
 use super::atoms::{
     ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner, LanguageId, NameId, ObjectId,
-    OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, ValueId, ValueKey,
+    OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, UsedId, ValueId, ValueKey,
 };
 use super::decimal::Decimal;
 use super::formats::{Format, format};
@@ -62,6 +62,7 @@ pub(super) struct Converter<'a> {
     pub(super) schema_keys: Interner<SchemaId, SchemaKey>,
     pub(super) names: Interner<NameId, Box<str>>,
     pub(super) texts: Interner<TextsId, Box<[Box<str>]>>,
+    pub(super) used: Interner<UsedId, Box<[u64]>>,
     pub(super) decimals: Interner<DecimalId, Decimal>,
     pub(super) decimal_sets: Interner<DecimalsId, Decimals>,
     pub(super) scopes: Interner<ScopeId, Scope>,
@@ -121,6 +122,7 @@ impl<'a> Converter<'a> {
             schema_keys: Interner::new(),
             names: Interner::new(),
             texts: Interner::new(),
+            used: Interner::new(),
             decimals: Interner::new(),
             decimal_sets: Interner::new(),
             scopes: Interner::new(),

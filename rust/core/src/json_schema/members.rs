@@ -18,8 +18,10 @@ const MANY_REQUIRED: usize = 16;
 /// Items that `contains` counts.
 const MOST_CONTAINED: u32 = 512;
 
-/// `uniqueItems` is said by sets of used values where there are at most so many values.
+/// `uniqueItems` is said by states for sets of used values where there are at most so many values, and
+/// up to a greater number by one set that is kept while items are read.
 const MOST_DISTINCT: usize = 12;
+const MOST_KEPT: usize = 1_000;
 
 impl Converter<'_> {
     pub(super) fn object_atoms(
@@ -245,31 +247,31 @@ impl Converter<'_> {
         scope: ScopeId,
         parts: &mut Vec<FormulaId>,
     ) -> Result<()> {
-        let values = match self.few_items(node, scope)? {
-            Some(values) if values.len() <= MOST_DISTINCT => values,
-            values => {
-                let what = match values {
-                    None => "items of which there are infinitely many".to_owned(),
-                    Some(values) => format!("{} different items", values.len()),
-                };
-                if self.options.lossy_unique_items {
-                    self.not_enforced.push(self.schemas.arena().pointer(node));
-                    return Ok(());
-                }
-                return Err(self.unsupported(
-                    node,
-                    "uniqueItems",
-                    format!(
-                        "a grammar cannot remember {what}, only {MOST_DISTINCT} or fewer that `enum` \
-                         or `const` list; list them, remove the keyword, or pass \
-                         lossy={{\"uniqueItems\"}} and check the result"
-                    ),
-                ));
+        let Some(values) = self.few_items(node, scope)? else {
+            if self.options.lossy_unique_items {
+                self.not_enforced.push(self.schemas.arena().pointer(node));
+                return Ok(());
             }
+            return Err(self.unsupported(
+                node,
+                "uniqueItems",
+                format!(
+                    "a grammar can remember which items were read only where `enum` or `const` list \
+                     all that there are, {MOST_KEPT} at most; list them, remove the keyword, or pass \
+                     lossy={{\"uniqueItems\"}} and check the result"
+                ),
+            ));
         };
+        let none = vec![0; values.len().div_ceil(64)];
+        let none = self.used.intern(none.into());
         self.distinct.insert(schema, values);
-        parts.push(self.formulas.literal(Atom::Distinct(schema, 0)));
+        parts.push(self.formulas.literal(Atom::Distinct(schema, none)));
         Ok(())
+    }
+
+    /// Whether `uniqueItems` of a schema is said by one set of the items that were read.
+    pub(super) fn keeps_items(&self, schema: SchemaId) -> bool {
+        self.distinct[&schema].len() > MOST_DISTINCT
     }
 
     /// The values that all items of a schema are among, where it is plain that they are few.
@@ -328,7 +330,7 @@ impl Converter<'_> {
                 if !values.iter().any(|&known| arena.equal(known, value)) {
                     values.push(value);
                 }
-                if values.len() > 1_000 {
+                if values.len() > MOST_KEPT {
                     return Ok(None);
                 }
             }

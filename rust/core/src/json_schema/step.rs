@@ -151,11 +151,16 @@ impl Converter<'_> {
                 }
                 Atom::Distinct(schema, used) => {
                     let values = this.distinct[&schema].clone();
+                    let used = this.used.get(used).clone();
                     let mut ways = Vec::with_capacity(values.len());
-                    for (bit, &value) in values.iter().enumerate() {
-                        if used >> bit & 1 == 0 {
+                    this.spend(values.len() * (1 + used.len() / 4))?;
+                    for (place, &value) in values.iter().enumerate() {
+                        let (word, bit) = (place / 64, 1 << (place % 64));
+                        if used[word] & bit == 0 {
                             let value = this.value(value);
-                            let rest = Atom::Distinct(schema, used | 1 << bit);
+                            let mut more = (*used).clone();
+                            more[word] |= bit;
+                            let rest = Atom::Distinct(schema, this.used.intern(more));
                             let rest = this.formulas.literal(rest);
                             ways.push(this.formulas.and([value, rest]));
                         }

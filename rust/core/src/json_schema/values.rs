@@ -70,6 +70,9 @@ impl Converter<'_> {
                 Some(ArrayAutomaton::Plain { prefix, rest, .. }) => {
                     prefix.iter().chain(rest).copied().for_each(enter);
                 }
+                Some(ArrayAutomaton::Distinct { items, .. }) => {
+                    items.iter().copied().for_each(enter);
+                }
                 Some(ArrayAutomaton::States(states)) => {
                     states.iter().flat_map(|state| &state.items).for_each(|item| enter(item.0));
                 }
@@ -183,6 +186,10 @@ impl Converter<'_> {
                 most.is_none_or(|most| least <= most as usize)
                     && prefix.iter().take(least).all(is_productive)
                     && (least <= prefix.len() || rest.as_ref().is_some_and(is_productive))
+            }
+            ArrayAutomaton::Distinct { items, least, most, .. } => {
+                let count = items.iter().filter(|&value| is_productive(value)).count();
+                count >= *least as usize && most.is_none_or(|most| least <= &most)
             }
             ArrayAutomaton::States(_) => self.live_items(array, out)[0],
         }

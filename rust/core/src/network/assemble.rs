@@ -386,7 +386,9 @@ fn place_sets(
     let rules = present.iter().map(|&(rule, number)| {
         let guards = &set.guarded[&number];
         let words = words_of(guards.values());
-        let guards = guards.iter().map(|(&callee, guard)| {
+        // A rule that no call leads to any more is not in the tables, nor is its guard.
+        let guards = guards.iter().filter(|(callee, _)| starts[**callee] != NONE);
+        let guards = guards.map(|(&callee, guard)| {
             let guard = match guard {
                 Guard::Adds(member) => MemberGuard::Adds(*member),
                 Guard::Needs(members) => {

@@ -13,10 +13,10 @@ use super::split::{Groups, PartCache};
 use super::{LeftRecursion, Network, NetworkOptions};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
-use crate::grammar::Grammar;
+use crate::grammar::{Expr, Grammar};
 use crate::ids::RuleId;
 use crate::limits::Limits;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, LazyLock};
 
 /// Bytes of parts that a process keeps.
@@ -60,6 +60,19 @@ fn of_parts(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Resul
     frame.link(&options.limits, work)
 }
 
+/// The rules that have guards, or are called with one.
+fn guarded(grammar: &Grammar) -> FxHashSet<usize> {
+    let mut out = grammar.called_with_guards();
+    if !out.is_empty() {
+        let has_guards = |rule: &usize| {
+            let body = grammar.expr(grammar.rules()[*rule].body);
+            matches!(body, Expr::Automaton(automaton) if !automaton.guards.is_empty())
+        };
+        out.extend((0..grammar.rules().len()).filter(has_guards));
+    }
+    out
+}
+
 /// The parts of common rules that other rules call, by rule.
 fn children(
     grammar: &Grammar,
@@ -69,15 +82,31 @@ fn children(
     let ticks = Ticks::new(work);
     let rules = grammar.rules();
     let callees = |rule: usize| grammar.callees(&rules[rule], false);
-    let mut below = vec![false; rules.len()];
-    let mut pending: Vec<usize> = (0..rules.len()).filter(|&rule| rules[rule].is_common).collect();
-    while let Some(rule) = pending.pop() {
-        ticks.step()?;
-        if !std::mem::replace(&mut below[rule], true) {
-            pending.extend(callees(rule));
+    let reached = |from: Vec<usize>| -> Result<Vec<bool>> {
+        let mut reached = vec![false; rules.len()];
+        let mut pending = from;
+        while let Some(rule) = pending.pop() {
+            ticks.step()?;
+            if !std::mem::replace(&mut reached[rule], true) {
+                pending.extend(callees(rule));
+            }
+        }
+        Ok(reached)
+    };
+    // Guards go by the rules that are called: those stay with the rule that calls them.
+    let with_guards = guarded(grammar);
+    let mut common = Vec::new();
+    for rule in (0..rules.len()).filter(|&rule| rules[rule].is_common) {
+        if with_guards.is_empty() || {
+            let reached = reached(vec![rule])?;
+            !with_guards.iter().any(|&rule| reached[rule])
+        } {
+            common.push(rule);
         }
     }
-    let is_apart = |group: &[usize]| group.iter().any(|&rule| rules[rule].is_common);
+    let below = reached(common.clone())?;
+    let common: FxHashSet<usize> = common.into_iter().collect();
+    let is_apart = |group: &[usize]| group.iter().any(|rule| common.contains(rule));
     let groups = Groups::new(grammar, &below, options, &FxHashMap::default(), is_apart);
     let mut seen = vec![false; rules.len()];
     let mut entries = Vec::new();

@@ -1,8 +1,8 @@
 //! Rules with guards against the sets written out.
 
-use super::{Network, NetworkOptions};
-use crate::budget::Interrupt;
-use crate::error::Position;
+use super::{Network, NetworkOptions, Part};
+use crate::budget::{Budget, Interrupt};
+use crate::error::{Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar, GrammarBuilder, Guard, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 use crate::limits::Limits;
@@ -137,6 +137,12 @@ impl Words {
     }
 }
 
+/// The network of a grammar as a part that is linked.
+fn linked(grammar: &Grammar, options: &NetworkOptions) -> Result<Network> {
+    let work = Budget::new(&options.limits, &Interrupt::default());
+    Part::of_frame(grammar, &[], options, &work)?.link(&options.limits, &work)
+}
+
 fn words() -> impl Strategy<Value = Words> {
     let subset = || proptest::collection::btree_set(0u32..4, 0..4);
     let parts = (1u32..5, subset(), subset(), any::<bool>(), subset());
@@ -157,9 +163,13 @@ proptest! {
         let all = words.all(most);
         let limits = Limits::default();
         let grammar = words.grammar();
-        for simplify in [false, true] {
+        for (simplify, is_linked) in [(false, false), (true, false), (true, true)] {
             let options = NetworkOptions { simplify, counters: true, ..NetworkOptions::default() };
-            let network = Network::new(&grammar, &options).expect("within bounds");
+            let network = match is_linked {
+                false => Network::new(&grammar, &options),
+                true => linked(&grammar, &options),
+            };
+            let network = network.expect("within bounds");
             // Every text of these letters, as far as it can be read.
             let mut texts = vec![String::new()];
             let mut read = 0;

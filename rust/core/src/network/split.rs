@@ -368,7 +368,8 @@ impl Groups {
             let parts = places.zip(children.iter().map(|child| there[child].clone())).collect();
             let is_whole = whole == Some(entry);
             let mut part = Part::make(&rules, &parts, is_whole, options, work)?;
-            part.key = self.keys[entry].filter(|_| !is_whole);
+            // What belongs to one network alone has no name: it is found by where it stands.
+            part.key = self.keys[entry].filter(|_| !is_whole && cache.is_some());
             let key = part.key.zip(cache);
             part.is_kept = key.is_some();
             if part.key.is_none() && cache.is_some() {

@@ -1,13 +1,38 @@
 //! Arrays: brackets, items and the commas between them.
 
-use super::Emitter;
 use super::automaton::Automaton;
 use super::gaps::Gap;
+use super::{Emitter, RuleKey};
 use crate::error::Result;
-use crate::grammar::Expr;
-use crate::ids::ExprId;
+use crate::grammar::{Expr, Guard};
+use crate::ids::{ExprId, RuleId};
 use crate::json_schema::arrays::ArrayAutomaton;
 use crate::json_schema::atoms::{ArrayId, ValueId};
+
+/// What stands around items of which each comes once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Around {
+    /// The opening bracket, with what comes before a first item.
+    Open,
+    /// The brackets of an array without items.
+    Nothing,
+    /// A comma, with what is around it.
+    Comma,
+    /// The closing bracket, with what comes before it.
+    Close,
+}
+
+impl Around {
+    /// What it is, in some words.
+    pub(super) fn said(self) -> &'static str {
+        match self {
+            Self::Open => "the beginning of an array",
+            Self::Nothing => "an array without items",
+            Self::Comma => "a comma between items",
+            Self::Close => "the end of an array",
+        }
+    }
+}
 
 impl Emitter<'_, '_> {
     pub(super) fn array(&mut self, id: ArrayId, level: u32) -> Result<ExprId> {
@@ -15,8 +40,91 @@ impl Emitter<'_, '_> {
             ArrayAutomaton::Plain { prefix, rest, least, most } => {
                 self.plain_array(&prefix, rest, (least, most), level)
             }
+            ArrayAutomaton::Distinct { items, least, most, .. } => {
+                self.distinct_items(id, &items, (least, most), level)
+            }
             ArrayAutomaton::States(_) => self.array_states(id, level),
         }
+    }
+
+    /// Each item at most once, in any order: an automaton with guards, all of whose edges are calls. Its
+    /// states count the items where bounds ask for it; the set of those that were read says the rest.
+    fn distinct_items(
+        &mut self,
+        id: ArrayId,
+        items: &[ValueId],
+        (least, most): (u32, Option<u32>),
+        level: u32,
+    ) -> Result<ExprId> {
+        let items: Vec<ValueId> =
+            items.iter().copied().filter(|item| self.values.productive.contains(item)).collect();
+        let count = if self.is_too_deep(level) { 0 } else { items.len() as u32 };
+        let most = most.filter(|&most| most < count);
+        let mut out = Automaton::default();
+        let (start, end) = (out.state(), out.state());
+        out.finals[end as usize] = true;
+        if least == 0 {
+            let empty = self.call(RuleKey::Around(Around::Nothing, level));
+            out.part(start, empty, end);
+        }
+        if count == 0 || most == Some(0) {
+            return self.finish_automaton(out);
+        }
+        let mut guards: Vec<(RuleId, Guard)> = Vec::new();
+        let mut calls = Vec::new();
+        for (place, &item) in (0..).zip(&items) {
+            let rule = self.rule(RuleKey::Only(id, item, level));
+            guards.push((rule, Guard::Adds(place)));
+            calls.push(self.add(Expr::Rule(rule)));
+        }
+        let around = |this: &mut Self, what: Around| this.call(RuleKey::Around(what, level));
+        let (comma, close) = (around(self, Around::Comma), around(self, Around::Close));
+        let open = around(self, Around::Open);
+        let mut before = out.state();
+        out.part(start, open, before);
+        let last = most.unwrap_or(least.max(1));
+        for read in 1..=last {
+            self.converter.spend(1 + calls.len())?;
+            let behind = out.state();
+            calls.iter().for_each(|&call| out.part(before, call, behind));
+            if read >= least {
+                out.part(behind, close, end);
+            }
+            if read == last && most.is_some() {
+                break;
+            }
+            before = out.state();
+            out.part(behind, comma, before);
+            if read == last {
+                calls.iter().for_each(|&call| out.part(before, call, behind));
+            }
+        }
+        guards.sort_unstable_by_key(|guard| guard.0);
+        out.guards = guards;
+        self.finish_automaton(out)
+    }
+
+    /// What stands around items of which each comes once.
+    pub(super) fn around_items(&mut self, what: Around, level: u32) -> Result<ExprId> {
+        let gaps = self.gaps(level);
+        self.braced(|this, out, from| match what {
+            Around::Open => {
+                let at = out.text(from, b"[", None);
+                this.gap(out, at, &gaps.open)
+            }
+            Around::Nothing => {
+                let mut at = out.text(from, b"[", None);
+                if let Gap::Free = gaps.open {
+                    at = this.gap(out, at, &gaps.open);
+                }
+                out.text(at, b"]", None)
+            }
+            Around::Comma => this.comma(out, from, &gaps),
+            Around::Close => {
+                let at = this.gap(out, from, &gaps.before_close);
+                out.text(at, b"]", None)
+            }
+        })
     }
 
     /// First items of their own, then any number of others within bounds.

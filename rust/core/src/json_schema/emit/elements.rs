@@ -141,6 +141,15 @@ impl Emitter<'_, '_> {
                     out.part(at, repeat, end);
                 }
             }
+            ArrayAutomaton::Distinct { schema, .. } => {
+                return Err(self.converter.unsupported(
+                    self.converter.place(schema),
+                    "uniqueItems",
+                    "this style of writing arguments cannot keep which of so many items were read; \
+                     list 12 or fewer, or pass lossy={\"uniqueItems\"} and check the result"
+                        .into(),
+                ));
+            }
             ArrayAutomaton::States(states) => {
                 let mut places: Vec<Option<u32>> = vec![None; states.len()];
                 places[0] = Some(at);

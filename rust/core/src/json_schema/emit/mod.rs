@@ -33,6 +33,7 @@ use crate::error::{Position, Result};
 use crate::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 use crate::regular::{Dfa, Spelling, encode, encode_character};
+use arrays::Around;
 use automaton::Automaton;
 use rustc_hash::FxHashMap;
 
@@ -58,6 +59,9 @@ enum RuleKey {
     /// The closing brace of an object whose states do not say which names were read, and which of its
     /// states it ends.
     Close(ObjectId, u32, u32),
+    /// An item of an array in which it stands at most once, and what stands around such items.
+    Only(ArrayId, ValueId, u32),
+    Around(Around, u32),
     /// What follows a name: colon, value.
     Entry(ValueId, u32),
     /// One character of a string: of any, or of those of a set by its number.
@@ -237,6 +241,8 @@ impl Emitter<'_, '_> {
             RuleKey::Comma(level) => self.comma_of_members(level),
             RuleKey::Close(_, _, level) => self.close(level),
             RuleKey::Entry(value, level) => self.entry(value, level),
+            RuleKey::Only(_, value, level) => Ok(self.call_value(value, self.level_below(level))),
+            RuleKey::Around(what, level) => self.around_items(what, level),
             RuleKey::Character(set, is_free) => {
                 let set = self.sets[set as usize].clone();
                 let spelling = Spelling::Json(self.escapes(is_free));
@@ -333,7 +339,8 @@ impl RuleKey {
             RuleKey::Element(_) | RuleKey::NamedElement(..) => "element",
             RuleKey::Members(_) => "object",
             RuleKey::Items(_) => "array",
-            RuleKey::Item(_) => "item",
+            RuleKey::Item(_) | RuleKey::Only(..) => "item",
+            RuleKey::Around(..) => "bracket",
             RuleKey::Raw(_) => "string",
             RuleKey::RawNames(..) => "name",
         }

@@ -42,6 +42,7 @@ impl Emitter<'_, '_> {
             | RuleKey::Root(value)
             | RuleKey::Element(value)
             | RuleKey::NamedElement(_, _, value)
+            | RuleKey::Only(_, value, _)
             | RuleKey::Item(value) => Some(value),
             RuleKey::Object(object, _)
             | RuleKey::Names(object, _)
@@ -58,6 +59,7 @@ impl Emitter<'_, '_> {
             RuleKey::Character(..)
             | RuleKey::Whitespace
             | RuleKey::RegularExpression
+            | RuleKey::Around(..)
             | RuleKey::Empty(_)
             | RuleKey::Open(_)
             | RuleKey::Comma(_) => None,
@@ -103,6 +105,7 @@ impl Emitter<'_, '_> {
                 | RuleKey::Root(value)
                 | RuleKey::Element(value)
                 | RuleKey::NamedElement(_, _, value)
+                | RuleKey::Only(_, value, _)
                 | RuleKey::Item(value) => of(&[*value]),
                 RuleKey::Object(object, _)
                 | RuleKey::Names(object, _)
@@ -115,6 +118,7 @@ impl Emitter<'_, '_> {
                 RuleKey::Character(..)
                 | RuleKey::Whitespace
                 | RuleKey::RegularExpression
+                | RuleKey::Around(..)
                 | RuleKey::Empty(_)
                 | RuleKey::Open(_)
                 | RuleKey::Comma(_) => Vec::new(),
@@ -134,6 +138,7 @@ impl Emitter<'_, '_> {
             RuleKey::Value(value, _)
             | RuleKey::Root(value)
             | RuleKey::Element(value)
+            | RuleKey::Only(_, value, _)
             | RuleKey::Item(value) => self.converter.describe(value, values, None)?,
             RuleKey::Object(object, _) | RuleKey::Members(object) => {
                 let automaton = &self.converter.objects[usize::from(object)];
@@ -162,6 +167,7 @@ impl Emitter<'_, '_> {
             RuleKey::Empty(_) => "an object without members".into(),
             RuleKey::Open(_) => "the beginning of an object".into(),
             RuleKey::Comma(_) => "a comma between members".into(),
+            RuleKey::Around(what, _) => what.said().into(),
             RuleKey::Close(..) => "the end of an object that has all required members".into(),
         })
     }

@@ -1,13 +1,18 @@
 //! Strings: texts by character, by list, by automaton or by pattern, as JSON spells them.
 
+use super::automaton::Automaton;
 use super::{Emitter, HERE, RuleKey};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::Escapes;
 use crate::json_schema::scalars::Text;
 use crate::regular::{self, Dfa, Spelling, encode, encode_character};
+use rustc_hash::FxHashMap;
+
+/// Sets of characters that are rules of their own.
+const MOST_SETS: usize = 64;
 
 impl Emitter<'_, '_> {
     pub(super) fn escapes(&self, is_free: bool) -> regular::Escapes {
@@ -104,7 +109,42 @@ impl Emitter<'_, '_> {
             return Ok(self.add(Expr::Repeat { body, min, max }));
         }
         let spelling = Spelling::Json(self.escapes(is_free));
-        self.encoded(automaton, spelling)
+        let bounds = self.converter.bounds;
+        match encode(automaton, spelling, &bounds) {
+            Ok(described) => Ok(self.described(described)),
+            Err(error @ Error::Limit { .. }) => {
+                self.by_characters(automaton, is_free)?.ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// An automaton that calls a rule for each character; `None` where it has many sets of them. A pattern
+    /// that counts within a `maxLength` has thousands of states, each of which reads the same two or
+    /// three sets: written out in bytes each would have its own.
+    fn by_characters(&mut self, automaton: &Dfa, is_free: bool) -> Result<Option<ExprId>> {
+        let mut calls: FxHashMap<Vec<(u32, u32)>, ExprId> = FxHashMap::default();
+        let mut out = Automaton::default();
+        for state in 0..automaton.num_states() as u32 {
+            out.finals.push(automaton.is_final(state));
+            let mut ranges = automaton.ranges(state);
+            self.converter.spend(1 + ranges.len())?;
+            ranges.sort_unstable_by_key(|&(first, _, to)| (to, first));
+            for edges in ranges.chunk_by(|a, b| a.2 == b.2) {
+                let set: Vec<(u32, u32)> = edges.iter().map(|edge| (edge.0, edge.1)).collect();
+                let call = match calls.get(&set) {
+                    Some(&known) => known,
+                    None if calls.len() == MOST_SETS => return Ok(None),
+                    None => {
+                        let call = self.character(&CharSet::new(set.iter().copied()), is_free);
+                        calls.insert(set, call);
+                        call
+                    }
+                };
+                out.part(state, call, edges[0].2);
+            }
+        }
+        self.finish_automaton(out).map(Some)
     }
 
     pub(super) fn character(&mut self, set: &CharSet, is_free: bool) -> ExprId {

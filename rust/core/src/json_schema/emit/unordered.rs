@@ -106,6 +106,11 @@ impl Emitter<'_, '_> {
                 }
             }
         }
+        // Where no name is known there is nothing to guard.
+        if guards.iter().all(|(_, guard)| matches!(guard, Guard::Needs(names) if names.is_empty()))
+        {
+            guards.clear();
+        }
         guards.sort_unstable_by_key(|guard| guard.0);
         guards.dedup();
         out.guards = guards;
@@ -167,7 +172,7 @@ impl Emitter<'_, '_> {
     }
 
     /// An automaton that one way leads through.
-    fn braced(
+    pub(super) fn braced(
         &mut self,
         write: impl FnOnce(&mut Self, &mut Automaton, u32) -> u32,
     ) -> Result<ExprId> {

@@ -151,6 +151,12 @@ impl Converter<'_> {
                     most => format!("an array{}", counted(*least, most, "item")),
                 }
             }
+            ArrayAutomaton::Distinct { least: 0, most: None, .. } => {
+                "an array of different items".into()
+            }
+            ArrayAutomaton::Distinct { least, most, .. } => {
+                format!("an array{}", counted(*least, *most, "different item"))
+            }
             ArrayAutomaton::States(_) => "an array".into(),
         }
     }

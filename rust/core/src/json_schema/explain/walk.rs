@@ -241,7 +241,7 @@ impl Walk<'_, '_> {
                 let value = prefix.get(array.count).copied().or(*rest);
                 Some((value.filter(|_| !is_full), prefix.len()))
             }
-            ArrayAutomaton::States(_) => None,
+            ArrayAutomaton::Distinct { .. } | ArrayAutomaton::States(_) => None,
         };
         let Some((value, prefix)) = plain else {
             let asked = self.converter.item(array.formula, array.count, 0)?;
@@ -358,7 +358,9 @@ impl Walk<'_, '_> {
     fn may_end_array(&self, array: &OpenArray) -> bool {
         match &self.converter.arrays[usize::from(array.array)] {
             ArrayAutomaton::Plain { least, .. } => array.count >= *least as usize,
-            ArrayAutomaton::States(_) => self.converter.ends(array.formula),
+            ArrayAutomaton::Distinct { .. } | ArrayAutomaton::States(_) => {
+                self.converter.ends(array.formula)
+            }
         }
     }
 
