@@ -26,7 +26,7 @@ class Limits:
     """Formulas of a JSON Schema: conditions that hold or fail together."""
     max_schema_states: int = 100_000
     """States of the objects and arrays of a JSON Schema."""
-    max_automaton_states: int = 100_000
+    max_automaton_states: int = 200_000
     """States of an automaton over characters: of a pattern, a format, a set of texts."""
     max_network_states: int = 2 << 20
     """States of the network, at any stage of its construction."""

@@ -47,7 +47,7 @@ impl Default for Limits {
             max_nesting: 1_000,
             max_schema_formulas: 200_000,
             max_schema_states: 100_000,
-            max_automaton_states: 100_000,
+            max_automaton_states: 200_000,
             max_network_states: 2 << 20,
             max_network_edges: 8 << 20,
             max_network_work: 80_000_000,

@@ -18,6 +18,17 @@ const MANY_REQUIRED: usize = 16;
 /// Items that `contains` counts.
 const MOST_CONTAINED: u32 = 512;
 
+/// Patterns of so many texts, with automata of so many states, are lists of texts.
+const FEW_TEXTS: usize = 64;
+const FEW_STATES: usize = 1_000;
+
+/// Whether a pattern looks as if it had few texts: it is whole, and nothing in it repeats.
+fn is_plain_text(pattern: &str) -> bool {
+    pattern.starts_with('^')
+        && pattern.ends_with('$')
+        && !pattern.contains(['*', '+', '{', '[', '.'])
+}
+
 /// `uniqueItems` is said by states for sets of used values where there are at most so many values, and
 /// up to a greater number by one set that is kept while items are read.
 const MOST_DISTINCT: usize = 12;
@@ -356,7 +367,11 @@ impl Converter<'_> {
         }
         if let Some(pattern) = schemas.text(node, "pattern")? {
             let language = self.pattern(node, "pattern", pattern)?;
-            parts.push(self.formulas.literal(Atom::Language(language)));
+            let few = if is_plain_text(pattern) { self.few_texts(language)? } else { None };
+            parts.push(match few {
+                Some(texts) => self.one_of_texts(texts),
+                None => self.formulas.literal(Atom::Language(language)),
+            });
         }
         if self.options.assert_formats
             && let Some(name) = schemas.text(node, "format")?
@@ -383,6 +398,18 @@ impl Converter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The texts of a pattern, where they are few: conditions on texts are told apart at once, those on
+    /// languages in pairs.
+    fn few_texts(&mut self, language: LanguageId) -> Result<Option<Vec<Box<str>>>> {
+        let automaton = match self.automaton_within(language, FEW_STATES) {
+            Ok(automaton) => automaton,
+            Err(Error::LimitInSchema { .. }) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        let texts = automaton.strings(FEW_TEXTS);
+        Ok(texts.map(|texts| texts.into_iter().map(String::into_boxed_str).collect()))
     }
 
     /// The language of a pattern.

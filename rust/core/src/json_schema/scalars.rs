@@ -35,7 +35,7 @@ impl Converter<'_> {
         self.automaton_within(language, self.bounds.max_states)
     }
 
-    fn automaton_within(&mut self, id: LanguageId, most: usize) -> Result<Dfa> {
+    pub(super) fn automaton_within(&mut self, id: LanguageId, most: usize) -> Result<Dfa> {
         let language = &mut self.languages[usize::from(id)];
         if let Some(known) = &language.automaton {
             return Ok(known.clone());
