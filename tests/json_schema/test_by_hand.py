@@ -667,6 +667,47 @@ CASES: dict[str, Case] = {
         ("[]", '["a"]', '["b", "a"]', '["a", 1, true, "b"]', "[true, 1]"),
         ('["a", "a"]', '["a", "b", "a"]', "[1, 1.0]", '["c"]'),
     ),
+    "no two of many items alike": Case(
+        {"items": {"enum": [f"v{n}" for n in range(40)]}, "uniqueItems": True, "minItems": 2},
+        ('["v1", "v2"]', '["v39", "v3", "v0"]', "1"),
+        ("[]", '["v1"]', '["v1", "v2", "v1"]', '["v1", "v40"]'),
+    ),
+    "words that are counted, and characters": Case(
+        {"type": "string", "pattern": "^(?:\\S+\\s+){0,19}\\S+$", "maxLength": 200},
+        (
+            '"one two three"',
+            '"é\\ta ü"',
+            json.dumps(" ".join("a" * 20)),
+            json.dumps("x" * 200),
+            '"' + "ü" * 200 + '"',
+        ),
+        (
+            '""',
+            '" a"',
+            '"a "',
+            json.dumps(" ".join("a" * 21)),
+            json.dumps("x" * 201),
+            json.dumps("x" * 100 + " " + "y" * 100),
+        ),
+    ),
+    "kinds that patterns of few texts tell apart": Case(
+        {
+            "oneOf": [
+                {"properties": {"type": {"pattern": f"^basic:{kind}:$"}}, "required": ["type"]}
+                for kind in (
+                    *("int", "text", "file(:html)?", "dir", "url", "json", "date", "bool"),
+                    *("list(:int|:text)", "map", "set", "list:[a-z]+x", "time", "zone"),
+                )
+            ]
+        },
+        (
+            '{"type": "basic:int:"}',
+            '{"type": "basic:file:html:"}',
+            '{"type": "basic:list:text:"}',
+            '{"type": "basic:list:abx:"}',
+        ),
+        ('{"type": "basic:none:"}', '{"type": "basic:list:"}', "{}", '{"type": "basic:file:x:"}'),
+    ),
     "no two items, alike or not": Case(
         {"type": "array", "maxItems": 1, "uniqueItems": True},
         ("[]", '["x"]', "[[1, 1]]"),

@@ -28,9 +28,8 @@ const WORDS_OF_WORK: usize = 64;
 /// besides.
 type Place = (u32, u32, Rc<[u32]>, FormulaId);
 
-/// The names that matter, by their places in the order: states say which of them were read. `None` where
-/// states say nothing of names.
-type Mattering = Option<Vec<u32>>;
+/// The names that matter, by their places in the order: states say which of them were read.
+type Mattering = Vec<u32>;
 
 /// Of so many states, and more, are automata that a discriminator may make smaller.
 const MANY_STATES: usize = 500;
@@ -52,6 +51,9 @@ struct Begin<'b> {
     classes: &'b [Rc<NameClass>],
     supposed: Option<Supposed>,
     most_states: usize,
+    /// Whether a name matters where reading it leads to another state. Where it does not, what follows
+    /// is right all the same; but whether it has an end may depend on sets that states do not say.
+    moves_matter: bool,
 }
 
 /// What came of writing an automaton.
@@ -74,8 +76,14 @@ impl Converter<'_> {
     ) -> Result<Option<ObjectAutomaton>> {
         let names = self.orders.get(order).clone();
         let classes = self.name_classes(whole, &names)?;
-        let begins =
-            |most_states| Begin { whole, order, classes: &classes, supposed: None, most_states };
+        let begins = |most_states| Begin {
+            whole,
+            order,
+            classes: &classes,
+            supposed: None,
+            most_states,
+            moves_matter: true,
+        };
         if let Some(automaton) = self.explore_mattering(&begins(MANY_STATES))? {
             return Ok(Some(automaton));
         }
@@ -89,14 +97,7 @@ impl Converter<'_> {
         if let Some(automaton) = self.explore_mattering(&begins(usize::MAX))? {
             return Ok(Some(automaton));
         }
-        let before = self.num_states;
-        match self.explore(&begins(usize::MAX), &None)? {
-            Explored::Done(automaton) => Ok(Some(automaton)),
-            Explored::Matter(_) | Explored::Large => {
-                self.num_states = before;
-                Ok(None)
-            }
-        }
+        self.explore_mattering(&Begin { moves_matter: false, ..begins(usize::MAX) })
     }
 
     /// The automaton whose states say which of the names that matter were read; `None` where too many do,
@@ -105,7 +106,7 @@ impl Converter<'_> {
         let before = self.num_states;
         let mut mattering: Vec<u32> = Vec::new();
         while mattering.len() <= MOST_UNORDERED {
-            match self.explore(begin, &Some(mattering.clone()))? {
+            match self.explore(begin, &mattering)? {
                 Explored::Done(automaton) => return Ok(Some(automaton)),
                 Explored::Matter(more) => {
                     mattering.extend(more);
@@ -140,12 +141,12 @@ impl Converter<'_> {
     }
 
     fn explore(&mut self, begin: &Begin<'_>, mattering: &Mattering) -> Result<Explored> {
-        let &Begin { whole, order, classes, ref supposed, most_states } = begin;
+        let &Begin { whole, order, classes, ref supposed, most_states, moves_matter } = begin;
         let names = self.orders.get(order).clone();
         let places: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
         // The bit of a name that matters.
         let bit = |place: u32| {
-            let at = mattering.as_ref()?.binary_search(&place).ok()?;
+            let at = mattering.binary_search(&place).ok()?;
             Some(1u32 << at)
         };
         let apart = |this: &mut Self, formula, before: &[u32]| {
@@ -220,7 +221,8 @@ impl Converter<'_> {
                         continue;
                     }
                     let place = (*value_supposed, next_read, required, rest);
-                    if let (Named::Known(name), None, Some(_)) = (name, own, mattering)
+                    if let (Named::Known(name), None) = (name, own)
+                        && moves_matter
                         && place != here
                     {
                         matter.push(name);
@@ -232,7 +234,8 @@ impl Converter<'_> {
                     }
                     state.members.push(MemberEdge { name, value, to });
                 }
-                if let (Named::Known(name), None, Some(_), []) = (name, own, mattering, &edges[..])
+                if let (Named::Known(name), None, []) = (name, own, &edges[..])
+                    && moves_matter
                 {
                     matter.push(name);
                 }
