@@ -25,6 +25,7 @@ options() {
     # Entropic scheduling costs as much as an execution.
     case "$1" in
     grammar_text) echo "-entropic=0 -max_len=512 -dict=grammar_text.dict" ;;
+    regular_expressions) echo "-entropic=0 -max_len=96 -dict=regular_expressions.dict" ;;
     *) echo "-entropic=0 -max_len=160" ;;
     esac
 }
@@ -78,7 +79,7 @@ if [ "$command" = run ]; then
 fi
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(grammar_text vocabulary artefacts matcher_operations random_grammars)
+    targets=(grammar_text vocabulary artefacts matcher_operations random_grammars regular_expressions)
 fi
 build
 "$command" ${arguments[@]+"${arguments[@]}"} "${targets[@]}"

@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 pub mod artefacts;
+pub mod doors;
 pub mod earley;
 pub mod engines;
 pub mod grammar_text;
 pub mod input;
 pub mod matcher_operations;
+pub mod regular_expressions;
 pub mod settings;
 pub mod vocabulary;
 
@@ -17,10 +19,11 @@ pub mod vocabulary;
 pub type Target = fn(&[u8]);
 
 /// All targets by name, which is also that of the folder of their corpus.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("grammar_text", grammar_text::run),
     ("vocabulary", vocabulary::run),
     ("artefacts", artefacts::run),
     ("matcher_operations", matcher_operations::run),
     ("random_grammars", matcher_operations::run_random),
+    ("regular_expressions", regular_expressions::run),
 ];
