@@ -12,7 +12,7 @@ use tokfold_core::error::{Error, Position};
 use tokfold_core::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use tokfold_core::ids::{ExprId, RuleId};
 use tokfold_core::limits::Limits;
-use tokfold_core::network::{Adjacency, BOTTOM, Network, NetworkOptions};
+use tokfold_core::network::{Adjacency, BOTTOM, LeftRecursion, Network, NetworkOptions};
 use tokfold_core::recognizer::Recognizer;
 use tokfold_core::syntax::parse;
 
@@ -341,11 +341,65 @@ fn common_rules_of_one_cycle_are_told_apart() {
         Tree::Choice(vec![Tree::Sequence(vec![word(b"a"), rule(2)]), word(b"b")]),
         Tree::Choice(vec![Tree::Sequence(vec![word(b"c"), rule(1)]), word(b"cc")]),
     ];
-    let meaning = Definition { cuts: cuts(), prune: true }.solve(&bodies).swap_remove(0);
+    reads_alike(&bodies, |rule| rule > 0);
+}
+
+/// A common rule in a cycle with one that has no string.
+#[test]
+fn common_rules_beside_one_without_strings() {
+    let rule = |rule| Tree::Rule(rule);
+    let bodies = [
+        Tree::Choice(vec![Tree::Literal(b"a".to_vec()), rule(1), rule(2)]),
+        Tree::Choice(vec![Tree::Literal(b"b".to_vec()), rule(2)]),
+        Tree::Sequence(vec![Tree::Class(vec![]), rule(1)]),
+    ];
+    reads_alike(&bodies, |rule| rule == 1);
+}
+
+fn reads_alike(bodies: &[Tree], is_common: impl Fn(usize) -> bool) {
+    let meaning = Definition { cuts: cuts(), prune: true }.solve(bodies).swap_remove(0);
     let options = options(true, 0);
     let work = Budget::new(&options.limits, &Interrupt::default());
-    let network = Network::linked(&with_common(&bodies, |rule| rule > 0), &options, &work);
+    let network = Network::linked(&with_common(bodies, is_common), &options, &work);
     agrees(&network.expect("within bounds"), &meaning).expect("the same strings");
+}
+
+/// Where the loops of left recursion pass a limit, a grammar with common rules has a network without
+/// them too.
+#[test]
+fn common_rules_beside_left_recursion() {
+    let rule = |rule| Tree::Rule(rule);
+    let word = |text: &[u8]| Tree::Literal(text.to_vec());
+    let both = |left, right| Tree::Sequence(vec![left, right]);
+    let bodies = [
+        Tree::Choice(vec![
+            both(rule(1), word(b"a")),
+            both(rule(1), rule(2)),
+            both(rule(0), word(b"bca")),
+            word(b"c"),
+        ]),
+        Tree::Choice(vec![
+            both(rule(0), word(b"cab")),
+            both(rule(0), rule(1)),
+            both(rule(1), rule(1)),
+            both(rule(2), word(b"b")),
+        ]),
+        Tree::Sequence(vec![word(b"cb"), Tree::Class(b"ab".to_vec())]),
+    ];
+    let grammar = with_common(&bodies, |rule| rule == 2);
+    let (mut with_loops, mut without) = (0, 0);
+    for max_network_states in 1..200 {
+        let limits = Limits { max_network_states, ..Limits::default() };
+        let left_recursion = LeftRecursion::Fitting;
+        let options = NetworkOptions { left_recursion, limits, ..options(true, 20) };
+        let work = Budget::new(&options.limits, &Interrupt::default());
+        match Network::linked(&grammar, &options, &work) {
+            Ok(network) if network.is_for_charts() => without += 1,
+            Ok(_) => with_loops += 1,
+            Err(error) => assert!(matches!(error, Error::Limit { .. }), "{error}"),
+        }
+    }
+    assert!(with_loops > 0 && without > 0, "{with_loops} with loops, {without} without");
 }
 
 #[test]

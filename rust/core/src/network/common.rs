@@ -36,9 +36,17 @@ impl Network {
             return Self::make(grammar, options, work);
         }
         let done = work.done();
-        match of_parts(grammar, options, work) {
+        let children = match children(grammar, options, work) {
+            Ok(children) => children,
+            // A rule without any string is called beside them: it is no part.
+            Err(Error::Unsupported { .. }) => return Self::make(grammar, options, work),
+            Err(other) => return Err(other),
+        };
+        let widths = children.iter().map(|(&rule, part)| (rule, part.first_width()));
+        let outside = Outside::of(widths.collect(), true, false);
+        match of_parts(grammar, children, &outside, options, work) {
             // Where loops for left recursion are too large there may be a network without them.
-            Err(Error::Limit { .. }) => {
+            Err(Error::Limit { .. }) if outside.is_left_recursive.get() => {
                 work.back_to(done);
                 Self::make(grammar, options, work)
             }
@@ -47,11 +55,14 @@ impl Network {
     }
 }
 
-fn of_parts(grammar: &Grammar, options: &NetworkOptions, work: &Budget) -> Result<Network> {
-    let children = children(grammar, options, work)?;
-    let widths = children.iter().map(|(&rule, part)| (rule, part.first_width()));
-    let outside = Outside { parts: widths.collect(), has_caller: true, is_whole: false };
-    let rules = RuleSet::make(grammar, &outside, options, work)?;
+fn of_parts(
+    grammar: &Grammar,
+    children: FxHashMap<usize, Arc<Part>>,
+    outside: &Outside,
+    options: &NetworkOptions,
+    work: &Budget,
+) -> Result<Network> {
+    let rules = RuleSet::make(grammar, outside, options, work)?;
     let children = children.into_iter().map(|(rule, part)| (RuleId::new(rule), part)).collect();
     let frame = Arc::new(Part::of_rules(&rules, &children, options, work)?);
     let (parts, _) = unique(&frame);

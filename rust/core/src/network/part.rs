@@ -66,7 +66,7 @@ impl Part {
     ) -> Result<Self> {
         let width = |part: &Arc<Part>| part.first_width();
         let parts = children.iter().map(|(rule, part)| (rule.index(), width(part))).collect();
-        let outside = Outside { parts, has_caller, is_whole: false };
+        let outside = Outside::of(parts, has_caller, false);
         let rules = RuleSet::make(grammar, &outside, options, work)?;
         Self::of_rules(&rules, children, options, work)
     }

@@ -12,6 +12,7 @@ use crate::grammar::{Grammar, Guard};
 use crate::ids::RuleId;
 use crate::limits::Limits;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 
 /// Units of work for each state of a finished network: what is made of it later, whatever for,
 /// begins with each of its states.
@@ -29,12 +30,19 @@ pub(super) struct Outside {
     pub(super) has_caller: bool,
     /// Whether the rules are all that the network is made of, and not linked with others.
     pub(super) is_whole: bool,
+    /// Whether left recursion was met among the rules.
+    pub(super) is_left_recursive: Cell<bool>,
 }
 
 impl Outside {
     /// Nothing: the rules are all there are.
     pub(super) fn nothing() -> Self {
-        Self { parts: FxHashMap::default(), has_caller: true, is_whole: true }
+        Self::of(FxHashMap::default(), true, true)
+    }
+
+    /// Some parts, with a caller or not, of rules that are all there are or not.
+    pub(super) fn of(parts: FxHashMap<usize, u32>, has_caller: bool, is_whole: bool) -> Self {
+        Self { parts, has_caller, is_whole, is_left_recursive: Cell::new(false) }
     }
 }
 
@@ -158,6 +166,7 @@ impl RuleSet {
         }
         let as_they_stand = lowering.as_they_stand.take();
         let cycle = left_recursion::largest_cycle(&automata, work)?;
+        outside.is_left_recursive.set(cycle.is_some());
         let lowered = Lowered {
             automata,
             start,
