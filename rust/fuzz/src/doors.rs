@@ -98,6 +98,16 @@ impl Texts {
         self.network.is_none()
     }
 
+    /// What reads the texts, if there is any.
+    pub fn network(&self) -> Option<&Network> {
+        self.network.as_ref()
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Whether a text is one of the grammar; `None` where that takes too much.
     pub fn holds(&self, text: &str) -> Option<bool> {
         self.read(text).map(|(read, is_accepted)| is_accepted && read == text.len())
