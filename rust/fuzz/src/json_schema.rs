@@ -1,7 +1,7 @@
 //! JSON Schemas: random ones, whose grammars have what a slow validator takes, and text of any kind,
 //! which is converted or refused by a typed error.
 
-use crate::doors::{Texts, check_limit, door_limits};
+use crate::doors::{Texts, check_limit, door_limits, walks};
 use crate::engines::none;
 use crate::input::Input;
 use crate::json::{Json, Layout, PATTERNS, Validator};
@@ -12,7 +12,6 @@ use tokfold_core::json_schema::{
     Beginning, Escapes, KeyOrder, SchemaOptions, Source, Style, Whitespace, convert,
 };
 use tokfold_core::limits::Limits;
-use tokfold_core::recognizer::Recognizer;
 
 /// Names of members.
 const NAMES: [&str; 4] = ["a", "b", "ab", "é\""];
@@ -28,8 +27,8 @@ const TYPES: [&str; 7] = ["object", "array", "string", "integer", "number", "boo
 /// Schemas within one schema, at most.
 const MOST_SCHEMAS: usize = 14;
 
-/// Bytes of a text that is led along a grammar.
-const LONGEST_WALK: usize = 60;
+/// Bytes that lead texts on within values.
+const LETTERS: &[u8] = b"\"{}[],:-0125.tfnab\\u\n ";
 
 /// Orders of members of one value, at most.
 const MOST_ORDERS: usize = 24;
@@ -160,7 +159,7 @@ impl Case<'_> {
         let Some(texts) = Texts::new(&converted.grammar, &limits) else { return };
         assert!(!texts.is_empty(), "{} is satisfied by some value", self.name());
         self.check_values(&texts);
-        walks(&texts, input, |text| self.check_text(text));
+        walks(&texts, LETTERS, input, |text| self.check_text(text));
     }
 
     fn layout(&self) -> Layout<'_> {
@@ -252,37 +251,6 @@ fn check_origins(text: &str, options: &SchemaOptions, rules: usize) {
     }
 }
 
-/// Leads texts along a grammar, as the input says; those that end are handed over.
-fn walks(texts: &Texts, input: &mut Input<'_>, mut check: impl FnMut(&str)) {
-    let Some(network) = texts.network() else { return };
-    for _ in 0..3 {
-        let Ok(mut recognizer) = Recognizer::new(network, texts.limits(), &none()) else { return };
-        let mut text: Vec<u8> = Vec::new();
-        loop {
-            if recognizer.is_accepting() {
-                check(std::str::from_utf8(&text).expect("texts of a grammar are UTF-8"));
-            }
-            let expected = recognizer.expected();
-            let is_long = text.len() >= LONGEST_WALK;
-            // What leads on within a value, and later what ends it.
-            let preferred: &[u8] = if is_long { b"\"]}" } else { b"\"{}[],:-0125.tfnab\\u\n " };
-            let choice = usize::from(input.byte());
-            let likely: Vec<u8> =
-                expected.iter().copied().filter(|byte| preferred.contains(byte)).collect();
-            let among = if likely.is_empty() || choice > 240 { &expected } else { &likely };
-            if among.is_empty() || text.len() > 2 * LONGEST_WALK {
-                break;
-            }
-            let byte = among[choice % among.len()];
-            match recognizer.advance(byte) {
-                Ok(is_read) => assert!(is_read, "{byte} was expected behind {text:?}"),
-                Err(_) => return,
-            }
-            text.push(byte);
-        }
-    }
-}
-
 /// Any text as a schema.
 fn raw(text: &str, options: &SchemaOptions) {
     let limits = door_limits();
@@ -305,7 +273,7 @@ fn raw(text: &str, options: &SchemaOptions) {
     }
     // The same bytes lead the walks.
     let mut input = Input::new(text.as_bytes());
-    walks(&texts, &mut input, |found| {
+    walks(&texts, LETTERS, &mut input, |found| {
         assert!(Json::read(found).is_some(), "{found:?} is no JSON, but a text of {text}");
     });
     check_negation(text, options, &texts);

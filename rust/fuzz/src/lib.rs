@@ -12,6 +12,7 @@ pub mod grammar_text;
 pub mod input;
 pub mod json;
 pub mod json_schema;
+pub mod lark;
 pub mod matcher_operations;
 pub mod regular_expressions;
 pub mod settings;
@@ -21,7 +22,7 @@ pub mod vocabulary;
 pub type Target = fn(&[u8]);
 
 /// All targets by name, which is also that of the folder of their corpus.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("grammar_text", grammar_text::run),
     ("vocabulary", vocabulary::run),
     ("artefacts", artefacts::run),
@@ -29,4 +30,5 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("random_grammars", matcher_operations::run_random),
     ("regular_expressions", regular_expressions::run),
     ("json_schema", json_schema::run),
+    ("lark", lark::run),
 ];
