@@ -81,7 +81,8 @@ if [ "$command" = run ]; then
 fi
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(grammar_text vocabulary artefacts matcher_operations random_grammars regular_expressions json_schema lark)
+    targets=(grammar_text vocabulary artefacts matcher_operations random_grammars
+        regular_expressions json_schema lark structural_tags)
 fi
 build
 "$command" ${arguments[@]+"${arguments[@]}"} "${targets[@]}"

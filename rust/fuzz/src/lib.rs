@@ -16,13 +16,14 @@ pub mod lark;
 pub mod matcher_operations;
 pub mod regular_expressions;
 pub mod settings;
+pub mod structural_tags;
 pub mod vocabulary;
 
 /// A target: a case out of bytes.
 pub type Target = fn(&[u8]);
 
 /// All targets by name, which is also that of the folder of their corpus.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("grammar_text", grammar_text::run),
     ("vocabulary", vocabulary::run),
     ("artefacts", artefacts::run),
@@ -31,4 +32,5 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("regular_expressions", regular_expressions::run),
     ("json_schema", json_schema::run),
     ("lark", lark::run),
+    ("structural_tags", structural_tags::run),
 ];
