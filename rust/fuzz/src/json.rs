@@ -102,7 +102,7 @@ impl Json {
             }
             Json::Object(members) => {
                 let mut out: Vec<String> = Vec::new();
-                for order in orders(members.len()) {
+                for order in orders(members.len(), most) {
                     let mut all = vec![String::new()];
                     for (place, number) in order.into_iter().enumerate() {
                         let (name, value) = &members[number];
@@ -136,8 +136,11 @@ fn products(before: &[String], behind: &[String], between: &str, most: usize) ->
     before.iter().flat_map(pair).take(most).collect()
 }
 
-/// All orders of so many things.
-fn orders(count: usize) -> Vec<Vec<usize>> {
+/// Orders of so many things, at most so many, the usual one first.
+fn orders(count: usize, most: usize) -> Vec<Vec<usize>> {
+    if most == 1 {
+        return vec![(0..count).collect()];
+    }
     let mut out = vec![Vec::new()];
     for number in 0..count {
         let longer = |order: &Vec<usize>| {
@@ -148,7 +151,7 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
             };
             (0..=order.len()).rev().map(insert).collect::<Vec<Vec<usize>>>()
         };
-        out = out.iter().flat_map(longer).collect();
+        out = out.iter().flat_map(longer).take(most).collect();
     }
     out
 }
