@@ -26,6 +26,8 @@ options() {
     case "$1" in
     grammar_text) echo "-entropic=0 -max_len=512 -dict=grammar_text.dict" ;;
     regular_expressions) echo "-entropic=0 -max_len=96 -dict=regular_expressions.dict" ;;
+    json_schema) echo "-entropic=0 -max_len=200 -dict=json_schema.dict" ;;
+    lark) echo "-entropic=0 -max_len=200 -dict=lark.dict" ;;
     *) echo "-entropic=0 -max_len=160" ;;
     esac
 }
@@ -79,7 +81,8 @@ if [ "$command" = run ]; then
 fi
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(grammar_text vocabulary artefacts matcher_operations random_grammars regular_expressions)
+    targets=(grammar_text vocabulary artefacts matcher_operations random_grammars
+        regular_expressions json_schema lark structural_tags)
 fi
 build
 "$command" ${arguments[@]+"${arguments[@]}"} "${targets[@]}"

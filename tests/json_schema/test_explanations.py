@@ -116,6 +116,8 @@ def explained(grammar: Grammar, text: str, is_whole: bool = True) -> SchemaPlace
             "/tags",
             ["#/properties/tags: no further item is allowed: an array of 1 to 3 items"],
         ),
+        ({"maxItems": 0}, "[1]", "", ["#: no item is allowed"]),
+        ({"prefixItems": [False]}, "[", "", ["#: expected the end of the array"]),
         (
             PERSON,
             ADULT + ', "tags": ["a", "c"]}',

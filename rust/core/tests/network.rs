@@ -491,6 +491,44 @@ fn states_and_edges_are_bounded() {
     }
 }
 
+/// Rules may share a body: each has its strings, also those that stand before the last.
+#[test]
+fn rules_that_share_a_body_are_all_productive() {
+    for shared in [Expr::Literal((*b"ab").into()), Expr::Empty, Expr::Class(CharSet::single(97))] {
+        for first in 1..3 {
+            let mut builder = GrammarBuilder::new();
+            let position = Position::default();
+            let body = builder.add(shared.clone(), position);
+            let calls = [first, 3 - first, first].map(|rule| Expr::Rule(RuleId::new(rule)));
+            let calls = calls.map(|call| builder.add(call, position));
+            let end = builder.add(Expr::Literal((*b"c").into()), position);
+            let root = Expr::Sequence([calls.to_vec(), vec![end]].concat().into());
+            let root = builder.add(root, position);
+            let rule = |(name, body): (&str, ExprId)| Rule {
+                name: name.to_owned(),
+                options: RuleOptions::default(),
+                body,
+                lookahead: None,
+                position,
+                is_common: false,
+            };
+            let rules = [("root", root), ("x", body), ("y", body)].map(rule).to_vec();
+            let grammar = builder.finish(rules, RuleId::new(0));
+            let network =
+                Network::new(&grammar, &NetworkOptions::default()).expect("it has a string");
+            let mut recognizer =
+                Recognizer::new(&network, &Limits::default(), &Interrupt::default()).expect("fits");
+            let text: &[u8] = match shared {
+                Expr::Literal(_) => b"abababc",
+                Expr::Empty => b"c",
+                _ => b"aaac",
+            };
+            assert!(text.iter().all(|&byte| recognizer.advance(byte).expect("fits")), "{shared:?}");
+            assert!(recognizer.is_accepting(), "{shared:?}");
+        }
+    }
+}
+
 /// Whatever bound on states is in force, the language is the grammar's or there is an error.
 #[test]
 fn a_bound_never_changes_the_language() {

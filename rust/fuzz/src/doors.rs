@@ -1,7 +1,8 @@
 //! What the targets of the front doors share: limits, errors, and the texts of a grammar.
 
 use crate::engines::{network_options, none, small_limits};
-use tokfold_core::error::{Error, Position};
+use crate::input::Input;
+use tokfold_core::error::Error;
 use tokfold_core::grammar::Grammar;
 use tokfold_core::limits::Limits;
 use tokfold_core::network::Network;
@@ -9,6 +10,9 @@ use tokfold_core::recognizer::Recognizer;
 
 /// States of an automaton over characters that a case may have.
 pub const STATES: usize = 400;
+
+/// Bytes of a text that is led along a grammar.
+const LONGEST_WALK: usize = 60;
 
 /// Limits on what comes through a front door.
 pub fn door_limits() -> Limits {
@@ -20,13 +24,6 @@ pub fn door_limits() -> Limits {
         max_network_work: 150_000,
         ..small_limits()
     }
-}
-
-/// Whether a place lies in a text: at one of its characters, or behind the last of a line.
-pub fn is_in(text: &str, position: Position) -> bool {
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let line = text.split('\n').nth((position.line as usize).wrapping_sub(1));
-    line.is_some_and(|line| (1..=line.chars().count() + 1).contains(&(position.column as usize)))
 }
 
 /// A limit that is reached is one of a door or of the network, with its value.
@@ -98,6 +95,16 @@ impl Texts {
         self.network.is_none()
     }
 
+    /// What reads the texts, if there is any.
+    pub fn network(&self) -> Option<&Network> {
+        self.network.as_ref()
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Whether a text is one of the grammar; `None` where that takes too much.
     pub fn holds(&self, text: &str) -> Option<bool> {
         self.read(text).map(|(read, is_accepted)| is_accepted && read == text.len())
@@ -119,5 +126,36 @@ impl Texts {
             }
         }
         Some((text.len(), recognizer.is_accepting()))
+    }
+}
+
+/// Leads texts along a grammar, as the input says and mostly by some letters; those that end are
+/// handed over.
+pub fn walks(texts: &Texts, letters: &[u8], input: &mut Input<'_>, mut check: impl FnMut(&str)) {
+    let Some(network) = texts.network() else { return };
+    for _ in 0..3 {
+        let Ok(mut recognizer) = Recognizer::new(network, texts.limits(), &none()) else { return };
+        let mut text: Vec<u8> = Vec::new();
+        loop {
+            if recognizer.is_accepting() {
+                check(std::str::from_utf8(&text).expect("texts of a grammar are UTF-8"));
+            }
+            let expected = recognizer.expected();
+            let is_long = text.len() >= LONGEST_WALK;
+            let preferred: &[u8] = if is_long { b"\"]})" } else { letters };
+            let choice = usize::from(input.byte());
+            let likely: Vec<u8> =
+                expected.iter().copied().filter(|byte| preferred.contains(byte)).collect();
+            let among = if likely.is_empty() || choice > 240 { &expected } else { &likely };
+            if among.is_empty() || text.len() > 2 * LONGEST_WALK {
+                break;
+            }
+            let byte = among[choice % among.len()];
+            match recognizer.advance(byte) {
+                Ok(is_read) => assert!(is_read, "{byte} was expected behind {text:?}"),
+                Err(_) => return,
+            }
+            text.push(byte);
+        }
     }
 }

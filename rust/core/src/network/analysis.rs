@@ -53,6 +53,8 @@ struct Parents {
     /// Parents past the first: automata may share their parts.
     further: FxHashMap<ExprId, Vec<ExprId>>,
     body_of: Vec<Option<RuleId>>,
+    /// Rules past the first of one body: rules may share it.
+    further_rules: FxHashMap<ExprId, Vec<RuleId>>,
     /// Rule by rule, up to these ends.
     uses: Vec<ExprId>,
     ends_of_uses: Vec<u32>,
@@ -65,6 +67,7 @@ impl Parents {
             parent: vec![None; n],
             further: FxHashMap::default(),
             body_of: vec![None; n],
+            further_rules: FxHashMap::default(),
             uses: Vec::new(),
             ends_of_uses: vec![0; grammar.rules().len()],
         };
@@ -102,7 +105,10 @@ impl Parents {
         }
         for (i, rule) in grammar.rules().iter().enumerate() {
             ticks.step()?;
-            out.body_of[rule.body.index()] = Some(RuleId::new(i));
+            match &mut out.body_of[rule.body.index()] {
+                free @ None => *free = Some(RuleId::new(i)),
+                Some(_) => out.further_rules.entry(rule.body).or_default().push(RuleId::new(i)),
+            }
         }
         Ok(out)
     }
@@ -185,9 +191,12 @@ impl Parents {
             for &parent in self.parent[id.index()].iter().chain(further) {
                 meet(parent, id, &mut work);
             }
-            if let Some(rule) = self.body_of[id.index()]
-                && !std::mem::replace(&mut rules[rule.index()], true)
-            {
+            let further = self.further_rules.get(&id).map_or(&[][..], |rules| rules);
+            ticks.steps(further.len())?;
+            for &rule in self.body_of[id.index()].iter().chain(further) {
+                if std::mem::replace(&mut rules[rule.index()], true) {
+                    continue;
+                }
                 for &site in self.uses_of(rule) {
                     ticks.step()?;
                     meet(site, id, &mut work);

@@ -187,6 +187,9 @@ impl Explainer<'_, '_> {
                     if is_last && is_due && self.found() == Some(b']') {
                         return self.at_item(&open);
                     }
+                    if is_last && is_due && possible.is_empty() {
+                        return self.at_empty_array(&open);
+                    }
                     if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
                         let open = self.walk.narrowed(behind, end.0..end.1)?;
                         return self.at_item(&open);
@@ -359,6 +362,22 @@ impl Explainer<'_, '_> {
         }
         if !texts.is_empty() {
             self.say(&listing, format!("expected {}{not}", listed(&texts, "or")))?;
+        }
+        Ok(())
+    }
+
+    /// Where the first item of an array would stand, which has none.
+    fn at_empty_array(&mut self, open: &[OpenArray]) -> Result<()> {
+        for array in open {
+            let message = match self.found() {
+                Some(byte) if is_blank(byte) => {
+                    self.push(Vec::new(), BLANKS.into());
+                    continue;
+                }
+                Some(_) => "no item is allowed",
+                None => "expected the end of the array",
+            };
+            self.say(&array.of.schemas, message.into())?;
         }
         Ok(())
     }

@@ -8,6 +8,14 @@ fn rules_and_terminals() {
     same("start: a B\na: \"a\"\nB: \"b\" | C\nC: \"c\"", "root ::= \"a\" [bc]", "abc");
 }
 
+/// Leaves that are written alike are one expression: the body of several rules.
+#[test]
+fn terminals_of_one_pattern_are_all_there() {
+    same("start: A*\nA: /[ab]+c?/\nB: /[ab]+c?/", "root ::= ([ab]+ \"c\"?)*", "abc");
+    same("start: A B | C\nA: /a+/\nB: /a+/\nC: /a+b/", "root ::= \"a\"+ (\"a\"+ | \"b\")", "ab");
+    same("start: x B\nx: A\nA: \"ab\"i\nB: \"ab\"i", "root ::= ([aA] [bB]){2}", "abAB");
+}
+
 #[test]
 fn signs_before_and_behind_change_nothing() {
     let text = "?start.2: x -> one\n  | _y -> two // of two\n\n # a comment\n\n  | \"c\"\n!x: \"a\"\n!?_y.-1: \"b\"\nZ.5: \"z\"";
