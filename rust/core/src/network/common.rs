@@ -65,8 +65,10 @@ fn of_parts(
     let rules = RuleSet::make(grammar, outside, options, work)?;
     let children = children.into_iter().map(|(rule, part)| (RuleId::new(rule), part)).collect();
     let frame = Arc::new(Part::of_rules(&rules, &children, options, work)?);
+    // What the rules of the grammar take was counted as they were made, parts of common rules were not.
     let (parts, _) = unique(&frame);
-    let sizes = parts.iter().map(|part| FRAME * part.tables.len() + part.tables.edges.len());
+    let parts = parts.iter().filter(|part| !Arc::ptr_eq(part, &frame));
+    let sizes = parts.map(|part| FRAME * part.tables.len() + part.tables.edges.len());
     work.spend(sizes.sum())?;
     frame.link(&options.limits, work)
 }
