@@ -29,7 +29,7 @@ module fifo #(parameter WIDTH = 8, parameter integer DEPTH = `DEPTH, localparam 
       integer delta;
       case ({push, pop})
         2'b10: if (full) -> overflow; else begin memory[count] <= #1 data_in; count <= count + 1; end
-        2'b01, 2'b1x: data_out <= memory[count -: 1][7:0];
+        2'b01, 2'b1x: data_out <= memory[count][7 -: 8];
         default ;
       endcase
     end

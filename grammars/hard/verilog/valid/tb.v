@@ -19,7 +19,7 @@ module tb;
   task automatic send(input [7:0] value, input integer times);
     repeat (times) begin
       @(posedge clk) ;
-      force dut.data_in = value; wait (dut.full == 0);
+      force dut.data_in = value; wait (dut.full == 0) @(posedge clk);
       release dut.data_in;
     end
   endtask
