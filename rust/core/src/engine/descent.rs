@@ -1,7 +1,7 @@
 //! Walks of the trie: what a question does from some of its nodes.
 //!
 //! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
-//! bytes below a node, all entries there are accepted at once.
+//! bytes below a node, or one of its stacks does, all entries there are accepted at once.
 
 mod roots;
 mod runs;
@@ -16,7 +16,7 @@ use super::way::{ALONE, OWN, Question};
 use crate::automata::alphabet::Alphabet;
 use crate::budget::{Halt, Interrupt};
 use crate::network::Network;
-use crate::stacks::{LABEL, NONE, REST, SetId, Stepper};
+use crate::stacks::{Entry, LABEL, NONE, REST, SetId, Stepper};
 use crate::vocabulary::Trie;
 use roots::Roots;
 use rustc_hash::FxHashMap;
@@ -110,6 +110,8 @@ pub(super) struct Descent {
     tallies: FxHashMap<(u32, u32), Option<Tally>>,
     /// For sets that were looked at for runs, where most groups of bytes lead, and which do.
     leads: FxHashMap<SetId, (SetId, u32)>,
+    /// For entries that were looked at for loops, the groups of bytes that lead back to them.
+    kept: FxHashMap<Entry, u32>,
     /// Children of sets of nodes that were asked about, by letter; and their bytes.
     roots: FxHashMap<PendingId, Arc<Roots>>,
     roots_bytes: usize,
@@ -144,6 +146,7 @@ impl Descent {
             hot: HotSets::default(),
             tallies: FxHashMap::default(),
             leads: FxHashMap::default(),
+            kept: FxHashMap::default(),
             roots: FxHashMap::default(),
             roots_bytes: 0,
             below: None,
@@ -165,6 +168,7 @@ impl Descent {
             + self.hot.bytes()
             + self.tally_bytes()
             + self.leads.capacity() * 17
+            + self.kept.capacity() * 13
             + self.roots_bytes
     }
 
@@ -199,6 +203,7 @@ impl Descent {
         self.uncounted = Vec::new();
         self.hot = HotSets::default();
         self.leads = FxHashMap::default();
+        self.kept = FxHashMap::default();
         self.roots = FxHashMap::default();
         self.roots_bytes = 0;
         true

@@ -34,6 +34,9 @@ pub(crate) type Entry = (u32, SetId);
 /// The depth that is allowed where nobody says otherwise: a token does not nest deeper.
 const MAX_DEPTH: u32 = 1_000;
 
+/// Entries that are looked at to tell whether a set covers another.
+const COVER_STEPS: usize = 32;
+
 /// The most entries of a list.
 const LEAF: usize = 8;
 
@@ -112,6 +115,49 @@ impl StackSets {
         let mut out = Vec::new();
         self.entries_into(set, &mut out);
         out
+    }
+
+    /// The first tops of a set, at most so many.
+    pub(crate) fn some_entries(&self, set: SetId, most: usize) -> Vec<Entry> {
+        let mut out = Vec::new();
+        let mut work = vec![set];
+        while let Some(set) = work.pop().filter(|_| out.len() < most) {
+            match self.nodes[set as usize] {
+                Node::Leaf(a, b) => {
+                    let list = &self.entries[a as usize..b as usize];
+                    out.extend(list.iter().take(most - out.len()));
+                }
+                Node::Branch(left, right) => work.extend([right, left]),
+            }
+        }
+        out
+    }
+
+    /// What stands beneath a top of a set.
+    fn beneath(&self, mut set: SetId, top: u32) -> Option<SetId> {
+        while let Node::Branch(left, right) = self.nodes[set as usize] {
+            set = if top <= self.ends[left as usize].1 { left } else { right };
+        }
+        self.list(set).iter().find(|entry| entry.0 == top).map(|entry| entry.1)
+    }
+
+    /// Whether a set has all stacks of an entry, as far as a few steps tell; nothing is remembered.
+    pub(crate) fn covers(&self, set: SetId, (top, beneath): Entry) -> bool {
+        let mut pending = vec![(set, top, beneath)];
+        let mut left = COVER_STEPS;
+        while let Some((set, top, beneath)) = pending.pop() {
+            let Some(found) = self.beneath(set, top) else { return false };
+            if found == beneath {
+                continue;
+            }
+            let entries = self.some_entries(beneath, left + 1);
+            if entries.len() > left {
+                return false;
+            }
+            left -= entries.len();
+            pending.extend(entries.into_iter().map(|(top, beneath)| (found, top, beneath)));
+        }
+        true
     }
 
     /// The two halves of a set that is no list.
@@ -541,6 +587,17 @@ mod tests {
             prop_assert_eq!(sets.intersection(x, y).expect("no budget"), build(&mut sets, &shared));
             let listed = sets.entries(x);
             prop_assert_eq!(sets.add(&listed).expect("no budget"), x);
+            for (top, beneath) in sets.entries(y) {
+                let all = stacks_of(&sets, beneath);
+                let all: BTreeSet<Stack> =
+                    all.into_iter().map(|stack| [&[top][..], &stack].concat()).collect();
+                let all = if top == BOTTOM { BTreeSet::from([Vec::new()]) } else { all };
+                let is_small = all.len() * 4 < COVER_STEPS;
+                let is_part = all.is_subset(&a);
+                let covers = sets.covers(x, (top, beneath));
+                prop_assert!(covers == is_part || !is_small && is_part, "{covers} {is_part}");
+            }
+            prop_assert_eq!(&sets.some_entries(x, 9)[..], &listed[..listed.len().min(9)]);
             prop_assert_eq!(sets.has_rest(x), a.contains(&Vec::new()));
             let kept: BTreeSet<Stack> = a.iter().filter(|s| !s.is_empty()).cloned().collect();
             let rest = if kept.len() < a.len() { REST } else { NONE };

@@ -1,13 +1,14 @@
 //! Subtrees of the trie that are read as a whole: what every byte below does to a set is known.
 //!
-//! In a loop it leaves the set as it is, however many there are. In a run (eight hexadecimal digits, a
-//! name of at most twelve letters, written out) it leads to the next set, and from there to the one
-//! after that; so all is read that is no longer than the run.
+//! In a loop it leaves the set as it is, however many there are; or one of its entries, whatever becomes
+//! of the others: a name goes on beside the keyword that it began like. In a run (eight hexadecimal
+//! digits, a name of at most twelve letters, written out) it leads to the next set, and from there to
+//! the one after that; so all is read that is no longer than the run.
 
 use super::Descent;
 use crate::automata::alphabet::Alphabet;
 use crate::budget::Halt;
-use crate::stacks::{NONE, SetId};
+use crate::stacks::{Entry, LABEL, NONE, SetId};
 use crate::vocabulary::{BETWEEN, BROKEN, UTF8_STATES, group, utf8_step};
 
 /// Sets of a run that are looked at. What is longer is walked: few entries are.
@@ -16,11 +17,18 @@ const MAX_RUN: u32 = 12;
 /// Nodes at which a run would have been of use, before one is looked for.
 const MISSED: u32 = 16;
 
+/// Entries of a set that are looked at one by one.
+const MAX_ENTRIES: usize = 16;
+/// Loops of single entries that a set remembers.
+const MAX_KEPT: usize = 3;
+
 /// What a set reads, whatever stands below a node.
 #[derive(Clone, Copy)]
 pub(in crate::engine) struct Reads {
     /// Groups of bytes that leave it as it is, those of whole characters included.
     stays: u32,
+    /// The same for some of its entries; `None` where they were not looked at.
+    kept: Option<[u32; MAX_KEPT]>,
     /// Groups of bytes that lead from set to set.
     runs: u32,
     /// For so many bytes they do, as far as was looked.
@@ -43,6 +51,18 @@ impl Descent {
     ) -> Result<bool, Halt> {
         let mut reads = self.reads(set, hot)?;
         if groups & !reads.stays == 0 {
+            return Ok(true);
+        }
+        let kept = match reads.kept {
+            Some(kept) => kept,
+            None => {
+                let kept = self.kept_entries(set)?;
+                reads.kept = Some(kept);
+                self.hot.set_reads(hot, reads);
+                kept
+            }
+        };
+        if kept.iter().any(|kept| groups & !kept == 0) {
             return Ok(true);
         }
         if reads.missed < MISSED {
@@ -81,8 +101,8 @@ impl Descent {
         if let Some(known) = self.hot.reads(hot) {
             return Ok(known);
         }
-        let stays = self.find_stays(set, hot)?;
-        let reads = Reads { stays, runs: 0, steps: 0, tip: None, missed: 0 };
+        let stays = self.find_loop(set, |descent, class| descent.step(set, hot, class), None)?;
+        let reads = Reads { stays, kept: None, runs: 0, steps: 0, tip: None, missed: 0 };
         self.hot.set_reads(hot, reads);
         Ok(reads)
     }
@@ -92,21 +112,69 @@ impl Descent {
         Ok(self.reads(set, hot)?.stays)
     }
 
-    fn find_stays(&mut self, set: SetId, hot: u16) -> Result<u32, Halt> {
+    /// Groups of bytes under which single entries of a set stay, those that say most.
+    fn kept_entries(&mut self, set: SetId) -> Result<[u32; MAX_KEPT], Halt> {
+        let mut found: Vec<u32> = Vec::new();
+        for entry in self.stepper.sets.some_entries(set, MAX_ENTRIES) {
+            let kept = self.kept(entry)?;
+            if found.iter().all(|known| kept & !known != 0) {
+                found.retain(|known| known & !kept != 0);
+                found.push(kept);
+            }
+        }
+        found.sort_unstable_by_key(|kept| std::cmp::Reverse(kept.count_ones()));
+        let mut out = [0; MAX_KEPT];
+        out.iter_mut().zip(found).for_each(|(out, kept)| *out = kept);
+        Ok(out)
+    }
+
+    /// Groups of bytes that lead from an entry back to it, those of whole characters included.
+    fn kept(&mut self, entry: Entry) -> Result<u32, Halt> {
+        if entry.0 >= LABEL {
+            return Ok(0);
+        }
+        if let Some(&known) = self.kept.get(&entry) {
+            return Ok(known);
+        }
+        let alone = self.stepper.sets.add(&[entry])?;
+        let step = |descent: &mut Self, class| descent.stepper.step(alone, class);
+        let kept = self.find_loop(alone, step, Some(entry))?;
+        self.kept.insert(entry, kept);
+        Ok(kept)
+    }
+
+    /// Groups of bytes that lead from a set back to it, or to one that covers an entry.
+    fn find_loop(
+        &mut self,
+        set: SetId,
+        mut step: impl FnMut(&mut Self, u8) -> Result<SetId, Halt>,
+        entry: Option<Entry>,
+    ) -> Result<u32, Halt> {
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let text = group(u8::MAX);
         let mut leaves = 0;
         for byte in 0..=255u8 {
-            if leaves & group(byte) == 0 && self.step(set, hot, alphabet.class(byte))? != set {
-                leaves |= group(byte);
+            if leaves & group(byte) == 0 {
+                let after = step(self, alphabet.class(byte))?;
+                if !self.is_back(set, entry, after) {
+                    leaves |= group(byte);
+                }
             }
         }
-        if leaves & text != 0 && self.reads_characters(set, hot, alphabet)? {
-            // Whole characters leave it as it is, other bytes do not.
+        if leaves & text != 0 && self.reads_characters(set, &mut step, entry, alphabet)? {
+            // Whole characters lead back, other bytes do not.
             leaves = leaves & !text | BROKEN;
         }
         Ok(!leaves)
+    }
+
+    /// Whether a set is the one that a loop began with, or covers the entry that it began with.
+    fn is_back(&self, set: SetId, entry: Option<Entry>, after: SetId) -> bool {
+        match entry {
+            Some(entry) => self.stepper.sets.covers(after, entry),
+            None => after == set,
+        }
     }
 
     /// The set to which most groups of bytes lead, and those that do; bytes past ASCII do not count.
@@ -139,11 +207,12 @@ impl Descent {
         Ok(found)
     }
 
-    /// Whether every character past ASCII can be read from a set, and leaves it as it is.
+    /// Whether every character past ASCII can be read from a set, and leads back.
     fn reads_characters(
         &mut self,
         set: SetId,
-        hot: u16,
+        step: &mut impl FnMut(&mut Self, u8) -> Result<SetId, Halt>,
+        entry: Option<Entry>,
         alphabet: &Alphabet,
     ) -> Result<bool, Halt> {
         let mut sets = [NONE; UTF8_STATES as usize];
@@ -155,9 +224,15 @@ impl Descent {
                 let Some(next) = utf8_step(state, byte) else { continue };
                 let class = alphabet.class(byte);
                 let after = match state {
-                    BETWEEN => self.step(set, hot, class)?,
+                    BETWEEN => step(self, class)?,
                     _ => self.stepper.step(before, class)?,
                 };
+                if next == BETWEEN {
+                    if !self.is_back(set, entry, after) {
+                        return Ok(false);
+                    }
+                    continue;
+                }
                 let known = &mut sets[next as usize];
                 if *known == NONE && after != NONE {
                     *known = after;
