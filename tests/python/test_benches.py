@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,13 +53,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(script: str, *arguments: object, code: int = 0, **more: str) -> str:
-    """What a benchmark prints."""
+    """What a benchmark prints; on standard error, where it is to fail."""
     pytest.importorskip("xgrammar")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
     command = [sys.executable, str(ROOT / "benches" / "python" / script), *map(str, arguments)]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == code, result.stderr
-    return result.stdout
+    return result.stderr if code else result.stdout
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -207,6 +209,98 @@ class TestOverlap:
         options = ["--tokenizer", tokenizer, "--grammar-dir", tmp_path, "--grammars", "short"]
         options += ["--device", "cpu", "--model", "timed", "--model-ms", 0, "--runs", 1]
         run("bench_overlap.py", *options, "--batches", 2, "--steps", 6)
+
+
+class TestHard:
+    ITEMS = 'root ::= "{" item (", " item)* "}"\nitem ::= "word" | [0-9]+ | "\\"" [a-z]* "\\""\n'
+
+    @pytest.fixture
+    def hard(self, tmp_path: Path) -> Path:
+        valid = tmp_path / "items" / "valid"
+        valid.mkdir(parents=True)
+        (valid.parent / "items.gbnf").write_text(self.ITEMS, encoding="utf-8")
+        text = "{" + ", ".join(f'word, {number}, "abc"' for number in range(12)) + "}"
+        (valid / "long.txt").write_text(text, encoding="utf-8")
+        (valid / "short.txt").write_text("{1}", encoding="utf-8")
+        return tmp_path
+
+    def test_each_engine_has_its_figures(self, tokenizer: str, hard: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.json"
+        options = ["--folder", hard, "--tokenizer", tokenizer, "--json", out]
+        printed = " ".join(run("bench_hard.py", *options).split())
+        report = json.loads(out.read_text(encoding="utf-8"))
+        engines = ["stack", "chart", "auto", "auto, classes"]
+        assert [(row["grammar"], row["engine"]) for row in report["rows"]] == [
+            ("items", engine) for engine in engines
+        ]
+        for row in report["rows"]:
+            assert (row["texts"], row["limits"], row["refused"]) == (2, 0, 0)
+            assert row["misses"] == 0
+            assert row["tokens"] > 100
+            for part in ("mask", "accept"):
+                for sight in ("first", "warm"):
+                    assert 0 < row[sight][part]["p50"] <= row[sight][part]["max"]
+            assert row["growth"] > 0
+            assert row["network"] > 0
+            assert row["bytes"] > 0
+            assert row["matcher_bytes"] > 0
+            assert f"items {row['engine']}" in printed
+        assert list(report["compared"]["items"]) == engines
+        assert report["rows"][2]["better"]["mask"] > 0
+        assert report["rows"][3]["without"] > 0
+        assert report["rows"][3]["classes"] > 0
+        assert "valid texts refused" not in printed
+
+    def test_a_missed_bar_is_a_line(self, tokenizer: str, hard: Path) -> None:
+        (hard / "items" / "items.gbnf").unlink()
+        (hard / "items" / "make.py").write_text(f"print({self.ITEMS!r})", encoding="utf-8")
+        (hard / "items" / "valid" / "wrong.txt").write_text("{1, 2", encoding="utf-8")
+        options = ["--folder", hard, "--tokenizer", tokenizer, "--texts", 3, "--max-tokens", 9]
+        printed = run("bench_hard.py", "items", *options)
+        assert "items, auto: wrong.txt, it may not end\n" in printed
+        assert "missed: valid texts refused, auto, at most 0: items 1\n" in printed
+        assert "missed: valid texts refused, auto, classes, at most 0: items 1\n" in printed
+
+    def test_what_takes_too_long_is_a_row(self, tokenizer: str, hard: Path) -> None:
+        options = ["--folder", hard, "--tokenizer", tokenizer, "--timeout", 0]
+        printed = run("bench_hard.py", *options)
+        assert "items, stack: out of time after 0 s, at: starting\n" in printed
+        assert "missed: figures of items, auto: out of time after 0 s, at: starting\n" in printed
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process")
+    def test_an_interrupt_ends_it(self, tokenizer: str, hard: Path) -> None:
+        begun = hard / "begun"
+        (hard / "items" / "items.gbnf").unlink()
+        text = f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(60)\n"
+        (hard / "items" / "make.py").write_text(text, encoding="utf-8")
+        script = str(ROOT / "benches" / "python" / "bench_hard.py")
+        command = [sys.executable, script, "--folder", str(hard), "--tokenizer", tokenizer]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe) as process:
+            while not begun.exists():
+                assert process.poll() is None
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            _, printed = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert printed.decode() == "\ninterrupted; what was measured before:\n"
+
+    def test_faults_are_errors(self, tokenizer: str, hard: Path) -> None:
+        options = ["--folder", hard, "--tokenizer", tokenizer]
+        message = run("bench_hard.py", "others", *options, code=1)
+        assert message == f"error: {hard} holds no others; it has items\n"
+        message = run("bench_hard.py", "--folder", hard / "items", code=1)
+        assert "holds no grammar: neither NAME/NAME.gbnf" in message
+        (hard / "sitecustomize.py").write_text(
+            "import sys\nsys.modules['llguidance'] = None\n", encoding="utf-8"
+        )
+        path = f"{hard}{os.pathsep}{ROOT / 'python'}"
+        message = run("bench_hard.py", *options, "--engines", "llguidance", code=1, PYTHONPATH=path)
+        assert message == (
+            "error: --engines llguidance needs the package 'llguidance', which is not installed: "
+            'pip install "tokfold[lab]"\n'
+        )
 
 
 def test_charts_on_a_gpu_say_when_there_is_none() -> None:
