@@ -9,14 +9,16 @@ mod tally;
 
 pub(super) use runs::Reads;
 
+use super::family::copy_set;
 use super::hot::{COLD, HotSets, UNKNOWN};
 use super::pending::PendingId;
+use super::upper::{self, Upper};
 use super::walker::Stop;
 use super::way::{ALONE, OWN, Question};
 use crate::automata::alphabet::Alphabet;
 use crate::budget::{Halt, Interrupt};
-use crate::network::Network;
-use crate::stacks::{Entry, LABEL, NONE, REST, SetId, Stepper};
+use crate::network::{Adjacency, Network};
+use crate::stacks::{Entry, LABEL, NONE, REST, SetId, StackSets, Stepper};
 use crate::vocabulary::Trie;
 use roots::Roots;
 use rustc_hash::FxHashMap;
@@ -47,7 +49,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn accept(&mut self, entries: Range<u32>) {
+    pub(super) fn accept(&mut self, entries: Range<u32>) {
         match self.accepted.last_mut() {
             Some(last) if last.end == entries.start => last.end = entries.end,
             _ if entries.is_empty() => {}
@@ -115,6 +117,8 @@ pub(super) struct Descent {
     /// Children of sets of nodes that were asked about, by letter; and their bytes.
     roots: FxHashMap<PendingId, Arc<Roots>>,
     roots_bytes: usize,
+    /// What may follow at most, once that was asked for.
+    upper: Option<Upper>,
     /// For each byte how many nodes are below the child of the root that it leads to, with that.
     below: Option<Box<[u32; 256]>>,
     /// Whether the trie is that of a whole vocabulary: what loops then take in whole is worth
@@ -149,6 +153,7 @@ impl Descent {
             kept: FxHashMap::default(),
             roots: FxHashMap::default(),
             roots_bytes: 0,
+            upper: None,
             below: None,
             is_whole,
             work: 0,
@@ -170,6 +175,7 @@ impl Descent {
             + self.leads.capacity() * 17
             + self.kept.capacity() * 13
             + self.roots_bytes
+            + self.upper.as_ref().map_or(0, Upper::bytes)
     }
 
     /// Work done.
@@ -206,6 +212,7 @@ impl Descent {
         self.kept = FxHashMap::default();
         self.roots = FxHashMap::default();
         self.roots_bytes = 0;
+        self.upper = None;
         true
     }
 
@@ -357,6 +364,68 @@ impl Descent {
                 bounds.interrupt.check()?;
             }
             self.walk(nodes, walk, found)?;
+        }
+        Ok(())
+    }
+
+    /// Walks some of the trie by what may follow at most, without stacks.
+    pub(super) fn bound(
+        &mut self,
+        adjacency: &Arc<Adjacency>,
+        asked: upper::Asked<'_>,
+        bounds: Bounds<'_>,
+        found: &mut Found,
+    ) -> Result<Option<Vec<u32>>, Stop> {
+        let work = bounds.limit.saturating_sub(self.spent());
+        let network = &self.network;
+        let upper =
+            self.upper.get_or_insert_with(|| Upper::new(network.clone(), adjacency.clone()));
+        let before = upper.spent();
+        let walked = upper.walk(&self.trie, asked, (work, bounds.interrupt), found);
+        self.work += upper.spent() - before;
+        walked
+    }
+
+    /// Those of some nodes, which are sorted, to which the stacks of a text lead. They are over the same
+    /// network.
+    pub(super) fn read_nodes(
+        &mut self,
+        (sets, set): (&StackSets, SetId),
+        nodes: &[u32],
+        bounds: Bounds<'_>,
+        mut read: impl FnMut(u32),
+    ) -> Result<(), Stop> {
+        self.allow(bounds);
+        let start = copy_set(sets, set, &mut self.stepper.sets)?;
+        let (trie, network) = (self.trie.clone(), self.network.clone());
+        let (alphabet, parents) = (network.alphabet(), trie.parents());
+        // The nodes that lead to the last one, with the sets after them.
+        let mut path: Vec<(u32, SetId)> = Vec::new();
+        let mut between = Vec::new();
+        for &target in nodes {
+            while path.last().is_some_and(|last| trie.end(last.0) <= target) {
+                path.pop();
+            }
+            let mut node = target;
+            while path.last().is_none_or(|last| last.0 != node) && parents[node as usize] != node {
+                between.push(node);
+                node = parents[node as usize];
+            }
+            if path.is_empty() {
+                path.push((node, start));
+            }
+            let mut set = path[path.len() - 1].1;
+            self.trie_nodes += between.len() as u64;
+            self.work += 1;
+            while let Some(node) = between.pop() {
+                if set != NONE {
+                    set = self.stepper.step(set, class_at(alphabet, &trie, node))?;
+                }
+                path.push((node, set));
+            }
+            if set != NONE {
+                read(target);
+            }
         }
         Ok(())
     }

@@ -2,11 +2,12 @@
 
 use super::pending::{PendingId, PendingSets};
 use super::pool::{Bits, Entry};
-use super::way::Question;
+use super::way::{After, Question};
 use crate::hash::hash_of;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Entries of the trie that are accepted.
 #[derive(Clone, Copy)]
@@ -26,9 +27,48 @@ pub(super) struct Answer {
     pub(super) pending: PendingId,
 }
 
+/// What may follow where the frames of a question have been popped, and is not known to.
+pub(super) struct Undecided {
+    /// Nodes with entries, sorted; `None` where they are too many to ask about one by one.
+    pub(super) nodes: Option<Box<[u32]>>,
+    /// Whether the answer in its place took too much work.
+    is_refused: AtomicBool,
+}
+
+impl Undecided {
+    pub(super) fn new(nodes: Option<Vec<u32>>) -> Self {
+        Self { nodes: nodes.map(Into::into), is_refused: AtomicBool::new(false) }
+    }
+
+    /// How many nodes there are; `None` where they are too many.
+    pub(super) fn len(&self) -> Option<usize> {
+        self.nodes.as_ref().map(|nodes| nodes.len())
+    }
+
+    pub(super) fn refuse(&self) {
+        self.is_refused.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed)
+    }
+
+    fn bytes(&self) -> usize {
+        64 + self.nodes.as_ref().map_or(0, |nodes| nodes.len() * 4)
+    }
+}
+
+/// What is asked about with what goes on after it.
+pub(super) type Place = (Question, PendingId, After);
+
 /// Answers over one trie.
 pub(super) struct Memo {
     answers: FxHashMap<(Question, PendingId), Answer>,
+    undecided: FxHashMap<Place, Arc<Undecided>>,
+    /// For questions whose answers take too much, what frames surely accept, and what they may accept at
+    /// most.
+    bounds: FxHashMap<(Question, PendingId), (Answer, Arc<Undecided>)>,
+    undecided_bytes: usize,
     /// Each by itself, and shared with the pool: one list of all would be copied as it grows.
     lists: Vec<Arc<[u32]>>,
     /// Entries of all lists.
@@ -48,6 +88,9 @@ impl Memo {
     pub(super) fn new(words: usize, ids: Option<u32>, age: u64) -> Self {
         Self {
             answers: FxHashMap::default(),
+            undecided: FxHashMap::default(),
+            undecided_bytes: 0,
+            bounds: FxHashMap::default(),
             lists: Vec::new(),
             listed: 0,
             rows: Vec::new(),
@@ -61,6 +104,9 @@ impl Memo {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.answers.capacity() * 25
+            + self.undecided.capacity() * 41
+            + self.undecided_bytes
+            + self.bounds.capacity() * 37
             + self.listed * 4
             + self.lists.capacity() * 32
             + self.rows.len() * (self.words * 4 + 16)
@@ -87,6 +133,15 @@ impl Memo {
         if let Some(known) = self.get(question, pending) {
             return Some(known);
         }
+        let answer = self.answer_of(entry);
+        if self.bytes() > room {
+            return None;
+        }
+        self.answers.insert((question, pending), answer);
+        Some(answer)
+    }
+
+    fn answer_of(&mut self, entry: &Entry) -> Answer {
         let accepted = match &entry.accepted {
             Bits::Listed(numbers) => {
                 self.listed += numbers.len();
@@ -95,12 +150,59 @@ impl Memo {
             }
             Bits::Row(row) => Accepted::Row(self.intern(row)),
         };
-        let answer = Answer { accepted, pending: self.pending.intern(&entry.popped) };
-        if self.bytes() > room {
+        Answer { accepted, pending: self.pending.intern(&entry.popped) }
+    }
+
+    pub(super) fn undecided(&self, place: Place) -> Option<Arc<Undecided>> {
+        self.undecided.get(&place).cloned()
+    }
+
+    /// Remembers what is undecided at a place; `None` where there is no room.
+    pub(super) fn insert_undecided(
+        &mut self,
+        place: Place,
+        undecided: Undecided,
+        room: usize,
+    ) -> Option<Arc<Undecided>> {
+        if let Some(known) = self.undecided(place) {
+            return Some(known);
+        }
+        if self.bytes() + undecided.bytes() > room {
             return None;
         }
-        self.answers.insert((question, pending), answer);
-        Some(answer)
+        self.undecided_bytes += undecided.bytes();
+        let undecided = Arc::new(undecided);
+        self.undecided.insert(place, undecided.clone());
+        Some(undecided)
+    }
+
+    pub(super) fn bounds(
+        &self,
+        question: Question,
+        pending: PendingId,
+    ) -> Option<(Answer, Arc<Undecided>)> {
+        self.bounds.get(&(question, pending)).cloned()
+    }
+
+    /// Remembers the bounds of a question whose answer takes too much; `None` where there is no room.
+    pub(super) fn insert_bounds(
+        &mut self,
+        question: Question,
+        pending: PendingId,
+        (entry, undecided): (&Entry, Undecided),
+        room: usize,
+    ) -> Option<(Answer, Arc<Undecided>)> {
+        if let Some(known) = self.bounds(question, pending) {
+            return Some(known);
+        }
+        let answer = self.answer_of(entry);
+        if self.bytes() + undecided.bytes() > room {
+            return None;
+        }
+        self.undecided_bytes += undecided.bytes();
+        let bounds = (answer, Arc::new(undecided));
+        self.bounds.insert((question, pending), bounds.clone());
+        Some(bounds)
     }
 
     /// The number of a row.

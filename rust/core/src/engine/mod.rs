@@ -12,8 +12,9 @@
 //! - a request: `matcher` (accept, roll back), `family` (the tables that forks share), `state`
 //!   (states as values), `fill` (masks of one, of many, of drafts);
 //! - how a mask is made: `way` and `chart_way` (which questions it is made of), `walker` (their
-//!   answers), `descent` (walks of the trie that find an answer), `direct` (a walk with the whole
-//!   stacks, where answers would take too much), `by_chart` (a walk with the chart itself);
+//!   answers), `descent` (walks of the trie that find an answer), `bounded` and `upper` (what may
+//!   follow at most, where answers would be many), `direct` (a walk with the whole stacks, where all
+//!   of that takes too much), `by_chart` (a walk with the chart itself);
 //! - what is remembered: `memo` and `pending` (answers, sets of trie nodes), `reading` (masks made of
 //!   answers that are there), `hot` (steps of sets that are met often), `pool` and `digests` (answers
 //!   shared between grammars);
@@ -23,6 +24,7 @@
 //! Every call that can take long takes an [`Interrupt`](crate::budget::Interrupt). Where a short
 //! answer will do there is a call that ends in `_now`: it waits for nothing and takes microseconds.
 
+mod bounded;
 mod by_chart;
 mod chart_way;
 mod descent;
@@ -40,6 +42,7 @@ mod pending;
 mod pool;
 mod reading;
 mod state;
+mod upper;
 mod walker;
 mod way;
 
@@ -386,6 +389,7 @@ impl Engine {
             out.shared += c.shared;
             out.trie_nodes += c.trie_nodes;
             out.direct += c.direct;
+            out.walked += c.walked;
         }
         out
     }

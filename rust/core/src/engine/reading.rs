@@ -1,12 +1,14 @@
 //! Masks made of answers that are there, for one matcher or many.
 
-use super::memo::Memo;
+use super::memo::{Answer, Memo};
 use super::walker::{WalkCounters, Walker};
 use super::way::{Room, View};
 use parking_lot::RwLockReadGuard;
 
 /// Answers of a mask that is made while others wait for it.
 const FEW: u64 = 16;
+/// Answers of a mask where bounds may be made instead.
+const MANY: u64 = 32;
 /// Answers of a mask that is made under one guard, in a millisecond or two where each is a row. One of
 /// more lets others in between, and looks at the interrupt.
 const SOME: u64 = 2_048;
@@ -18,6 +20,7 @@ pub(crate) struct Reading<'a> {
     memo: RwLockReadGuard<'a, Memo>,
     counted: WalkCounters,
     room: Room,
+    answers: Vec<Answer>,
     /// Answers that a mask may be made of.
     most: u64,
 }
@@ -26,29 +29,38 @@ impl Reading<'_> {
     /// As [`Walker::mask`] where every answer is there, over whatever the bits were before, with what
     /// it cost; else `None`, and the bits are to be thrown away.
     pub(crate) fn mask(&mut self, view: View<'_>, bits: &mut [i32]) -> Option<WalkCounters> {
-        let Self { walker, memo, room, most, .. } = self;
+        let Self { walker, memo, room, most, answers, .. } = self;
         let mut counters = WalkCounters { masks: 1, ..WalkCounters::default() };
-        let mut is_blank = false;
         let refused = view.refused_sets();
+        // Where there are many, a few nodes are asked about instead.
+        let most = match view {
+            View::Stacks(..) if walker.has_bounds() => MANY.min(*most),
+            _ => *most,
+        };
+        answers.clear();
         let walked: Result<(), ()> = view.walk(&walker.trie, room, |question, pending| {
             counters.visits += 1;
             let answer = memo.get(walker.like(question), pending).ok_or(())?;
             counters.hits += 1;
-            if counters.hits > *most {
+            if counters.hits > most {
                 return Err(());
             }
-            // A row that comes first is written over what was there: most masks are one row.
-            match std::mem::replace(&mut is_blank, true) {
-                true => memo.add(answer, bits),
-                false => memo.write(answer, bits),
-            }
+            answers.push(answer);
             Ok(answer.pending)
         });
-        if !is_blank {
-            bits.fill(0);
-        }
         let is_whole = walked.is_ok() && view.refused_sets() == refused;
-        is_whole.then_some(counters)
+        if !is_whole {
+            return None;
+        }
+        // A row that comes first is written over what was there: most masks are one row.
+        match answers.split_first() {
+            None => bits.fill(0),
+            Some((&first, more)) => {
+                memo.write(first, bits);
+                more.iter().for_each(|&answer| memo.add(answer, bits));
+            }
+        }
+        Some(counters)
     }
 
     /// Takes note of a mask that was used.
@@ -78,7 +90,7 @@ impl Walker {
 
     fn reading_of<'a>(&'a self, memo: RwLockReadGuard<'a, Memo>, most: u64) -> Reading<'a> {
         let (counted, room) = (WalkCounters::default(), Room::default());
-        Reading { walker: self, memo, counted, room, most }
+        Reading { walker: self, memo, counted, room, answers: Vec::new(), most }
     }
 }
 
@@ -96,12 +108,14 @@ mod tests {
     /// A matcher after a letter with which so many rules may have begun, each a question of its own.
     fn matcher(rules: usize) -> Matcher {
         let names: Vec<String> = (0..rules).map(|rule| format!("r{rule}")).collect();
-        let mut text = format!("root ::= {}\n", names.join(" | "));
+        // With a state that counts no bounds are made in the place of answers.
+        let mut text = format!("root ::= {} | \"z\" [a-z]{{90,99}}\n", names.join(" | "));
         for name in &names {
             text += &format!("{name} ::= \"a\" {name}? \"{name}.\"\n");
         }
         let grammar = syntax::parse(&text, "root", &Limits::default()).expect("a grammar");
-        let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
+        let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
+        let network = Network::new(&grammar, &options).expect("a network");
         let vocabulary = Vocabulary::new(b"ar1".to_vec(), vec![0, 1, 2, 3], &[], &[]);
         let vocabulary = Arc::new(vocabulary.expect("a vocabulary"));
         let (network, limits) = (Arc::new(network), EngineLimits::default());

@@ -10,6 +10,7 @@
 //! Answers that are there are read by all threads at once. One that is missing is made without
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
+use super::bounded::Thresholds;
 use super::descent::{Bounds, Descent, Found};
 use super::digests::{Digests, FEW_STATES, MOST_STATES};
 use super::memo::{Answer, Memo, clear_bits, set_bits};
@@ -19,13 +20,13 @@ use super::way::{ALONE, OWN, Question, Room, View};
 use super::{direct, lock};
 use crate::budget::{Halt, Interrupt};
 use crate::error::Error;
-use crate::network::{Network, contains};
+use crate::network::{Adjacency, Network, contains};
 use crate::stacks::LABEL;
 use crate::vocabulary::Trie;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What masks cost so far; masks made of answers that were there count where they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct WalkCounters {
     pub trie_nodes: u64,
     /// Masks made by a walk with the whole stacks, without answers.
     pub direct: u64,
+    /// Masks made by a walk with the whole stacks over nodes that bounds had left undecided.
+    pub walked: u64,
 }
 
 /// Why a mask was not made.
@@ -99,6 +102,7 @@ pub(super) struct Counts {
     shared: AtomicU64,
     trie_nodes: AtomicU64,
     direct: AtomicU64,
+    walked: AtomicU64,
 }
 
 impl Counts {
@@ -116,6 +120,7 @@ impl Counts {
         add(&self.shared, counters.shared);
         add(&self.trie_nodes, counters.trie_nodes);
         add(&self.direct, counters.direct);
+        add(&self.walked, counters.walked);
     }
 
     fn sums(&self) -> WalkCounters {
@@ -127,6 +132,7 @@ impl Counts {
             shared: self.shared.load(Ordering::Relaxed),
             trie_nodes: self.trie_nodes.load(Ordering::Relaxed),
             direct: self.direct.load(Ordering::Relaxed),
+            walked: self.walked.load(Ordering::Relaxed),
         }
     }
 }
@@ -137,7 +143,9 @@ const MAX_IDLE: usize = 4;
 const MAX_ATTEMPTS: usize = 3;
 /// Work units that the answers of one mask may take. What would take more is walked with the whole
 /// stacks; the answers that were made until then stay for the next mask.
-const MAX_ANSWERS_WORK: u64 = 400_000;
+pub(super) const MAX_ANSWERS_WORK: u64 = 400_000;
+/// The same for the bounds of what may follow the frames on top.
+const MAX_BOUNDS_WORK: u64 = 2_000_000;
 /// The part of the memory of a walker that the tables of one descent may take. They are worth little
 /// once their answers stand.
 const TABLES_OF_MEMORY: usize = 4;
@@ -147,7 +155,7 @@ pub(crate) struct Walker {
     pub(super) network: Arc<Network>,
     pub(super) trie: Arc<Trie>,
     /// Words of a row.
-    words: usize,
+    pub(super) words: usize,
     pub(super) memo: RwLock<Memo>,
     idle: Mutex<Vec<Descent>>,
     /// Bytes of all descents, as they were when last put away.
@@ -157,6 +165,9 @@ pub(crate) struct Walker {
     /// Where answers are shared with other grammars.
     pool: Option<Arc<Pool>>,
     digests: Mutex<Digests>,
+    /// What can stand beneath rules, once that was asked for; `None` where it takes too much.
+    pub(super) adjacency: OnceLock<Option<Arc<Adjacency>>>,
+    pub(super) thresholds: Thresholds,
     pub(super) counts: Counts,
 }
 
@@ -164,25 +175,25 @@ pub(crate) struct Walker {
 const VISITS_MASK: u64 = 255;
 
 /// What became of an attempt to make a mask of answers.
-struct Attempt {
-    result: Result<(), Stop>,
+pub(super) struct Attempt {
+    pub(super) result: Result<(), Stop>,
     /// Work units.
-    spent: u64,
+    pub(super) spent: u64,
     /// Bytes of answers added.
-    added: usize,
+    pub(super) added: usize,
 }
 
 /// One mask under way.
-struct Walk<'a> {
-    descent: Descent,
-    bounds: Bounds<'a>,
+pub(super) struct Walk<'a> {
+    pub(super) descent: Descent,
+    pub(super) bounds: Bounds<'a>,
     /// The age of the memo when it began.
-    age: u64,
+    pub(super) age: u64,
     /// So many states may still be described for it.
     states: usize,
     /// Bytes of the answers that it added to the memo.
-    added: usize,
-    counters: WalkCounters,
+    pub(super) added: usize,
+    pub(super) counters: WalkCounters,
 }
 
 impl Walker {
@@ -199,6 +210,8 @@ impl Walker {
             is_whole: false,
             pool: None,
             digests: Mutex::default(),
+            adjacency: OnceLock::new(),
+            thresholds: Thresholds::default(),
             counts: Counts::default(),
         }
     }
@@ -206,6 +219,12 @@ impl Walker {
     /// Over the trie of a whole vocabulary, with a pool of answers over it.
     pub(crate) fn whole(self, pool: Option<Arc<Pool>>) -> Self {
         Self { pool, is_whole: true, ..self }
+    }
+
+    /// With other thresholds.
+    #[cfg(test)]
+    pub(super) fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
     }
 
     /// Bytes held.
@@ -237,7 +256,7 @@ impl Walker {
         drop((old, gone)); // it takes a while, and nobody waits
     }
 
-    fn begin<'a>(&self, allowance: Allowance, interrupt: &'a Interrupt) -> Walk<'a> {
+    pub(super) fn begin<'a>(&self, allowance: Allowance, interrupt: &'a Interrupt) -> Walk<'a> {
         let age = self.memo.read().age;
         let idle = self.idle.lock().pop();
         let make = || Descent::new(self.network.clone(), self.trie.clone(), self.is_whole, age);
@@ -249,7 +268,7 @@ impl Walker {
         Walk { descent, bounds, age, states: MOST_STATES, added: 0, counters }
     }
 
-    fn end(&self, mut walk: Walk<'_>) {
+    pub(super) fn end(&self, mut walk: Walk<'_>) {
         let entered = std::mem::take(&mut walk.descent.trie_nodes);
         self.counts.add(&WalkCounters { trie_nodes: entered, ..walk.counters });
         walk.descent.release();
@@ -277,7 +296,7 @@ impl Walker {
     }
 
     /// The memo, if it is still what it was when the mask began.
-    fn memo(&self, walk: &Walk<'_>) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
+    pub(super) fn memo(&self, walk: &Walk<'_>) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
         let memo = match self.memo.try_read() {
             Some(memo) => memo,
             None => lock::read(&self.memo, walk.bounds.interrupt)?,
@@ -296,8 +315,20 @@ impl Walker {
         bits: &mut [i32],
     ) -> Result<(), Stop> {
         self.counts.add(&WalkCounters { masks: 1, ..WalkCounters::default() });
-        let work = allowance.work.min(MAX_ANSWERS_WORK);
         let mut spent = 0;
+        if let View::Stacks(network, sets, set) = view
+            && Arc::ptr_eq(network, &self.network)
+            && let Some(adjacency) = self.adjacency(interrupt)?
+        {
+            let work = allowance.work.min(MAX_BOUNDS_WORK);
+            let bounded = Allowance { work, ..allowance };
+            let attempt = self.bounded((sets, set), &adjacency, bounded, interrupt, bits);
+            match attempt.result {
+                Err(Stop::Work | Stop::Memory | Stop::Forgotten) => spent = attempt.spent,
+                result => return result,
+            }
+        }
+        let work = allowance.work.saturating_sub(spent).min(MAX_ANSWERS_WORK);
         let mut last = Stop::Forgotten;
         for _ in 0..MAX_ATTEMPTS {
             let attempt = self.attempt(view, Allowance { work, ..allowance }, interrupt, bits);
@@ -337,6 +368,18 @@ impl Walker {
         Ok(())
     }
 
+    pub(super) fn count_visit(&self, walk: &mut Walk<'_>) -> Result<(), Stop> {
+        walk.counters.visits += 1;
+        walk.descent.work += 1;
+        if walk.counters.visits & VISITS_MASK == 0 {
+            walk.bounds.interrupt.check()?;
+            if walk.descent.spent() > walk.bounds.limit {
+                return Err(Stop::Work);
+            }
+        }
+        Ok(())
+    }
+
     fn attempt(
         &self,
         view: View<'_>,
@@ -360,14 +403,7 @@ impl Walker {
     fn descend(&self, view: View<'_>, walk: &mut Walk<'_>, bits: &mut [i32]) -> Result<(), Stop> {
         let mut room = Room::default();
         view.walk(&self.trie, &mut room, |question, pending| {
-            walk.counters.visits += 1;
-            walk.descent.work += 1;
-            if walk.counters.visits & VISITS_MASK == 0 {
-                walk.bounds.interrupt.check()?;
-                if walk.descent.spent() > walk.bounds.limit {
-                    return Err(Stop::Work);
-                }
-            }
+            self.count_visit(walk)?;
             let answer = self.answer(question, pending, walk)?;
             self.memo(walk)?.add(answer, bits);
             Ok(answer.pending)
@@ -439,7 +475,7 @@ impl Walker {
         made.map(|()| is_new)
     }
 
-    fn answer(
+    pub(super) fn answer(
         &self,
         question: Question,
         pending: PendingId,
@@ -537,6 +573,11 @@ impl Walker {
                 }
             }
         }
+        Ok(self.entry(found, row))
+    }
+
+    /// An answer from what was found, and a row of what is accepted besides.
+    pub(super) fn entry(&self, mut found: Found, mut row: Option<Vec<i32>>) -> Entry {
         if found.accepted.iter().map(Range::len).sum::<usize>() > self.words {
             row.get_or_insert_with(|| vec![0; self.words]);
         }
@@ -550,7 +591,7 @@ impl Walker {
         };
         found.popped.sort_unstable();
         found.popped.dedup();
-        Ok(Entry { accepted, popped: found.popped.into() })
+        Entry { accepted, popped: found.popped.into() }
     }
 
     /// Answers to other questions that are together the same but for some parts of the trie, which

@@ -18,6 +18,15 @@ pub(super) struct Question {
     pub(super) under: u32,
 }
 
+/// What goes on where the frames of a question have been popped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct After {
+    /// The state of the same rule that a call returned to.
+    pub(super) to: Option<u32>,
+    /// Whatever stands beneath a frame of this rule.
+    pub(super) rule: Option<u32>,
+}
+
 /// Nothing beneath: the answer ends where the frame has been popped.
 pub(super) const ALONE: u32 = BOTTOM;
 /// As `ALONE`, without the calls that the frame delegates.
@@ -61,15 +70,17 @@ impl View<'_> {
         }
     }
 
-    /// Asks every question on the way down; `answer` says where the frames have been popped.
+    /// Asks every question on the way down; `answer` says where the frames have been popped, as far as
+    /// what stands beneath is to be asked about that.
     pub(super) fn walk<E>(
         self,
         trie: &Trie,
         room: &mut Room,
-        answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+        mut answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         match self {
             View::Stacks(network, sets, set) => {
+                let answer = |question, pending, _| answer(question, pending);
                 Way::new(network, sets, set, trie, room).walk(answer)
             }
             View::Chart(tables, columns) => {
@@ -77,6 +88,17 @@ impl View<'_> {
             }
         }
     }
+}
+
+/// Asks every question on the way down from a set of stacks, telling what goes on after it.
+pub(super) fn walk_stacks<E>(
+    network: &Network,
+    (sets, set): (&StackSets, SetId),
+    trie: &Trie,
+    room: &mut Room,
+    answer: impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
+) -> Result<(), E> {
+    Way::new(network, sets, set, trie, room).walk(answer)
 }
 
 /// Places, each with the pending nodes to ask it about.
@@ -120,7 +142,7 @@ impl<'a> Way<'a> {
     /// Asks every question on the way; `answer` says where the frames have been popped.
     fn walk<E>(
         mut self,
-        mut answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+        mut answer: impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let mut next = Some((Place::Set(self.first), AT_ROOT));
         while let Some((place, pending)) = next.take().or_else(|| self.room.queue.pop()) {
@@ -148,7 +170,7 @@ impl<'a> Way<'a> {
         &mut self,
         (top, beneath): Entry,
         pending: PendingId,
-        answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+        answer: &mut impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         if pending == AT_IDS
             && let Some(escape) = self.escape
@@ -160,16 +182,17 @@ impl<'a> Way<'a> {
         if self.network.is_counting(top) && !self.network.counts_narrowly(top) {
             return self.together(top, beneath, pending, answer);
         }
+        let beneath_top = After { to: None, rule: Some(self.network.rule_of(top)) };
         // What a set of members does is asked about by the rules that it calls, which are the same for
         // every text.
         let is_set = self.network.as_set(top).is_some();
         if !is_set && (delegated.is_empty() || self.network.has_own(top)) {
             let under = if delegated.is_empty() { ALONE } else { OWN };
-            let popped = answer(Question { frame: top, under }, pending)?;
+            let popped = answer(Question { frame: top, under }, pending, beneath_top)?;
             self.go_on(Place::Set(beneath), popped);
         }
         for &call in delegated {
-            self.call(call, beneath, pending, answer)?;
+            self.call(call, (beneath_top, beneath), pending, answer)?;
         }
         Ok(())
     }
@@ -178,14 +201,18 @@ impl<'a> Way<'a> {
     fn call<E>(
         &mut self,
         call: Call,
-        beneath: SetId,
+        (beneath_top, beneath): (After, SetId),
         pending: PendingId,
-        answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+        answer: &mut impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let network = self.network;
         let is_apart = network.counts_narrowly(call.start) || network.as_set(call.to).is_some();
         if !network.is_counting(call.start) || is_apart {
-            let popped = answer(Question { frame: call.start, under: ALONE }, pending)?;
+            let after = After {
+                to: network.stays(call.to).then_some(call.to),
+                rule: beneath_top.rule.filter(|_| network.is_final(call.to)),
+            };
+            let popped = answer(Question { frame: call.start, under: ALONE }, pending, after)?;
             if network.stays(call.to) {
                 self.go_on(Place::Frame(call.to, beneath), popped);
             }
@@ -195,7 +222,8 @@ impl<'a> Way<'a> {
             return Ok(());
         }
         if network.stays(call.to) {
-            let popped = answer(Question { frame: call.start, under: call.to }, pending)?;
+            let question = Question { frame: call.start, under: call.to };
+            let popped = answer(question, pending, beneath_top)?;
             self.go_on(Place::Set(beneath), popped);
         }
         if network.is_final(call.to) {
@@ -212,18 +240,21 @@ impl<'a> Way<'a> {
         frame: u32,
         beneath: SetId,
         pending: PendingId,
-        answer: &mut impl FnMut(Question, PendingId) -> Result<PendingId, E>,
+        answer: &mut impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let sets = self.sets;
         let tops = sets.list(beneath);
         let is_set = |top: u32| top != BOTTOM && self.network.as_set(top).is_some();
         if tops.is_empty() || tops.len() > MAX_UNDER || tops.iter().any(|top| is_set(top.0)) {
-            let popped = answer(Question { frame, under: ALONE }, pending)?;
+            let after = After { to: None, rule: Some(self.network.rule_of(frame)) };
+            let popped = answer(Question { frame, under: ALONE }, pending, after)?;
             self.go_on(Place::Set(beneath), popped);
             return Ok(());
         }
         for &(under, rest) in tops {
-            let popped = answer(Question { frame, under }, pending)?; // BOTTOM is ALONE
+            let last = if under == BOTTOM { frame } else { under };
+            let after = After { to: None, rule: Some(self.network.rule_of(last)) };
+            let popped = answer(Question { frame, under }, pending, after)?; // BOTTOM is ALONE
             if under != BOTTOM {
                 self.go_on(Place::Set(rest), popped);
             }

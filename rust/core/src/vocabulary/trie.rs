@@ -1,5 +1,7 @@
 //! The trie of a vocabulary, or of the representatives of its classes, as one flat array.
 
+use std::sync::OnceLock;
+
 /// One node. Nodes stand depth-first, so a subtree is a range.
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -58,22 +60,28 @@ pub fn group(byte: u8) -> u32 {
 /// and the beginning of one, when a character has just ended at the node.
 pub const BROKEN: u32 = 1 << 31;
 
-/// Nodes stand depth-first, so the parent of each is the last before it that has not ended.
-fn add_groups(nodes: &mut [Node]) {
-    let count = nodes.len() - 1;
-    let mut parents = vec![0usize];
-    let mut path: Vec<usize> = vec![0];
-    for node in 1..count {
-        while path.last().is_some_and(|&last| nodes[last].end as usize <= node) {
+/// The parent of each node: as nodes stand depth-first, the last before it that has not ended. A root
+/// is its own.
+fn parents_of(nodes: &[Node]) -> Vec<u32> {
+    let mut parents = Vec::with_capacity(nodes.len() - 1);
+    let mut path: Vec<u32> = Vec::new();
+    for node in 0..nodes.len() as u32 - 1 {
+        while path.last().is_some_and(|&last| nodes[last as usize].end <= node) {
             path.pop();
         }
-        // A second root is its own.
         parents.push(path.last().copied().unwrap_or(node));
         path.push(node);
     }
+    parents
+}
+
+fn add_groups(nodes: &mut [Node]) {
+    let count = nodes.len() - 1;
+    let parents = parents_of(nodes);
     // For each node the states of a reader of UTF-8 in which all that is below can be read.
     let mut readable = vec![u8::MAX; count];
     for (node, parent) in parents.into_iter().enumerate().skip(1).rev() {
+        let parent = parent as usize;
         let byte = nodes[node].byte;
         let broken = u32::from(readable[node] & 1 << BETWEEN == 0) * BROKEN;
         if parent == node {
@@ -170,7 +178,7 @@ impl Making {
         self.nodes.push(Node { end, first, longest: 0, below: 0, byte: 0 });
         add_groups(&mut self.nodes);
         let Making { nodes, numbers, characters, longest, .. } = self;
-        Trie { nodes, numbers, characters, longest, ids }
+        Trie { nodes, numbers, characters, longest, ids, parents: OnceLock::new() }
     }
 }
 
@@ -187,6 +195,8 @@ pub struct Trie {
     longest: usize,
     /// The root of the second trie, or past all nodes.
     ids: u32,
+    /// The parents of all nodes, once they were asked for.
+    parents: OnceLock<Vec<u32>>,
 }
 
 impl Trie {
@@ -222,6 +232,11 @@ impl Trie {
     #[inline]
     pub fn is_escape(&self, node: u32) -> bool {
         node == self.ids + 1
+    }
+
+    /// The parent of each node; a root is its own.
+    pub fn parents(&self) -> &[u32] {
+        self.parents.get_or_init(|| parents_of(&self.nodes))
     }
 
     /// The number of nodes.
@@ -301,6 +316,7 @@ impl Trie {
         self.nodes.capacity() * size_of::<Node>()
             + self.numbers.capacity() * 4
             + self.characters.capacity()
+            + self.parents.get().map_or(0, |parents| parents.capacity() * 4)
     }
 }
 

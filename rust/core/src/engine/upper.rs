@@ -1,0 +1,527 @@
+//! What may follow at most once a frame has been popped (DESIGN.md, "Bounds").
+//!
+//! A finite automaton over sets of network states reads on where the frame ended: calls push nothing,
+//! and a rule that is complete returns to whatever can stand beneath it anywhere. So it reads all that
+//! any stack could, and it needs no stacks: there are few of its sets, whatever the text was. What it
+//! reads and the frame has not read by itself is *undecided*; where that is little, the stacks of the
+//! text are asked about just that.
+
+use super::descent::{Found, class_at};
+use super::walker::Stop;
+use super::way::After;
+use crate::budget::Interrupt;
+use crate::network::{Adjacency, BOTTOM, Network, contains};
+use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Elements from here on: all that can stand beneath a rule, by the number of its set.
+const BENEATH: u32 = 1 << 31;
+/// Added to a state: it is there for certain, as the frame that was asked about was not popped, nor what
+/// it called.
+const SURE: u32 = 1 << 30;
+/// Networks of more states have no bounds.
+pub(super) const MAX_STATES: usize = SURE as usize - 1;
+/// A rule was just completed for certain; what goes on is not.
+const COMPLETE: u32 = BENEATH - 1;
+/// Nothing can be read on.
+const EMPTY: u32 = 0;
+/// Elements of a set that are looked at for loops.
+const MAX_ELEMENTS: usize = 24;
+/// States looked at, or trie nodes entered, that count as one unit of work.
+const STEPS_OF_WORK: u64 = 8;
+/// Trie nodes between two looks at the interrupt, less one.
+const CHECK_MASK: u64 = 1_023;
+
+/// Sets of network states, with what bytes make of them.
+pub(super) struct Upper {
+    network: Arc<Network>,
+    adjacency: Arc<Adjacency>,
+    /// Sets of elements, each sorted: states, and what stands beneath rules.
+    sets: Vec<Arc<[u32]>>,
+    numbers: FxHashMap<Arc<[u32]>, u32>,
+    /// The set after a byte, by set and byte class.
+    steps: FxHashMap<(u32, u8), u32>,
+    /// The same for single elements.
+    single: FxHashMap<(u32, u8), u32>,
+    /// For elements that were looked at, the groups of bytes that lead back to them.
+    kept: FxHashMap<u32, u32>,
+    /// For sets that were looked at, those of their elements, and whether they are there for certain.
+    loops: FxHashMap<u32, Arc<[(u32, bool)]>>,
+    /// Elements of all sets.
+    elements: usize,
+    /// States looked at and trie nodes entered.
+    looked: u64,
+}
+
+/// What begins at some nodes of the trie.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Begin {
+    /// A frame.
+    Frame(u32),
+    /// What goes on after one.
+    After(After),
+}
+
+/// A walk below some nodes.
+pub(super) struct Asked<'a> {
+    /// Sorted.
+    pub(super) nodes: &'a [u32],
+    pub(super) begin: Begin,
+    /// A row of the numbers that are known to follow.
+    pub(super) decided: &'a [i32],
+    /// Undecided nodes at most.
+    pub(super) most: usize,
+}
+
+impl Upper {
+    pub(super) fn new(network: Arc<Network>, adjacency: Arc<Adjacency>) -> Self {
+        let empty: Arc<[u32]> = Arc::default();
+        Self {
+            network,
+            adjacency,
+            sets: vec![empty.clone()],
+            numbers: FxHashMap::from_iter([(empty, EMPTY)]),
+            steps: FxHashMap::default(),
+            single: FxHashMap::default(),
+            kept: FxHashMap::default(),
+            loops: FxHashMap::default(),
+            elements: 0,
+            looked: 0,
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.elements * 8
+            + self.sets.len() * 64
+            + (self.steps.capacity() + self.single.capacity()) * 13
+            + self.kept.capacity() * 9
+            + self.loops.capacity() * 21
+    }
+
+    /// Work units spent.
+    pub(super) fn spent(&self) -> u64 {
+        self.looked / STEPS_OF_WORK
+    }
+
+    /// The nodes with entries that may be read below some nodes, and are not decided; `None` where there
+    /// are more than so many. What is read for certain is found.
+    ///
+    /// Numbers of networks are below [`SURE`]; a larger one has no bounds.
+    pub(super) fn walk(
+        &mut self,
+        trie: &Trie,
+        asked: Asked<'_>,
+        (work, interrupt): (u64, &Interrupt),
+        found: &mut Found,
+    ) -> Result<Option<Vec<u32>>, Stop> {
+        let Asked { nodes: roots, begin, decided, most } = asked;
+        let limit = self.spent().saturating_add(work);
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let is_open = |node: u32| {
+            let numbers = trie.numbers(node);
+            numbers.iter().any(|&n| decided[n as usize >> 5] >> (n & 31) & 1 == 0)
+        };
+        let begin = self.begin(begin);
+        let mut out = Vec::new();
+        // The ends of nodes with the sets after them; below a node that is not read may be a root.
+        let mut path: Vec<(u32, u32)> = Vec::new();
+        let (mut node, mut root) = (0, 0);
+        loop {
+            while path.last().is_some_and(|last| last.0 <= node) {
+                path.pop();
+            }
+            root += roots[root..].iter().take_while(|&&root| root < node).count();
+            let before = path.last().map_or(EMPTY, |last| last.1);
+            let next = roots.get(root).copied();
+            if before == EMPTY && next != Some(node) {
+                // What is below a node that is not read is passed over, but for roots.
+                let end = path.last().map(|last| last.0);
+                let Some(next) = next.into_iter().chain(end).min() else { break };
+                node = next;
+                continue;
+            }
+            self.looked += 1;
+            if self.looked & CHECK_MASK == 0 {
+                interrupt.check()?;
+            }
+            if self.spent() > limit {
+                return Err(Stop::Work);
+            }
+            let end = trie.end(node);
+            let mut set = EMPTY;
+            if before != EMPTY {
+                set = self.step(before, class_at(alphabet, trie, node));
+                if self.is_sure(set) {
+                    found.accept(trie.entries_of(node..node + 1));
+                } else if set != EMPTY && is_open(node) {
+                    out.push(node);
+                }
+            }
+            if next == Some(node) {
+                set = self.united(&[set, begin]);
+            }
+            let reads_all = match end > node + 1 && set != EMPTY {
+                true => self.reads_all(set, trie.groups_below(node)),
+                false => None,
+            };
+            match reads_all {
+                Some(true) => {
+                    found.accept(trie.entries_of(node + 1..end));
+                    node = end;
+                    continue;
+                }
+                // A frame that is there for certain may still read some of it.
+                Some(false) if !self.is_sure(set) => {
+                    // Where that is most of the vocabulary, it is soon too many.
+                    for below in node + 1..end {
+                        if is_open(below) {
+                            out.push(below);
+                            if out.len() > most {
+                                return Ok(None);
+                            }
+                        }
+                    }
+                    self.looked += u64::from(end - node) / STEPS_OF_WORK;
+                    node = end;
+                    continue;
+                }
+                _ => {}
+            }
+            if out.len() > most {
+                return Ok(None);
+            }
+            path.push((end, set));
+            node += 1;
+        }
+        Ok(Some(out))
+    }
+
+    fn begin(&mut self, begin: Begin) -> u32 {
+        let mut elements = Vec::new();
+        match begin {
+            Begin::Frame(state) => elements.push(state | SURE),
+            Begin::After(after) => {
+                elements.extend(after.to);
+                elements.extend(after.rule.map(|rule| BENEATH + self.adjacency.set_of_rule(rule)));
+            }
+        }
+        self.intern(elements)
+    }
+
+    /// Whether some stack is there for certain.
+    fn is_sure(&self, set: u32) -> bool {
+        let elements = &self.sets[set as usize];
+        let first = elements.partition_point(|&element| element < SURE);
+        elements.get(first).is_some_and(|&element| element < BENEATH)
+    }
+
+    fn intern(&mut self, mut elements: Vec<u32>) -> u32 {
+        elements.sort_unstable();
+        elements.dedup();
+        if let Some(&known) = self.numbers.get(&elements[..]) {
+            return known;
+        }
+        self.elements += elements.len();
+        let (number, elements) = (self.sets.len() as u32, Arc::<[u32]>::from(elements));
+        self.sets.push(elements.clone());
+        self.numbers.insert(elements, number);
+        number
+    }
+
+    fn united(&mut self, sets: &[u32]) -> u32 {
+        match sets {
+            [] => EMPTY,
+            &[set] | &[EMPTY, set] | &[set, EMPTY] => set,
+            sets => {
+                let elements = sets.iter().flat_map(|&set| self.sets[set as usize].iter().copied());
+                let elements = elements.collect();
+                self.intern(elements)
+            }
+        }
+    }
+
+    /// The set after a byte.
+    fn step(&mut self, set: u32, class: u8) -> u32 {
+        if let Some(&known) = self.steps.get(&(set, class)) {
+            return known;
+        }
+        let elements = self.sets[set as usize].clone();
+        let mut parts: Vec<u32> =
+            elements.iter().map(|&element| self.step_of(element, class)).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        self.looked += parts.len() as u64;
+        let after = self.united(&parts);
+        self.steps.insert((set, class), after);
+        after
+    }
+
+    /// The same for one element.
+    fn step_of(&mut self, element: u32, class: u8) -> u32 {
+        if let Some(&known) = self.single.get(&(element, class)) {
+            return known;
+        }
+        let (network, adjacency) = (self.network.clone(), self.adjacency.clone());
+        let begins = |state: u32| contains(network.first(state), class);
+        let sure = if element < BENEATH { element & SURE } else { 0 };
+        let mut work: Vec<u32> = match element {
+            COMPLETE => Vec::new(),
+            BENEATH.. => {
+                let all = &adjacency.sets()[(element - BENEATH) as usize];
+                self.looked += all.len() as u64;
+                all.iter().copied().filter(|&state| state != BOTTOM && begins(state)).collect()
+            }
+            state => Some(state & !SURE).filter(|&state| begins(state)).into_iter().collect(),
+        };
+        let mut seen: FxHashSet<u32> = work.iter().copied().collect();
+        let mut found = Vec::new();
+        while let Some(state) = work.pop() {
+            self.looked += 1;
+            for target in network.targets(state, class) {
+                if network.stays(target) {
+                    found.push(target | sure);
+                }
+                if network.is_final(target) {
+                    found.extend((sure != 0).then_some(COMPLETE));
+                    found.push(BENEATH + adjacency.set_of_rule(network.rule_of(state)));
+                }
+            }
+            for call in network.calls(state).iter() {
+                self.looked += 1;
+                // What it returns to is among what can stand beneath it.
+                if begins(call.start) && seen.insert(call.start) {
+                    work.push(call.start);
+                }
+            }
+        }
+        let after = self.intern(found);
+        self.single.insert((element, class), after);
+        after
+    }
+
+    /// Whether all is read that consists of some groups of bytes, as an element stays under them; if so,
+    /// whether that is there for certain.
+    fn reads_all(&mut self, set: u32, groups: u32) -> Option<bool> {
+        let kept = match self.loops.get(&set) {
+            Some(known) => known.clone(),
+            None => {
+                let elements = self.sets[set as usize].clone();
+                let is_sure = |element: u32| (SURE..COMPLETE).contains(&element);
+                let kept = elements.iter().filter(|&&element| element != COMPLETE);
+                let mut kept: Vec<(u32, bool)> = kept
+                    .take(MAX_ELEMENTS)
+                    .map(|&element| (self.kept(element), is_sure(element)))
+                    .collect();
+                kept.retain(|kept| kept.0 != 0);
+                kept.sort_unstable();
+                kept.dedup();
+                let kept: Arc<[(u32, bool)]> = kept.into();
+                self.loops.insert(set, kept.clone());
+                kept
+            }
+        };
+        kept.iter().filter(|kept| groups & !kept.0 == 0).map(|kept| kept.1).max()
+    }
+
+    /// Groups of bytes that lead from an element back to it, those of whole characters included.
+    fn kept(&mut self, element: u32) -> u32 {
+        if let Some(&known) = self.kept.get(&element) {
+            return known;
+        }
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let text = group(u8::MAX);
+        let mut leaves = 0;
+        for byte in 0..=255u8 {
+            if leaves & group(byte) == 0 {
+                let after = self.step_of(element, alphabet.class(byte));
+                if !self.has(after, element) {
+                    leaves |= group(byte);
+                }
+            }
+        }
+        if leaves & text != 0 && self.reads_characters(element) {
+            leaves = leaves & !text | BROKEN;
+        }
+        self.kept.insert(element, !leaves);
+        !leaves
+    }
+
+    fn has(&self, set: u32, element: u32) -> bool {
+        self.sets[set as usize].binary_search(&element).is_ok()
+    }
+
+    /// Whether every character past ASCII can be read from an element and leads back to it.
+    fn reads_characters(&mut self, element: u32) -> bool {
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let mut sets = [EMPTY; UTF8_STATES as usize];
+        sets[BETWEEN as usize] = self.intern(vec![element]);
+        let mut work = vec![BETWEEN];
+        while let Some(state) = work.pop() {
+            for byte in 128..=255u8 {
+                let Some(next) = utf8_step(state, byte) else { continue };
+                let after = self.step(sets[state as usize], alphabet.class(byte));
+                if next == BETWEEN {
+                    if !self.has(after, element) {
+                        return false;
+                    }
+                    continue;
+                }
+                let known = &mut sets[next as usize];
+                if *known == EMPTY && after != EMPTY {
+                    *known = after;
+                    work.push(next);
+                }
+                if *known != after || after == EMPTY {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::Interrupt;
+    use crate::engine::bounded::Thresholds;
+    use crate::engine::walker::{Allowance, Walker};
+    use crate::engine::{Accept, Engine, EngineLimits, Matcher, Representation, StopRule};
+    use crate::limits::Limits;
+    use crate::network::{Network, NetworkOptions};
+    use crate::syntax;
+    use crate::vocabulary::{Trie, Vocabulary};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    /// The right side of a rule: words, blanks, calls, and what they are made of.
+    fn body() -> impl Strategy<Value = String> {
+        let leaf = prop::sample::select(vec![
+            "\"a\"", "\"b\"", "\"(\"", "\".\"", "\"ab\"", "[ab]", "[^.]", "x", "y", "z", "w",
+        ]);
+        leaf.prop_map(str::to_owned).prop_recursive(4, 12, 3, |inner| {
+            prop_oneof![
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} {b}")),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} | {b})")),
+                (inner, prop::sample::select(vec!["?", "*", "+"]))
+                    .prop_map(|(a, mark)| format!("({a}){mark}")),
+            ]
+        })
+    }
+
+    /// All words of at most four letters.
+    fn words() -> Vec<String> {
+        let mut words = vec![String::new()];
+        for at in 0.. {
+            let Some(word) = words.get(at).cloned() else { break };
+            if word.len() < 4 {
+                words.extend(["a", "b", "(", "."].map(|letter| word.clone() + letter));
+            }
+        }
+        words.split_off(1)
+    }
+
+    fn vocabulary(words: &[String]) -> Vocabulary {
+        let mut offsets = vec![0];
+        for word in words {
+            offsets.push(offsets[offsets.len() - 1] + word.len() as u32);
+        }
+        Vocabulary::new(words.concat().into_bytes(), offsets, &[], &[]).expect("a vocabulary")
+    }
+
+    /// Never asked beneath, never answered, and what is done.
+    fn thresholds() -> Vec<Thresholds> {
+        let usual = Thresholds::default();
+        let all = Thresholds { undecided: usize::MAX, questions: 0, ..usual };
+        let most = usize::MAX;
+        let none =
+            Thresholds { answer_work: 0, few_undecided: most, undecided_of_frame: most, ..all };
+        let some = Thresholds { undecided: 3, answer_work: 2, undecided_of_frame: 40, ..usual };
+        vec![usual, all, none, some]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn what_bounds_leave_and_the_stacks_decide_is_what_is_accepted(
+            bodies in [body(), body(), body(), body()],
+            picks in prop::collection::vec(0..1_000usize, 8),
+        ) {
+            let [root, x, y, z] = bodies;
+            // Each rule ends, and calls go deep.
+            let text = format!(
+                "root ::= x y \".\" | {root}\nx ::= z \"a\" | {x}\ny ::= \"b\" | {y} \".\"\n\
+                 z ::= \"(\" x \".\" | \"a\" | ({z}) x \"b\"\n\
+                 w ::= [^.]* \".\" | \"(\" w w \")\"\n"
+            );
+            let Ok(grammar) = syntax::parse(&text, "root", &Limits::default()) else {
+                return Ok(());
+            };
+            let share_wide = Some(80);
+            let options =
+                NetworkOptions { inline_budget: 0, share_wide, ..NetworkOptions::default() };
+            let Ok(network) = Network::new(&grammar, &options) else { return Ok(()) };
+            let network = Arc::new(network);
+            let words = words();
+            let trie = {
+                let mut entries: Vec<(&[u8], u32)> =
+                    words.iter().map(String::as_bytes).zip(0..).collect();
+                entries.sort_unstable();
+                Arc::new(Trie::new(entries.into_iter()))
+            };
+            let size = words.len().div_ceil(32);
+            let new = |thresholds| {
+                let walker = Walker::new(network.clone(), trie.clone(), size);
+                walker.whole(None).with_thresholds(thresholds)
+            };
+            let walkers: Vec<Walker> = thresholds().into_iter().map(new).collect();
+            let engine = Engine::new(
+                network.clone(),
+                Arc::new(vocabulary(&words)),
+                Arc::default(),
+                None,
+                EngineLimits::default(),
+            )
+            .remembering(Representation::Stacks)
+            .expect("stacks");
+            let interrupt = Interrupt::default();
+            let mut matcher =
+                Matcher::new(Arc::new(engine), StopRule::default()).expect("a start");
+            for pick in picks {
+                let mut expected = vec![0i32; size];
+                let mut taken = Vec::new();
+                for id in 0..words.len() {
+                    let mut fork = matcher.fork();
+                    if fork.accept_token(id as u32, &interrupt) == Ok(Accept::Taken) {
+                        expected[id / 32] |= 1 << (id % 32);
+                        taken.push(id as u32);
+                    }
+                }
+                for (number, walker) in walkers.iter().enumerate() {
+                    // Twice: what was remembered is read the second time.
+                    for time in 0..2 {
+                        let mut family = matcher.family.write();
+                        let stand = family.step(matcher.at).stand;
+                        let mut bits = vec![-1; size];
+                        let allowance = Allowance { work: 5_000_000, bytes: 1 << 26 };
+                        walker
+                            .mask(family.view(stand), allowance, &interrupt, &mut bits)
+                            .expect("within limits");
+                        prop_assert_eq!(&bits, &expected, "{} by {}, {}", text, number, time);
+                    }
+                }
+                if taken.is_empty() {
+                    break;
+                }
+                let id = taken[pick % taken.len()];
+                prop_assert_eq!(matcher.accept_token(id, &interrupt), Ok(Accept::Taken));
+            }
+            let bounded = walkers[2].counters();
+            prop_assert!(bounded.direct == 0, "{bounded:?}");
+        }
+    }
+}
