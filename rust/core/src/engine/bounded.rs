@@ -30,8 +30,9 @@ pub(super) struct Thresholds {
     pub(super) few_undecided: usize,
     /// Work units of an answer that is not bounded instead.
     pub(super) answer_work: u64,
-    /// Questions of a mask, and work units, before bounds take the place of more.
-    pub(super) questions: u64,
+    /// What the answers of a mask may cost when they are read again (see `Memo::cost`), and the work to
+    /// make them, before bounds take the place of more.
+    pub(super) cost: u64,
     pub(super) asked_work: u64,
 }
 
@@ -42,7 +43,7 @@ impl Default for Thresholds {
             undecided_of_frame: 1 << 15,
             few_undecided: 4_096,
             answer_work: 48_000,
-            questions: 16,
+            cost: 4_000,
             asked_work: 150_000,
         }
     }
@@ -96,6 +97,7 @@ impl Walker {
         let mut walk = self.begin(allowance, interrupt);
         let before = walk.descent.spent();
         let mut open = Vec::new();
+        let mut cost = 0;
         let network = self.network.clone();
         let answer = |question, pending, after| {
             self.count_visit(&mut walk)?;
@@ -107,13 +109,17 @@ impl Walker {
                     return Ok(NOWHERE);
                 }
             };
-            self.memo(&walk)?.add(answer, bits);
+            {
+                let memo = self.memo(&walk)?;
+                memo.add(answer, bits);
+                cost += memo.cost(answer);
+            }
             if answer.pending == NOWHERE {
                 return Ok(NOWHERE);
             }
             // While they are few, answers are made: they cost less when they are read again.
             let is_little = walk.descent.spent() - before < self.thresholds.asked_work;
-            if walk.counters.visits <= self.thresholds.questions && is_little {
+            if cost <= self.thresholds.cost && is_little {
                 return Ok(answer.pending);
             }
             let place = (question, pending, after);

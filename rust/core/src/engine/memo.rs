@@ -229,6 +229,15 @@ impl Memo {
         }
     }
 
+    /// What it costs to find an answer and to add its bits, in units of about 15 ns.
+    pub(super) fn cost(&self, answer: Answer) -> u64 {
+        let bits = match answer.accepted {
+            Accepted::Listed(list) => self.lists[list as usize].len() / 8,
+            Accepted::Row(_) => self.words / 50,
+        };
+        4 + bits as u64
+    }
+
     /// Writes the bits of an answer over what is there.
     pub(super) fn write(&self, answer: Answer, bits: &mut [i32]) {
         match answer.accepted {

@@ -7,8 +7,6 @@ use parking_lot::RwLockReadGuard;
 
 /// Answers of a mask that is made while others wait for it.
 const FEW: u64 = 16;
-/// Answers of a mask where bounds may be made instead.
-const MANY: u64 = 32;
 /// Answers of a mask that is made under one guard, in a millisecond or two where each is a row. One of
 /// more lets others in between, and looks at the interrupt.
 const SOME: u64 = 2_048;
@@ -32,17 +30,19 @@ impl Reading<'_> {
         let Self { walker, memo, room, most, answers, .. } = self;
         let mut counters = WalkCounters { masks: 1, ..WalkCounters::default() };
         let refused = view.refused_sets();
-        // Where there are many, a few nodes are asked about instead.
-        let most = match view {
-            View::Stacks(..) if walker.has_bounds() => MANY.min(*most),
-            _ => *most,
+        // Where there are many, a few nodes are asked about instead: as many are asked before that is
+        // done, and some of those beneath.
+        let mut left = match view {
+            View::Stacks(..) if walker.has_bounds() => walker.thresholds.cost * 2,
+            _ => u64::MAX,
         };
         answers.clear();
         let walked: Result<(), ()> = view.walk(&walker.trie, room, |question, pending| {
             counters.visits += 1;
             let answer = memo.get(walker.like(question), pending).ok_or(())?;
             counters.hits += 1;
-            if counters.hits > most {
+            left = left.checked_sub(memo.cost(answer)).ok_or(())?;
+            if counters.hits > *most {
                 return Err(());
             }
             answers.push(answer);

@@ -436,11 +436,12 @@ mod tests {
     /// Never asked beneath, never answered, and what is done.
     fn thresholds() -> Vec<Thresholds> {
         let usual = Thresholds::default();
-        let all = Thresholds { undecided: usize::MAX, questions: 0, ..usual };
+        let all = Thresholds { undecided: usize::MAX, cost: 0, ..usual };
         let most = usize::MAX;
         let none =
             Thresholds { answer_work: 0, few_undecided: most, undecided_of_frame: most, ..all };
-        let some = Thresholds { undecided: 3, answer_work: 2, undecided_of_frame: 40, ..usual };
+        let some =
+            Thresholds { undecided: 3, cost: 20, answer_work: 2, undecided_of_frame: 40, ..usual };
         vec![usual, all, none, some]
     }
 
