@@ -1,11 +1,13 @@
-"""Hypothesis profiles, and a count of what was compared."""
+"""Hypothesis profiles, default dispositions of signals, and a count of what was compared."""
 
 from __future__ import annotations
 
 import pytest
 from strategies.profiles import CASES, register
+from support.processes import default_signals
 
 register()
+default_signals()
 
 
 def pytest_sessionfinish(session):

@@ -15,10 +15,11 @@ from tokfold.batch import (
 from tokfold.bitmask import Unfolder, allocate_bitmask
 from tokfold.classes import TokenClasses, compile_classes
 from tokfold.compiler import CompilerStatistics, GrammarCompiler
-from tokfold.engine import CompiledGrammar, GrammarCost, compile
+from tokfold.engine import CompiledGrammar, GrammarCost, Shortest, compile
 from tokfold.errors import (
     AlphabetError,
     AmbiguousSourceError,
+    ArgumentTypeError,
     ArtifactError,
     CancelledError,
     DeadlineExceededError,
@@ -29,8 +30,11 @@ from tokfold.errors import (
     LimitExceededError,
     MatcherStateError,
     MissingExtraError,
+    MissingFileError,
     SchemaError,
+    StopTokenWarning,
     StructuralTagError,
+    TokenBudgetError,
     TokfoldError,
     UnsatisfiableSchemaError,
     UnsupportedGrammarError,
@@ -41,9 +45,10 @@ from tokfold.explanation import Explanation
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
-from tokfold.matcher import Matcher, MatcherState
+from tokfold.matcher import Matcher
 from tokfold.pool import MaskPool
 from tokfold.recognition import Recognition, recognize
+from tokfold.state import MatcherState
 from tokfold.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -51,6 +56,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AlphabetError",
     "AmbiguousSourceError",
+    "ArgumentTypeError",
     "ArtifactError",
     "CancelledError",
     "CompiledGrammar",
@@ -72,9 +78,13 @@ __all__ = [
     "MatcherState",
     "MatcherStateError",
     "MissingExtraError",
+    "MissingFileError",
     "Recognition",
     "SchemaError",
+    "Shortest",
+    "StopTokenWarning",
     "StructuralTagError",
+    "TokenBudgetError",
     "TokenClasses",
     "TokfoldError",
     "Unfolder",

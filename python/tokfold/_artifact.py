@@ -47,7 +47,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tokfold.errors import ArtifactError
+from tokfold._checks import wrong_type
+from tokfold.errors import ArtifactError, MissingFileError
 
 __all__ = ["FORMAT_VERSION", "JSON", "Artifact", "Encoded", "check_kind", "encode", "read", "write"]
 
@@ -198,12 +199,14 @@ def read(path: StrPath, kind: str, *, mmap: bool = True, follow_symlinks: bool =
         follow_symlinks: whether ``path`` itself may be a symbolic link.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        MissingFileError: there is no such file; it is a ``FileNotFoundError`` too.
         ArtifactError: the file cannot be read, is no artefact, is damaged, or is of another
             format version or kind.
 
     """
     check_kind(kind)
+    if not isinstance(path, str | os.PathLike):
+        raise wrong_type("path", "a str or a path", path)
     name = os.fspath(path)
     try:
         contents, header_bytes = _contents(name, mmap, follow_symlinks)
@@ -214,7 +217,7 @@ def read(path: StrPath, kind: str, *, mmap: bool = True, follow_symlinks: bool =
         raise ArtifactError(message) from flaw.__cause__
     except OSError as error:
         if isinstance(error, FileNotFoundError):
-            raise
+            raise MissingFileError(error.errno, error.strerror, name) from error
         message = f"{name}: cannot be read: {error.strerror or error}. Check path and permissions"
         raise ArtifactError(f"{message}, or compile it again and save it elsewhere") from error
 

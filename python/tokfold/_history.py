@@ -8,18 +8,26 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import FallbackWarning, MatcherStateError, TokfoldError
-from tokfold.matcher import Matcher
+from tokfold.errors import (
+    ArgumentTypeError,
+    FallbackWarning,
+    MatcherStateError,
+    TokfoldError,
+    UnsupportedGrammarError,
+    VocabularyError,
+)
+from tokfold.matcher import NO_END, Matcher
 
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
+    from tokfold.mask_store import MaskStore
 
 __all__ = [
     "AnyCompiled",
@@ -27,6 +35,7 @@ __all__ = [
     "OnError",
     "Sequence",
     "begin",
+    "check_width",
     "checked_on_error",
     "is_failure",
     "report",
@@ -36,7 +45,7 @@ __all__ = [
 
 logger = logging.getLogger("tokfold")
 
-AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar"
+AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar | MaskStore"
 
 OnError = Literal["raise", "end", "unconstrained"]
 
@@ -52,6 +61,17 @@ class AnyMatcher(Protocol):
     def fork(self) -> AnyMatcher: ...
     @property
     def is_terminated(self) -> bool: ...
+
+
+class _EndlessMatcher(Matcher):
+    """A matcher that raises where it would warn that nothing can end its text."""
+
+    __slots__ = ()
+
+    def _check_end(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
+        words = bitmask if bitmask.ndim == 1 else bitmask[row]
+        if not words.any() and self.is_accepting:
+            raise VocabularyError(NO_END)
 
 
 class _XGrammarMatcher:
@@ -79,34 +99,79 @@ class _XGrammarMatcher:
         return self._matcher.is_terminated()
 
 
-def begin(compiled: AnyCompiled) -> AnyMatcher:
-    """A matcher at the start, of whichever engine."""
+def _store(compiled: object) -> MaskStore | None:
+    """A mask store, if it is one; whoever has one has imported it."""
+    module = sys.modules.get("tokfold.mask_store")
+    return compiled if module is not None and isinstance(compiled, module.MaskStore) else None
+
+
+def begin(compiled: AnyCompiled, max_tokens: int | None = None) -> AnyMatcher:
+    """A matcher at the start, of whichever engine, that may take so many tokens.
+
+    Where nothing can end the text, an empty mask is an error: a model cannot choose of it.
+    """
     if isinstance(compiled, CompiledGrammar):
-        return Matcher(compiled)
+        if not compiled.vocabulary.stop_token_ids and not compiled.device:
+            return _EndlessMatcher(compiled, max_tokens=max_tokens)
+        return Matcher(compiled, max_tokens=max_tokens)
+    store = _store(compiled)
+    if max_tokens is not None:
+        reader = "XGrammar" if store is None else "a mask store"
+        raise UnsupportedGrammarError(
+            f"max_tokens: {reader} does not count what a text still needs; compile the grammar "
+            "with tokfold.compile",
+            "max_tokens",
+            1,
+            1,
+        )
+    if store is not None:
+        return store.matcher()
     from tokfold import xgrammar as txgr
 
-    return _XGrammarMatcher(txgr.GrammarMatcher(compiled))
+    return _XGrammarMatcher(txgr.GrammarMatcher(cast("txgr.CompiledGrammar", compiled)))
 
 
 def vocab_size(compiled: AnyCompiled) -> int:
     """The number of tokens; refuses what is no compiled grammar."""
     if isinstance(compiled, CompiledGrammar):
         return len(compiled.vocabulary)
+    store = _store(compiled)
+    if store is not None:
+        return len(store.vocabulary)
     # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
     txgr = sys.modules.get("tokfold.xgrammar")
     if txgr is None or not isinstance(compiled, txgr.CompiledGrammar):
-        raise TypeError(
-            "a grammar must be a tokfold.CompiledGrammar or a tokfold.xgrammar.CompiledGrammar, "
-            f"not {type(compiled).__module__}.{type(compiled).__qualname__}"
+        raise ArgumentTypeError(
+            "a grammar must be a tokfold.CompiledGrammar or a tokfold.xgrammar.CompiledGrammar, or "
+            f"a tokfold.mask_store.MaskStore, not {type(compiled).__module__}."
+            f"{type(compiled).__qualname__}; tokfold.compile makes one"
         )
     return int(compiled.tokenizer_info.vocab_size)
 
 
 def stop_token_ids(compiled: AnyCompiled) -> tuple[int, ...]:
     """The tokens that end a text."""
+    store = _store(compiled)
+    if store is not None:
+        return store.vocabulary.stop_token_ids
     if isinstance(compiled, CompiledGrammar):
         return compiled.vocabulary.stop_token_ids
-    return tuple(compiled.tokenizer_info.stop_token_ids)
+    return tuple(cast("txgr.CompiledGrammar", compiled).tokenizer_info.stop_token_ids)
+
+
+def check_width(width: int, size: int) -> None:
+    """Refuse scores with fewer columns than the vocabulary has tokens.
+
+    Raises:
+        VocabularyError: there are fewer; says what to do.
+    """
+    if width < size:
+        raise VocabularyError(
+            f"the scores have {width} columns, and the vocabulary of the grammar {size} tokens: "
+            "the grammar was compiled for another tokenizer, or the model has fewer ids than the "
+            "tokenizer; in that case pass the width of the model, "
+            f"Vocabulary.from_huggingface(tokenizer, size={width})"
+        )
 
 
 def checked_on_error(on_error: OnError, stops: tuple[int, ...]) -> OnError:
@@ -155,8 +220,15 @@ class Sequence:
     failure back.
     """
 
-    def __init__(self, compiled: AnyCompiled, on_error: OnError = "raise") -> None:
-        self._compiled = compiled
+    def __init__(
+        self,
+        compiled: AnyCompiled,
+        on_error: OnError = "raise",
+        max_tokens: int | None = None,
+    ) -> None:
+        if max_tokens is not None:
+            begin(compiled, max_tokens)  # refuses now what the first call would
+        self._compiled, self._max_tokens = compiled, max_tokens
         self._on_error = on_error
         self._stops = stop_token_ids(compiled)
         self._vocab_size = vocab_size(compiled)
@@ -220,7 +292,7 @@ class Sequence:
                     "processor of its own. If this is the prompt of a new generation, call reset() "
                     "before it."
                 )
-            self._matcher, self._accepted = begin(self._compiled), []
+            self._matcher, self._accepted = begin(self._compiled, self._max_tokens), []
             self._prompt_length = len(found)
             self.failure = None
         self._seen = found
@@ -230,11 +302,16 @@ class Sequence:
         """Which tokens may come next; None where nothing is masked.
 
         Args:
-            width: the number of scores; those past the vocabulary are masked.
+            width: the number of scores, at least the size of the vocabulary; those past the
+                vocabulary are masked.
 
         Returns:
             bool, shape ``(width,)``; None also where the text has ended.
+
+        Raises:
+            VocabularyError: there are fewer scores than tokens.
         """
+        check_width(width, self._vocab_size)
         if self._matcher is None or self._matcher.is_terminated:
             return None
         restricted = True
@@ -247,7 +324,7 @@ class Sequence:
             if self._on_error == "unconstrained" or self.has_ended:
                 return None
             return np.isin(np.arange(width), self._stops)
-        known = min(width, self._vocab_size)
+        known = self._vocab_size
         if not restricted and known == width:
             return None
         if not restricted:

@@ -36,8 +36,8 @@ def kind_of(source: object) -> SourceKind:
     """What a source is.
 
     - a :class:`Grammar`, and text with ``::=``: a grammar;
-    - a mapping whose ``type`` is ``"structural_tag"``, which is no type of JSON Schema, and
-      XGrammar's own object: a structural tag;
+    - a mapping whose ``type`` is ``"structural_tag"``, which is no type of JSON Schema, or whose
+      ``format`` is an object, and XGrammar's own object: a structural tag;
     - any other mapping, a bool, a class, a dataclass, a ``TypedDict`` and other types: a JSON
       Schema;
     - a list or tuple of texts: choices.
@@ -50,7 +50,7 @@ def kind_of(source: object) -> SourceKind:
     if isinstance(source, str):
         return _kind_of_text(source)
     if isinstance(source, Mapping):
-        return "structural_tag" if source.get("type") == "structural_tag" else "json_schema"
+        return "structural_tag" if _is_tag(source) else "json_schema"
     if isinstance(source, bool) or _is_type(source):
         return "json_schema"
     if hasattr(source, "model_dump_json") and getattr(source, "type", None) == "structural_tag":
@@ -104,6 +104,16 @@ def _kind_of_text(text: str) -> SourceKind:
     return "grammar"
 
 
+def _is_tag(source: Mapping[str, Any]) -> bool:
+    """Whether it is a structural tag: says so, has a format that is an object, or the old form.
+
+    A JSON Schema has none of them: its ``format`` is a text.
+    """
+    if source.get("type") == "structural_tag" or isinstance(source.get("format"), Mapping):
+        return True
+    return "triggers" in source and isinstance(source.get("structures"), list | tuple)
+
+
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
@@ -143,4 +153,4 @@ def grammar_of(
         return Grammar.from_structural_tag(source, vocabulary)
     if kind == "choices":
         return Grammar.choices(source, limits=limits)
-    return Grammar.from_ebnf(source, limits=limits, interrupt=interrupt)
+    return Grammar.from_ebnf(source, vocabulary=vocabulary, limits=limits, interrupt=interrupt)

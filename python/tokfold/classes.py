@@ -137,7 +137,7 @@ class TokenClasses:
 
         Raises:
             ArtifactError: damaged, of another version, or made for something else; says what to do.
-            FileNotFoundError: there is no such file.
+            MissingFileError: there is no such file; it is a ``FileNotFoundError`` too.
         """
         artifact = _artifact.read(path, KIND)
         classes = cls._from_artifact(artifact.header, artifact.arrays, str(path))

@@ -20,6 +20,7 @@ from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
+from tokfold._checks import check_limits, check_vocabulary
 from tokfold._converters import TAG_LEVELS, json_text
 from tokfold._schemas import text_of
 from tokfold._sources import Source, kind_of
@@ -200,6 +201,8 @@ class GrammarCompiler:
                 f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no "
                 "bound"
             )
+        check_vocabulary(vocabulary)
+        check_limits(limits)
         self.vocabulary = vocabulary
         self.limits = limits or Limits()
         self.pool = MaskPool(vocabulary, max_pool_bytes)
@@ -227,7 +230,7 @@ class GrammarCompiler:
     # -- compiling ---------------------------------------------------------------------------
 
     def compile_grammar(self, grammar: Grammar | str) -> CompiledGrammar:
-        """Compile a grammar, or grammar text.
+        """Compile a grammar, or grammar text; tokens that it names are those of the vocabulary.
 
         Raises:
             GrammarSyntaxError, UnsupportedGrammarError, LimitExceededError: as
@@ -258,7 +261,10 @@ class GrammarCompiler:
         return self._get(self._regex(pattern, **options))
 
     def compile_lark(self, text: str, **options: Any) -> CompiledGrammar:
-        """Compile a Lark grammar; the options are those of :meth:`Grammar.from_lark`."""
+        """Compile a Lark grammar; the options are those of :meth:`Grammar.from_lark`.
+
+        Tokens that the text names are those of the compiler's vocabulary.
+        """
         return self._get(self._lark(text, **options))
 
     def compile_structural_tag(self, tag: object, **options: Any) -> CompiledGrammar:
@@ -307,7 +313,9 @@ class GrammarCompiler:
 
     def _grammar(self, grammar: Grammar | str) -> _Request:
         if isinstance(grammar, str):
-            make = partial(Grammar.from_ebnf, grammar, limits=self.limits)
+            make = partial(
+                Grammar.from_ebnf, grammar, vocabulary=self.vocabulary, limits=self.limits
+            )
             return _Request(("ebnf", _digest(grammar)), len(grammar), make)
         text = grammar._frame_text
         size = _RULE * grammar.num_rules if text is None else len(text)
@@ -327,10 +335,14 @@ class GrammarCompiler:
 
     def _lark(self, text: str, **options: Any) -> _Request:
         options.setdefault("limits", self.limits)
-        options.setdefault("vocabulary", self.vocabulary)
-        make = partial(Grammar.from_lark, text, **options)
-        key = {name: value for name, value in options.items() if name != "vocabulary"}
-        return _Request(("lark", _digest(text), _key_of(key)), _size_of(text), make)
+        vocabulary = options.pop("vocabulary", None)
+        if vocabulary is not None and vocabulary != self.vocabulary:
+            raise VocabularyError(
+                "the compiler has a vocabulary, and the grammar is to name tokens of another one; "
+                "leave out vocabulary=..., or make a GrammarCompiler for it"
+            )
+        make = partial(Grammar.from_lark, text, vocabulary=self.vocabulary, **options)
+        return _Request(("lark", _digest(text), _key_of(options)), _size_of(text), make)
 
     def _choices(self, texts: Iterable[str]) -> _Request:
         given = list(texts)

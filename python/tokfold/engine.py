@@ -6,20 +6,28 @@ import time
 import warnings
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from tokfold import _core, _parts
 from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
 from tokfold._cache import check_folder
+from tokfold._checks import check_limits, check_vocabulary
 from tokfold._sources import Source, grammar_of, kind_of
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
-from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError, MissingExtraError
+from tokfold.errors import (
+    DeviceError,
+    FallbackWarning,
+    LimitExceededError,
+    MatcherStateError,
+    MissingExtraError,
+)
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.pool import MaskPool
+from tokfold.state import MatcherState
 from tokfold.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -27,7 +35,14 @@ if TYPE_CHECKING:
 
     from tokfold.chart_gpu.grammar import DeviceGrammar
 
-__all__ = ["ClassesMode", "CompiledGrammar", "GrammarCost", "Representation", "compile"]
+__all__ = [
+    "ClassesMode",
+    "CompiledGrammar",
+    "GrammarCost",
+    "Representation",
+    "Shortest",
+    "compile",
+]
 
 ClassesMode = Literal["auto", "now", "never"]
 Representation = Literal["auto", "stack", "chart", "chart-gpu"]
@@ -48,6 +63,16 @@ class GrammarCost:
     worst_mask_milliseconds: float
     """Milliseconds of the mask that took longest; 0 before the first, and where the core does not
     measure them."""
+
+
+class Shortest(NamedTuple):
+    """What it takes to end a text: see :meth:`CompiledGrammar.shortest`."""
+
+    tokens: int | None
+    """The fewest tokens, the stop token not counted; None where no tokens of the vocabulary
+    complete the text."""
+    bytes: int | None
+    """The fewest bytes; None where no text completes it."""
 
 
 class CompiledGrammar:
@@ -159,6 +184,32 @@ class CompiledGrammar:
         """Stop the work in the background. Masks stay exact, and may stay slower."""
         if self._background is not None:
             self._background.stop()
+
+    def shortest(
+        self, state: MatcherState | None = None, *, interrupt: Interrupt | None = None
+    ) -> Shortest:
+        """The fewest tokens, and the fewest bytes, with which a text can end.
+
+        Exact: a weighted saturation backwards over the states of the network and the nodes of the
+        vocabulary's trie (DESIGN.md, "Ending in time").
+
+        Args:
+            state: where the text stands, a :attr:`tokfold.Matcher.state`; by default its start.
+            interrupt: ends the call early.
+
+        Raises:
+            MatcherStateError: the state is of another grammar.
+            UnsupportedGrammarError: only charts read the grammar, or members come in any order.
+            LimitExceededError, CancelledError: as :meth:`tokfold.Matcher.fill_bitmask`.
+        """
+        matcher = _core.Matcher(self._core)
+        if state is not None:
+            if state._engine != self._core.fingerprint:
+                raise MatcherStateError(
+                    "the state was saved for another grammar or version of tokfold"
+                )
+            matcher.restore(state._data)
+        return Shortest(*matcher.shortest(None if interrupt is None else interrupt._core))
 
     def counters(self) -> dict[str, int]:
         """What all masks cost so far.
@@ -274,8 +325,8 @@ def compile(
     """
     check_folder(cache_dir)
     kind = kind_of(grammar)
-    if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
+    check_vocabulary(vocabulary)
+    check_limits(limits)
     if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
         raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
     if pool is not None and pool != "vocabulary" and not isinstance(pool, MaskPool):
@@ -299,6 +350,7 @@ def compile(
         interrupt = interrupt or Interrupt.of_limits(limits)  # one deadline for both
         with interrupt._governing():
             grammar = grammar_of(grammar, kind, vocabulary, bounds, interrupt)
+    grammar = grammar._with_markers(vocabulary)
     ends = Interrupt._of(interrupt, limits)
     linkable = grammar._linkable
     core = _core.Engine(

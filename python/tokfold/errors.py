@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "AlphabetError",
     "AmbiguousSourceError",
+    "ArgumentTypeError",
     "ArtifactError",
     "CancelledError",
     "DeadlineExceededError",
@@ -19,8 +20,11 @@ __all__ = [
     "LimitExceededError",
     "MatcherStateError",
     "MissingExtraError",
+    "MissingFileError",
     "SchemaError",
+    "StopTokenWarning",
     "StructuralTagError",
+    "TokenBudgetError",
     "TokfoldError",
     "UnsatisfiableSchemaError",
     "UnsupportedGrammarError",
@@ -117,6 +121,14 @@ class StructuralTagError(TokfoldError, ValueError):
         return type(self), (self.args[0], self.format, self.path)
 
 
+class ArgumentTypeError(TokfoldError, TypeError):
+    """An argument is of a type that the call does not take."""
+
+
+class MissingFileError(TokfoldError, FileNotFoundError):
+    """There is no file of that name."""
+
+
 class AmbiguousSourceError(TokfoldError, TypeError):
     """:func:`tokfold.compile` cannot tell what a source means; says which call does."""
 
@@ -165,6 +177,24 @@ class MatcherStateError(TokfoldError, RuntimeError):
     """A matcher was asked for something that its state does not allow."""
 
 
+class TokenBudgetError(TokfoldError, ValueError):
+    """The tokens that are left cannot complete the text.
+
+    Attributes:
+        needed: the fewest that can, the stop token counted; None where no tokens of the vocabulary
+            complete the text, however many there are.
+        tokens_left: the tokens that are left.
+    """
+
+    def __init__(self, message: str, needed: int | None, tokens_left: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.tokens_left = tokens_left
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.needed, self.tokens_left)
+
+
 class AlphabetError(TokfoldError, ValueError):
     """A text has something that is no letter of the grammar.
 
@@ -208,3 +238,7 @@ class MissingExtraError(TokfoldError, ImportError):
 
 class FallbackWarning(UserWarning):
     """Something could not be compressed exactly; the full vocabulary is used instead."""
+
+
+class StopTokenWarning(UserWarning):
+    """A grammar ends its text with a token at which the model does not stop, or with none."""

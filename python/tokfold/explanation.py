@@ -73,6 +73,11 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
     path, tops = open_rules(matcher, token[:read] if is_text else b"")
     if is_stop:
         reason = "the text is complete" if allowed else "the text is not complete here"
+    elif not allowed and _is_late(matcher, token_id):
+        reason = (
+            "the text can be completed after it, but not in time: "
+            f"{matcher.tokens_left} tokens are left, and it is one of them"
+        )
     elif allowed and (not is_text or read < len(token)):
         reason = "it is taken whole, by its id, and the text can be completed after it"
     elif not is_text:
@@ -94,6 +99,20 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
         nearest=_nearest(matcher, token, bits) if is_text and not allowed else (),
         place=place_in_schema(matcher, token if is_text else b"", read, is_whole=is_stop),
     )
+
+
+def _is_late(matcher: Matcher, token_id: int) -> bool:
+    """Whether nothing but the tokens left stands against a token that is not allowed."""
+    from tokfold.matcher import Matcher
+
+    if matcher.tokens_left is None:
+        return False
+    timeless = Matcher.from_state(
+        matcher.compiled, matcher.state, stop_token_ids=matcher.stop_token_ids
+    )
+    bitmask = allocate_bitmask(1, len(matcher.compiled.vocabulary))
+    timeless.fill_bitmask(bitmask)
+    return bool(bitmask[0, token_id // 32] >> token_id % 32 & 1)
 
 
 def place_in_schema(

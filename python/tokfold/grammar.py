@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tokfold import _core, _schemas
+from tokfold._checks import check_vocabulary, wrong_type
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
 from tokfold._schemas import RuleOrigin, SchemaNote, SchemaPlace
+from tokfold._token_names import NamedTokens, ids_of_texts
 from tokfold.errors import (
+    ArgumentTypeError,
     GrammarSyntaxError,
     InvalidSchemaError,
+    MissingFileError,
     StructuralTagError,
     UnsupportedGrammarError,
 )
@@ -117,6 +121,7 @@ class Grammar:
         root: str = "root",
         *,
         lookahead: Lookahead = "exact",
+        vocabulary: Vocabulary | None = None,
         limits: Limits | None = None,
         interrupt: Interrupt | None = None,
     ) -> Grammar:
@@ -126,21 +131,35 @@ class Grammar:
             text: XGrammar EBNF or GBNF.
             root: name of the start rule; it may occur in bodies.
             lookahead: see :attr:`lookahead`.
+            vocabulary: where tokens that the text names (``<|end|>``) are looked up; without it
+                they are refused. All tokens with that text are meant. The grammar has their ids.
             limits: bounds on size and nesting.
             interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
             GrammarSyntaxError: the text is not in the language; says where and what to do.
+            UnsupportedGrammarError: the text names a token, and there is no vocabulary or no such
+                token in it.
             LimitExceededError: the text is larger than ``limits`` allow.
             CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
         if not isinstance(text, str):
-            raise TypeError(f"grammar text must be a str, not {type(text).__name__}")
+            raise wrong_type("grammar text", "a str", text)
         if lookahead not in ("exact", "implied"):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
         fields = None if limits is None else limits.as_fields()
         ends = Interrupt._of(interrupt, limits or Limits())
         self = cls._without_text(lookahead, limits)
+        if vocabulary is not None:
+            check_vocabulary(vocabulary)
+        if vocabulary is not None and "<" in text:
+            named = NamedTokens(text, vocabulary)
+            try:
+                return cls.from_ebnf(
+                    named.text, root, lookahead=lookahead, limits=limits, interrupt=interrupt
+                )
+            except (GrammarSyntaxError, UnsupportedGrammarError) as error:
+                raise named.placed(error) from error
         try:
             self._whole = _core.Grammar(text, root, fields, ends)
         except UnicodeEncodeError as error:
@@ -152,6 +171,13 @@ class Grammar:
                     1,
                 ) from error
             raise _lone_surrogate(text, error) from error
+        except UnsupportedGrammarError as error:
+            if error.construct.startswith(("<", "!<")):  # the one construct that begins so
+                message = f"{error}, or pass the vocabulary: from_ebnf(text, vocabulary=...)"
+                raise UnsupportedGrammarError(
+                    message, error.construct, error.line, error.column
+                ) from error
+            raise
         return self
 
     @classmethod
@@ -179,10 +205,17 @@ class Grammar:
 
         Raises:
             GrammarSyntaxError: as :meth:`from_ebnf`; also for bytes that are not UTF-8.
-            FileNotFoundError: there is no such file.
+            MissingFileError: there is no such file; it is a ``FileNotFoundError`` too.
+            OSError: it cannot be read.
+            ArgumentTypeError: ``path`` is no path.
         """
+        if not isinstance(path, str | PathLike):
+            raise wrong_type("path", "a str or a path", path)
         # Places are told without the byte order mark, which is no part of the text.
-        data = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
+        try:
+            data = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
+        except FileNotFoundError as error:
+            raise MissingFileError(error.errno, error.strerror, str(path)) from error
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
@@ -346,7 +379,7 @@ class Grammar:
         (True, False)
         """
         if not isinstance(pattern, str):
-            raise TypeError(f"a pattern must be a str, not {type(pattern).__name__}")
+            raise wrong_type("a pattern", "a str", pattern)
         if dialect not in ("ecma", "python", "rust"):
             raise ValueError(f"dialect must be 'ecma', 'python' or 'rust', not {dialect!r}")
         if not isinstance(flags, str) or not set(flags) <= set("ims"):
@@ -368,9 +401,11 @@ class Grammar:
         >>> str(Grammar.choices(["yes", "no"]))
         'root ::= "yes" | "no"\n'
         """
+        if not isinstance(texts, Iterable):
+            raise wrong_type("choices", "an iterable of str", texts)
         given = [texts] if isinstance(texts, str) else list(texts)
         if isinstance(texts, str) or not all(isinstance(text, str) for text in given):
-            raise TypeError("choices must be an iterable of str")
+            raise ArgumentTypeError("choices must be an iterable of str")
         if not given:
             raise ValueError("choices must hold at least one text")
         return cls._of_languages([given], limits, None)
@@ -472,7 +507,7 @@ class Grammar:
         True
         """
         if not isinstance(text, str):
-            raise TypeError(f"a Lark grammar must be a str, not {type(text).__name__}")
+            raise wrong_type("a Lark grammar", "a str", text)
         if dialect not in ("rust", "python"):
             raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
         tokens = None
@@ -512,7 +547,9 @@ class Grammar:
 
         Args:
             tag: a structural tag, as JSON text, as a value, or as XGrammar's own object.
-            vocabulary: where token strings are looked up, in tags with token formats.
+            vocabulary: where token strings are looked up, in tags with token formats, and special
+                tokens that stand in texts of the tag. :func:`tokfold.compile` looks these up where
+                there is none.
             additional_properties: whether objects of schemas that do not say otherwise have other
                 members than those that the schema names.
 
@@ -530,6 +567,8 @@ class Grammar:
         """
         from tokfold.structural_tags import assemble
 
+        if vocabulary is not None:
+            check_vocabulary(vocabulary)
         return assemble(tag, vocabulary, additional_properties=additional_properties)
 
     def with_tags(self, added: Iterable[object] = (), removed: Iterable[str | int] = ()) -> Grammar:
@@ -567,6 +606,17 @@ class Grammar:
         format, settings, written = self._tag
         new = changed(format, added, removed, settings)
         return of_format(new, settings, before=written)
+
+    def _with_markers(self, vocabulary: Vocabulary) -> Grammar:
+        """The same with the special tokens of a vocabulary, if it is of a tag read without one."""
+        if self._tag is None or self._tag.settings.vocabulary is not None:
+            return self
+        if not vocabulary._markers:
+            return self
+        from tokfold.structural_tags.assembly import of_format
+
+        settings = self._tag.settings._replace(vocabulary=vocabulary)
+        return of_format(self._tag.format, settings)
 
     @classmethod
     def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
@@ -870,13 +920,7 @@ def _named_tokens(
     """The ids of the tokens that Lark text may name, by their texts."""
     texts = [text, *(value for value in named.values() if isinstance(value, str))]
     wanted = {found for each in texts for found in re.findall(r"<[^<>\s]+>", each)}
-    by_bytes = {name.encode("utf-8", "surrogatepass"): name for name in wanted}
-    found: dict[str, list[int]] = {}
-    if by_bytes:
-        for token_id, token in enumerate(vocabulary.token_bytes):
-            if token in by_bytes:
-                found.setdefault(by_bytes[token], []).append(token_id)
-    return found
+    return ids_of_texts(wanted, vocabulary)
 
 
 def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:

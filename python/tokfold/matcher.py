@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -11,68 +11,28 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold.engine import CompiledGrammar
-from tokfold.errors import MatcherStateError, VocabularyError
+from tokfold._checks import bitmask_error, wrong_type
+from tokfold.engine import CompiledGrammar, Shortest
+from tokfold.errors import MatcherStateError, StopTokenWarning, VocabularyError
+from tokfold.state import MatcherState
 
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
     from tokfold.interrupt import Interrupt
 
-__all__ = ["Matcher", "MatcherState"]
+__all__ = ["Matcher"]
 
 MAX_FORCED_BYTES = 4_096
-_MAGIC = b"tokfold state 1\n"
+MAX_CLOSING_TOKENS = 4_096
 
-
-class MatcherState:
-    """Where a matcher stands, as a value: equal states allow the same texts to follow.
-
-    Equal and hashed by content, across matchers, forks and processes. What was read before is no
-    part of it.
-    """
-
-    __slots__ = ("_data", "_engine")
-
-    def __init__(self, engine: int, data: bytes) -> None:
-        self._engine, self._data = engine, data
-
-    def to_bytes(self) -> bytes:
-        """Bytes that :meth:`from_bytes` reads in any process: versioned and checksummed."""
-        body = self._engine.to_bytes(8, "little") + self._data
-        return _MAGIC + hashlib.sha256(body).digest()[:16] + body
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> MatcherState:
-        """Read what :meth:`to_bytes` wrote.
-
-        The checksum finds damage, not forgery: a forged state does no harm, but masks there mean
-        nothing. Sign states that leave your hands.
-
-        Raises:
-            MatcherStateError: the bytes are damaged, or of another version.
-        """
-        data = bytes(data)
-        start = len(_MAGIC)
-        digest, body = data[start : start + 16], data[start + 16 :]
-        if not data.startswith(_MAGIC):
-            raise MatcherStateError("not a saved matcher state of this version of tokfold")
-        if hashlib.sha256(body).digest()[:16] != digest or len(body) < 12 or len(body) % 4:
-            raise MatcherStateError("the saved matcher state is damaged")
-        return cls(int.from_bytes(body[:8], "little"), body[8:])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MatcherState):
-            return NotImplemented
-        return self._engine == other._engine and self._data == other._data
-
-    def __hash__(self) -> int:
-        return hash((self._engine, self._data))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return MatcherState, (self._engine, self._data)
-
-    def __repr__(self) -> str:
-        return f"<MatcherState of {len(self._data)} bytes>"
+NO_END = (
+    "the mask is empty: the text is complete and nothing can follow it, but nothing can end it "
+    "either, since the vocabulary has no stop token. Give it one, Vocabulary(..., "
+    "stop_token_ids=[...]) or vocabulary.replace(stop_token_ids=[...]); or pass Matcher(compiled, "
+    "terminate_without_stop_token=True), which ends the text by itself; Matcher(compiled, "
+    "stop_token_ids=[]) takes the empty mask without this warning"
+)
+"""What is said of a text that nothing ends."""
 
 
 class Matcher:
@@ -93,7 +53,7 @@ class Matcher:
         matcher.accept_string(text, interrupt=tokfold.Interrupt(milliseconds=20))
     """
 
-    __slots__ = ("_core", "_is_restored", "compiled")
+    __slots__ = ("_core", "_has_no_end", "_is_restored", "compiled")
 
     _is_on_device: ClassVar[bool] = False
     """Whether the core's matcher is not what reads."""
@@ -113,6 +73,7 @@ class Matcher:
         *,
         stop_token_ids: Sequence[int] | None = None,
         terminate_without_stop_token: bool = False,
+        max_tokens: int | None = None,
     ) -> None:
         """Begin a text.
 
@@ -120,22 +81,33 @@ class Matcher:
             compiled: what :func:`tokfold.compile` made.
             stop_token_ids: stop tokens in place of the vocabulary's. A token given here ends the
                 text and is never text; stop tokens of the vocabulary that are not given here are
-                never allowed.
+                never allowed. ``[]``: nothing ends the text, and the mask of a complete one may
+                be empty.
             terminate_without_stop_token: the text ends by itself as soon as it is complete.
+            max_tokens: the tokens that the text may take, the stop token counted: a token is
+                allowed exactly when the text can still be completed with those that are left.
+                Bytes read with :meth:`accept_bytes` are no tokens. ``None`` is no bound.
 
         Raises:
             VocabularyError: a stop token is outside the vocabulary.
+            TokenBudgetError: even the shortest text takes more than ``max_tokens``.
+            UnsupportedGrammarError: ``max_tokens`` where only charts read the grammar, or members
+                come in any order.
+            ValueError: ``max_tokens`` is negative.
         """
         if not isinstance(compiled, CompiledGrammar):
-            raise TypeError(
-                f"compiled must be a tokfold.CompiledGrammar, not {type(compiled).__name__}"
-            )
+            raise wrong_type("compiled", "a tokfold.CompiledGrammar", compiled)
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
         self._is_restored = False
+        # Who passes no stop tokens means it.
+        has_stops = stops is not None or compiled.vocabulary.stop_token_ids
+        self._has_no_end = not has_stops and not terminate_without_stop_token
         self._core = _core.Matcher(
             compiled._core, stop_ids=stops, when_complete=terminate_without_stop_token
         )
+        if max_tokens is not None:
+            self._core.limit_tokens(_count(max_tokens, "max_tokens"))
 
     @staticmethod
     def _id(compiled: CompiledGrammar, token_id: int) -> int:
@@ -153,6 +125,7 @@ class Matcher:
         bitmask: npt.NDArray[np.int32],
         row: int = 0,
         *,
+        tokens_left: int | None = None,
         interrupt: Interrupt | None = None,
     ) -> bool:
         """Write which tokens may come next into a row of a bitmask.
@@ -162,6 +135,9 @@ class Matcher:
                 bit ``j`` of word ``i`` is token ``32 * i + j``, 1 is allowed. Bits past the last
                 token are 0. A torch tensor goes in as ``tensor.numpy()``.
             row: the row.
+            tokens_left: the tokens that the text may still take, the one that this mask is for and
+                the stop token counted: a token is allowed exactly when the text can be completed
+                in time after it. Together with ``max_tokens`` the lesser counts.
             interrupt: ends the call early.
 
         Returns:
@@ -169,23 +145,42 @@ class Matcher:
 
         Raises:
             MatcherStateError: the text has ended, or another thread uses the matcher.
+            TokenBudgetError: the text cannot be completed with ``tokens_left`` tokens.
+            UnsupportedGrammarError: ``tokens_left`` as ``max_tokens`` of the constructor.
             LimitExceededError: this mask takes more work than ``limits`` allow; the row then means
                 nothing, the matcher is as it was. Its subclass :class:`DeadlineExceededError`: it
                 takes longer; the next try goes on from what this one made.
             CancelledError: another thread called :meth:`cancel`, or cancelled ``interrupt``.
             TypeError, ValueError: the bitmask has another dtype, shape or layout, or another thread
                 writes into it: give each rows of its own, ``bitmask[row : row + 1]``.
+
+        Warns:
+            StopTokenWarning: the row is empty, since the text is complete and nothing can follow
+                it, and nothing can end it: the vocabulary has no stop token.
         """
+        left = None if tokens_left is None else _count(tokens_left, "tokens_left")
         try:
-            return self._core.fill(bitmask, row, _within(interrupt))
+            is_restricted = self._core.fill(bitmask, row, _within(interrupt), left)
+            if self._has_no_end and is_restricted:
+                self._check_end(bitmask, row)
+            return is_restricted
+        except TypeError as error:
+            raise bitmask_error(bitmask, error) from None
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
+
+    def _check_end(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
+        """Warn of an empty mask of a text that is complete, which no stop token can end."""
+        words = bitmask if bitmask.ndim == 1 else bitmask[row]
+        if not words.any() and self.is_accepting:
+            warnings.warn(NO_END, StopTokenWarning, stacklevel=3)
 
     def fill_class_bitmask(
         self,
         bitmask: npt.NDArray[np.int32],
         row: int = 0,
         *,
+        tokens_left: int | None = None,
         interrupt: Interrupt | None = None,
     ) -> bool:
         """Write which token classes may come next into a row of a bitmask.
@@ -197,6 +192,7 @@ class Matcher:
             bitmask: int32, C-contiguous, shape ``(rows, ceil(C / 32))`` or ``(ceil(C / 32),)`` for
                 ``C`` classes.
             row: the row.
+            tokens_left: as for :meth:`fill_bitmask`.
             interrupt: ends the call early.
 
         Returns:
@@ -205,10 +201,14 @@ class Matcher:
         Raises:
             MatcherStateError: there are no classes (yet), or a stop token of this matcher is no
                 stop token of the vocabulary; as :meth:`fill_bitmask` too.
+            TokenBudgetError, UnsupportedGrammarError: as :meth:`fill_bitmask`.
             LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
+        left = None if tokens_left is None else _count(tokens_left, "tokens_left")
         try:
-            return self._core.fill_classes(bitmask, row, _within(interrupt))
+            return self._core.fill_classes(bitmask, row, _within(interrupt), left)
+        except TypeError as error:
+            raise bitmask_error(bitmask, error) from None
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
 
@@ -236,6 +236,8 @@ class Matcher:
 
     def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
+        if not isinstance(text, str):
+            raise wrong_type("text", "a str", text)
         return self._core.accept_bytes(text.encode(), _within(interrupt))
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
@@ -281,7 +283,10 @@ class Matcher:
         ids = [self._id(self.compiled, token_id) for token_id in token_ids]
         before = range(-1, len(ids) - 1) if parents is None else parents
         nodes = [min(max(operator.index(node), -1), len(ids)) for node in before]
-        allowed = self._core.fill_draft(nodes, ids, bitmask, classes, _within(interrupt))
+        try:
+            allowed = self._core.fill_draft(nodes, ids, bitmask, classes, _within(interrupt))
+        except TypeError as error:
+            raise bitmask_error(bitmask, error) from None
         return np.array(allowed, dtype=np.bool_)
 
     def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
@@ -315,6 +320,7 @@ class Matcher:
         """
         forked = object.__new__(type(self))
         forked.compiled, forked._is_restored = self.compiled, self._is_restored
+        forked._has_no_end = self._has_no_end
         forked._core = self._core.fork()
         return forked
 
@@ -340,6 +346,40 @@ class Matcher:
     def num_steps(self) -> int:
         """Steps accepted, which is how many can be rolled back."""
         return self._core.steps()
+
+    @property
+    def tokens_left(self) -> int | None:
+        """The tokens that the text may still take, the stop token counted; None without a bound."""
+        return self._core.tokens_left()
+
+    def shortest(self, *, interrupt: Interrupt | None = None) -> Shortest:
+        """The fewest tokens, and the fewest bytes, with which the text can end from here.
+
+        Raises:
+            UnsupportedGrammarError: as for ``max_tokens`` of the constructor.
+            LimitExceededError, CancelledError: as :meth:`fill_bitmask`.
+        """
+        return Shortest(*self._core.shortest(_within(interrupt)))
+
+    def closing_tokens(
+        self, limit: int = MAX_CLOSING_TOKENS, *, interrupt: Interrupt | None = None
+    ) -> list[int]:
+        """A shortest completion of the text, to be forced; the matcher stays where it is.
+
+        Of the tokens after which the fewest follow it takes always that with the lowest id.
+
+        Args:
+            limit: the most tokens to return: a caller that wants more reads them and asks again.
+            interrupt: ends the call early.
+
+        Returns:
+            Token ids, without a stop token; empty where the text may end here.
+
+        Raises:
+            TokenBudgetError: no tokens of the vocabulary complete the text.
+            UnsupportedGrammarError, LimitExceededError, CancelledError: as :meth:`shortest`.
+        """
+        return self._core.closing_tokens(_count(limit, "limit"), _within(interrupt))
 
     @property
     def stop_token_ids(self) -> tuple[int, ...]:
@@ -403,11 +443,13 @@ class Matcher:
         Args:
             compiled: the same grammar compiled, by the same version.
             state: where to begin; nothing before it can be rolled back.
-            options: those of the constructor.
+            options: those of the constructor; ``max_tokens`` counts from the state on.
 
         Raises:
             MatcherStateError: the state is of another grammar.
+            TokenBudgetError, UnsupportedGrammarError: as the constructor.
         """
+        max_tokens = options.pop("max_tokens", None)
         if compiled.device is None:
             self = cls(compiled, **options)
         else:  # a state does not have the text, so no chart can be made
@@ -417,6 +459,8 @@ class Matcher:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
         self._core.restore(state._data)
         self._is_restored = True
+        if max_tokens is not None:
+            self._core.limit_tokens(_count(max_tokens, "max_tokens"))
         return self
 
     def moved_to(self, compiled: CompiledGrammar, **options: Any) -> Matcher:
@@ -429,7 +473,7 @@ class Matcher:
         Args:
             compiled: for the same vocabulary, the same structural tag but for the tags that its
                 free text calls: see :meth:`tokfold.Grammar.with_tags`.
-            options: those of the constructor.
+            options: those of the constructor; ``max_tokens`` counts from here on.
 
         Returns:
             A matcher that stands there; nothing before can be rolled back.
@@ -439,9 +483,12 @@ class Matcher:
                 differ in more than these tags.
         """
         state = self._core.state_for(compiled._core)
+        max_tokens = options.pop("max_tokens", None)
         other = Matcher(compiled, **options)
         other._core.restore(state)
         other._is_restored = True
+        if max_tokens is not None:
+            other._core.limit_tokens(_count(max_tokens, "max_tokens"))
         return other
 
     def cancel(self) -> None:
@@ -471,3 +518,13 @@ class Matcher:
 
 def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:
     return None if interrupt is None else interrupt._core
+
+
+def _count(number: int, name: str) -> int:
+    """A number of tokens for the core, where more than it counts are as good as no bound."""
+    if not hasattr(number, "__index__"):
+        raise wrong_type(name, "a whole number", number)
+    number = operator.index(number)
+    if number < 0:
+        raise ValueError(f"{name} must be 0 or more, not {number}")
+    return min(number, 2**32 - 1)

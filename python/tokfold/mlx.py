@@ -55,16 +55,28 @@ class GrammarLogitsProcessor:
             then on only its stop tokens are allowed, the reason is logged and in :attr:`failures`.
             ``"raise"``: the call raises it. ``"unconstrained"``: a warning, and the text goes on as
             the model has it, which is no longer of the grammar.
+        max_tokens: the tokens that a text may take, the stop token counted: what the library is
+            told, too. A token is masked when the text could not be completed with those that are
+            left, so no text is cut.
 
     Raises:
+        TokenBudgetError: even the shortest text takes more than ``max_tokens``.
+        UnsupportedGrammarError: ``max_tokens`` for a grammar that cannot be counted, as those of
+            :mod:`tokfold.xgrammar`.
         TypeError: something else than a compiled grammar.
         ValueError: ``on_error`` is none of the three, or ``"end"`` and there is no stop token.
     """
 
-    def __init__(self, compiled_grammar: AnyCompiled, *, on_error: OnError = "end") -> None:
+    def __init__(
+        self,
+        compiled_grammar: AnyCompiled,
+        *,
+        on_error: OnError = "end",
+        max_tokens: int | None = None,
+    ) -> None:
         vocab_size(compiled_grammar)  # refuses what is no compiled grammar
         checked_on_error(on_error, stop_token_ids(compiled_grammar))
-        self._sequence = Sequence(compiled_grammar, on_error)
+        self._sequence = Sequence(compiled_grammar, on_error, max_tokens)
 
     @property
     def failures(self) -> dict[int, TokfoldError]:
@@ -88,6 +100,7 @@ class GrammarLogitsProcessor:
 
         Raises:
             ValueError: there is more than one row.
+            VocabularyError: there are fewer columns than tokens in the vocabulary.
             MatcherStateError: a token was generated that had been masked, or the processor is
                 shared by several sequences.
             TokfoldError: a limit was passed, where ``on_error="raise"``.

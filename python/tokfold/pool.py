@@ -78,7 +78,7 @@ class MaskPool:
         Raises:
             ArtifactError: the file is damaged, or of another version.
             VocabularyError: it is for another vocabulary.
-            FileNotFoundError: there is no such file.
+            MissingFileError: there is no such file; it is a ``FileNotFoundError`` too.
         """
         artifact = _artifact.read(path, KIND)
         if artifact.header.get("algorithm") != ALGORITHM:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokfold import _core
+from tokfold._checks import check_limits, wrong_type
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
@@ -53,6 +54,11 @@ def recognize(
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         KeyboardInterrupt: Ctrl-C.
     """
+    if not isinstance(grammar, Grammar):
+        raise wrong_type("grammar", "a tokfold.Grammar", grammar)
+    if not isinstance(text, str | bytes | bytearray | memoryview):
+        raise wrong_type("text", "a str or bytes", text)
+    check_limits(limits)
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     limits = limits or Limits()
     read, complete, expected = _core.recognize(

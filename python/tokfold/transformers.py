@@ -2,11 +2,11 @@
 
 ::
 
-    compiled = tokfold.compile(grammar, vocabulary)
-    model.generate(**inputs, logits_processor=[GrammarLogitsProcessor(compiled)])
+    constrain = tokfold.transformers.processor(model, tokenizer, {"type": "object"})
+    model.generate(**inputs, logits_processor=[constrain])
 
-It takes grammars compiled for tokfold's own engine and those of :mod:`tokfold.xgrammar`; XGrammar
-is needed for the latter only.
+:class:`GrammarLogitsProcessor` takes what was compiled: grammars for tokfold's own engine, those of
+:mod:`tokfold.xgrammar` (which alone needs XGrammar), and mask stores.
 
 The state of a row is a function of its grammar and of what was generated in it. So rows are
 followed by their history, not by their place: between two calls each row looks for the previous
@@ -22,9 +22,11 @@ only what is generated after it.
 
 from __future__ import annotations
 
+import warnings
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,22 +44,183 @@ from tokfold._history import (  # noqa: E402
     AnyMatcher,
     OnError,
     begin,
+    check_width,
     checked_on_error,
     is_failure,
     report,
     stop_token_ids,
     vocab_size,
 )
+from tokfold._sources import Source, kind_of  # noqa: E402
 from tokfold.batch import fill_bitmask_batch  # noqa: E402
 from tokfold.bitmask import allocate_bitmask  # noqa: E402
-from tokfold.errors import MatcherStateError, TokfoldError  # noqa: E402
+from tokfold.engine import compile as tokfold_compile  # noqa: E402
+from tokfold.errors import (  # noqa: E402
+    ArgumentTypeError,
+    MatcherStateError,
+    StopTokenWarning,
+    TokfoldError,
+    VocabularyError,
+)
+from tokfold.limits import Limits  # noqa: E402
 from tokfold.matcher import Matcher  # noqa: E402
 from tokfold.torch import apply_token_bitmask_, plain  # noqa: E402
 from tokfold.torch.checks import DTYPES  # noqa: E402
+from tokfold.vocabulary import Vocabulary  # noqa: E402
 
-__all__ = ["GrammarLogitsProcessor"]
+__all__ = ["GrammarLogitsProcessor", "processor"]
 
 History = npt.NDArray[np.int64]
+
+_vocabularies: weakref.WeakKeyDictionary[Any, dict[object, Vocabulary]] = (
+    weakref.WeakKeyDictionary()
+)
+"""By tokenizer, and by what of it may change."""
+
+
+def processor(
+    model: Any,  # noqa: ANN401 - any model that generates
+    tokenizer: Any,  # noqa: ANN401 - of transformers
+    grammar: Source | AnyCompiled | Sequence[AnyCompiled],
+    *,
+    stop_token_ids: Iterable[int] | None = None,
+    limits: Limits | None = None,
+    dead_rows: Literal["raise", "leave"] = "raise",
+    on_error: OnError = "end",
+    max_tokens: int | None = None,
+) -> GrammarLogitsProcessor:
+    """Make the logits processor of a model and what it is to write; nothing else is needed.
+
+    The vocabulary is read once for a tokenizer, with the width of the model. The text ends with the
+    tokens at which ``model.generate()`` stops: ``eos_token_id`` of its generation config.
+
+    Args:
+        model: what ``generate()`` is called on.
+        tokenizer: the tokenizer of the model, fast or slow.
+        grammar: as for :func:`tokfold.compile`: a JSON Schema as a dict, a pydantic model or
+            another type, grammar text, a list of texts to choose from, a structural tag, a
+            :class:`tokfold.Grammar`; or what was compiled, or a list of that, as for
+            :class:`GrammarLogitsProcessor`.
+        stop_token_ids: the tokens that end the text, where ``generate()`` is called with an
+            ``eos_token_id`` of its own.
+        limits: as for :func:`tokfold.compile`.
+        dead_rows: as for :class:`GrammarLogitsProcessor`.
+        on_error: as there.
+        max_tokens: as there: the ``max_new_tokens`` of ``generate()``, so that no text is cut.
+
+    Raises:
+        VocabularyError: nothing says which token ends a text, or the tokenizer cannot be read, or
+            what was compiled is for more tokens than the model has.
+        ArgumentTypeError: ``model`` has no config with a ``vocab_size``.
+        TokfoldError: as :func:`tokfold.compile`.
+
+    Warns:
+        StopTokenWarning: what was compiled ends with a token at which the model does not stop.
+
+    Example:
+        >>> from tokfold.transformers import processor  # doctest: +SKIP
+        >>> constrain = processor(model, tokenizer, ["yes", "no"])  # doctest: +SKIP
+        >>> model.generate(**inputs, logits_processor=[constrain])  # doctest: +SKIP
+    """
+    width = _width(model)
+    ends = _stops(model) if stop_token_ids is None else sorted(set(stop_token_ids))
+    if _is_compiled(grammar):
+        compiled: Any = grammar
+        for one in compiled if isinstance(compiled, list | tuple) else [compiled]:
+            check_width(width, vocab_size(one))
+            _compare(ends, one, stacklevel=3)
+        return GrammarLogitsProcessor(
+            compiled, dead_rows=dead_rows, on_error=on_error, max_tokens=max_tokens
+        )
+    source: Any = grammar
+    kind_of(source)  # before the vocabulary, which takes longer
+    if not ends:
+        raise VocabularyError(
+            "nothing says which token ends a text: model.generation_config.eos_token_id is not "
+            "set, so generate() would go on behind the text. Set it "
+            f"({_eos_of(tokenizer)}), or pass stop_token_ids=[...] here and eos_token_id=... to "
+            "generate()"
+        )
+    vocabulary = _vocabulary(tokenizer, width, ends)
+    return GrammarLogitsProcessor(
+        tokfold_compile(source, vocabulary, limits),
+        dead_rows=dead_rows,
+        on_error=on_error,
+        max_tokens=max_tokens,
+    )
+
+
+def _is_compiled(grammar: object) -> bool:
+    """Whether something was compiled, or a list whose first entry was."""
+    if isinstance(grammar, list | tuple):
+        return bool(grammar) and _is_compiled(grammar[0])
+    try:
+        vocab_size(cast("AnyCompiled", grammar))
+    except TypeError:
+        return False
+    return True
+
+
+def _width(model: Any) -> int:  # noqa: ANN401
+    """The number of logits."""
+    config = getattr(model, "config", None)
+    text = getattr(config, "get_text_config", None)
+    if callable(text):
+        config = text()
+    width = getattr(config, "vocab_size", None)
+    if isinstance(width, bool) or not isinstance(width, int):
+        raise ArgumentTypeError(
+            "model must be a model of transformers, whose config has a vocab_size, not "
+            f"{type(model).__name__}"
+        )
+    return width
+
+
+def _stops(model: Any) -> list[int]:  # noqa: ANN401
+    """The tokens at which ``generate()`` stops; none where it does not say."""
+    for config in (getattr(model, "generation_config", None), getattr(model, "config", None)):
+        found = getattr(config, "eos_token_id", None)
+        if found is not None:
+            return sorted({*found} if isinstance(found, list | tuple | set) else {int(found)})
+    return []
+
+
+def _eos_of(tokenizer: Any) -> str:  # noqa: ANN401
+    eos = getattr(tokenizer, "eos_token_id", None)
+    return "the tokenizer has none either" if eos is None else f"the tokenizer's is {eos}"
+
+
+def _vocabulary(tokenizer: Any, width: int, ends: list[int]) -> Vocabulary:  # noqa: ANN401
+    """The vocabulary of a tokenizer, read once while nothing of it changes."""
+
+    def read() -> Vocabulary:
+        return Vocabulary.from_huggingface(tokenizer, width, ends)
+
+    try:
+        known = _vocabularies.setdefault(tokenizer, {})
+        added = sorted((text, i) for text, i in tokenizer.get_added_vocab().items())
+        state = (width, tuple(ends), len(tokenizer), tuple(added), tuple(tokenizer.all_special_ids))
+    except (TypeError, AttributeError):  # no weak references, or no tokenizer of transformers
+        return read()
+    if state not in known:
+        known[state] = read()
+    return known[state]
+
+
+def _compare(ends: Iterable[int], compiled: AnyCompiled, stacklevel: int) -> None:
+    """Warn where a text ends with a token at which the model goes on."""
+    ours = set(stop_token_ids(compiled))
+    others = sorted(ours - set(ends))
+    if others:
+        listed = ", ".join(map(str, others))
+        warnings.warn(
+            f"the grammar was compiled with the stop tokens {sorted(ours)}, and the model stops at "
+            f"{sorted(ends)}: behind {listed} the text has ended and generate() goes on, without "
+            "the grammar. Read the vocabulary with stop_token_ids=model.generation_config."
+            "eos_token_id (a list), or set that",
+            StopTokenWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 @dataclass
@@ -90,8 +253,15 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     beyond this rule: a new prompt that is the old prompt, the beginning of what was generated after
     it, and one token more; call :meth:`reset` before it.
 
-    Rows that have finished are left as they are: ``generate()`` pads them. Scores past the
-    vocabulary of the grammar are masked too.
+    Rows that have finished are left as they are: ``generate()`` pads them. Scores may be wider than
+    the vocabulary of the grammar, as models pad them: those past the vocabulary are masked too.
+    Narrower scores are of another model, or of a vocabulary that was read without its size, and
+    raise.
+
+    A model stops at the ``eos_token_id`` of its generation config, and a grammar ends its text with
+    a stop token of its vocabulary. Where these differ, ``generate()`` goes on behind the end:
+    :class:`tokfold.StopTokenWarning`. It is seen at once where ``model`` is given, else when it
+    happens.
 
     Args:
         compiled_grammar: one for all rows, or a list: with ``n`` grammars for ``r`` rows, each
@@ -106,11 +276,21 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             reason is logged and in :attr:`failures`. ``"raise"``: the call raises it, for all rows.
             ``"unconstrained"``: a warning, and the row goes on as the model has it, which is no
             longer of the grammar.
+        model: whose generation config is compared with the stop tokens; not kept.
+        max_tokens: the tokens that each text may take, the stop token counted: the
+            ``max_new_tokens`` of ``generate()``. A token is masked when the text could not be
+            completed with those that are left, so no text is cut.
+
+    Warns:
+        StopTokenWarning: a stop token of a grammar is none of the model's.
 
     Raises:
         ValueError: an empty list, or vocabularies of different sizes; an option that is none, or
             ``on_error="end"`` where there is no stop token.
         TypeError: something else than a compiled grammar.
+        TokenBudgetError: even the shortest text takes more than ``max_tokens``.
+        UnsupportedGrammarError: ``max_tokens`` for a grammar that cannot be counted, as those of
+            :mod:`tokfold.xgrammar`.
     """
 
     def __init__(
@@ -119,6 +299,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         *,
         dead_rows: Literal["raise", "leave"] = "raise",
         on_error: OnError = "end",
+        model: object = None,
+        max_tokens: int | None = None,
     ) -> None:
         if dead_rows not in ("raise", "leave"):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
@@ -137,6 +319,14 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         for stops in self._stops:
             checked_on_error(on_error, stops)
         self._on_error: OnError = on_error
+        self._max_tokens = max_tokens
+        if max_tokens is not None:
+            for grammar in grammars:
+                begin(grammar, max_tokens)  # refuses now what the first call would
+        self._has_warned = model is not None
+        if model is not None:
+            for grammar in grammars:
+                _compare(_stops(model), grammar, stacklevel=2)
         self.reset()
 
     @property
@@ -158,24 +348,44 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
 
         Args:
             input_ids: int64, shape ``(rows, length)``: prompt and what was generated.
-            scores: floating, shape ``(rows, width)``; written to.
+            scores: floating, shape ``(rows, width)``, ``width`` at least the size of the
+                vocabulary; written to.
 
         Returns:
             ``scores``, masked.
 
         Raises:
+            VocabularyError: there are fewer columns than tokens in the vocabulary.
             ValueError: the number of rows is no multiple of the number of grammars.
             MatcherStateError: a row was given a token that its grammar refuses, where
                 ``dead_rows="raise"``.
             TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
+        check_width(scores.shape[-1], self._vocab_size)
         history = self._continued(input_ids)
         if history is None:
             self._begin(input_ids)
         else:
             self._rows = self._followed(history)
+            self._look_behind_the_end()
             self._history = history.copy()
         return self._masked(scores)
+
+    def _look_behind_the_end(self) -> None:
+        """Warn where all texts have ended and generation goes on; with beams and drafts it may."""
+        if self._has_warned or self._dead_rows == "leave":
+            return
+        if all(row.failure is None and row.matcher.is_terminated for row in self._rows):
+            self._has_warned = True
+            stops = sorted({stop for stops in self._stops for stop in stops})
+            warnings.warn(
+                f"all texts have ended, with one of the stop tokens {stops}, and generation goes "
+                "on without the grammar: the model's generation config has another eos_token_id. "
+                "Read the vocabulary with stop_token_ids=[...] of the model, or use "
+                "tokfold.transformers.processor(model, tokenizer, grammar)",
+                StopTokenWarning,
+                stacklevel=4,
+            )
 
     # ---------------------------------------------------------------- history
 
@@ -206,7 +416,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._bitmask = allocate_bitmask(count, self._vocab_size)
         share = count // len(self._grammars)
         self._rows = [
-            _Row(begin(self._grammars[row // share]), row // share, 0, False)
+            _Row(begin(self._grammars[row // share], self._max_tokens), row // share, 0, False)
             for row in range(count)
         ]
 
@@ -289,13 +499,11 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             masked = sorted([*masked, *self.failures])
         if not masked:
             return scores
-        # A model may have fewer columns than the tokenizer has tokens.
-        width = min(self._vocab_size, scores.shape[1])
-        masks = torch.from_numpy(bitmask[masked, : -(-width // 32)]).to(scores.device)
+        masks = torch.from_numpy(bitmask[masked]).to(scores.device)
         if scores.dtype in DTYPES and scores.stride(-1) == 1:
-            return apply_token_bitmask_(scores, masks, width, masked)
+            return apply_token_bitmask_(scores, masks, self._vocab_size, masked)
         rows = torch.tensor(masked, device=scores.device)
-        plain.apply_tokens(scores, masks, width, rows)
+        plain.apply_tokens(scores, masks, self._vocab_size, rows)
         return scores
 
     def _fill(self, bitmask: npt.NDArray[np.int32], index: int) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._checks import wrong_type
 from tokfold._loaders import Kind, LoadedVocabulary, load_path, transformers_tokenizer
 from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
 from tokfold._loaders.companions import Companions, add_tokens, read_companions
@@ -35,6 +36,7 @@ from tokfold.errors import VocabularyError
 if TYPE_CHECKING:
     from tokfold import _core
     from tokfold.pool import MaskPool
+    from tokfold.structural_tags.markers import Markers
 
 __all__ = ["Vocabulary"]
 
@@ -182,6 +184,8 @@ class Vocabulary:
                 bytes of a token depend on its neighbours (WordPiece), or an id is out of range.
 
         """
+        if not isinstance(path, str | os.PathLike):
+            raise wrong_type("path", "a str or a path", path)
         loaded, folder = load_path(Path(path))
         companions = read_companions(folder, stop_tokens=stop_token_ids is None, size=size is None)
         add_tokens(loaded, companions.added, str(folder))
@@ -412,6 +416,19 @@ class Vocabulary:
         from tokfold.pool import MaskPool
 
         return MaskPool(self)
+
+    @_kept
+    def _markers(self) -> Markers:
+        """Its special tokens as structural tags look for them: sorted once."""
+        from tokfold.structural_tags.markers import Markers
+
+        return Markers(self)
+
+    def _ignore_markers(self) -> None:
+        """Take the texts of structural tags as they are."""
+        from tokfold.structural_tags.markers import NO_MARKERS
+
+        self.__dict__["_markers"] = NO_MARKERS
 
     @_kept
     def _compiled(self) -> _core.Vocabulary:

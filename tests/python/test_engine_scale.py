@@ -100,7 +100,7 @@ import tokfold
 
 def run():
     n = {DEEP}
-    tokens = tokfold.Vocabulary([bytes([i]) for i in range(128)])
+    tokens = tokfold.Vocabulary([bytes([i]) for i in range(128)], stop_token_ids=[0])
     compiled = tokfold.compile(tokfold.Grammar.from_ebnf({grammar!r}), tokens, classes="never")
     matcher = tokfold.Matcher(compiled)
     text = {text}

@@ -72,6 +72,7 @@ ENABLED_AND_REQUIRED = {
     "</｜DSML｜ invoke>\n</｜DSML｜ calls>",
     "exaone": "Hm.</think>\n\n"
     '<tool_call>{"name": "f", "arguments": {"a": "x", "n": 1}}</tool_call>',
+    "gemma": '{"name": "f", "parameters": {"a": "x", "n": 1}}',
     "glm_4_7": "Hm.</think><tool_call>f<arg_key>a</arg_key><arg_value>x</arg_value>"
     "<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>",
     "harmony": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "
@@ -92,6 +93,9 @@ ENABLED_AND_REQUIRED = {
     "minimax_m3": 'Hm.</mm:think>]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="f">'
     "]<]minimax[>[<a>x]<]minimax[>[</a>]<]minimax[>[<n>1]<]minimax[>[</n>]<]minimax[>[</invoke>\n"
     "]<]minimax[>[</tool_call>",
+    "mistral": '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "x", "n": 1}}]',
+    "mistral_13": '[TOOL_CALLS]f[ARGS]{"a": "x", "n": 1}',
+    "phi": '<|tool_call|>[{"name": "f", "arguments": {"a": "x", "n": 1}}]<|/tool_call|>',
     "qwen_3": "Hm.</think>\n\n"
     '<tool_call>\n{"name": "f", "arguments": {"a": "x", "n": 1}}\n</tool_call>',
     "qwen_3_5": "Hm.</think>\n\n<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n"
@@ -113,7 +117,7 @@ def test_a_call_behind_reasoning(model):
     assert json.loads(json.dumps(tag)) == tag
     for end in range(0, len(text), 5):
         assert verdict(tag, text[:end]) == "prefix", text[:end]
-    (place,) = (found.start() for found in re.finditer(r"(?<=[\"=>.])f(?=[\"\n>:<])", text))
+    (place,) = (found.start() for found in re.finditer(r"(?<=[\"=>.\]])f(?=[\"\n>:<\[])", text))
     assert verdict(tag, text[:place] + "g" + text[place + 1 :]) == "refused"
     marks = [i for i, letter in enumerate(text) if letter in "<>|｜/[]{}_"]
     grammar = assemble(tag)
@@ -370,7 +374,11 @@ def some(*references: object, mode: object = "auto") -> dict[str, Any]:
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"model": "gpt"}, "", "there is no model family 'gpt'; there are: cohere, deepseek_r1"),
+    (
+        {"model": "other"},
+        "",
+        "there is no model family 'other'; did you mean 'cohere'? there are: cohere, d",
+    ),
     ({"model": None}, "", "there is no model family null; there are: cohere"),
     ({"model": ["llama"]}, "", "there is no model family a list; there are"),
     ({"reasoning": 1}, "reasoning", "'auto', true or false, and not the number 1"),

@@ -1,4 +1,4 @@
-"""``docs/json-schema.md``, ``docs/regular-expressions.md`` and ``docs/lark.md`` are true.
+"""The pages of ``docs`` with examples that print are true.
 
 Every example prints what stands below it, and every link leads somewhere.
 """
@@ -18,7 +18,13 @@ from typing import Any
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = {"json-schema": 11, "regular-expressions": 8, "lark": 7}
+PAGES = {
+    "ending-in-time": 2,
+    "json-schema": 11,
+    "lark": 7,
+    "masked": 5,
+    "regular-expressions": 8,
+}
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -360,7 +360,7 @@ def test_a_token_that_was_masked(compiled, info) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("extra", [-3, 0, 13])
+@pytest.mark.parametrize("extra", [0, 13])
 def test_scores_of_any_kind(compiled, info, dtype, extra) -> None:
     size = info.vocab_size + extra
     scores = torch.linspace(-2, 2, 2 * size).reshape(size, 2).t().to(dtype)  # not contiguous

@@ -89,7 +89,7 @@ PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
 )
 def test_page(heading, example, tmp_path, monkeypatch, capsys) -> None:
     section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
     for package in NEEDS[example]:
         pytest.importorskip(package)
     folder = tmp_path / "path" / "to"

@@ -81,6 +81,20 @@ def llama(mode, thought, text, calls):
     )
 
 
+def _listed(before: str, after: str) -> Writer:
+    def write(mode, thought, text, calls):
+        written = [{"name": name, "arguments": arguments} for name, arguments in calls]
+        return text + (before + json.dumps(written)[1:-1] + after if calls else "")
+
+    return write
+
+
+def mistral_13(mode, thought, text, calls):
+    return text + "".join(
+        f"[TOOL_CALLS]{name}[ARGS]{json.dumps(arguments)}" for name, arguments in calls
+    )
+
+
 def _hermes(before: str, after: str, thinking: Callable[[str, str | None], str]) -> Writer:
     def write(mode, thought, text, calls):
         written = (
@@ -241,6 +255,7 @@ WRITERS: dict[str, Writer] = {
     "deepseek_v4": _dsml("tool_calls", "invoke", "parameter"),
     "deepseek_v4_1": _dsml(" calls", " invoke", " parameter"),
     "exaone": _hermes("", "", THINK_AND_LINES),
+    "gemma": llama,
     "glm_4_7": glm_4_7,
     "harmony": harmony,
     "kimi": kimi,
@@ -249,12 +264,18 @@ WRITERS: dict[str, Writer] = {
     "mimo": _qwen_xml("", _thinking(begins=True)),
     "minimax": minimax,
     "minimax_m3": minimax_m3,
+    "mistral": _listed("[TOOL_CALLS][", "]"),
+    "mistral_13": mistral_13,
+    "phi": _listed("<|tool_call|>[", "]<|/tool_call|>"),
     "qwen_3": _hermes("\n", "\n", THINK_AND_LINES),
     "qwen_3_5": _qwen_xml("\n", THINK_AND_LINES),
     "qwen_3_coder": _qwen_xml("\n", THINK_AND_LINES),
 }
 
-REASONLESS = frozenset({"llama"})
+OURS = frozenset({"gemma", "mistral", "mistral_13", "phi"})
+"""Families that XGrammar does not have."""
+
+REASONLESS = frozenset({"llama", *OURS})
 """Families whose format has no reasoning; asked for it or not, the output is the same."""
 
 REASONING_IS_OPTIONAL = frozenset({"harmony"})

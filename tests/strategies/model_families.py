@@ -237,9 +237,14 @@ CHOICES: dict[str, Any] = {
 
 REASONING: tuple[Any, ...] = ("enabled", "disabled", "auto", True, False)
 
+NAME_ENDS = '"\\><:[\n'
+"""What ends the name of a function in the calls of some family, or is escaped there."""
 NAMES = st.text(
-    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='"\\'), max_size=6
+    st.characters(exclude_categories=["C", "Zl", "Zp", "Zs"], exclude_characters=NAME_ENDS),
+    min_size=1,
+    max_size=6,
 )
+"""Names that every family can call; :data:`NAME_ENDS` are refused by name in some."""
 SCHEMAS = st.sampled_from(
     [SCHEMA, {}, {"type": "object"}, {"type": "object", "properties": {}}, None]
 )

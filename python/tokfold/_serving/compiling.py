@@ -87,6 +87,10 @@ class Grammars:
             if self._tags is None:
                 special = bool(self.vocabulary.special_token_ids)
                 vocabulary = self.vocabulary.replace(special_token_ids=())
+                # A server adds stop tokens of its own, which is no reason to refuse a request:
+                # their texts are spelled by other tokens, as XGrammar has it.
+                vocabulary._ignore_markers()
+                self.vocabulary._ignore_markers()
                 self._tags = self.compiler(vocabulary) if special else self.text
             return self._tags
 

@@ -14,7 +14,7 @@ import torch
 from tokfold import _core
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import MatcherStateError, TokfoldError
+from tokfold.errors import MatcherStateError, TokfoldError, UnsupportedGrammarError
 from tokfold.matcher import Matcher
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class DeviceMatcher(Matcher):
         *,
         stop_token_ids: Sequence[int] | None = None,
         terminate_without_stop_token: bool = False,
+        max_tokens: int | None = None,
     ) -> None:
         """Begin a text: as for :class:`tokfold.Matcher`.
 
@@ -75,11 +76,14 @@ class DeviceMatcher(Matcher):
         Raises:
             ValueError: the grammar was not compiled for a device.
             VocabularyError: a stop token is outside the vocabulary.
+            UnsupportedGrammarError: ``max_tokens``, which no chart counts.
             LimitExceededError: ``max_matcher_bytes`` are too few for a chart.
             DeviceError: the memory of the device is used up.
         """
         if compiled.device is None:
             raise ValueError('compile the grammar with engine="chart-gpu", where there is a device')
+        if max_tokens is not None:
+            raise _without_budget("max_tokens")
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
         self._is_restored = False
@@ -89,6 +93,8 @@ class DeviceMatcher(Matcher):
         )
         self._twin_steps: list[_Step] = []
         self._stops = frozenset(self._twin.stop_ids())
+        has_stops = stops is not None or self._stops
+        self._has_no_end = not has_stops and not terminate_without_stop_token
         compiled.wait()  # the tree is small over classes, and cannot change later
         text = DeviceText(compiled.device, compiled.vocabulary, compiled.classes, self._stops)
         self._begin(text)
@@ -107,14 +113,19 @@ class DeviceMatcher(Matcher):
         bitmask: npt.NDArray[np.int32],
         row: int = 0,
         *,
+        tokens_left: int | None = None,
         interrupt: Interrupt | None = None,
     ) -> bool:
-        """As :meth:`tokfold.Matcher.fill_bitmask`."""
+        """As :meth:`tokfold.Matcher.fill_bitmask`; ``tokens_left`` is refused."""
+        if tokens_left is not None:
+            raise _without_budget("tokens_left")
         with self._alone(interrupt):
             own = _row_of(bitmask, row, -(-len(self.compiled.vocabulary) // 32))
             self._refuse_ended()
             own[:] = self._text.token_row()[0].cpu().numpy()
             allowed = int(np.unpackbits(own.view(np.uint8)).sum())
+            if self._has_no_end and not allowed:
+                self._check_end(own, 0)
             return allowed < len(self.compiled.vocabulary)
 
     def fill_class_bitmask(
@@ -122,9 +133,12 @@ class DeviceMatcher(Matcher):
         bitmask: npt.NDArray[np.int32],
         row: int = 0,
         *,
+        tokens_left: int | None = None,
         interrupt: Interrupt | None = None,
     ) -> bool:
-        """As :meth:`tokfold.Matcher.fill_class_bitmask`."""
+        """As :meth:`tokfold.Matcher.fill_class_bitmask`; ``tokens_left`` is refused."""
+        if tokens_left is not None:
+            raise _without_budget("tokens_left")
         with self._alone(interrupt):
             return super().fill_class_bitmask(bitmask, row, interrupt=interrupt)
 
@@ -254,6 +268,7 @@ class DeviceMatcher(Matcher):
             forked = object.__new__(type(self))
             forked.compiled, forked._is_restored = self.compiled, self._is_restored
             forked._when_complete, forked._stops = self._when_complete, self._stops
+            forked._has_no_end = self._has_no_end
             forked._begin(self._text.fork())
             forked._steps = list(self._steps)
             forked._twin, forked._twin_steps = self._twin.fork(), list(self._twin_steps)
@@ -334,3 +349,13 @@ def _row_of(bitmask: npt.NDArray[np.int32], row: int, words: int) -> npt.NDArray
         raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
     found: npt.NDArray[np.int32] = rows[row]
     return found
+
+
+def _without_budget(argument: str) -> UnsupportedGrammarError:
+    return UnsupportedGrammarError(
+        f"{argument} is not counted on charts of a device, which have no stacks: compile with "
+        'engine="auto" or "stack"',
+        argument,
+        1,
+        1,
+    )

@@ -7,11 +7,13 @@ import json
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
+from tokfold._checks import bitmask_error
 from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.mask_store.newlines import Layout
 from tokfold.mask_store.store import MaskStore
@@ -46,6 +48,9 @@ class StoreMatcher:
     A token is allowed in the mask exactly when :meth:`accept_token` would take it. A text is taken
     as long as some terminals that its lexer can still make of it are read by the table.
     """
+
+    _is_on_device: ClassVar[bool] = True
+    """Whether another core reads than that of :class:`tokfold.Matcher`."""
 
     def __init__(self, store: MaskStore, *, stop_token_ids: Sequence[int] | None = None) -> None:
         """Begin a text.
@@ -95,7 +100,8 @@ class StoreMatcher:
 
     def _row_of(self, bitmask: npt.NDArray[np.int32], row: int) -> npt.NDArray[np.int32]:
         if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
-            raise TypeError("the bitmask must be a numpy array of dtype int32")
+            error = TypeError("the bitmask must be a numpy array of dtype int32")
+            raise bitmask_error(bitmask, error)
         if not bitmask.flags.c_contiguous or bitmask.ndim not in (1, 2):
             raise ValueError("the bitmask must be C-contiguous, of one or two dimensions")
         if bitmask.shape[-1] != self.store.words:

@@ -52,6 +52,7 @@ from tokfold.structural_tags.known import (
 )
 from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
 from tokfold.structural_tags.literals import literal
+from tokfold.structural_tags.markers import NO_MARKERS, Markers
 from tokfold.structural_tags.pieces import Makers
 from tokfold.structural_tags.reading import Settings, read
 
@@ -127,7 +128,8 @@ def of_format(
     """
     before = before or Before.nothing()
     check_ends(format, before)
-    frame = _Frame(default_cache if cache is None else cache, before)
+    markers = NO_MARKERS if settings.vocabulary is None else settings.vocabulary._markers
+    frame = _Frame(default_cache if cache is None else cache, before, markers)
     text = frame.text(format)
     grammar = Grammar._composed(text, frame.parts)
     grammar._tag = Assembled(format, settings, frame.written)
@@ -154,7 +156,7 @@ class _Frame:
         written: what the next frame may take over.
     """
 
-    def __init__(self, cache: LeafCache, before: Before) -> None:
+    def __init__(self, cache: LeafCache, before: Before, markers: Markers = NO_MARKERS) -> None:
         self.parts: dict[str, Grammar] = {}
         self._written: dict[Key, Written] = {}
         self._grouped: dict[tuple[str, ...], Grouped] = {}
@@ -163,7 +165,8 @@ class _Frame:
         self.written = Before(self._written, self._grouped, self._chosen, self._dispatched)
         self._before = before
         self._cache = cache
-        self._makers = Makers(cache, partial(_alone, cache))
+        self._markers = markers
+        self._makers = Makers(cache, partial(_alone, cache, markers), markers)
         self._lines: list[str] = []
         self._names: dict[str, str] = {}
         self._part_names: dict[int, str] = {}
@@ -187,7 +190,7 @@ class _Frame:
         return f"{hint}_{count}"
 
     def _part(self, leaf: Leaf) -> str:
-        return self._part_name(leaf.type, self._cache.grammar(leaf))
+        return self._part_name(leaf.type, self._cache.grammar(leaf, self._markers))
 
     def _part_name(self, hint: str, grammar: Grammar) -> str:
         name = self._part_names.get(id(grammar))
@@ -223,11 +226,11 @@ class _Frame:
             if isinstance(atom, str):
                 texts.append(atom.replace("%", "%%"))
             elif isinstance(atom, formats.ConstString):
-                texts.append(literal(atom.value).replace("%", "%%"))
+                texts.append(self._literal(atom.value, atom).replace("%", "%%"))
             else:
                 assert isinstance(atom, (formats.JsonSchema, formats.Regex, formats.EbnfGrammar))
                 texts.append("%s")
-                leaves.append((atom.type, self._cache.grammar(atom)))
+                leaves.append((atom.type, self._cache.grammar(atom, self._markers)))
         text = " ".join(text for text in texts if text != '""') or '""'
         self._written[key] = Written(format, text, tuple(leaves))
         return self._again(key)
@@ -249,7 +252,9 @@ class _Frame:
     def _atom(self, format: Format, ends: _Ends) -> str:
         match format:
             case formats.ConstString():
-                return literal(format.value)
+                text = self._literal(format.value, format)
+                is_one = not self._markers.are_in(format.value)
+                return text if is_one else self._rule("const_string", text)
             case formats.JsonSchema() | formats.Regex() | formats.EbnfGrammar():
                 return self._part(format)
             case formats.AnyText():
@@ -290,7 +295,12 @@ class _Frame:
                     self._dispatched[format.loop, format.excludes, ends.texts] = handed_over
                     return self._handed_over("dispatch", handed_over.tags)
                 rules = [(text, self._atom(content, ends)) for text, content in format.rules]
-                return self._dispatch("dispatch", rules, format.loop, format.excludes)
+                whole = [
+                    f"{self._literal(text, format, first_whole=True)} {atom}"
+                    for text, atom in rules
+                    if self._markers.are_in(text) and not text.startswith(format.excludes)
+                ]
+                return self._dispatch("dispatch", rules, format.loop, format.excludes, whole)
             case formats.TokenDispatch():
                 pairs = [(token, self._atom(content, ends)) for token, content in format.rules]
                 return self._token_dispatch(
@@ -328,9 +338,20 @@ class _Frame:
         rules: Iterable[tuple[str, str]],
         loop: bool,
         excludes: Iterable[str],
+        whole: Iterable[str] = (),
     ) -> str:
-        """Free text, with patterns and the atoms of what follows them."""
+        """Free text, with patterns and the atoms of what follows them.
+
+        Args:
+            hint: what names begin with.
+            rules: the patterns and the atoms.
+            loop: whether free text goes on behind what follows.
+            excludes: what the text never holds.
+            whole: what may come in the text beside these, and begins with a token or holds one.
+        """
         excluded = tuple(dict.fromkeys(excludes))
+        if whole := list(dict.fromkeys(whole)):
+            return self._dispatch_whole(hint, list(rules), loop, excluded, whole)
         # A pattern that begins with an excluded text never comes. One that holds it later never
         # comes either, but its beginning is text all the same.
         possible = [rule for rule in rules if not rule[0].startswith(excluded)]
@@ -339,6 +360,27 @@ class _Frame:
         if excluded:
             pairs.append(f"excludes=({', '.join(map(literal, excluded))})")
         return self._rule(hint, f"TagDispatch({', '.join(pairs)})")
+
+    def _dispatch_whole(
+        self,
+        hint: str,
+        rules: list[tuple[str, str]],
+        loop: bool,
+        excludes: tuple[str, ...],
+        whole: list[str],
+    ) -> str:
+        """Free text in which tokens begin something too: no text holds these."""
+        some = self._rule(f"{hint}_whole", " | ".join(whole))
+        text = self._dispatch(hint, rules, loop, excludes)
+        if loop:
+            more = self._rule(f"{hint}_more", f"{some} {text}")
+            return self._rule(hint, f"{text} {more}*")
+        before = self._dispatch(hint, (), False, (*excludes, *(text for text, _ in rules)))
+        return self._rule(hint, f"{text} | {before} {some}")
+
+    def _literal(self, text: str, format: Format, *, first_whole: bool = False) -> str:
+        """A text of a format, in which special tokens stand for their texts."""
+        return self._markers.atoms(text, format.path, format.type, first_whole=first_whole)
 
     def _token_dispatch(
         self, hint: str, rules: Sequence[tuple[int, str]], loop: bool, excludes: Iterable[int]
@@ -382,16 +424,29 @@ class _Frame:
         if trigger is not None:
             begin = tag.begin[len(trigger) :] if isinstance(tag.begin, str) else ""
         if type(tag.content) in CLOSED:
-            return self._text_of(tag, _around(tag, begin), triggers)
+            return self._text_of(tag, self._around(tag, begin), triggers)
         if isinstance(tag.end, Token):
             ends = _Ends(tokens=(tag.end.token,))
         else:
             ends = _Ends(texts=tuple(text for text in tag.end if text))
         around = [
             self._atom(one, ends) if not isinstance(one, str) else one
-            for one in _around(tag, begin)
+            for one in self._around(tag, begin)
         ]
         return " ".join(atom for atom in around if atom != '""') or '""'
+
+    def _around(self, tag: Tag, begin: str | None) -> Iterator[str | Format]:
+        """The beginning of a tag or what stands in its place, its content, its end."""
+        if isinstance(tag.begin, Token):
+            yield f"Token({tag.begin.token})" if begin is None else literal(begin)
+        else:
+            yield self._literal(tag.begin if begin is None else begin, tag)
+        yield tag.content
+        if isinstance(tag.end, Token):
+            yield f"Token({tag.end.token})"
+        else:
+            last = " | ".join(self._literal(text, tag) for text in tag.end)
+            yield f"({last})" if len(tag.end) > 1 else last
 
     def _or(self, format: formats.Or, ends: _Ends) -> str:
         tags = tuple(each for each in format.elements if isinstance(each, Tag))
@@ -425,6 +480,7 @@ class _Frame:
         is_free = not (format.at_least_one and format.stop_after_first)
         rules: list[tuple[str, str]] = []
         first: list[str] = []
+        whole: list[str] = []
         for index, (trigger, chosen) in enumerate(grouped.groups.items()):
             is_written = chosen.handed_over is None
             if not chosen.tags and is_free:
@@ -435,17 +491,40 @@ class _Frame:
                     self._triggered_tag(tag, format.triggers, trigger) for tag in chosen.written
                 )
                 rules.append((trigger, self._one_of(f"{name}_group", chosen, bodies)))
+            if self._markers and is_free and not trigger.startswith(format.excludes):
+                whole += self._whole_tags(format, trigger, chosen.tags, rules[-1][1])
             # What is first is what follows a trigger in free text.
             if format.at_least_one and is_written:
                 first += map(self._tag, chosen.tags)
             elif format.at_least_one:
-                first.append(f"{literal(trigger)} {rules[-1][1]}" if trigger else rules[-1][1])
+                text = self._literal(trigger, format)
+                first.append(f"{text} {rules[-1][1]}" if trigger else rules[-1][1])
         text = " | ".join(dict.fromkeys(first))
         if not is_free:
             return self._rule(name, text)
         excludes = (*format.excludes, *ends.texts)
-        free = self._dispatch(name, rules, not format.stop_after_first, excludes)
+        free = self._dispatch(name, rules, not format.stop_after_first, excludes, whole)
         return self._after_one(name, text, free)
+
+    def _whole_tags(
+        self, format: formats.TriggeredTags, trigger: str, tags: Iterable[Tag], rest: str
+    ) -> Iterator[str]:
+        """Tags of which a token is the trigger, or part of it, or has it as its beginning.
+
+        Args:
+            format: the free text.
+            trigger: the trigger.
+            tags: those that begin with it.
+            rest: the rule of what follows it.
+        """
+        begins = [(tag, tag.begin) for tag in tags if isinstance(tag.begin, str)]
+        if any(self._markers.stands_across(begin, len(trigger)) for _, begin in begins):
+            for tag, begin in begins:
+                if self._markers.starts_in(begin, len(trigger)):
+                    text = self._literal(begin, tag, first_whole=True)
+                    yield f"{text} {self._tag(tag, ('',), begin)}"
+        elif self._markers.are_in(trigger):
+            yield f"{self._literal(trigger, format, first_whole=True)} {rest}"
 
     def _triggered_tag(self, tag: Tag, triggers: tuple[str, ...], trigger: str) -> str:
         key = id(tag), triggers
@@ -497,32 +576,16 @@ class _Frame:
         tags = self._one_of(f"{name}_tags", chosen, map(self._tag, chosen.written))
         body = tags
         if not format.stop_after_first:
-            more = self._rule(f"{name}_more", f"{literal(format.separator)} {tags}")
+            more = self._rule(f"{name}_more", f"{self._literal(format.separator, format)} {tags}")
             body = self._rule(f"{name}_some", f"{tags} {more}*")
         return body if format.at_least_one else self._rule(name, f"{body}?")
 
 
-def _alone(cache: LeafCache, format: Format, ends: tuple[str, ...]) -> Grammar:
+def _alone(cache: LeafCache, markers: Markers, format: Format, ends: tuple[str, ...]) -> Grammar:
     """The grammar of a format by itself, in a tag that ends in one of some texts."""
-    frame = _Frame(cache, Before.nothing())
+    frame = _Frame(cache, Before.nothing(), markers)
     text = frame.text(format, _Ends(texts=tuple(text for text in ends if text)))
     return cache.kept(Grammar._composed(text, frame.parts))
-
-
-def _around(tag: Tag, begin: str | None) -> Iterator[str | Format]:
-    """The beginning of a tag or what stands in its place, its content, its end."""
-    if begin is not None:
-        yield literal(begin)
-    elif isinstance(tag.begin, Token):
-        yield f"Token({tag.begin.token})"
-    else:
-        yield literal(tag.begin)
-    yield tag.content
-    if isinstance(tag.end, Token):
-        yield f"Token({tag.end.token})"
-    else:
-        last = " | ".join(map(literal, tag.end))
-        yield f"({last})" if len(tag.end) > 1 else last
 
 
 _ANY = "[\\u0000-\\U0010ffff]"

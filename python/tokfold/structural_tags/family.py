@@ -66,6 +66,8 @@ class Section:
     """What stands between two calls."""
     before: str = ""
     """What stands before a section with which the answer begins."""
+    opens: tuple[str, ...] = ()
+    """Texts of which one stands behind ``begin``; none of them where there is none."""
     text_follows: bool = False
     """Whether free text and more sections may follow a section that must come."""
 

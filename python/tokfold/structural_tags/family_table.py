@@ -21,7 +21,7 @@ from tokfold.structural_tags.family import (
     Section,
 )
 
-__all__ = ["FAMILIES"]
+__all__ = ["ALIASES", "FAMILIES"]
 
 _THEN_LINES = Reasoning(after="\n\n")
 
@@ -37,6 +37,13 @@ _QWEN_3 = Family(
     call=Call(begin='<tool_call>\n{"name": "{json_name}", "arguments": ', end="}\n</tool_call>"),
     trigger="<tool_call>",
     reasoning=_THEN_LINES,
+)
+
+_GEMMA = Family(
+    call=Call(begin='{"name": "{json_name}", "parameters": ', end="}"),
+    trigger='{"name": ',
+    reasoning=None,
+    excludes=(),
 )
 
 _EXAONE = Family(
@@ -58,6 +65,30 @@ _KIMI = Family(
     reasoning=Reasoning(excludes_when_enabled=()),
     excludes=(*THINK, "<|tool_call_begin|>"),
     excludes_without_calls=THINK,
+)
+
+_MISTRAL = Family(
+    call=Call(begin='{"name": "{json_name}", "arguments": ', end="}"),
+    # with a space in between where the tokenizer is of SentencePiece
+    section=Section(begin="[TOOL_CALLS]", opens=("[", " ["), end="]", separator=", "),
+    trigger="[TOOL_CALLS]",
+    reasoning=None,
+    excludes=(),
+)
+
+_MISTRAL_13 = Family(
+    call=Call(begin="[TOOL_CALLS]{name}[ARGS]", end=""),
+    trigger="[TOOL_CALLS]",
+    reasoning=None,
+    excludes=(),
+)
+
+_PHI = Family(
+    call=Call(begin='{"name": "{json_name}", "arguments": ', end="}"),
+    section=Section(begin="<|tool_call|>[", end="]<|/tool_call|>", separator=", "),
+    trigger="<|tool_call|>",
+    reasoning=None,
+    excludes=(),
 )
 
 _DEEPSEEK_R1 = Family(
@@ -228,6 +259,7 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
         "deepseek_v4": _dsml("tool_calls", "invoke", "deepseek_xml"),
         "deepseek_v4_1": _dsml(" calls", " invoke", "deepseek_v4_1_xml", ("<｜DSML｜ calls>",)),
         "exaone": _EXAONE,
+        "gemma": _GEMMA,
         "glm_4_7": _GLM_4_7,
         "harmony": _HARMONY,
         "kimi": _KIMI,
@@ -236,9 +268,27 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
         "mimo": _MIMO,
         "minimax": _MINIMAX,
         "minimax_m3": _MINIMAX_M3,
+        "mistral": _MISTRAL,
+        "mistral_13": _MISTRAL_13,
+        "phi": _PHI,
         "qwen_3": _QWEN_3,
         "qwen_3_5": _QWEN_XML,
         "qwen_3_coder": _QWEN_XML,
     }
 )
 """Every family by its name, sorted."""
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "gemma3": "gemma",
+        "gptoss": "harmony",
+        "kimik2": "kimi",
+        "llama3": "llama",
+        "llama31": "llama",
+        "llama32": "llama",
+        "llama33": "llama",
+        "minimaxm2": "minimax",
+        "phi4mini": "phi",
+    }
+)
+"""Other names of families, in small letters and digits alone, with what they mean."""

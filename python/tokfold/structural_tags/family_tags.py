@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tokfold.structural_tags.family import Answer, Call, Family, MessageFamily, Section
+from tokfold.structural_tags.fields import fail, short
 from tokfold.structural_tags.tool_choice import Choice, Tool
 
 __all__ = ["Reasoning", "Request", "format_of"]
@@ -88,6 +89,7 @@ def _reasoning(family: Family, request: Request) -> list[Json]:
 
 def _call(call: Call, tool: Tool, request: Request) -> Json:
     """The tag of a call of one tool."""
+    _check_name(call, tool.name)
     name_in_json = json.dumps(tool.name, ensure_ascii=False)[1:-1]
     begin, *others = (
         part.replace("{json_name}", name_in_json).replace("{name}", tool.name)
@@ -98,6 +100,27 @@ def _call(call: Call, tool: Tool, request: Request) -> Json:
         content += [{"type": "regex", "pattern": r"\d+"}, _text(text)]
     content.append(_arguments(call, tool, request))
     return _tag(begin, _in_a_row(content), call.end)
+
+
+def _check_name(call: Call, name: str) -> None:
+    """Refuse a name that could not be told from what follows it.
+
+    In a string of JSON it is escaped. Elsewhere it ends at the first character of what follows.
+    """
+    if not name:
+        fail("tools", "", "a tool has an empty name; name it, so that the model can call it")
+    if "{name}" not in call.begin:
+        return
+    follows = call.begin.partition("{name}")[2] or "<"  # arguments as elements
+    wrong = [one for one in name if one == follows[0] or not one.isprintable()]
+    if wrong:
+        fail(
+            "tools",
+            "",
+            f"the name {short(name)} holds {short(wrong[0])}, which cannot stand in a name in the "
+            f"calls of this family ({short(call.begin)}); rename the tool: letters, digits, '_' "
+            "and '-' do everywhere",
+        )
 
 
 def _arguments(call: Call, tool: Tool, request: Request) -> Json:
@@ -120,6 +143,8 @@ def _section(section: Section, calls: Sequence[Json], request: Request, before: 
         content = calls[0]
     else:
         content = _listed(calls, section.separator, at_least_one=True, once=not request.parallel)
+    if section.opens:
+        content = _in_a_row([_either([_text(text) for text in section.opens]), content])
     return _tag(before + section.begin, content, section.end)
 
 

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from tokfold import _core, _schemas
@@ -38,7 +39,8 @@ from tokfold.structural_tags.formats import (
     Tag,
     children,
 )
-from tokfold.structural_tags.literals import escaped
+from tokfold.structural_tags.literals import escaped, unescaped
+from tokfold.structural_tags.markers import NO_MARKERS, Markers
 
 __all__ = ["CacheInfo", "Leaf", "LeafCache", "default_cache"]
 
@@ -88,8 +90,12 @@ class LeafCache:
         self._bytes = self._hits = self._misses = 0
         self._prepared: set[tuple[object, ...]] = set()
 
-    def grammar(self, leaf: Leaf) -> Grammar:
+    def grammar(self, leaf: Leaf, markers: Markers = NO_MARKERS) -> Grammar:
         """The grammar of a leaf.
+
+        Args:
+            leaf: the leaf.
+            markers: special tokens, which are taken whole where the style of a schema writes them.
 
         Raises:
             SchemaError: a schema cannot be turned into a grammar; says where.
@@ -99,6 +105,8 @@ class LeafCache:
         """
         check_governing()
         make, key = _MAKERS[type(leaf)], _key(leaf)
+        if isinstance(leaf, JsonSchema) and markers.are_in(_WRITTEN.get(leaf.style, "")):
+            make, key = partial(_marked, markers=markers), (*key, *markers.key)
         with self._lock:
             found = self._leaves.get(key)
             if found is not None:
@@ -224,6 +232,45 @@ def _key(leaf: Leaf) -> tuple[object, ...]:
 
 def _json_schema(leaf: Any) -> Grammar:  # noqa: ANN401 - a leaf of this type
     return Grammar._of_schema(_schemas.Request(leaf.schema, [], _fields(leaf)), None)
+
+
+_WRITTEN = {
+    "qwen_xml": "<parameter=> </parameter>",
+    "minimax_xml": '<parameter name="> </parameter>',
+    "minimax_m3_xml": "]<]minimax[>[< ]<]minimax[>[</",
+    "deepseek_xml": '<｜DSML｜parameter name=" </｜DSML｜parameter>',
+    "deepseek_v4_1_xml": '<｜DSML｜ parameter name=" </｜DSML｜ parameter>',
+    "glm_xml": "<arg_key></arg_key><arg_value></arg_value>",
+    "cohere_xml": '<cofl:value name=" </cofl:value>',
+    "kimi_k3_xml": '<|open|>argument key=" <|sep|><|close|>argument<|sep|>',
+}
+"""What styles write around names and values."""
+
+
+def _marked(leaf: Any, markers: Markers) -> Grammar:  # noqa: ANN401
+    """A schema in whose texts special tokens are taken whole."""
+    grammar = _json_schema(leaf)
+    try:
+        text = str(grammar)
+    except UnsupportedGrammarError as error:
+        raise UnsupportedGrammarError(
+            f"the style {leaf.style} writes special tokens of the vocabulary, and this schema has "
+            f"no grammar text in which they could stand ({error}); pass "
+            "vocabulary.replace(special_token_ids=()), which makes them text",
+            leaf.style,
+            1,
+            1,
+        ) from error
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[0].startswith("["):
+            return found[0]
+        atoms = markers.atoms(unescaped(found[0][1:-1]), leaf.path, leaf.type)
+        return f"({atoms})"
+
+    text = _STRINGS.sub(replaced, text)
+    limits = Limits(max_grammar_bytes=max(len(text), Limits().max_grammar_bytes))
+    return Grammar.from_ebnf(text, lookahead="implied", limits=limits)
 
 
 def _fields(leaf: JsonSchema) -> dict[str, Any]:

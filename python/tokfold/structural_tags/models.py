@@ -6,11 +6,13 @@ The table in :mod:`family_table` says what marks each family, :mod:`family_tags`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from tokfold.structural_tags.family import Family, MessageFamily
-from tokfold.structural_tags.family_table import FAMILIES
+from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
 from tokfold.structural_tags.fields import budget, fail, flag, short
 from tokfold.structural_tags.tool_choice import Choice, Tool, chosen, read_tools
@@ -55,7 +57,9 @@ def for_model(
     they are, without a copy.
 
     Args:
-        model: one of :func:`families`.
+        model: one of :func:`families`, however it is spelled (``"Qwen3"``, ``"deepseek-v3.1"``), or
+            another name of one (``"gpt-oss"``, ``"llama-3.1"``). The name of a model
+            (``"Qwen/Qwen3-8B"``) is refused, and the error has the nearest family.
         tools: as in OpenAI's chat completions: ``{"type": "function", "function": {"name": ...,
             "parameters": {...}}}``, or an object whose ``model_dump`` gives that. Without
             ``parameters``, or with ``"strict": False``, the arguments may be any JSON. Other types
@@ -89,9 +93,8 @@ def for_model(
         >>> tokfold.recognize(grammar, '{"name": "now", "parameters": {}}').accepted
         True
     """
-    family = FAMILIES.get(model) if isinstance(model, str) else None
-    if family is None:
-        fail("", "", f"there is no model family {short(model)}; there are: {', '.join(families())}")
+    model = _family_name(model)
+    family = FAMILIES[model]
     if not isinstance(reasoning, bool | str) or reasoning not in _MODES:
         fail(
             "reasoning",
@@ -116,6 +119,42 @@ def for_model(
         max_whitespace_cnt=budget(options, "max_whitespace_cnt", where, ""),
     )
     return {"type": "structural_tag", "format": format_of(family, request)}
+
+
+def _family_name(model: object) -> str:
+    """The name of a family as the table has it.
+
+    Raises:
+        StructuralTagError: there is none of that name; says which is the nearest.
+    """
+    if isinstance(model, str):
+        if model in FAMILIES:
+            return model
+        wanted = _squeezed(model.rpartition("/")[2])
+        names = {**{_squeezed(name): name for name in FAMILIES}, **ALIASES}
+        if wanted in names:
+            return names[wanted]
+        # the longest name that a model's name begins with, then what is spelled alike
+        begun = [name for name in names if wanted.startswith(name)]
+        near = [max(begun, key=len)] if begun else get_close_matches(wanted, names, 2)
+        said = " or ".join(dict.fromkeys(repr(names[name]) for name in near))
+        hint = f"; did you mean {said}?" if said else ""
+        if wanted.startswith(("hermes", "nous", "qwen25", "qwen2")):
+            hint = (
+                "; these models write calls between <tool_call> and </tool_call>, as 'qwen_3' "
+                "does with reasoning=False;"
+            )
+        fail("", "", f"there is no model family {short(model)}{hint or ';'} there are: {_known()}")
+    fail("", "", f"there is no model family {short(model)}; there are: {_known()}")
+
+
+def _known() -> str:
+    return ", ".join(families())
+
+
+def _squeezed(name: str) -> str:
+    """A name in small letters and digits alone."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _callable(

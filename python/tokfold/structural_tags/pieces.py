@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tokfold import _core
     from tokfold.grammar import Grammar
     from tokfold.structural_tags.leaves import LeafCache
+    from tokfold.structural_tags.markers import Markers
 
 __all__ = ["Given", "Makers", "of_rule", "of_tag"]
 
@@ -43,6 +44,8 @@ class Makers(NamedTuple):
     cache: LeafCache
     alone: Callable[[Format, tuple[str, ...]], Grammar]
     """The grammar of a format by itself, in a tag that ends in one of some texts."""
+    markers: Markers
+    """Special tokens; the core has no tag in whose texts one stands."""
 
 
 def of_tag(tag: Tag, trigger: str, makers: Makers) -> Given | None:
@@ -50,7 +53,7 @@ def of_tag(tag: Tag, trigger: str, makers: Makers) -> Given | None:
     if isinstance(tag.begin, Token) or isinstance(tag.end, Token):
         return None
     pieces = _pieces(tag.content, tag.end, makers)
-    return None if pieces is None else _given(tag.begin[len(trigger) :], pieces, tag.end)
+    return None if pieces is None else _given(tag.begin[len(trigger) :], pieces, tag.end, makers)
 
 
 def of_rule(pattern: str, content: Format, ends: tuple[str, ...], makers: Makers) -> Given | None:
@@ -63,10 +66,15 @@ def of_rule(pattern: str, content: Format, ends: tuple[str, ...], makers: Makers
         makers: make grammars of contents.
     """
     pieces = _pieces(content, ends, makers)
-    return None if pieces is None else _given(pattern, pieces, ("",))
+    return None if pieces is None else _given(pattern, pieces, ("",), makers)
 
 
-def _given(begin: str, pieces: list[str | Grammar], ends: tuple[str, ...]) -> Given:
+def _given(
+    begin: str, pieces: list[str | Grammar], ends: tuple[str, ...], makers: Makers
+) -> Given | None:
+    texts = [begin, *(piece for piece in pieces if isinstance(piece, str)), *ends]
+    if makers.markers.are_in(*texts):
+        return None
     contents = []
     text = ""
     for piece in pieces:
@@ -81,7 +89,8 @@ def _given(begin: str, pieces: list[str | Grammar], ends: tuple[str, ...]) -> Gi
 def _pieces(format: Format, ends: tuple[str, ...], makers: Makers) -> list[str | Grammar] | None:
     """A format as texts and contents in turn."""
     if isinstance(format, formats.JsonSchema):  # most are
-        return [makers.cache.grammar(format)]
+        schema = makers.cache.grammar(format, makers.markers)
+        return None if makers.markers and schema._takes_tokens else [schema]
     match format:
         case formats.Sequence():
             found: list[str | Grammar] = []
@@ -105,7 +114,11 @@ def _pieces(format: Format, ends: tuple[str, ...], makers: Makers) -> list[str |
         case Tag(begin=str(begin), end=(str(end),)):
             pieces = _pieces(format.content, (end,), makers)
             return None if pieces is None else [begin, *pieces, end]
-    return [makers.alone(format, ends)] if _stands_alone(format, makers) else None
+    if not _stands_alone(format, makers):
+        return None
+    alone = makers.alone(format, ends)
+    # a special token may stand in its texts
+    return None if makers.markers and alone._takes_tokens else [alone]
 
 
 def _stands_alone(format: Format, makers: Makers) -> bool:

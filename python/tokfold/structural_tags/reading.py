@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from tokfold import _json
 from tokfold._converters import json_text
+from tokfold._token_names import NamedTokens
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.structural_tags import fields
 from tokfold.structural_tags.fields import LARGEST, Object, fail, kind, short
@@ -47,6 +48,7 @@ from tokfold.structural_tags.formats import (
     TriggeredTags,
     Triggers,
 )
+from tokfold.structural_tags.old_form import old_form
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["MAX_DEPTH", "STYLES", "Settings", "read"]
@@ -94,6 +96,8 @@ def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 
         found = document["type"]
         fail("", "", f"the type of a structural tag is 'structural_tag', not {short(found)}")
     if "format" not in document:
+        if "structures" in document or "triggers" in document:
+            fail("", "", old_form(document))
         fail("", "", "a structural tag has a 'format', and this one has none")
     return _Reader(settings, isinstance(tag, str)).format(document["format"], "format", 1)
 
@@ -185,7 +189,13 @@ class _Reader:
         )
 
     def grammar(self, value: Object, path: str, depth: int) -> EbnfGrammar:
-        return EbnfGrammar(path, fields.text(value, "grammar", path, "grammar", empty=False))
+        text = fields.text(value, "grammar", path, "grammar", empty=False)
+        if self._vocabulary is not None:
+            try:
+                text = NamedTokens(text, self._vocabulary).text
+            except UnsupportedGrammarError as error:
+                fail(path, "grammar", str(error))
+        return EbnfGrammar(path, text)
 
     def regex(self, value: Object, path: str, depth: int) -> Regex:
         return Regex(path, fields.text(value, "pattern", path, "regex", empty=False))

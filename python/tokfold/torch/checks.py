@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tokfold._checks import wrong_type
 from tokfold._extras import require
-from tokfold.errors import FallbackWarning
+from tokfold.errors import ArgumentTypeError, FallbackWarning
 
 __all__ = [
     "Backend",
@@ -23,6 +24,7 @@ __all__ = [
     "are_distinct",
     "check_logits",
     "check_masks",
+    "check_tensor",
     "chosen_backend",
     "listed_rows",
     "rows_on_device",
@@ -35,12 +37,17 @@ Rows: TypeAlias = "torch.Tensor | Sequence[int] | None"
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
+def check_tensor(logits: torch.Tensor) -> None:
+    """Refuse logits that are no tensor."""
+    if not isinstance(logits, torch.Tensor):
+        raise wrong_type("logits", "a torch.Tensor", logits)
+
+
 def check_logits(logits: torch.Tensor, num_tokens: int, device: torch.device) -> None:
     """Refuse logits that no mask over so many tokens, on this device, can go onto."""
-    if not isinstance(logits, torch.Tensor):
-        raise TypeError(f"logits must be a torch.Tensor, not {type(logits).__name__}")
+    check_tensor(logits)
     if logits.dtype not in DTYPES:
-        raise TypeError(f"logits must be float32, float16 or bfloat16, not {logits.dtype}")
+        raise ArgumentTypeError(f"logits must be float32, float16 or bfloat16, not {logits.dtype}")
     if logits.device != device:
         raise ValueError(
             f"the logits are on {logits.device} and the fold on {device}: fold.to(logits.device)"
@@ -77,9 +84,9 @@ def check_masks(masks: Masks, ndim: int, words: int, device: torch.device) -> No
             )
         contiguous = masks.flags.c_contiguous
     else:
-        raise TypeError(f"masks must be a tensor or a numpy array, not {type(masks).__name__}")
+        raise wrong_type("masks", "a tensor or a numpy array", masks)
     if not fits:
-        raise TypeError(f"masks must be int32, not {masks.dtype}")
+        raise ArgumentTypeError(f"masks must be int32, not {masks.dtype}")
     if masks.ndim != ndim or masks.shape[-1] != words:
         rows = "(n, " if ndim == 2 else "("
         raise ValueError(
@@ -105,7 +112,7 @@ def _fit(masks: int, count: int) -> None:
 
 def _whole_numbers(rows: torch.Tensor) -> None:
     if rows.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"rows must be int32 or int64, not {rows.dtype}")
+        raise ArgumentTypeError(f"rows must be int32 or int64, not {rows.dtype}")
     if rows.ndim != 1:
         raise ValueError(f"rows must have one dimension, not {rows.ndim}")
 
@@ -122,9 +129,9 @@ def listed_rows(rows: Rows, masks: int, count: int) -> list[int] | None:
         try:
             listed = [operator.index(row) for row in rows]
         except TypeError:
-            raise TypeError(f"rows must be whole numbers, not {rows!r}") from None
+            raise ArgumentTypeError(f"rows must be whole numbers, not {rows!r}") from None
     else:
-        raise TypeError(f"rows must be a sequence or a tensor, not {type(rows).__name__}")
+        raise wrong_type("rows", "a sequence or a tensor", rows)
     if len(listed) != masks:
         raise ValueError(f"{masks} masks, but {len(listed)} rows")
     for row in listed:

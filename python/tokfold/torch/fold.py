@@ -12,8 +12,10 @@ import numpy.typing as npt
 import torch
 
 from tokfold import _core
+from tokfold._checks import wrong_type
 from tokfold.classes import TokenClasses
 from tokfold.engine import CompiledGrammar
+from tokfold.errors import ArgumentTypeError, DeviceError
 
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
@@ -62,7 +64,7 @@ class Fold:
         Raises:
             ValueError: the compiled grammar has no classes (yet), or takes no token at all.
             TypeError: it is nothing that has classes.
-            RuntimeError: torch has no such device.
+            DeviceError: torch has no such device; it is a ``RuntimeError`` too.
         """
         class_of, num_classes = _class_of(classes)
         if num_classes == 0:
@@ -73,7 +75,7 @@ class Fold:
         self.num_classes = num_classes
         self.num_words = -(-num_classes // 32)
         small = class_of.astype(np.int16) if num_classes <= _MAX_SMALL else class_of
-        self.class_of = torch.from_numpy(small.copy()).to(device)
+        self.class_of = _moved(torch.from_numpy(small.copy()), device)
         self.device = self.class_of.device
         self._unfolder: _core.Unfolder | None = None
         if self.device.type == "cpu":
@@ -82,12 +84,16 @@ class Fold:
         _folds[self._number] = self
 
     def to(self, device: torch.device | str | int) -> Fold:
-        """The same classes on another device."""
+        """The same classes on another device.
+
+        Raises:
+            DeviceError: torch has no such device; it is a ``RuntimeError`` too.
+        """
         other = object.__new__(type(self))
         other._host, other._max_row_bytes = self._host, self._max_row_bytes
         other.num_tokens, other.num_classes = self.num_tokens, self.num_classes
         other.num_words = self.num_words
-        other.class_of = self.class_of.to(device)
+        other.class_of = _moved(self.class_of, device)
         other.device = other.class_of.device
         other._unfolder = None
         if other.device.type == "cpu":
@@ -119,6 +125,20 @@ class Fold:
         )
 
 
+def _moved(tensor: torch.Tensor, device: torch.device | str | int) -> torch.Tensor:
+    try:
+        return tensor.to(device)
+    except torch.OutOfMemoryError as error:
+        raise DeviceError(
+            f"the memory of the device {device} is used up: {error}", "memory"
+        ) from error
+    except (RuntimeError, AssertionError) as error:  # the second where torch is built without CUDA
+        said = str(error).partition("\n")[0]
+        raise DeviceError(f"torch has no device {device!r} here: {said}", "missing") from error
+    except TypeError:
+        raise wrong_type("device", "a torch.device, a str or an int", device) from None
+
+
 def fold_of(number: int) -> Fold:
     """The fold of a number, for graphs that hold numbers only."""
     return _folds[number]
@@ -140,7 +160,7 @@ def _class_of(classes: object) -> tuple[npt.NDArray[np.int32], int]:
     txgr = sys.modules.get("tokfold.xgrammar")
     if txgr is not None and isinstance(classes, txgr.CompiledGrammar):
         return np.ascontiguousarray(classes.class_of_token), classes.num_class_bits
-    raise TypeError(
+    raise ArgumentTypeError(
         "a fold is made of TokenClasses or a compiled grammar, not "
         f"{type(classes).__module__}.{type(classes).__qualname__}"
     )

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import torch
 
 from tokfold import _core
+from tokfold._checks import wrong_type
 from tokfold.torch import plain
 from tokfold.torch.checks import (
     Backend,
@@ -15,6 +16,7 @@ from tokfold.torch.checks import (
     are_distinct,
     check_logits,
     check_masks,
+    check_tensor,
     chosen_backend,
     listed_rows,
     no_rows,
@@ -66,6 +68,8 @@ def apply_class_bitmask_(
         IndexError: a row that does not exist.
         MissingExtraError: ``backend="triton"``, and Triton is not installed.
     """
+    if not isinstance(fold, Fold):
+        raise wrong_type("fold", "a tokfold.torch.Fold", fold)
     check_logits(logits, fold.num_tokens, fold.device)
     check_masks(class_bitmask, logits.ndim, fold.num_words, fold.device)
     if torch.compiler.is_compiling():
@@ -120,8 +124,11 @@ def apply_token_bitmask_(
     Raises:
         As :func:`apply_class_bitmask_`.
     """
+    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
+        raise wrong_type("vocab_size", "an int", vocab_size)
     if vocab_size < 1:
         raise ValueError(f"vocab_size must be 1 or more, not {vocab_size}")
+    check_tensor(logits)
     check_logits(logits, vocab_size, logits.device)
     check_masks(bitmask, logits.ndim, -(-vocab_size // 32), logits.device)
     chosen = chosen_backend(backend, logits.device)

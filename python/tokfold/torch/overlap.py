@@ -13,7 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold.batch import accept_token_batch, fill_bitmask_batch, fill_class_bitmask_batch
+from tokfold._checks import wrong_type
+from tokfold.batch import (
+    AnyMatcher,
+    accept_token_batch,
+    fill_bitmask_batch,
+    fill_class_bitmask_batch,
+)
 from tokfold.bitmask import allocate_bitmask
 from tokfold.errors import MatcherStateError
 from tokfold.matcher import Matcher
@@ -22,6 +28,11 @@ from tokfold.torch.logits import apply_token_bitmask_
 from tokfold.torch.table import MaskTable
 
 __all__ = ["NextMasks"]
+
+
+def _size(matcher: AnyMatcher) -> int:
+    of = matcher.compiled if isinstance(matcher, Matcher) else matcher.store
+    return len(of.vocabulary)
 
 
 class NextMasks:
@@ -49,17 +60,26 @@ class NextMasks:
     """
 
     def __init__(
-        self, matchers: Sequence[Matcher], *, fold: Fold | None = None, threads: int | None = None
+        self,
+        matchers: Sequence[AnyMatcher],
+        *,
+        fold: Fold | None = None,
+        threads: int | None = None,
     ) -> None:
         """Make the thread.
 
         Args:
             matchers: one for each row of the logits, over one vocabulary; used by nobody else
-                between :meth:`begin` and :meth:`apply_`.
+                between :meth:`begin` and :meth:`apply_`. Those of a mask store too.
             fold: where all matchers are of one grammar with classes: masks go to the device as
                 class masks. Without, as token masks.
             threads: for the masks, as for :func:`tokfold.fill_bitmask_batch`.
         """
+        if not isinstance(matchers, Sequence):
+            raise wrong_type("matchers", "a sequence of tokfold.Matcher", matchers)
+        for matcher in matchers:
+            if not isinstance(matcher, Matcher) and not hasattr(matcher, "_is_on_device"):
+                raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
         if not matchers:
             raise ValueError("there must be at least one matcher")
         self.matchers = list(matchers)
@@ -67,11 +87,17 @@ class NextMasks:
         self.fill_seconds = self.visible_seconds = 0.0
         self._fold = fold
         self._threads = threads
-        self._size = len(self.matchers[0].compiled.vocabulary)
-        if any(len(matcher.compiled.vocabulary) != self._size for matcher in self.matchers):
+        self._size = _size(self.matchers[0])
+        if any(_size(matcher) != self._size for matcher in self.matchers):
             raise ValueError("the matchers are for vocabularies of different sizes")
         if fold is not None:
-            for compiled in {id(m.compiled): m.compiled for m in self.matchers}.values():
+            ours = [matcher for matcher in self.matchers if isinstance(matcher, Matcher)]
+            if len(ours) < len(self.matchers):
+                raise ValueError(
+                    "a matcher of a mask store has no classes: leave out fold=..., and masks go to "
+                    "the device as token masks"
+                )
+            for compiled in {id(m.compiled): m.compiled for m in ours}.values():
                 if not fold.is_of(compiled):
                     raise ValueError(
                         "a matcher is of another grammar than the fold, or has no classes"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tokfold._checks import wrong_type
 from tokfold.torch import plain
 from tokfold.torch.checks import (
     Backend,
@@ -64,6 +65,8 @@ class MaskTable:
             capacity: masks at most: ``capacity * fold.num_words * 4`` bytes of the device.
             max_rows: rows of one call at most.
         """
+        if not isinstance(fold, Fold):
+            raise wrong_type("fold", "a tokfold.torch.Fold", fold)
         if capacity < 1 or max_rows < 1:
             raise ValueError(f"capacity and max_rows must be 1 or more, not {capacity}, {max_rows}")
         self.fold = fold

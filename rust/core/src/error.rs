@@ -67,6 +67,13 @@ pub enum Error {
     Artifact(String),
     /// A matcher was asked for what its state does not allow.
     State(String),
+    /// The tokens that are left cannot complete the text.
+    Budget {
+        /// The fewest that can, the stop token counted; `None` where no tokens of the vocabulary do.
+        needed: Option<u32>,
+        /// The tokens that are left.
+        left: u32,
+    },
     /// Another thread, or an observer, cancelled the call.
     Cancelled,
     /// The call ran past its deadline.
@@ -118,6 +125,15 @@ impl fmt::Display for Error {
             Error::Vocabulary(message) | Error::Artifact(message) | Error::State(message) => {
                 f.write_str(message)
             }
+            Error::Budget { needed: Some(needed), left } => write!(
+                f,
+                "{left} tokens are left, and the shortest completion of the text takes {needed}, the \
+                 stop token counted: allow {needed} tokens or more from here"
+            ),
+            Error::Budget { needed: None, .. } => f.write_str(
+                "no tokens of the vocabulary complete the text: the grammar needs bytes that no \
+                 token has",
+            ),
             Error::Cancelled => f.write_str("another thread cancelled the call"),
             Error::Deadline { limit, milliseconds } => write!(
                 f,

@@ -11,6 +11,7 @@ pub mod automata;
 pub mod budget;
 mod chart;
 pub mod classes;
+mod ending;
 pub mod engine;
 pub mod error;
 pub mod grammar;

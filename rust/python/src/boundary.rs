@@ -55,6 +55,9 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Vocabulary(_) => errors.getattr("VocabularyError")?.call1((message,))?,
         Error::Artifact(_) => errors.getattr("ArtifactError")?.call1((message,))?,
         Error::State(_) => errors.getattr("MatcherStateError")?.call1((message,))?,
+        Error::Budget { needed, left } => {
+            errors.getattr("TokenBudgetError")?.call1((message, *needed, *left))?
+        }
         Error::Cancelled => errors.getattr("CancelledError")?.call1((message,))?,
     };
     Ok(PyErr::from_value(value))

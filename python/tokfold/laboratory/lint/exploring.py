@@ -16,7 +16,8 @@ import numpy.typing as npt
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
 from tokfold.laboratory.form import Chars, Form, Literal, Macro, postorder
-from tokfold.matcher import Matcher, MatcherState
+from tokfold.matcher import Matcher
+from tokfold.state import MatcherState
 
 __all__ = ["Exploration", "Explored", "explore", "spoken_bytes"]
 

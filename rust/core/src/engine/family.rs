@@ -5,9 +5,11 @@
 //! rollback the number of an ancestor. The steps form a tree with jump pointers (Myers' random
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
 
+use super::in_time::Remembered;
 use super::way::View;
 use crate::budget::{Halt, Interrupt};
 use crate::chart::{ColumnId, Scratch, Tables, Tree};
+use crate::ending::Memo;
 use crate::network::{BOTTOM, ClassSet, Network};
 use crate::stacks::{Entry, NONE, REST, SetId, StackSets, Stepper};
 use parking_lot::Mutex;
@@ -46,6 +48,8 @@ pub(crate) struct Step {
     /// An ancestor further up.
     jump: StepId,
     depth: u32,
+    /// The tokens read up to here since the first step, stop tokens too.
+    pub(crate) tokens: u32,
     /// What may follow it.
     pub(crate) stand: Stand,
     pub(crate) read: Read,
@@ -107,6 +111,8 @@ pub(crate) struct Family {
     rebuilt_set_bytes: usize,
     /// Where a mask took more work than it may: it would again.
     refused: Arc<Refused>,
+    /// What is known of the ends of its texts.
+    ending: Remembered,
 }
 
 /// Stands whose masks are known to take too much work, at most.
@@ -164,6 +170,7 @@ impl Family {
             rebuilt_bytes: 0,
             rebuilt_set_bytes: 0,
             refused: Arc::default(),
+            ending: Remembered::default(),
         };
         out.begin(Stand::Stacks(start), Read::Nothing);
         Ok(out)
@@ -177,7 +184,7 @@ impl Family {
     /// Makes a stand the only step.
     pub(crate) fn begin(&mut self, stand: Stand, read: Read) -> StepId {
         self.steps.clear();
-        self.steps.push(Step { parent: 0, jump: 0, depth: 0, stand, read });
+        self.steps.push(Step { parent: 0, jump: 0, depth: 0, tokens: 0, stand, read });
         0
     }
 
@@ -189,6 +196,17 @@ impl Family {
             + self.steps.capacity() * size_of::<Step>()
             + self.texts.capacity()
             + self.text_ends.capacity() * size_of::<usize>()
+            + self.ending.bytes()
+    }
+
+    /// What is known of the ends of its texts, over classes or over tokens; to be put back.
+    pub(super) fn take_memo(&mut self, is_folded: bool) -> Memo {
+        self.ending.take(is_folded)
+    }
+
+    /// Puts back what was taken.
+    pub(super) fn put_memo(&mut self, memo: Memo) {
+        self.ending.put(memo);
     }
 
     pub(crate) fn step(&self, id: StepId) -> Step {
@@ -208,7 +226,8 @@ impl Family {
         // Two jumps of equal length make one of twice that and one.
         let jump = if p.depth - j.depth == j.depth - jj.depth { j.jump } else { parent };
         let id = self.steps.len() as StepId;
-        self.steps.push(Step { parent, jump, depth: p.depth + 1, stand, read });
+        let tokens = p.tokens + u32::from(matches!(read, Read::Token(_) | Read::Stop(_)));
+        self.steps.push(Step { parent, jump, depth: p.depth + 1, tokens, stand, read });
         id
     }
 

@@ -2,7 +2,7 @@
 
 use super::family::{Family, StacksApart, Stand};
 use super::gap::first_gap;
-use super::{CachedMasks, Engine, Matcher, lock};
+use super::{Accept, CachedMasks, Engine, Matcher, lock};
 use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use crate::mask::words;
@@ -31,7 +31,22 @@ impl Matcher {
     /// # Panics
     /// If the row has not exactly the words of the vocabulary.
     pub fn fill(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
-        self.fill_with(&mut None, row, interrupt)
+        self.fill_with(&mut None, None, row, interrupt)
+    }
+
+    /// [`Self::fill`] where so many tokens are left, the stop token counted: a token is allowed when the
+    /// text can be completed in time after it.
+    ///
+    /// # Errors
+    /// As for [`Self::fill`]; [`Error::Budget`] where the text cannot be completed with as many;
+    /// [`Error::Unsupported`] where that cannot be found out.
+    pub fn fill_with_tokens_left(
+        &self,
+        tokens_left: u32,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
+        self.fill_with(&mut None, Some(tokens_left), row, interrupt)
     }
 
     /// [`Self::fill`] for many matchers, each with a deadline and a result of its own.
@@ -42,7 +57,7 @@ impl Matcher {
         let mut known = None;
         let mut out = Vec::with_capacity(work.len());
         for (matcher, row) in work {
-            out.push(matcher.fill_with(&mut known, row, interrupt));
+            out.push(matcher.fill_with(&mut known, None, row, interrupt));
         }
         out
     }
@@ -59,7 +74,13 @@ impl Matcher {
         assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
         let Some(family) = self.family.try_read() else { return Ok(None) };
         self.refuse_unready(&family)?;
-        let stand = family.step(self.at).stand;
+        let step = family.step(self.at);
+        if let Some(left) = self.tokens_left(&family, None)
+            && !self.is_far(step.tokens, left)
+        {
+            return Ok(None);
+        }
+        let stand = step.stand;
         let Some(view) = family.stacks(stand) else { return Ok(None) };
         let Some(mut cached) = self.engine.cached_now() else { return Ok(None) };
         let is_there = cached.mask(view, row);
@@ -74,6 +95,7 @@ impl Matcher {
     fn fill_with<'m>(
         &'m self,
         known: &mut Known<'m>,
+        tokens_left: Option<u32>,
         row: &mut [i32],
         interrupt: &Interrupt,
     ) -> Result<bool> {
@@ -88,7 +110,38 @@ impl Matcher {
             }
         };
         self.refuse_unready(&family)?;
+        let step = family.step(self.at);
+        let stand = step.stand;
+        if let Some(left) = self.tokens_left(&family, tokens_left)
+            && !self.is_far(step.tokens, left)
+        {
+            let accepts = family.accepts(stand);
+            drop(family);
+            *known = None;
+            let interrupt = &self.mask_interrupt(interrupt);
+            return match self.fill_in_time(left, row, interrupt)? {
+                true => Ok(self.finish_row(accepts && left > 0, row)),
+                false => self.fill_far(row, interrupt),
+            };
+        }
+        self.fill_locked(known, family, stand, row, interrupt)
+    }
+
+    /// [`Self::fill`] where no budget forbids anything.
+    fn fill_far(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
+        let family = lock::read(&self.family, &self.mask_interrupt(interrupt))?;
         let stand = family.step(self.at).stand;
+        self.fill_locked(&mut None, family, stand, row, interrupt)
+    }
+
+    fn fill_locked<'m>(
+        &'m self,
+        known: &mut Known<'m>,
+        family: parking_lot::RwLockReadGuard<'_, Family>,
+        stand: Stand,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
         if let Some(view) = family.stacks(stand) {
             let cached = match known.take() {
                 Some((engine, cached)) if std::ptr::eq(engine, &*self.engine) => {
@@ -196,11 +249,37 @@ impl Matcher {
     /// # Panics
     /// If the row has not exactly [`Engine::class_words`] words.
     pub fn fill_classes(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
+        self.fill_classes_left(None, row, interrupt)
+    }
+
+    /// [`Self::fill_with_tokens_left`] over classes.
+    ///
+    /// # Errors
+    /// Those of both.
+    ///
+    /// # Panics
+    /// As [`Self::fill_classes`].
+    pub fn fill_classes_with_tokens_left(
+        &self,
+        tokens_left: u32,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
+        self.fill_classes_left(Some(tokens_left), row, interrupt)
+    }
+
+    fn fill_classes_left(
+        &self,
+        tokens_left: Option<u32>,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
         let interrupt = self.mask_interrupt(interrupt);
         let family = lock::write(&self.family, &interrupt)?;
         self.refuse_ended(&family)?;
         let stand = family.step(self.at).stand;
-        self.fill_classes_at(family, stand, &interrupt, row)
+        let left = self.tokens_left(&family, tokens_left);
+        self.fill_classes_at(family, stand, left, &interrupt, row)
     }
 
     /// [`Self::fill_classes`] for many matchers, each with a deadline and a result of its own.
@@ -215,6 +294,7 @@ impl Matcher {
         &self,
         mut family: parking_lot::RwLockWriteGuard<'_, Family>,
         stand: Stand,
+        left: Option<u32>,
         interrupt: &Interrupt,
         row: &mut [i32],
     ) -> Result<bool> {
@@ -231,9 +311,15 @@ impl Matcher {
                 "stop token {id} of this matcher is no class of its own: use masks of tokens"
             )));
         }
-        let (engine, accepts) = (&self.engine, family.accepts(stand));
-        let is_there = !engine.network.is_for_charts()
-            && engine.cached_class_mask(folded, family.view(stand), row);
+        let (engine, mut accepts) = (&self.engine, family.accepts(stand));
+        let is_near = match left {
+            None => false,
+            Some(left) => self.fill_classes_in_time(&mut family, left, row, interrupt)?,
+        };
+        accepts &= left.is_none_or(|left| left > 0);
+        let is_there = is_near
+            || !engine.network.is_for_charts()
+                && engine.cached_class_mask(folded, family.view(stand), row);
         if !is_there {
             let mask = |family: &mut Family, stand: Stand, row: &mut [i32]| match engine
                 .network
@@ -299,26 +385,16 @@ impl Matcher {
         };
         assert_eq!(rows.len(), width * (tokens.len() + 1), "words of the rows");
         assert_eq!(parents.len(), tokens.len(), "a parent for each node");
+        let before = places_before(parents, tokens, size)?;
+        if self.max_tokens.is_some() {
+            return self.fill_draft_in_time(&before, tokens, classes, rows, interrupt);
+        }
         let mut family = lock::write(&self.family, &self.accept_interrupt(interrupt))?;
         self.refuse_ended(&family)?;
         // Where the text goes on after each node, if it does.
         let mut stands: Vec<Option<Stand>> = vec![Some(family.step(self.at).stand)];
         let mut allowed = Vec::with_capacity(tokens.len());
-        for (node, (&parent, &token)) in parents.iter().zip(tokens).enumerate() {
-            let parent = match usize::try_from(parent) {
-                Err(_) => 0,
-                Ok(parent) if parent < node => parent + 1,
-                Ok(parent) => {
-                    return Err(Error::State(format!(
-                        "node {node} of the draft follows node {parent}, which does not stand before it"
-                    )));
-                }
-            };
-            if token as usize >= size {
-                return Err(Error::Vocabulary(format!(
-                    "token {token} is outside the vocabulary of {size} tokens"
-                )));
-            }
+        for (&parent, &token) in before.iter().zip(tokens) {
             let (stand, is_allowed) = match stands[parent] {
                 None => (None, false),
                 Some(before) if self.stop_ids().binary_search(&token).is_ok() => {
@@ -347,7 +423,7 @@ impl Matcher {
             let interrupt = &self.mask_interrupt(interrupt);
             let mut family = lock::write(&self.family, interrupt)?;
             if classes {
-                self.fill_classes_at(family, stand, interrupt, row)?;
+                self.fill_classes_at(family, stand, None, interrupt, row)?;
                 continue;
             }
             let accepts = family.accepts(stand);
@@ -360,6 +436,61 @@ impl Matcher {
         }
         Ok(allowed)
     }
+
+    /// [`Self::fill_draft`] under a budget: each node is a fork, which has a token less than the one
+    /// before.
+    fn fill_draft_in_time(
+        &self,
+        before: &[usize],
+        tokens: &[u32],
+        classes: bool,
+        rows: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<bool>> {
+        let mut forks = vec![Some(self.clone())];
+        let mut allowed = Vec::with_capacity(tokens.len());
+        for (&parent, &token) in before.iter().zip(tokens) {
+            let mut fork = forks[parent].clone();
+            let taken = match &mut fork {
+                Some(fork) => fork.accept_token(token, interrupt)? == Accept::Taken,
+                None => false,
+            };
+            allowed.push(taken);
+            let goes_on = match &fork {
+                Some(fork) if taken => !fork.is_terminated(interrupt)?,
+                _ => false,
+            };
+            forks.push(fork.filter(|_| goes_on));
+        }
+        let width = rows.len() / forks.len();
+        for (fork, row) in forks.iter().zip(rows.chunks_exact_mut(width.max(1))) {
+            match fork {
+                None => row.fill(0),
+                Some(fork) if classes => drop(fork.fill_classes(row, interrupt)?),
+                Some(fork) => drop(fork.fill(row, interrupt)?),
+            }
+        }
+        Ok(allowed)
+    }
+}
+
+/// For each node of a draft the row before it: 0 for the state itself, one more than the node else.
+fn places_before(parents: &[i64], tokens: &[u32], size: usize) -> Result<Vec<usize>> {
+    let place = |(node, (&parent, &token)): (usize, (&i64, &u32))| {
+        if token as usize >= size {
+            return Err(Error::Vocabulary(format!(
+                "token {token} is outside the vocabulary of {size} tokens"
+            )));
+        }
+        match usize::try_from(parent) {
+            Err(_) => Ok(0),
+            Ok(parent) if parent < node => Ok(parent + 1),
+            Ok(parent) => Err(Error::State(format!(
+                "node {node} of the draft follows node {parent}, which does not stand before it"
+            ))),
+        }
+    };
+    parents.iter().zip(tokens).enumerate().map(place).collect()
 }
 
 #[cfg(test)]

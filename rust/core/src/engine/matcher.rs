@@ -1,6 +1,7 @@
 //! One request's state.
 
 use super::family::{Family, Read, Stand, StepId};
+use super::in_time::Hint;
 use super::{Engine, Representation, lock};
 use crate::budget::{Halt, Interrupt};
 use crate::error::{Error, Result};
@@ -70,6 +71,9 @@ pub struct Matcher {
     pub(super) at: StepId,
     pub(super) stops: Arc<StopRule>,
     pub(super) cancelled: Arc<AtomicBool>,
+    /// The tokens that the text may take from its first step on, the stop token counted.
+    pub(super) max_tokens: Option<u32>,
+    pub(super) hint: Hint,
 }
 
 impl Matcher {
@@ -119,6 +123,8 @@ impl Matcher {
             at: 0,
             stops: Arc::new(stops),
             cancelled: Arc::default(),
+            max_tokens: None,
+            hint: Hint::default(),
         })
     }
 
@@ -143,10 +149,12 @@ impl Matcher {
         self.stops.stop_ids.as_deref().unwrap_or(self.engine.vocabulary.stop_ids())
     }
 
-    fn ended(&self, family: &Family) -> bool {
+    /// Whether the text has ended: by a stop token, by itself, or as no token is left.
+    pub(super) fn ended(&self, family: &Family) -> bool {
         let step = family.step(self.at);
         matches!(step.read, Read::Stop(_))
             || (self.stops.when_complete && family.accepts(step.stand))
+            || self.max_tokens.is_some_and(|most| step.tokens >= most)
     }
 
     pub(super) fn refuse_ended(&self, family: &Family) -> Result<()> {
@@ -218,10 +226,14 @@ impl Matcher {
                 }
                 let is_long = self.engine.vocabulary.bytes(id).len() > QUICK_BYTES;
                 let is_crowded = self.is_crowded(&family);
-                if is_long || is_crowded || family.is_unsettled() {
+                let step = family.step(self.at);
+                let is_near = self.max_tokens.is_some_and(|most| {
+                    !self.is_far(step.tokens, most.saturating_sub(step.tokens))
+                });
+                if is_long || is_crowded || is_near || family.is_unsettled() {
                     return None;
                 }
-                let before = family.step(self.at).stand;
+                let before = step.stand;
                 let last = family.last_column();
                 let work = QUICK_WORK.min(self.engine.limits.max_accept_work);
                 family.allow(work, usize::MAX, &Interrupt::default());
@@ -319,9 +331,21 @@ impl Matcher {
             }
         }
         family.release();
-        if !matches!(advanced, Ok(Some(_))) {
+        let mut in_time = Ok(true);
+        if let Ok(Some(stand)) = advanced {
+            let token = match what {
+                What::Token(id) => Some(id),
+                What::Bytes(_) => None,
+            };
+            in_time = self.ends_in_time(&mut family, stand, token, interrupt);
+            if in_time == Ok(false) {
+                advanced = Ok(None);
+            }
+        }
+        if in_time.is_err() || !matches!(advanced, Ok(Some(_))) {
             family.forget_columns(last);
         }
+        in_time?;
         let stand = match advanced {
             Ok(None) => return Ok(Some(Accept::Refused)),
             Ok(Some(stand)) => stand,
@@ -342,7 +366,10 @@ impl Matcher {
         };
         let read = match what {
             What::Token(id) => Read::Token(id),
-            What::Bytes(bytes) => family.text(bytes),
+            What::Bytes(bytes) => {
+                self.hint.forget();
+                family.text(bytes)
+            }
         };
         let at = family.push(self.at, stand, read);
         let crowded = self.is_crowded(&family);
@@ -480,6 +507,7 @@ impl Matcher {
             && self.engine.representation == Representation::Automatic
             && !self.engine.network.takes_tokens()
             && !self.engine.network.has_sets()
+            && self.max_tokens.is_none()
             && family.may_chart
             && matches!(before, Stand::Stacks(_))
     }
@@ -590,6 +618,7 @@ impl Matcher {
             )));
         };
         let at = family.ancestor(self.at, left);
+        self.hint.forget();
         if Arc::strong_count(&self.family) == 1 {
             family.truncate(at);
         }
@@ -785,6 +814,12 @@ impl Look<'_> {
     /// The bytes that may come next.
     pub fn expected(&self) -> Vec<u8> {
         self.matcher.expected_after(self.family, self.stand())
+    }
+
+    /// The tokens that the text may still take, the stop token counted; `None` where it may take any
+    /// number.
+    pub fn tokens_left(&self) -> Option<u32> {
+        self.matcher.tokens_left(self.family, None)
     }
 
     /// Everything read so far.

@@ -11,6 +11,7 @@
 //!
 //! - a request: `matcher` (accept, roll back), `family` (the tables that forks share), `state`
 //!   (states as values), `fill` (masks of one, of many, of drafts);
+//! - texts that end in time: `in_time` (over `crate::ending`);
 //! - how a mask is made: `way` and `chart_way` (which questions it is made of), `walker` (their
 //!   answers), `descent` (walks of the trie that find an answer), `bounded` and `upper` (what may
 //!   follow at most, where answers would be many), `direct` (a walk with the whole stacks, where all
@@ -34,6 +35,7 @@ mod family;
 mod fill;
 mod gap;
 mod hot;
+mod in_time;
 mod limits;
 mod lock;
 mod matcher;
@@ -46,6 +48,7 @@ mod upper;
 mod walker;
 mod way;
 
+pub use in_time::Shortest;
 pub use limits::EngineLimits;
 pub use matcher::{Accept, Look, MAX_FORCED_BYTES, Matcher, MatcherCounters, StopRule};
 pub use pool::{LEAST_NODES, Pool, PoolCounters};
@@ -99,6 +102,7 @@ pub struct Engine {
     gap: gap::Gap,
     /// The longest that a mask took which was not cached, in microseconds.
     worst_mask: AtomicU64,
+    endings: in_time::Endings,
 }
 
 /// Tables of charts may take this part of the bytes of a matcher.
@@ -171,6 +175,7 @@ impl Engine {
             making_tables: Mutex::default(),
             gap: gap::Gap::default(),
             worst_mask: AtomicU64::new(0),
+            endings: in_time::Endings::default(),
         }
     }
 
@@ -373,7 +378,7 @@ impl Engine {
     pub fn bytes(&self) -> usize {
         let plain = self.plain.get().map_or(0, Walker::bytes);
         let folded = self.folded.get().map_or(0, |f| f.walker.bytes() + f.unfolder.read().bytes());
-        plain + folded + self.tables.get().map_or(0, |tables| tables.bytes())
+        plain + folded + self.endings.bytes() + self.tables.get().map_or(0, |tables| tables.bytes())
     }
 
     /// What masks cost so far, both walkers together.

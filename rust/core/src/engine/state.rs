@@ -147,7 +147,11 @@ impl Matcher {
     }
 
     /// The stacks of a text that stands on a chart, in tables of their own.
-    fn read_again(&self, family: &Family, interrupt: &Interrupt) -> Result<(Family, SetId)> {
+    pub(super) fn read_again(
+        &self,
+        family: &Family,
+        interrupt: &Interrupt,
+    ) -> Result<(Family, SetId)> {
         let unreadable = || Error::State("the text cannot be read again".into()); // it was read
         let network = &self.engine().network;
         let mut stacks = Family::new(network).map_err(|_| unreadable())?;
@@ -299,6 +303,7 @@ impl Matcher {
         };
         self.family = fresh.family;
         self.at = at;
+        self.hint.forget();
         Ok(())
     }
 }

@@ -583,6 +583,11 @@ impl Network {
         self.counters.meaning(state)
     }
 
+    /// The rules that count, each with the start of what it repeats.
+    pub(crate) fn repetitions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.counters.placed().map(|(_, _, body, rule)| (rule, body))
+    }
+
     /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
     /// does.
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {

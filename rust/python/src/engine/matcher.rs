@@ -69,6 +69,7 @@ impl Matcher {
         bitmask: &Bound<'_, PyAny>,
         row: usize,
         classes: bool,
+        tokens_left: Option<u32>,
         interrupt: Option<&Interrupt>,
     ) -> PyResult<bool> {
         refuse_ended(py, interrupt)?;
@@ -80,13 +81,22 @@ impl Matcher {
             let place = rows.chunks_exact_mut(words).nth(row);
             let place = place.ok_or_else(|| no_row(count, row))?;
             // What is there takes no longer than to hand over the interpreter and take it back.
-            let now = if classes { Ok(None) } else { matcher.fill_now(place) };
+            let is_quick = !classes && tokens_left.is_none();
+            let now = if is_quick { matcher.fill_now(place) } else { Ok(None) };
             match now {
                 Ok(Some(filled)) => Ok(filled),
                 Err(error) => Err(raise(py, &error)),
-                Ok(None) => Call::with(py, interrupt, None).run(py, |interrupt| match classes {
-                    true => matcher.fill_classes(place, interrupt),
-                    false => matcher.fill(place, interrupt),
+                Ok(None) => Call::with(py, interrupt, None).run(py, |interrupt| {
+                    match (tokens_left, classes) {
+                        (Some(left), true) => {
+                            matcher.fill_classes_with_tokens_left(left, place, interrupt)
+                        }
+                        (Some(left), false) => {
+                            matcher.fill_with_tokens_left(left, place, interrupt)
+                        }
+                        (None, true) => matcher.fill_classes(place, interrupt),
+                        (None, false) => matcher.fill(place, interrupt),
+                    }
                 }),
             }
         })
@@ -135,27 +145,29 @@ impl Matcher {
     }
 
     /// Fills a row of a bitmask, which is int32, contiguous and has the words of the vocabulary.
-    #[pyo3(signature = (bitmask, row, interrupt=None))]
+    #[pyo3(signature = (bitmask, row, interrupt=None, tokens_left=None))]
     fn fill(
         &self,
         py: Python<'_>,
         bitmask: &Bound<'_, PyAny>,
         row: usize,
         interrupt: Option<&Interrupt>,
+        tokens_left: Option<u32>,
     ) -> PyResult<bool> {
-        self.fill_row(py, bitmask, row, false, interrupt)
+        self.fill_row(py, bitmask, row, false, tokens_left, interrupt)
     }
 
     /// Fills a row of a bitmask of classes.
-    #[pyo3(signature = (bitmask, row, interrupt=None))]
+    #[pyo3(signature = (bitmask, row, interrupt=None, tokens_left=None))]
     fn fill_classes(
         &self,
         py: Python<'_>,
         bitmask: &Bound<'_, PyAny>,
         row: usize,
         interrupt: Option<&Interrupt>,
+        tokens_left: Option<u32>,
     ) -> PyResult<bool> {
-        self.fill_row(py, bitmask, row, true, interrupt)
+        self.fill_row(py, bitmask, row, true, tokens_left, interrupt)
     }
 
     #[pyo3(signature = (id, interrupt=None))]
@@ -300,6 +312,56 @@ impl Matcher {
         let call = Call::with(py, interrupt, None);
         let forced = call.run(py, |interrupt| matcher.forced_bytes(limit, interrupt))?;
         Ok(PyBytes::new(py, &forced))
+    }
+
+    /// Allows so many tokens from the first step on, the stop token counted.
+    #[pyo3(signature = (most, interrupt=None))]
+    fn limit_tokens(
+        &self,
+        py: Python<'_>,
+        most: u32,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<()> {
+        refuse_ended(py, interrupt)?;
+        let mut guard = self.own(py)?;
+        let matcher = &mut *guard;
+        let call = Call::with(py, interrupt, None);
+        call.run(py, |interrupt| matcher.limit_tokens(most, interrupt))
+    }
+
+    /// The tokens that the text may still take, the stop token counted, if that is limited.
+    fn tokens_left(&self, py: Python<'_>) -> PyResult<Option<u32>> {
+        self.look(py, |look| look.tokens_left())
+    }
+
+    /// The fewest tokens, the stop token not counted, and the fewest bytes to the end of the text.
+    #[pyo3(signature = (interrupt=None))]
+    fn shortest(
+        &self,
+        py: Python<'_>,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<(Option<u32>, Option<u32>)> {
+        refuse_ended(py, interrupt)?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let call = Call::with(py, interrupt, None);
+        let shortest = call.run(py, |interrupt| matcher.shortest(interrupt))?;
+        Ok((shortest.tokens, shortest.bytes))
+    }
+
+    /// The first tokens of a shortest completion.
+    #[pyo3(signature = (most, interrupt=None))]
+    fn closing_tokens(
+        &self,
+        py: Python<'_>,
+        most: usize,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<Vec<u32>> {
+        refuse_ended(py, interrupt)?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let call = Call::with(py, interrupt, None);
+        call.run(py, |interrupt| matcher.closing_tokens(most, interrupt))
     }
 
     /// How many of some bytes could be read next, and the bytes that may come there.

@@ -1,0 +1,127 @@
+"""Texts of tags in which special tokens of a vocabulary stand.
+
+A tokenizer writes a marker (``<tool_call>``) as one token where that token is special, and special
+tokens are no text. So a marker in the text of a tag is that token, or the same text spelled by
+other tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tokfold.structural_tags.fields import fail, short
+from tokfold.structural_tags.literals import literal
+
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
+
+__all__ = ["NO_MARKERS", "Markers"]
+
+_SHORTEST_STOP = 3
+"""Characters of the shortest stop token that counts as a marker: a line end is none."""
+
+
+class Markers:
+    """The special tokens of a vocabulary, by their texts; made once for each vocabulary.
+
+    Args:
+        vocabulary: the vocabulary; None has no markers.
+
+    Example:
+        >>> from tokfold import Vocabulary
+        >>> tokens = [b"<", b"call", b">", b"<call>"]
+        >>> Markers(Vocabulary(tokens, special_token_ids=[3])).atoms("<call>{", "format", "tag")
+        '("<call>" | Token(3)) "{"'
+    """
+
+    def __init__(self, vocabulary: Vocabulary | None) -> None:
+        self._ids: dict[str, list[int]] = {}
+        self._stops: dict[str, int] = {}
+        if vocabulary is not None:
+            for token_id in vocabulary.special_token_ids:
+                text = _text(vocabulary[token_id])
+                if text:
+                    self._ids.setdefault(text, []).append(token_id)
+            for token_id in vocabulary.stop_token_ids:
+                text = _text(vocabulary[token_id])
+                if len(text) >= _SHORTEST_STOP and not text.isspace() and text not in self._ids:
+                    self._stops.setdefault(text, token_id)
+        self.key = (
+            tuple((text, *ids) for text, ids in self._ids.items()),
+            tuple(self._stops.items()),
+        )
+        """Equal where the same tokens are meant by the same texts."""
+        texts = sorted([*self._ids, *self._stops], key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
+
+    def __bool__(self) -> bool:
+        return self._pattern is not None
+
+    def _found(self, text: str) -> Iterator[re.Match[str]]:
+        return iter(()) if self._pattern is None else self._pattern.finditer(text)
+
+    def are_in(self, *texts: str) -> bool:
+        """Whether a marker stands in one of some texts."""
+        pattern = self._pattern
+        return pattern is not None and any(map(pattern.search, texts))
+
+    def starts_in(self, text: str, length: int) -> bool:
+        """Whether a marker of a text starts within its first characters."""
+        found = next(self._found(text), None)
+        return found is not None and found.start() < length
+
+    def stands_across(self, text: str, length: int) -> bool:
+        """Whether a marker starts within the first characters of a text, and ends behind them."""
+        return any(found.start() < length < found.end() for found in self._found(text))
+
+    def atoms(self, text: str, path: str, format: str, *, first_whole: bool = False) -> str:
+        """A text as grammar text, each marker as a choice of its token and its letters.
+
+        Args:
+            text: the text.
+            path: where it stands in the tag, for errors.
+            format: the type of the format.
+            first_whole: the first marker is its token alone.
+
+        Raises:
+            StructuralTagError: a stop token stands in it.
+        """
+        if self._pattern is None:
+            return literal(text)
+        parts: list[str] = []
+        at = 0
+        for found in self._found(text):
+            marker = found[0]
+            ids = self._ids.get(marker)
+            if ids is None:
+                stop = self._stops[marker]
+                fail(
+                    path,
+                    format,
+                    f"the text holds {short(marker)}, which is the stop token {stop} of the "
+                    "vocabulary: a stop token ends the output and is no text. Leave it out of the "
+                    "stop tokens, and it is taken here: pass vocabulary.replace(stop_token_ids="
+                    f"[i for i in vocabulary.stop_token_ids if i != {stop}])",
+                )
+            if found.start() > at:
+                parts.append(literal(text[at : found.start()]))
+            whole = f"Token({', '.join(map(str, ids))})"
+            parts.append(whole if first_whole else f"({literal(marker)} | {whole})")
+            first_whole = False
+            at = found.end()
+        if at < len(text) or not parts:
+            parts.append(literal(text[at:]))
+        return " ".join(parts)
+
+
+NO_MARKERS = Markers(None)
+
+
+def _text(token: bytes) -> str:
+    """The text of a token; empty where it is none."""
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        return ""

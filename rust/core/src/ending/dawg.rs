@@ -1,0 +1,443 @@
+//! The strings of tokens as a minimal acyclic automaton (a DAWG), over the byte classes of a network.
+//!
+//! What the rest of a token can be is all that counts while it is read, so equal subtrees of the trie
+//! are one node (Daciuk et al., 2000, for sorted strings).
+
+use crate::network::{ClassSet, contains};
+use crate::vocabulary::Trie;
+use rustc_hash::FxHashMap;
+
+/// A node of a [`Dawg`].
+pub(crate) type NodeId = u32;
+
+/// More than any number of tokens.
+pub(crate) const UNREACHABLE: u32 = u32::MAX / 4;
+
+/// Letters of a string of which the suffixes are spelled, at most: more are taken for strings that no
+/// tokens spell, which keeps more exits than are needed and no wrong one.
+const LONGEST_SPELLED: usize = 64;
+/// Nodes for which it is known which others can go on as they can, at most: the table is quadratic.
+const MOST_COMPARED: usize = 2_048;
+
+#[derive(Clone, Debug)]
+struct Node {
+    /// The first of its children.
+    first: u32,
+    /// Whether a token ends here.
+    is_end: bool,
+    /// The classes that lead to children.
+    next: ClassSet,
+    /// The most tokens that any string from here to the end of a token needs by itself.
+    tokens: u32,
+}
+
+/// Token strings, as paths from the root to nodes where tokens end.
+#[derive(Clone, Debug)]
+pub(crate) struct Dawg {
+    nodes: Vec<Node>,
+    children: Vec<(u8, NodeId)>,
+    root: NodeId,
+    /// The most that [`Self::tokens`] is.
+    most_tokens: u32,
+    /// For each node the nodes that can go on with all that it can go on with: a bit set, empty where
+    /// there are too many nodes.
+    covering: Vec<u64>,
+    /// The same the other way round: the nodes whose strings it can all go on with.
+    covered: Vec<u64>,
+}
+
+/// Some nodes of a [`Dawg`].
+#[derive(Clone, Copy)]
+pub(crate) struct Nodes<'d>(&'d [u64]);
+
+impl Nodes<'_> {
+    /// Whether a node is one of them; the root never is.
+    #[inline]
+    pub(crate) fn has(self, node: NodeId) -> bool {
+        self.0.get(node as usize >> 6).is_some_and(|word| word >> (node & 63) & 1 == 1)
+    }
+}
+
+/// Strings of letters, one behind the other.
+#[derive(Default)]
+pub(super) struct Strings {
+    letters: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Strings {
+    fn push(&mut self, string: &[u8]) {
+        self.letters.extend_from_slice(string);
+        self.ends.push(self.letters.len());
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let from = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.letters[from..self.ends[index]]
+    }
+
+    /// The strings of a trie, sorted, each once. `class` is that of a node.
+    pub(super) fn of_trie(trie: &Trie, class: impl Fn(u32) -> u8) -> Self {
+        let mut all = Self::default();
+        let mut path: Vec<(u32, u8)> = Vec::new();
+        let mut string = Vec::new();
+        for node in 1..trie.len() as u32 {
+            while path.last().is_some_and(|last| last.0 <= node) {
+                path.pop();
+            }
+            if trie.ids() == Some(node) {
+                continue; // a second root
+            }
+            path.push((trie.end(node), class(node)));
+            if !trie.numbers(node).is_empty() {
+                string.clear();
+                string.extend(path.iter().map(|step| step.1));
+                all.push(&string);
+            }
+        }
+        let mut order: Vec<u32> = (0..all.ends.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| all.get(a as usize).cmp(all.get(b as usize)));
+        order.dedup_by(|a, b| all.get(*a as usize) == all.get(*b as usize));
+        let mut sorted = Self::default();
+        order.into_iter().for_each(|index| sorted.push(all.get(index as usize)));
+        sorted
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.ends.len()).map(|index| self.get(index))
+    }
+}
+
+/// Makes the automaton of strings that come sorted.
+#[derive(Default)]
+struct Making {
+    nodes: Vec<Node>,
+    children: Vec<(u8, NodeId)>,
+    known: FxHashMap<(bool, Vec<(u8, NodeId)>), NodeId>,
+    /// The nodes on the path of the last string that are still open.
+    open: Vec<OpenNode>,
+}
+
+/// A node that may get more children.
+#[derive(Default)]
+struct OpenNode {
+    /// Whether a token ends there.
+    is_end: bool,
+    /// The children that are closed.
+    children: Vec<(u8, NodeId)>,
+    /// The letter that leads to the child that is open.
+    letter: u8,
+}
+
+impl Making {
+    fn close(&mut self, depth: usize) {
+        while self.open.len() > depth + 1 {
+            let Some(OpenNode { is_end, children, .. }) = self.open.pop() else { return };
+            let node = self.node(is_end, children);
+            if let Some(before) = self.open.last_mut() {
+                before.children.push((before.letter, node));
+            }
+        }
+    }
+
+    fn node(&mut self, is_end: bool, children: Vec<(u8, NodeId)>) -> NodeId {
+        if let Some(&known) = self.known.get(&(is_end, children.clone())) {
+            return known;
+        }
+        let mut next = [0; 4];
+        children.iter().for_each(|child| next[child.0 as usize >> 6] |= 1 << (child.0 & 63));
+        let first = self.children.len() as u32;
+        self.children.extend_from_slice(&children);
+        self.nodes.push(Node { first, is_end, next, tokens: u32::from(!children.is_empty()) });
+        let node = self.nodes.len() as NodeId - 1;
+        self.known.insert((is_end, children), node);
+        node
+    }
+}
+
+impl Dawg {
+    /// The automaton of the strings of a trie. `whole` is the trie of the whole vocabulary, whose tokens
+    /// can spell what is left of a string; `escape` the letter before an id.
+    pub(crate) fn new(
+        trie: &Trie,
+        whole: &Trie,
+        class: impl Fn(&Trie, u32) -> u8,
+        escape: Option<u8>,
+    ) -> Self {
+        let strings = Strings::of_trie(trie, |node| class(trie, node));
+        let mut dawg = Self::of_strings(&strings);
+        let suffixes = match std::ptr::eq(trie, whole) {
+            true => None,
+            false => Some(Suffixes::new(&strings, whole, &class, escape)),
+        };
+        dawg.spell(&strings, suffixes.as_ref(), escape);
+        dawg.compare();
+        dawg
+    }
+
+    fn of_strings(strings: &Strings) -> Self {
+        let mut making = Making { open: vec![OpenNode::default()], ..Making::default() };
+        let mut before: &[u8] = &[];
+        for string in strings.iter() {
+            let shared = before.iter().zip(string).take_while(|(a, b)| a == b).count();
+            making.close(shared);
+            for &letter in &string[shared..] {
+                if let Some(last) = making.open.last_mut() {
+                    last.letter = letter;
+                }
+                making.open.push(OpenNode::default());
+            }
+            if let Some(last) = making.open.last_mut() {
+                last.is_end = true;
+            }
+            before = string;
+        }
+        making.close(0);
+        let children = making.open.pop().map(|root| root.children).unwrap_or_default();
+        // No other node is the root, though one may do the same: between tokens costs differ.
+        making.known.clear();
+        let root = making.node(false, children);
+        let end = making.children.len() as u32;
+        making.nodes.push(Node { first: end, is_end: false, next: [0; 4], tokens: 0 });
+        let Making { nodes, children, .. } = making;
+        Self { nodes, children, root, most_tokens: 1, covering: Vec::new(), covered: Vec::new() }
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
+            + self.children.capacity() * size_of::<(u8, NodeId)>()
+            + (self.covering.capacity() + self.covered.capacity()) * 8
+    }
+
+    /// Between tokens.
+    pub(crate) fn root(&self) -> NodeId {
+        self.root
+    }
+
+    /// The most tokens that the string of any pending node needs by itself.
+    pub(crate) fn most_tokens(&self) -> u32 {
+        self.most_tokens
+    }
+
+    /// Whether a token ends at a node.
+    #[inline]
+    pub(crate) fn is_end(&self, node: NodeId) -> bool {
+        self.nodes[node as usize].is_end
+    }
+
+    /// The most tokens that any string from a node to the end of a token needs by itself.
+    #[inline]
+    pub(crate) fn tokens(&self, node: NodeId) -> u32 {
+        self.nodes[node as usize].tokens
+    }
+
+    /// The classes that lead on from a node.
+    #[inline]
+    pub(crate) fn next(&self, node: NodeId) -> &ClassSet {
+        &self.nodes[node as usize].next
+    }
+
+    /// The children of a node, by class.
+    #[inline]
+    pub(crate) fn children(&self, node: NodeId) -> &[(u8, NodeId)] {
+        let from = self.nodes[node as usize].first as usize;
+        let count: u32 = self.nodes[node as usize].next.iter().map(|word| word.count_ones()).sum();
+        &self.children[from..from + count as usize]
+    }
+
+    /// Where a class leads from a node.
+    #[inline]
+    pub(crate) fn child(&self, node: NodeId, class: u8) -> Option<NodeId> {
+        let next = self.next(node);
+        if !contains(next, class) {
+            return None;
+        }
+        let word = class as usize >> 6;
+        let before: u32 = next[..word].iter().map(|word| word.count_ones()).sum();
+        let rank = before + (next[word] & ((1u64 << (class & 63)) - 1)).count_ones();
+        Some(self.children[(self.nodes[node as usize].first + rank) as usize].1)
+    }
+
+    /// Whether a token ends at a node and nothing goes on from there.
+    #[inline]
+    pub(crate) fn is_last(&self, node: NodeId) -> bool {
+        let Node { is_end, next, .. } = &self.nodes[node as usize];
+        *is_end && *next == [0; 4]
+    }
+
+    /// The nodes that can go on with all that a node can go on with, as far as that is known.
+    #[inline]
+    pub(crate) fn covering(&self, node: NodeId) -> Nodes<'_> {
+        self.nodes_of(&self.covering, node)
+    }
+
+    /// The nodes that can go on with nothing but what a node can go on with, as far as that is known.
+    #[inline]
+    pub(crate) fn covered(&self, node: NodeId) -> Nodes<'_> {
+        self.nodes_of(&self.covered, node)
+    }
+
+    #[inline]
+    fn nodes_of<'d>(&self, table: &'d [u64], node: NodeId) -> Nodes<'d> {
+        let words = self.len().div_ceil(64);
+        let from = node as usize * words;
+        Nodes(table.get(from..from + words).unwrap_or(&[]))
+    }
+
+    /// The fewest of these tokens that spell a string, given those of what is left after each letter.
+    fn fewest(&self, string: &[u8], needed: &[u32]) -> u32 {
+        let (mut node, mut best) = (self.root, UNREACHABLE);
+        for (read, &letter) in string.iter().enumerate() {
+            let Some(next) = self.child(node, letter) else { break };
+            node = next;
+            if self.is_end(node) {
+                best = best.min(needed[read + 1].saturating_add(1));
+            }
+        }
+        best
+    }
+
+    /// Finds out which nodes can go on with all that others can go on with.
+    fn compare(&mut self) {
+        let count = self.len();
+        if count > MOST_COMPARED {
+            return;
+        }
+        let words = count.div_ceil(64);
+        let mut covering = vec![0u64; count * words];
+        // Children have lower numbers than their parents.
+        for node in 0..count as NodeId {
+            let next = self.next(node);
+            for other in 0..count as NodeId {
+                let is_part = next.iter().zip(self.next(other)).all(|(a, b)| a & !b == 0);
+                let is_covered = is_part
+                    && self.children(node).iter().all(|&(class, child)| {
+                        let Some(below) = self.child(other, class) else { return false };
+                        let is_same = child == below
+                            || covering[child as usize * words + (below as usize >> 6)]
+                                >> (below & 63)
+                                & 1
+                                == 1;
+                        is_same && (!self.is_end(child) || self.is_end(below))
+                    });
+                if is_covered {
+                    covering[node as usize * words + (other as usize >> 6)] |= 1 << (other & 63);
+                }
+            }
+        }
+        let mut covered = vec![0u64; count * words];
+        for node in 0..count {
+            for other in 0..count {
+                if covering[node * words + (other >> 6)] >> (other & 63) & 1 == 1 {
+                    covered[other * words + (node >> 6)] |= 1 << (node & 63);
+                }
+            }
+        }
+        (self.covering, self.covered) = (covering, covered);
+    }
+
+    /// Finds out how many tokens the rests of strings need: of the whole vocabulary where its part in
+    /// the rests is given, else of these strings.
+    fn spell(&mut self, strings: &Strings, suffixes: Option<&Suffixes>, escape: Option<u8>) {
+        let mut needed = Vec::new();
+        for string in strings.iter() {
+            let is_spelled = string.len() <= LONGEST_SPELLED && string.first().copied() != escape;
+            needed.clear();
+            needed.resize(string.len() + 1, UNREACHABLE);
+            needed[string.len()] = 0;
+            if is_spelled {
+                for from in (1..string.len()).rev() {
+                    let (rest, after) = (&string[from..], &needed[from..]);
+                    needed[from] = match suffixes {
+                        Some(suffixes) => suffixes.fewest(rest, after),
+                        None => self.fewest(rest, after),
+                    };
+                }
+            }
+            let mut node = self.root;
+            for (read, &letter) in string.iter().enumerate() {
+                if read > 0 {
+                    let tokens = &mut self.nodes[node as usize].tokens;
+                    *tokens = (*tokens).max(needed[read]);
+                    self.most_tokens = self.most_tokens.max(needed[read]);
+                }
+                let Some(next) = self.child(node, letter) else { break };
+                node = next;
+            }
+        }
+    }
+}
+
+/// The suffixes of strings, and which prefixes of them are tokens.
+struct Suffixes {
+    next: FxHashMap<(u32, u8), u32>,
+    is_token: Vec<bool>,
+}
+
+impl Suffixes {
+    fn new(
+        strings: &Strings,
+        whole: &Trie,
+        class: &impl Fn(&Trie, u32) -> u8,
+        escape: Option<u8>,
+    ) -> Self {
+        let mut out = Self { next: FxHashMap::default(), is_token: vec![false] };
+        for string in strings.iter() {
+            if string.len() > LONGEST_SPELLED || string.first().copied() == escape {
+                continue;
+            }
+            for from in 1..string.len() {
+                let mut node = 0;
+                for &letter in &string[from..] {
+                    let fresh = out.is_token.len() as u32;
+                    node = *out.next.entry((node, letter)).or_insert(fresh);
+                    if node == fresh {
+                        out.is_token.push(false);
+                    }
+                }
+            }
+        }
+        out.mark(whole, class);
+        out
+    }
+
+    /// Marks what is a token of the whole vocabulary.
+    fn mark(&mut self, whole: &Trie, class: &impl Fn(&Trie, u32) -> u8) {
+        let mut path = vec![(whole.end(0), 0)];
+        let mut node = 1;
+        while node < whole.end(0) {
+            while path[path.len() - 1].0 <= node {
+                path.pop();
+            }
+            let before = path[path.len() - 1].1;
+            let Some(&here) = self.next.get(&(before, class(whole, node))) else {
+                node = whole.end(node);
+                continue;
+            };
+            if !whole.numbers(node).is_empty() {
+                self.is_token[here as usize] = true;
+            }
+            path.push((whole.end(node), here));
+            node += 1;
+        }
+    }
+
+    /// The fewest tokens of a string, given those of what is left after each letter.
+    fn fewest(&self, string: &[u8], needed: &[u32]) -> u32 {
+        let (mut node, mut best) = (0, UNREACHABLE);
+        for (read, letter) in string.iter().enumerate() {
+            let Some(&next) = self.next.get(&(node, *letter)) else { break };
+            node = next;
+            if self.is_token[node as usize] {
+                best = best.min(needed[read + 1].saturating_add(1));
+            }
+        }
+        best.min(UNREACHABLE)
+    }
+}

@@ -1,0 +1,162 @@
+//! The fewest letters that leave a frame, and by how many one letter can raise what a text still needs.
+//!
+//! Knuth's generalization of Dijkstra's algorithm to grammars (1977), over the states of the network.
+//! States that count are not written out: of so many passes each takes what the body takes.
+
+use super::dawg::UNREACHABLE;
+use crate::budget::{Halt, Meter};
+use crate::network::{Call, ClassSet, Network};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// For each state the fewest letters to the end of its rule.
+pub(super) struct Letters {
+    fewest: Vec<u32>,
+    /// The most letters that reading one adds to what is still needed; `None` where nobody knows a bound.
+    pub(super) most_raised: Option<u32>,
+    /// The classes that any state reads.
+    pub(super) used: ClassSet,
+}
+
+/// What a state waits for.
+#[derive(Clone, Copy)]
+enum Waits {
+    /// The target of an edge.
+    Edge(u32),
+    /// One half of a call: the state that calls, and the call.
+    Half(u32, Call),
+}
+
+impl Letters {
+    pub(super) fn new(network: &Network, meter: &mut Meter) -> Result<Self, Halt> {
+        let count = network.len();
+        let mut out = Self { fewest: vec![UNREACHABLE; count], most_raised: None, used: [0; 4] };
+        let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
+        let mut heap = BinaryHeap::new();
+        for state in 0..count as u32 {
+            if network.is_final(state) {
+                heap.push(Reverse((0, state)));
+            }
+            let mut edges = 0;
+            for (class, to) in network.edges(state) {
+                edges += 1;
+                out.used[class as usize >> 6] |= 1 << (class & 63);
+                waiting[to as usize].push(Waits::Edge(state));
+            }
+            for call in network.calls(state).iter() {
+                // What counts waits for the body of the repetition.
+                let callee = listed(network, call.start);
+                waiting[callee as usize].push(Waits::Half(state, *call));
+                let after = listed(network, call.to);
+                if after != callee {
+                    waiting[after as usize].push(Waits::Half(state, *call));
+                }
+            }
+            meter.spend(1 + edges / 4 + network.calls(state).len() as u64)?;
+        }
+        while let Some(Reverse((cost, state))) = heap.pop() {
+            if cost >= out.fewest[state as usize] {
+                continue;
+            }
+            out.fewest[state as usize] = cost;
+            meter.spend(1 + waiting[state as usize].len() as u64)?;
+            for waits in std::mem::take(&mut waiting[state as usize]) {
+                let (waiter, cost) = match waits {
+                    Waits::Edge(from) => (from, cost + 1),
+                    Waits::Half(from, Call { start, to }) => {
+                        (from, out.of(network, start).saturating_add(out.of(network, to)))
+                    }
+                };
+                if cost < out.fewest[waiter as usize] {
+                    heap.push(Reverse((cost, waiter)));
+                }
+            }
+        }
+        out.most_raised = out.raise(network, meter)?;
+        Ok(out)
+    }
+
+    /// The fewest letters from a state to the end of its rule.
+    pub(super) fn of(&self, network: &Network, state: u32) -> u32 {
+        if !network.is_counting(state) {
+            return self.fewest[state as usize];
+        }
+        let (body, needed, _, may_stop) = network.counting(state);
+        let passes = if may_stop { 0 } else { needed.max(1) };
+        match self.fewest[body as usize] {
+            UNREACHABLE if passes > 0 => UNREACHABLE,
+            letters => letters.saturating_mul(passes).min(UNREACHABLE),
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.fewest.len() * 4
+    }
+
+    /// The most that one letter raises what is needed: over all frames and all ways to read a letter
+    /// from them, what the frames that are there then need, less what the frame needed.
+    fn raise(&self, network: &Network, meter: &mut Meter) -> Result<Option<u32>, Halt> {
+        if network.is_for_charts() || network.has_sets() {
+            return Ok(None);
+        }
+        // What reading a letter from a fresh frame adds; `i64::MIN` while it is under way.
+        let mut known: Vec<Option<i64>> = vec![None; network.len()];
+        let mut most = 0;
+        let mut work: Vec<(u32, bool)> = Vec::new();
+        for state in 0..network.len() as u32 {
+            work.push((state, false));
+            while let Some((state, is_ready)) = work.pop() {
+                if known[state as usize].is_some() {
+                    continue;
+                }
+                let calls = network.calls(state);
+                meter.spend(1 + calls.len() as u64)?;
+                if !is_ready {
+                    work.push((state, true));
+                    let callees = calls.iter().map(|call| listed(network, call.start));
+                    let unknown = callees.filter(|&callee| known[callee as usize].is_none());
+                    work.extend(unknown.map(|callee| (callee, false)));
+                    continue;
+                }
+                let own = i64::from(self.of(network, state));
+                let mut raised = i64::MIN / 2;
+                for (_, to) in network.edges(state) {
+                    raised = raised.max(i64::from(self.of(network, to)) - own);
+                }
+                for call in calls.iter() {
+                    let callee = listed(network, call.start);
+                    // A callee that is under way calls this state before it reads: left recursion.
+                    let Some(inside) = known[callee as usize] else { return Ok(None) };
+                    let mut pushed = i64::from(self.of(network, call.to));
+                    pushed += i64::from(self.of(network, callee));
+                    if network.is_counting(call.start) {
+                        // The passes that are left after this one.
+                        let all = i64::from(self.of(network, call.start));
+                        pushed += (all - i64::from(self.of(network, callee))).max(0);
+                    }
+                    raised = raised.max(pushed - own + inside);
+                }
+                if own >= i64::from(UNREACHABLE) {
+                    return Ok(None);
+                }
+                known[state as usize] = Some(raised);
+                most = most.max(raised);
+            }
+        }
+        // From a state that counts, another pass may begin where the repetition may stop.
+        for (_, body) in network.repetitions() {
+            let inside = known[body as usize].unwrap_or(0);
+            most = most.max(i64::from(self.of(network, body)) + inside);
+        }
+        Ok(u32::try_from(most).ok().filter(|&most| most < UNREACHABLE))
+    }
+}
+
+/// The state of the tables in which a rule begins to read: of a repetition that of its body.
+fn listed(network: &Network, state: u32) -> u32 {
+    match network.is_counting(state) {
+        true => network.counting(state).0,
+        false => state,
+    }
+}

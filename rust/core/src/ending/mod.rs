@@ -1,0 +1,274 @@
+//! The fewest tokens with which a text can end (DESIGN.md, "Ending in time").
+//!
+//! - `dawg`: token strings as a minimal acyclic automaton over byte classes.
+//! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation.
+//! - `letters`: the same in letters, which bounds it without any table.
+//!
+//! [`Ending`] is what all texts of a grammar and a vocabulary share; a [`Memo`] has what is known of the
+//! sets of stacks of one family of texts.
+
+mod dawg;
+mod letters;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use dawg::{Dawg, NodeId, UNREACHABLE};
+
+use crate::budget::{Halt, Interrupt, Meter};
+use crate::network::{BOTTOM, Network, contains, members};
+use crate::stacks::{SetId, StackSets};
+use crate::vocabulary::Trie;
+use letters::Letters;
+use parking_lot::{Mutex, MutexGuard};
+use rows::Rows;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Sets that a memo has, at most: past them it is made anew.
+const MOST_REMEMBERED: usize = 1 << 18;
+/// Between two looks at the interrupt while another thread has the rows.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What it takes to end a text over a network with the tokens of a vocabulary.
+pub(crate) struct Ending {
+    dawg: Arc<Dawg>,
+    rows: Mutex<Rows>,
+}
+
+/// What is known of the sets of stacks of one family.
+#[derive(Default)]
+pub(crate) struct Memo {
+    fewest: FxHashMap<(SetId, NodeId), u32>,
+    /// The most letters that any stack of a set needs, and the fewest.
+    letters: FxHashMap<SetId, (u32, u32)>,
+}
+
+impl Memo {
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.fewest.capacity() * 13 + self.letters.capacity() * 13
+    }
+
+    fn keep_small(&mut self) {
+        if self.fewest.len() > MOST_REMEMBERED {
+            self.fewest = FxHashMap::default();
+        }
+        if self.letters.len() > MOST_REMEMBERED {
+            self.letters = FxHashMap::default();
+        }
+    }
+}
+
+/// The class of the letter that leads to a node of a trie.
+pub(crate) fn class_of(network: &Network, trie: &Trie, node: u32) -> u8 {
+    let alphabet = network.alphabet();
+    match alphabet.escape() {
+        Some(escape) if trie.is_escape(node) => escape,
+        _ => alphabet.class(trie.byte(node)),
+    }
+}
+
+impl Ending {
+    /// Over the tokens of a trie, of which each stands for all that do the same; `whole` is the trie of
+    /// the whole vocabulary.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(crate) fn new(
+        network: Arc<Network>,
+        trie: &Trie,
+        whole: &Trie,
+        meter: &mut Meter,
+    ) -> Result<Self, Halt> {
+        let class = |trie: &Trie, node| class_of(&network, trie, node);
+        let dawg = Arc::new(Dawg::new(trie, whole, class, network.alphabet().escape()));
+        let rows = Mutex::new(Rows::new(network, dawg.clone(), meter)?);
+        Ok(Self { dawg, rows })
+    }
+
+    /// Bytes held, as far as nobody works on them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.dawg.bytes() + self.rows.try_lock().map_or(0, |rows| rows.bytes())
+    }
+
+    /// The rows, to ask about texts; they may hold so many bytes.
+    ///
+    /// # Errors
+    /// Those of the interrupt, while another thread has them.
+    pub(crate) fn ask(&self, most_bytes: usize, interrupt: &Interrupt) -> Result<Asking<'_>, Halt> {
+        let mut rows = loop {
+            if let Some(rows) = self.rows.try_lock_for(PATIENCE) {
+                break rows;
+            }
+            interrupt.check()?;
+        };
+        rows.most_bytes = most_bytes;
+        Ok(Asking { dawg: &self.dawg, rows })
+    }
+}
+
+/// The rows, in the hands of one thread.
+pub(crate) struct Asking<'e> {
+    dawg: &'e Dawg,
+    rows: MutexGuard<'e, Rows>,
+}
+
+impl Asking<'_> {
+    /// The fewest tokens with which any stack of a set can be left to the bottom, at the end of a token;
+    /// [`UNREACHABLE`] where no tokens do.
+    ///
+    /// # Errors
+    /// Those of the meter; [`Halt::Bytes`].
+    pub(crate) fn fewest(
+        &mut self,
+        sets: &StackSets,
+        memo: &mut Memo,
+        set: SetId,
+        meter: &mut Meter,
+    ) -> Result<u32, Halt> {
+        self.fewest_from(sets, memo, (set, self.dawg.root()), meter)
+    }
+
+    fn fewest_from(
+        &mut self,
+        sets: &StackSets,
+        memo: &mut Memo,
+        asked: (SetId, NodeId),
+        meter: &mut Meter,
+    ) -> Result<u32, Halt> {
+        if let Some(&known) = memo.fewest.get(&asked) {
+            return Ok(known);
+        }
+        memo.keep_small();
+        // Stacks may be as deep as a text, so what an answer depends on is worked off on a stack too.
+        let mut work = vec![asked];
+        while let Some(&(set, node)) = work.last() {
+            if memo.fewest.contains_key(&(set, node)) {
+                work.pop();
+                continue;
+            }
+            meter.spend(1)?;
+            let waiting = work.len();
+            let mut best = UNREACHABLE;
+            let mut ask = |known: Option<&u32>, tokens: u32, asked: (SetId, NodeId)| match known {
+                Some(&known) => best = best.min(known.saturating_add(tokens)),
+                None => work.push(asked),
+            };
+            if let Some((left, right)) = sets.halves(set) {
+                for half in [left, right] {
+                    ask(memo.fewest.get(&(half, node)), 0, (half, node));
+                }
+            } else {
+                for &(top, beneath) in sets.list(set) {
+                    if top == BOTTOM {
+                        let at_end = node == self.dawg.root() || self.dawg.is_end(node);
+                        let tokens = u32::from(node != self.dawg.root());
+                        if at_end {
+                            ask(Some(&0), tokens, (set, node));
+                        }
+                        continue;
+                    }
+                    for exit in self.rows.exits(top, node, meter)? {
+                        let beneath = (beneath, exit.node);
+                        ask(memo.fewest.get(&beneath), exit.tokens, beneath);
+                    }
+                }
+            }
+            if work.len() == waiting {
+                work.pop();
+                memo.fewest.insert((set, node), best.min(UNREACHABLE));
+            }
+        }
+        Ok(memo.fewest.get(&asked).copied().unwrap_or(UNREACHABLE))
+    }
+}
+
+/// Bounds on what it takes to end a text, from the network alone.
+pub(crate) struct Countdown {
+    network: Arc<Network>,
+    letters: Letters,
+    /// The most letters that one token adds to what is needed; `None` where letters bound no tokens.
+    pub(crate) most_raised: Option<u32>,
+}
+
+impl Countdown {
+    /// For a vocabulary whose tokens have at most so many letters; `single` says of which classes a token
+    /// of one letter exists.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(crate) fn new(
+        network: Arc<Network>,
+        longest: usize,
+        single: &crate::network::ClassSet,
+        meter: &mut Meter,
+    ) -> Result<Self, Halt> {
+        let letters = Letters::new(&network, meter)?;
+        let is_spelled = members(&letters.used).all(|class| contains(single, class));
+        let longest = u32::try_from(longest).unwrap_or(u32::MAX);
+        let most_raised = letters.most_raised.filter(|_| is_spelled);
+        let most_raised = most_raised.map(|most| most.saturating_mul(longest).min(UNREACHABLE));
+        Ok(Self { network, letters, most_raised })
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.letters.bytes()
+    }
+
+    /// The fewest and the most letters that the stacks of a set need, each by its shortest way.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(crate) fn letters(
+        &self,
+        sets: &StackSets,
+        memo: &mut Memo,
+        set: SetId,
+        meter: &mut Meter,
+    ) -> Result<(u32, u32), Halt> {
+        if let Some(&known) = memo.letters.get(&set) {
+            return Ok(known);
+        }
+        memo.keep_small();
+        let mut work = vec![set];
+        while let Some(&set) = work.last() {
+            if memo.letters.contains_key(&set) {
+                work.pop();
+                continue;
+            }
+            meter.spend(1)?;
+            let waiting = work.len();
+            let (mut least, mut most) = (UNREACHABLE, 0);
+            let mut ask = |known: Option<&(u32, u32)>, own: u32, asked: SetId| match known {
+                Some(known) => {
+                    least = least.min(own.saturating_add(known.0));
+                    most = most.max(own.saturating_add(known.1).min(UNREACHABLE));
+                }
+                None => work.push(asked),
+            };
+            if let Some((left, right)) = sets.halves(set) {
+                for half in [left, right] {
+                    ask(memo.letters.get(&half), 0, half);
+                }
+            } else {
+                for &(top, beneath) in sets.list(set) {
+                    match top {
+                        BOTTOM => ask(Some(&(0, 0)), 0, set),
+                        _ => {
+                            let own = self.letters.of(&self.network, top);
+                            ask(memo.letters.get(&beneath), own, beneath);
+                        }
+                    }
+                }
+            }
+            if work.len() == waiting {
+                work.pop();
+                memo.letters.insert(set, (least.min(UNREACHABLE), most));
+            }
+        }
+        Ok(memo.letters.get(&set).copied().unwrap_or((UNREACHABLE, UNREACHABLE)))
+    }
+}

@@ -1,0 +1,459 @@
+//! What it costs to leave a frame, by weighted saturation backwards (weighted pre*; Reps, Schwoon, Jha
+//! and Melski, 2005, over the tropical semiring).
+//!
+//! A *pair* is a frame on top and a node of the tokens' automaton that says how far the token under way
+//! was read. Its *row* lists *exits*: for a node the fewest tokens that are finished until the frame is
+//! popped with that node reached. Rows are the least solution of
+//!
+//! - `p` final: `(w, 0)` is in the row of `(p, w)`;
+//! - a token ends at `w`: the row of `(p, root)`, one token more; and an exit where a token ends is also
+//!   one at the root, one token more;
+//! - `p` reads `c` to `t`, and `c` leads from `w` to `x`: the row of `(t, x)`;
+//! - `p` calls `s` and returns to `r`: for each exit `(v, k)` of `(s, w)` the row of `(r, v)`, `k` tokens
+//!   more.
+//!
+//! Pairs are made when they are first asked for. Changes are worked off by their cost, cheapest first.
+//! Only exits that can matter are kept (DESIGN.md, "Ending in time", has the proofs):
+//!
+//! - with `n` tokens the frame can be left between two tokens, and whatever the token under way reads
+//!   beneath can be read by [`Dawg::tokens`] more: an exit that costs as much is dropped;
+//! - so is an exit at a node that another, no dearer, covers;
+//! - and one whose rest nobody beneath the rule can begin to read.
+//!
+//! A state that counts up to a bound far away does what the state without that bound does: it takes over
+//! the exits of that state that read no more bytes than passes are left, and is looked at itself only
+//! where some read more.
+
+use super::dawg::{Dawg, NodeId, UNREACHABLE};
+use crate::budget::{Halt, Meter};
+use crate::network::{ClassSet, Network};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+type PairId = u32;
+
+/// A frame that takes more tokens than this to leave is taken for one that cannot be left.
+const MOST_TOKENS: u32 = 1 << 24;
+
+/// One way to leave a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exit {
+    /// How far the token under way was read then.
+    pub(super) node: NodeId,
+    /// The tokens finished.
+    pub(super) tokens: u32,
+    /// The bytes read, where the network counts.
+    bytes: u32,
+}
+
+/// Who takes over the exits of a pair.
+#[derive(Clone, Copy)]
+struct Follower {
+    pair: PairId,
+    tokens: u32,
+    bytes: u32,
+    /// Exits that read more bytes are not taken over.
+    most_bytes: u32,
+}
+
+struct Pair {
+    state: u32,
+    node: NodeId,
+    /// The fewest tokens after which it can be left between two tokens, as far as known.
+    clean: u32,
+    row: Vec<Exit>,
+    followers: Vec<Follower>,
+    /// Pairs that call this one, and where they return to.
+    callers: Vec<(PairId, u32)>,
+    /// For a state that counts, the pair without a bound of which it takes the exits over.
+    unbounded: Option<(PairId, u32)>,
+    is_explored: bool,
+    /// Whether only exits that can matter are in the row.
+    is_tidy: bool,
+}
+
+/// The rows of a network, as far as they were asked for.
+pub(super) struct Rows {
+    network: Arc<Network>,
+    dawg: Arc<Dawg>,
+    /// For each rule the classes that can be read next where it is complete.
+    follow: Vec<ClassSet>,
+    pairs: Vec<Pair>,
+    numbers: FxHashMap<(u32, NodeId), PairId>,
+    /// Pairs that are still to be explored.
+    fresh: Vec<PairId>,
+    /// Exits that are still to be passed on, by their cost: those between two tokens, which bound what
+    /// others may cost, before those within one.
+    queue: Vec<[Vec<(PairId, NodeId)>; 2]>,
+    /// No cost below has any.
+    lowest: usize,
+    /// Pairs that missed an exit of those without a bound.
+    bounded: Vec<PairId>,
+    counts_bytes: bool,
+    /// Exits passed on so far.
+    relaxations: u64,
+    bytes: usize,
+    /// Bytes that all may take.
+    pub(super) most_bytes: usize,
+}
+
+impl Rows {
+    pub(super) fn new(
+        network: Arc<Network>,
+        dawg: Arc<Dawg>,
+        meter: &mut Meter,
+    ) -> Result<Self, Halt> {
+        let follow = follow(&network, meter)?;
+        Ok(Self {
+            counts_bytes: network.has_counters(),
+            network,
+            dawg,
+            follow,
+            pairs: Vec::new(),
+            numbers: FxHashMap::default(),
+            fresh: Vec::new(),
+            queue: Vec::new(),
+            lowest: 0,
+            bounded: Vec::new(),
+            relaxations: 0,
+            bytes: 0,
+            most_bytes: usize::MAX,
+        })
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.follow.len() * size_of::<ClassSet>()
+    }
+
+    /// The exits of a frame with a token read as far as a node.
+    ///
+    /// # Errors
+    /// Those of the meter; [`Halt::Bytes`]. What was made until then stays.
+    pub(super) fn exits(
+        &mut self,
+        state: u32,
+        node: NodeId,
+        meter: &mut Meter,
+    ) -> Result<&[Exit], Halt> {
+        let pair = self.pair(state, node);
+        let is_settled = self.fresh.is_empty() && self.queue.is_empty() && self.bounded.is_empty();
+        if !is_settled {
+            self.work_off(meter)?;
+        }
+        let Self { dawg, pairs, .. } = self;
+        let Pair { row, clean, is_tidy, .. } = &mut pairs[pair as usize];
+        if !*is_tidy {
+            // Cheaper exits, found later, may have made some needless.
+            row.retain(|exit| is_kept(dawg, exit, *clean));
+            *is_tidy = true;
+        }
+        Ok(row)
+    }
+
+    fn pair(&mut self, state: u32, node: NodeId) -> PairId {
+        if let Some(&known) = self.numbers.get(&(state, node)) {
+            return known;
+        }
+        let id = self.pairs.len() as PairId;
+        self.pairs.push(Pair {
+            state,
+            node,
+            clean: UNREACHABLE,
+            row: Vec::new(),
+            followers: Vec::new(),
+            callers: Vec::new(),
+            unbounded: None,
+            is_explored: false,
+            is_tidy: false,
+        });
+        self.numbers.insert((state, node), id);
+        self.fresh.push(id);
+        self.bytes += size_of::<Pair>() + 16;
+        id
+    }
+
+    /// Works off all that is to be done.
+    fn work_off(&mut self, meter: &mut Meter) -> Result<(), Halt> {
+        loop {
+            let before = self.relaxations;
+            if let Some(pair) = self.fresh.pop() {
+                self.begin(pair);
+            } else if let Some((cost, pair, node)) = self.cheapest() {
+                self.pass_on(pair, node, cost);
+            } else if let Some(pair) = self.bounded.pop() {
+                self.look_again(pair);
+            } else {
+                self.queue.clear();
+                self.lowest = 0;
+                return Ok(());
+            }
+            meter.spend(1 + (self.relaxations - before) / 4)?;
+            if self.bytes > self.most_bytes {
+                return Err(Halt::Bytes);
+            }
+        }
+    }
+
+    fn cheapest(&mut self) -> Option<(u32, PairId, NodeId)> {
+        while let Some(level) = self.queue.get_mut(self.lowest) {
+            let [clean, pending] = level;
+            if let Some((pair, node)) = clean.pop().or_else(|| pending.pop()) {
+                return Some((self.lowest as u32, pair, node));
+            }
+            self.lowest += 1;
+        }
+        None
+    }
+
+    /// A pair that is new: one of a state that counts takes over what the state without a bound does.
+    fn begin(&mut self, pair: PairId) {
+        let Pair { state, node, .. } = self.pairs[pair as usize];
+        if self.network.is_counting(state)
+            && let (_, 0, Some(left), true) = self.network.counting(state)
+            && let Some((free, true)) = self.network.free(state)
+        {
+            let free = self.pair(free, node);
+            self.pairs[pair as usize].unbounded = Some((free, left));
+            self.follow_pair(free, Follower { pair, tokens: 0, bytes: 0, most_bytes: left });
+            return;
+        }
+        self.explore(pair);
+    }
+
+    /// Whether a state that counts is to be looked at itself.
+    fn look_again(&mut self, pair: PairId) {
+        let Pair { unbounded: Some((free, left)), is_explored: false, .. } =
+            self.pairs[pair as usize]
+        else {
+            return;
+        };
+        let Pair { row, clean, .. } = &self.pairs[free as usize];
+        let kept = row.iter().filter(|exit| is_kept(&self.dawg, exit, *clean));
+        if kept.into_iter().any(|exit| exit.bytes > left) {
+            self.explore(pair);
+        }
+    }
+
+    /// Finds out on what the row of a pair depends.
+    fn explore(&mut self, pair: PairId) {
+        self.pairs[pair as usize].is_explored = true;
+        let Pair { state, node, .. } = self.pairs[pair as usize];
+        let (network, dawg) = (self.network.clone(), self.dawg.clone());
+        if network.is_final(state) {
+            self.add(pair, Exit { node, tokens: 0, bytes: 0 });
+        }
+        let plain = Follower { pair, tokens: 0, bytes: 0, most_bytes: u32::MAX };
+        if dawg.is_end(node) && node != dawg.root() {
+            let root = self.pair(state, dawg.root());
+            self.follow_pair(root, Follower { tokens: 1, ..plain });
+        }
+        let next = dawg.next(node);
+        if *next == [0; 4] {
+            return;
+        }
+        for (class, to) in network.edges(state) {
+            if let Some(child) = dawg.child(node, class) {
+                let target = self.pair(to, child);
+                self.follow_pair(target, Follower { bytes: 1, ..plain });
+            }
+        }
+        for call in network.calls(state).iter() {
+            if !meet(network.first(call.start), next) {
+                continue;
+            }
+            let callee = self.pair(call.start, node);
+            self.pairs[callee as usize].callers.push((pair, call.to));
+            self.bytes += 8;
+            for index in 0..self.pairs[callee as usize].row.len() {
+                let exit = self.pairs[callee as usize].row[index];
+                self.go_on(pair, call.to, exit);
+            }
+        }
+    }
+
+    /// A caller goes on where the rule that it called was left.
+    fn go_on(&mut self, pair: PairId, to: u32, exit: Exit) {
+        let clean = self.pairs[pair as usize].clean;
+        let most = clean.saturating_add(self.dawg.most_tokens());
+        if exit.tokens > clean && exit.tokens + 1 >= most {
+            return; // nothing that comes of it could be kept
+        }
+        let after = self.pair(to, exit.node);
+        let Exit { tokens, bytes, .. } = exit;
+        self.follow_pair(after, Follower { pair, tokens, bytes, most_bytes: u32::MAX });
+    }
+
+    fn follow_pair(&mut self, leader: PairId, follower: Follower) {
+        self.pairs[leader as usize].followers.push(follower);
+        self.bytes += size_of::<Follower>();
+        for index in 0..self.pairs[leader as usize].row.len() {
+            let exit = self.pairs[leader as usize].row[index];
+            self.take_over(follower, exit);
+        }
+    }
+
+    fn take_over(&mut self, follower: Follower, exit: Exit) {
+        self.relaxations += 1;
+        if exit.bytes > follower.most_bytes {
+            self.bounded.push(follower.pair);
+            return;
+        }
+        let tokens = exit.tokens.saturating_add(follower.tokens);
+        let bytes = exit.bytes.saturating_add(follower.bytes);
+        self.add(follower.pair, Exit { node: exit.node, tokens, bytes });
+    }
+
+    /// Adds an exit to a row, if it can matter.
+    fn add(&mut self, pair: PairId, mut exit: Exit) {
+        if !self.counts_bytes {
+            exit.bytes = 0;
+        }
+        let root = self.dawg.root();
+        if exit.node != root && self.dawg.is_last(exit.node) {
+            // Only the end of the token can follow.
+            exit = Exit { node: root, tokens: exit.tokens + 1, ..exit };
+        }
+        let Pair { row, clean, state, .. } = &self.pairs[pair as usize];
+        if exit.tokens >= MOST_TOKENS || !is_kept(&self.dawg, &exit, *clean) {
+            return;
+        }
+        let place = row.binary_search_by_key(&exit.node, |known| known.node);
+        if let Ok(at) = place
+            && (row[at].tokens, row[at].bytes) <= (exit.tokens, exit.bytes)
+        {
+            return;
+        }
+        if exit.node == root {
+            self.pairs[pair as usize].clean = exit.tokens;
+        } else {
+            if self.dawg.is_end(exit.node) {
+                let state = *state;
+                self.add(pair, Exit { node: root, tokens: exit.tokens + 1, ..exit });
+                return self.add_pending(pair, state, exit);
+            }
+            return self.add_pending(pair, *state, exit);
+        }
+        self.put(pair, exit);
+    }
+
+    /// Adds an exit within a token to a row that has none at its node that costs as little.
+    fn add_pending(&mut self, pair: PairId, state: u32, exit: Exit) {
+        let Self { dawg, network, follow, pairs, .. } = self;
+        let row = &mut pairs[pair as usize].row;
+        let follow = &follow[network.rule_of(state) as usize];
+        if !meet(follow, dawg.next(exit.node)) {
+            return;
+        }
+        let root = dawg.root();
+        let covering = dawg.covering(exit.node);
+        let covers = |known: &Exit| {
+            known.tokens <= exit.tokens && known.node != exit.node && covering.has(known.node)
+        };
+        if row.iter().any(covers) {
+            return;
+        }
+        let covered = dawg.covered(exit.node);
+        row.retain(|known| {
+            let is_needless =
+                known.tokens >= exit.tokens && known.node != exit.node && covered.has(known.node);
+            !is_needless || known.node == root
+        });
+        self.put(pair, exit);
+    }
+
+    /// Puts an exit into a row and has it passed on.
+    fn put(&mut self, pair: PairId, exit: Exit) {
+        let Pair { row, is_tidy, .. } = &mut self.pairs[pair as usize];
+        match row.binary_search_by_key(&exit.node, |known| known.node) {
+            Ok(at) => row[at] = exit,
+            Err(at) => {
+                row.insert(at, exit);
+                self.bytes += size_of::<Exit>();
+            }
+        }
+        *is_tidy = false;
+        let cost = exit.tokens as usize;
+        if self.queue.len() <= cost {
+            self.queue.resize_with(cost + 1, Default::default);
+        }
+        let is_pending = exit.node != self.dawg.root();
+        self.queue[cost][usize::from(is_pending)].push((pair, exit.node));
+        self.lowest = self.lowest.min(cost);
+    }
+
+    /// Passes an exit on to all who depend on it, if it still stands.
+    fn pass_on(&mut self, pair: PairId, node: NodeId, cost: u32) {
+        let Pair { row, clean, .. } = &self.pairs[pair as usize];
+        let Ok(at) = row.binary_search_by_key(&node, |exit| exit.node) else { return };
+        let exit = row[at];
+        if exit.tokens != cost || !is_kept(&self.dawg, &exit, *clean) {
+            return;
+        }
+        for index in 0..self.pairs[pair as usize].followers.len() {
+            let follower = self.pairs[pair as usize].followers[index];
+            self.take_over(follower, exit);
+        }
+        for index in 0..self.pairs[pair as usize].callers.len() {
+            let (caller, to) = self.pairs[pair as usize].callers[index];
+            self.relaxations += 1;
+            self.go_on(caller, to, exit);
+        }
+    }
+}
+
+/// Whether an exit can matter beside one between two tokens that costs so many.
+fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
+    match exit.node == dawg.root() {
+        true => exit.tokens <= clean,
+        false => exit.tokens + 1 < clean.saturating_add(dawg.tokens(exit.node)),
+    }
+}
+
+#[inline]
+fn meet(a: &ClassSet, b: &ClassSet) -> bool {
+    a.iter().zip(b).any(|(a, b)| a & b != 0)
+}
+
+fn add_all(to: &mut ClassSet, classes: &ClassSet) {
+    to.iter_mut().zip(classes).for_each(|(a, b)| *a |= b);
+}
+
+/// For each rule the classes that can be read next where it is complete.
+fn follow(network: &Network, meter: &mut Meter) -> Result<Vec<ClassSet>, Halt> {
+    let mut follow: Vec<ClassSet> = vec![[0; 4]; network.num_rules()];
+    let mut passed: Vec<Vec<u32>> = vec![Vec::new(); network.num_rules()];
+    let mut note = |rule: u32, called: u32, first: &ClassSet, is_final: bool| {
+        // Charts read the rule as it was written.
+        for called in [called, network.as_written(called)] {
+            add_all(&mut follow[called as usize], first);
+            if is_final && passed[rule as usize].last() != Some(&called) {
+                passed[rule as usize].push(called);
+            }
+        }
+    };
+    for state in 0..network.len() as u32 {
+        meter.spend(1 + network.calls(state).len() as u64 / 8)?;
+        for call in network.calls(state).iter() {
+            let (rule, called) = (network.rule_of(state), network.rule_of(call.start));
+            note(rule, called, network.first(call.to), network.is_final(call.to));
+        }
+    }
+    for (rule, body) in network.repetitions() {
+        // Another pass may follow, and so may what follows the repetition.
+        note(rule, network.rule_of(body), network.first(body), true);
+    }
+    let mut work: Vec<u32> = (0..network.num_rules() as u32).collect();
+    while let Some(rule) = work.pop() {
+        let own = follow[rule as usize];
+        meter.spend(1 + passed[rule as usize].len() as u64 / 8)?;
+        for &called in &passed[rule as usize] {
+            let known = &mut follow[called as usize];
+            if own.iter().zip(&*known).any(|(own, known)| own & !known != 0) {
+                add_all(known, &own);
+                work.push(called);
+            }
+        }
+    }
+    Ok(follow)
+}

@@ -1,0 +1,208 @@
+//! Against exhaustive search: sets of stacks level by level, all tokens read from each.
+
+use super::*;
+use crate::limits::Limits;
+use crate::network::NetworkOptions;
+use crate::stacks::{NONE, REST, Stepper};
+use crate::syntax;
+use proptest::prelude::*;
+use rustc_hash::FxHashSet;
+
+/// Right sides of rules: words, calls, repetitions with bounds.
+fn body() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "\"a\"", "\"b\"", "\"(\"", "\".\"", "\"ab\"", "[ab]", "[^.]", "x", "y", "z", "root",
+    ]);
+    leaf.prop_map(str::to_owned).prop_recursive(4, 10, 3, |inner| {
+        prop_oneof![
+            3 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} {b}")),
+            3 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} | {b})")),
+            2 => (inner.clone(), prop::sample::select(vec!["?", "*", "+"]))
+                .prop_map(|(a, mark)| format!("({a}){mark}")),
+            2 => (inner, 0u32..7, 0u32..30, any::<bool>()).prop_map(|(a, from, more, is_open)| {
+                match is_open {
+                    true => format!("({a}){{{from},}}"),
+                    false => format!("({a}){{{from},{}}}", from + more.max(1)),
+                }
+            }),
+        ]
+    })
+}
+
+/// Tokens over the letters of the grammars; single letters may be missing.
+fn vocabulary() -> impl Strategy<Value = Vec<String>> {
+    let word = prop::collection::vec(prop::sample::select(vec!["a", "b", "(", "."]), 1..6);
+    let words = prop::collection::vec(word.prop_map(|letters| letters.concat()), 1..14);
+    (words, any::<u8>()).prop_map(|(mut words, missing)| {
+        for (at, letter) in ["a", "b", "(", "."].into_iter().enumerate() {
+            if missing >> at & 1 == 0 || missing >= 80 {
+                words.push(letter.into());
+            }
+        }
+        words.sort();
+        words.dedup();
+        words
+    })
+}
+
+fn trie(words: &[String]) -> Trie {
+    Trie::new(words.iter().map(String::as_bytes).zip(0..))
+}
+
+/// The fewest tokens by search, as far as so many sets say.
+fn search(
+    stepper: &mut Stepper<Arc<Network>>,
+    tokens: &[Vec<u8>],
+    set: SetId,
+    most_sets: usize,
+) -> Option<u32> {
+    let mut seen: FxHashSet<SetId> = FxHashSet::default();
+    let mut level = vec![set];
+    for count in 0..40 {
+        if level.iter().any(|&set| stepper.sets.has_rest(set)) {
+            return Some(count);
+        }
+        let mut next = Vec::new();
+        for &set in &level {
+            for token in tokens {
+                let step = |set, &class| stepper.step(set, class).expect("no budget");
+                let after = token.iter().fold(set, step);
+                if after != NONE && seen.insert(after) {
+                    next.push(after);
+                }
+            }
+        }
+        if seen.len() > most_sets {
+            return None;
+        }
+        if next.is_empty() {
+            return Some(UNREACHABLE);
+        }
+        level = next;
+    }
+    None
+}
+
+fn start(stepper: &mut Stepper<Arc<Network>>, network: &Network) -> SetId {
+    let start = stepper.sets.add(&[(network.start(), REST)]).expect("no budget");
+    match network.accepts_empty() {
+        true => stepper.sets.union(start, REST).expect("no budget"),
+        false => start,
+    }
+}
+
+/// Compares at places of a walk; how many places the search could decide.
+fn compare(text: &str, words: &[String], picks: &[usize]) -> Result<u32, TestCaseError> {
+    let Ok(grammar) = syntax::parse(text, "root", &Limits::default()) else { return Ok(0) };
+    let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
+    let Ok(network) = Network::new(&grammar, &options) else { return Ok(0) };
+    let network = Arc::new(network);
+    let trie = trie(words);
+    let mut meter = Meter::default();
+    let ending = Ending::new(network.clone(), &trie, &trie, &mut meter).expect("no bound");
+    let class = |byte: &u8| network.alphabet().class(*byte);
+    let tokens: Vec<Vec<u8>> =
+        words.iter().map(|word| word.as_bytes().iter().map(class).collect()).collect();
+    let single: crate::network::ClassSet = {
+        let mut single = [0; 4];
+        let letters = tokens.iter().filter(|token| token.len() == 1);
+        letters.for_each(|token| single[token[0] as usize >> 6] |= 1 << (token[0] & 63));
+        single
+    };
+    let longest = tokens.iter().map(Vec::len).max().unwrap_or(0);
+    let countdown =
+        Countdown::new(network.clone(), longest, &single, &mut meter).expect("no bound");
+    let mut stepper = Stepper::new(network.clone());
+    let mut set = start(&mut stepper, &network);
+    let mut memo = Memo::default();
+    let mut decided = 0;
+    let mut most_before: Option<u32> = None;
+    for &pick in picks {
+        let mut asking = ending.ask(usize::MAX, &Interrupt::default()).expect("nobody else asks");
+        let found = asking.fewest(&stepper.sets, &mut memo, set, &mut meter).expect("no bound");
+        drop(asking);
+        let letters = countdown.letters(&stepper.sets, &mut memo, set, &mut meter);
+        let (least, most) = letters.expect("no bound");
+        if let Some(raised) = countdown.most_raised {
+            prop_assert!(found <= most, "{text} {words:?}: {found} tokens, {most} letters");
+            if let Some(before) = most_before {
+                prop_assert!(most <= before + raised, "{text} {words:?}: {before}, {most}");
+            }
+            most_before = Some(most);
+        }
+        if let Some(expected) = search(&mut stepper, &tokens, set, 1_500) {
+            decided += 1;
+            prop_assert_eq!(found, expected, "{} {:?}", text, words);
+        }
+        let all: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![class(&byte)]).collect();
+        if let Some(expected) = search(&mut stepper, &all, set, 300) {
+            prop_assert_eq!(least, expected, "letters of {}", text);
+        }
+        let after = |token: &Vec<u8>, stepper: &mut Stepper<Arc<Network>>| {
+            let step = |set, &class| stepper.step(set, class).expect("no budget");
+            token.iter().fold(set, step)
+        };
+        let next: Vec<SetId> =
+            tokens.iter().map(|token| after(token, &mut stepper)).filter(|&s| s != NONE).collect();
+        let Some(&chosen) = next.get(pick % next.len().max(1)) else { break };
+        set = chosen;
+    }
+    Ok(decided)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn fewest_tokens_are_those_of_an_exhaustive_search(
+        bodies in [body(), body(), body(), body()],
+        words in vocabulary(),
+        picks in prop::collection::vec(0..1_000usize, 6),
+    ) {
+        let [root, x, y, z] = bodies;
+        let text = format!(
+            "root ::= {root} \".\" | \"(\" root root \")\"\nx ::= \"b\" | {x}\n\
+             y ::= \"a\" y \"b\" | {y} | \"b\" \"a\"\nz ::= \"ab\" | {z}\n"
+        );
+        compare(&text, &words, &picks)?;
+    }
+}
+
+/// Of 38 letters between parentheses, and of 40.
+const FITS: &str = "(bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb).";
+const TOO_LONG: &str = "(bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbaab).";
+
+#[test]
+fn grammars_whose_tokens_fit_badly() {
+    let grammars = [
+        "root ::= \"a\"{20,30} \".\"",
+        "root ::= (\"a\" | \"b\"){2,40} \".\"",
+        "root ::= \"a\" root \"a\" | \"b\" root \"b\" | \".\"",
+        "root ::= root root | \"(\" root \")\" | \"a\"",
+        "root ::= root \"a\" | \"b\"",
+        "root ::= x x \".\"\nx ::= \"\" | \"a\" | \"ab\"",
+        "root ::= \"(\" (\"a\"{5,9} \"b\"){3,} \")\"",
+        "root ::= \"(\" [ab]{0,39} \").\" | \"a\"",
+        "root ::= \"(\" x{0,64} \")\" | \"a\"* | \"a\"* \"b\" \".\"{30}\nx ::= [^()]",
+    ];
+    let vocabularies: [&[&str]; 7] = [
+        &[FITS, TOO_LONG, "(bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbaab))"],
+        &["a", "b", "(", ")", "."],
+        &["aa", "aaa", "b.", "bb", "(", "a)", ".", "ba"],
+        &["aaaaa", "a", "ab", "b", "((", "))", "(", ")", "a."],
+        &["aaaa", "b", ".", "(a", "a)", "()"],
+        &["ab", "ba", "a", "b.", "b", ".", "....", "(", ")", ")."],
+        &["a", "b", "(", ")", ".", "aaaaaaaaaa.", "b)", "aaaab", "...."],
+    ];
+    let mut decided = 0;
+    for grammar in grammars {
+        for words in vocabularies {
+            let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            words.sort();
+            for first in 0..4 {
+                let picks: Vec<usize> = (0..8).map(|at| first * 7 + at * (first + 1)).collect();
+                decided += compare(grammar, &words, &picks).expect("the same");
+            }
+        }
+    }
+    assert!(decided > 300, "{decided}");
+}

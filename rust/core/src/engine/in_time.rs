@@ -1,0 +1,546 @@
+//! Texts that end in time: which tokens still leave enough tokens to complete the text (DESIGN.md,
+//! "Ending in time").
+//!
+//! With `k` tokens left, the stop token counted, a token is allowed exactly when the text can be
+//! completed after it with `k - 1`. While the budget is far that forbids nothing, and a mask pays one
+//! comparison: [`Hint`] says what the stacks of a text needed at most when they were last looked at, and
+//! one token adds a bounded number to that. Near the end the trie is walked with the stacks of the text,
+//! and each entry is asked for the fewest tokens that end the text after it.
+
+use super::family::{Family, Read, Stand};
+use super::memo::set_bits;
+use super::walker::Walker;
+use super::{Engine, Matcher, PREPARATION, lock};
+use crate::budget::{Halt, Interrupt, Meter};
+use crate::ending::{Countdown, Ending, Memo, UNREACHABLE, class_of};
+use crate::error::{Error, Position, Result};
+use crate::network::ClassSet;
+use crate::stacks::{NONE, SetId, Stepper};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Trie nodes between two looks at the interrupt, less one.
+const CHECK_MASK: u32 = 255;
+
+/// What a text needed at most to end, after so many tokens.
+#[derive(Debug)]
+pub(super) struct Hint(AtomicU64);
+
+const NO_HINT: u64 = u64::MAX;
+
+impl Default for Hint {
+    fn default() -> Self {
+        Self(AtomicU64::new(NO_HINT))
+    }
+}
+
+impl Clone for Hint {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+impl Hint {
+    /// Takes note that nothing is known: the text went on otherwise than by a token.
+    pub(super) fn forget(&self) {
+        self.0.store(NO_HINT, Ordering::Relaxed);
+    }
+
+    fn set(&self, tokens: u32, needed: u32) {
+        self.0.store(u64::from(tokens) << 32 | u64::from(needed), Ordering::Relaxed);
+    }
+
+    /// What a text needs at most after one more token than `tokens`, where each adds at most `raised`.
+    #[inline]
+    fn needed_after(&self, tokens: u32, raised: u32) -> Option<u64> {
+        let hint = self.0.load(Ordering::Relaxed);
+        let since = u64::from(tokens).checked_sub(hint >> 32).filter(|_| hint != NO_HINT)?;
+        Some((hint & u64::from(u32::MAX)) + (since + 1) * u64::from(raised))
+    }
+}
+
+/// What it takes to end the text of a matcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortest {
+    /// The fewest tokens, the stop token not counted; `None` where no tokens of the vocabulary complete
+    /// the text.
+    pub tokens: Option<u32>,
+    /// The fewest bytes; `None` where no text completes it.
+    pub bytes: Option<u32>,
+}
+
+/// What an engine knows of the ends of its texts.
+#[derive(Default)]
+pub(super) struct Endings {
+    plain: std::sync::OnceLock<Arc<Ending>>,
+    folded: std::sync::OnceLock<Arc<Ending>>,
+    countdown: std::sync::OnceLock<Arc<Countdown>>,
+}
+
+impl Endings {
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let endings = [&self.plain, &self.folded].into_iter().filter_map(|ending| ending.get());
+        let endings: usize = endings.map(|ending| ending.bytes()).sum();
+        endings + self.countdown.get().map_or(0, |countdown| countdown.bytes())
+    }
+}
+
+impl Engine {
+    /// The rows of exits over representatives of classes, or over all tokens.
+    fn ending(
+        &self,
+        is_folded: bool,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<&Arc<Ending>, Halt> {
+        let folded = self.folded.get().filter(|_| is_folded);
+        let place = if folded.is_some() { &self.endings.folded } else { &self.endings.plain };
+        if let Some(known) = place.get() {
+            return Ok(known);
+        }
+        let whole = &self.plain().trie;
+        let trie = folded.map_or(whole, |folded| &folded.walker.trie);
+        let mut meter = Meter::default();
+        meter.allow(PREPARATION, interrupt);
+        let made = Ending::new(self.network.clone(), trie, whole, &mut meter)?;
+        Ok(place.get_or_init(|| Arc::new(made)))
+    }
+
+    /// Bounds from the network alone.
+    fn countdown(&self, interrupt: &Interrupt) -> std::result::Result<&Arc<Countdown>, Halt> {
+        if let Some(known) = self.endings.countdown.get() {
+            return Ok(known);
+        }
+        let mut single: ClassSet = [0; 4];
+        let vocabulary = &self.vocabulary;
+        let order = vocabulary.order().iter().map(|&id| vocabulary.bytes(id));
+        for bytes in order.filter(|bytes| bytes.len() == 1) {
+            let class = self.class(bytes[0]);
+            single[class as usize >> 6] |= 1 << (class & 63);
+        }
+        // Tokens of one class do the same: the longest that counts is the longest representative.
+        let trie = self.folded.get().map_or(&self.plain().trie, |folded| &folded.walker.trie);
+        let mut meter = Meter::default();
+        meter.allow(PREPARATION, interrupt);
+        let network = self.network.clone();
+        let made = Countdown::new(network, trie.longest(), &single, &mut meter)?;
+        Ok(self.endings.countdown.get_or_init(|| Arc::new(made)))
+    }
+
+    /// Writes which entries of a walker leave the text to be ended with `most` more tokens.
+    fn entries_in_time(
+        &self,
+        walker: &Walker,
+        family: &mut Family,
+        set: SetId,
+        most: u32,
+        interrupt: &Interrupt,
+        bits: &mut [i32],
+    ) -> std::result::Result<(), Halt> {
+        bits.fill(0);
+        let is_folded = self.folded.get().is_some_and(|f| std::ptr::eq(&f.walker, walker));
+        let ending = self.ending(is_folded, interrupt)?;
+        let mut meter = Meter::default();
+        meter.allow(self.limits.max_mask_work, interrupt);
+        let mut asking = ending.ask(self.limits.max_memo_bytes, interrupt)?;
+        let mut memo = family.take_memo(is_folded);
+        let stepper = &mut family.stepper;
+        let trie = &walker.trie;
+        let step = |stepper: &mut Stepper<_>, before, node| {
+            stepper.step(before, class_of(&self.network, trie, node))
+        };
+        let mut walk = || {
+            let mut path = vec![(trie.end(0), set)];
+            let mut node = 1;
+            while node < trie.len() as u32 {
+                if trie.ids() == Some(node) {
+                    path = vec![(trie.end(node), set)];
+                    node += 1;
+                    continue;
+                }
+                while path[path.len() - 1].0 <= node {
+                    path.pop();
+                }
+                if node & CHECK_MASK == 0 {
+                    interrupt.check()?;
+                }
+                meter.spend(1)?;
+                let end = trie.end(node);
+                let after = step(stepper, path[path.len() - 1].1, node)?;
+                if after == NONE {
+                    node = end;
+                    continue;
+                }
+                let numbers = trie.numbers(node);
+                if !numbers.is_empty()
+                    && asking.fewest(&stepper.sets, &mut memo, after, &mut meter)? <= most
+                {
+                    set_bits(bits, numbers);
+                }
+                path.push((end, after));
+                node += 1;
+            }
+            Ok(())
+        };
+        let walked = walk();
+        family.put_memo(memo);
+        walked
+    }
+}
+
+impl Matcher {
+    /// Allows so many tokens from the first step on, the stop token counted: every mask leaves enough to
+    /// complete the text.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] where even the shortest text takes more; [`Error::Unsupported`] where only
+    /// charts can read the grammar, members come in any order, or a stop token is text of the vocabulary;
+    /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
+    pub fn limit_tokens(&mut self, most: u32, interrupt: &Interrupt) -> Result<()> {
+        self.refuse_uncounted()?;
+        let interrupt = &self.mask_interrupt(interrupt);
+        let mut family = lock::write(&self.family, interrupt)?;
+        let left = most.saturating_sub(family.step(self.at).tokens);
+        if !matches!(family.step(self.at).read, Read::Stop(_)) {
+            self.refuse_late(&mut family, left, interrupt)?;
+        }
+        drop(family);
+        self.max_tokens = Some(most);
+        Ok(())
+    }
+
+    /// Refuses what cannot be counted.
+    fn refuse_uncounted(&self) -> Result<()> {
+        let Engine { network, vocabulary, .. } = &*self.engine;
+        let is_text = |&&id: &&u32| {
+            vocabulary.is_textual(id) || network.takes_tokens() && vocabulary.is_whole(id)
+        };
+        let message = if network.has_sets() {
+            "the text is read with members in any order, whose sets are not counted; compile with \
+             key_order=\"schema\""
+                .into()
+        } else if network.is_for_charts() || self.engine.begins_on_a_chart() {
+            "the text is read with a chart, which has no stacks to count; compile with \
+             engine=\"auto\" or \"stack\""
+                .into()
+        } else if let Some(id) = self.stop_ids().iter().find(is_text) {
+            format!(
+                "token {id} ends this text and is text in the vocabulary, with which tokens are \
+                 counted; compile with vocabulary.replace(stop_token_ids=[..., {id}])"
+            )
+        } else {
+            return Ok(());
+        };
+        let (construct, position) = ("max_tokens".into(), Position { line: 1, column: 1 });
+        Err(Error::Unsupported { construct, message, position })
+    }
+
+    /// The tokens that this text may still take, the stop token counted.
+    pub(super) fn tokens_left(&self, family: &Family, given: Option<u32>) -> Option<u32> {
+        let own = self.max_tokens.map(|most| most.saturating_sub(family.step(self.at).tokens));
+        match (own, given) {
+            (Some(own), Some(given)) => Some(own.min(given)),
+            (own, given) => own.or(given),
+        }
+    }
+
+    /// Tokens that end a text which is complete.
+    fn stop_tokens(&self) -> u32 {
+        u32::from(!self.stops.when_complete && !self.stop_ids().is_empty())
+    }
+
+    /// Whether no token can leave too little, as far as that was found out. After `tokens` tokens `left`
+    /// are left.
+    #[inline]
+    pub(super) fn is_far(&self, tokens: u32, left: u32) -> bool {
+        let countdown = self.engine.endings.countdown.get();
+        let Some(raised) = countdown.and_then(|countdown| countdown.most_raised) else {
+            return false;
+        };
+        let needed = self.hint.needed_after(tokens, raised);
+        needed.is_some_and(|needed| needed + u64::from(self.stop_tokens()) < u64::from(left))
+    }
+
+    /// The same, found out anew where that takes no table.
+    fn is_far_now(&self, family: &mut Family, left: u32, interrupt: &Interrupt) -> Result<bool> {
+        let step = family.step(self.at);
+        if self.is_far(step.tokens, left) {
+            return Ok(true);
+        }
+        let Stand::Stacks(set) = step.stand else { return Ok(false) };
+        let halted = |halt| self.engine.ending_halted(halt, interrupt);
+        if self.engine.network.has_sets() {
+            return Ok(false);
+        }
+        let countdown = self.engine.countdown(interrupt).map_err(halted)?;
+        if countdown.most_raised.is_none() {
+            return Ok(false);
+        }
+        let mut meter = Meter::default();
+        meter.allow(self.engine.limits.max_mask_work, interrupt);
+        let mut memo = family.take_memo(self.engine.has_classes());
+        let letters = countdown.letters(&family.stepper.sets, &mut memo, set, &mut meter);
+        family.put_memo(memo);
+        let (_, needed) = letters.map_err(halted)?;
+        self.hint.set(step.tokens, needed);
+        Ok(self.is_far(step.tokens, left))
+    }
+
+    /// The fewest tokens that complete the text from some stacks, the stop token not counted.
+    fn fewest(&self, family: &mut Family, set: SetId, interrupt: &Interrupt) -> Result<u32> {
+        let halted = |halt| self.engine.ending_halted(halt, interrupt);
+        let is_folded = self.engine.has_classes();
+        let ending = self.engine.ending(is_folded, interrupt).map_err(halted)?;
+        let mut meter = Meter::default();
+        meter.allow(self.engine.limits.max_mask_work, interrupt);
+        let most_bytes = self.engine.limits.max_memo_bytes;
+        let mut asking = ending.ask(most_bytes, interrupt).map_err(halted)?;
+        let mut memo = family.take_memo(is_folded);
+        let fewest = asking.fewest(&family.stepper.sets, &mut memo, set, &mut meter);
+        family.put_memo(memo);
+        fewest.map_err(halted)
+    }
+
+    /// The stacks of the text, read again where it stands on a chart.
+    fn with_stacks<T>(
+        &self,
+        family: &mut Family,
+        interrupt: &Interrupt,
+        work: impl FnOnce(&mut Family, SetId) -> Result<T>,
+    ) -> Result<T> {
+        match family.step(self.at).stand {
+            Stand::Stacks(set) => work(family, set),
+            Stand::Chart(_) => {
+                self.refuse_uncounted()?;
+                let (mut stacks, set) = self.read_again(family, interrupt)?;
+                work(&mut stacks, set)
+            }
+        }
+    }
+
+    /// Refuses a budget with which the text cannot be completed from where it stands.
+    fn refuse_late(&self, family: &mut Family, left: u32, interrupt: &Interrupt) -> Result<()> {
+        if self.is_far_now(family, left, interrupt)? {
+            return Ok(());
+        }
+        let fewest =
+            self.with_stacks(family, interrupt, |family, set| self.fewest(family, set, interrupt))?;
+        let needed = fewest.saturating_add(self.stop_tokens());
+        match needed <= left {
+            true => Ok(()),
+            false => Err(Error::Budget { needed: (fewest < UNREACHABLE).then_some(needed), left }),
+        }
+    }
+
+    /// Whether the text can still be completed in time once it stands elsewhere: after a token, or after
+    /// bytes, which are no tokens.
+    pub(super) fn ends_in_time(
+        &self,
+        family: &mut Family,
+        stand: Stand,
+        token: Option<u32>,
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
+        let Some(left) = self.tokens_left(family, None) else { return Ok(true) };
+        if token.is_some() && self.is_far_now(family, left, interrupt)? {
+            return Ok(true);
+        }
+        let fewest = match (stand, token) {
+            (Stand::Stacks(set), _) => self.fewest(family, set, interrupt)?,
+            // Another fork went over to a chart.
+            (Stand::Chart(_), Some(id)) => self.with_stacks(family, interrupt, |family, set| {
+                let after = self.advance_token(family, Stand::Stacks(set), id, interrupt);
+                match after.map_err(|halt| self.halted(halt, interrupt))? {
+                    Some(Stand::Stacks(set)) => self.fewest(family, set, interrupt),
+                    _ => Ok(UNREACHABLE),
+                }
+            })?,
+            (Stand::Chart(_), None) => return Err(chart_refused()),
+        };
+        let taken = u32::from(token.is_some());
+        Ok(fewest.saturating_add(self.stop_tokens() + taken) <= left)
+    }
+
+    /// Writes the row of tokens that leave the text to be completed with `left` tokens, one of them
+    /// itself; false where the budget is far and forbids nothing, and the row is as it was.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] where even the shortest completion takes more; those of a mask.
+    pub(super) fn fill_in_time(
+        &self,
+        left: u32,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
+        let mut family = lock::write(&self.family, interrupt)?;
+        self.with_rows_in_time(&mut family, left, interrupt, |family, set, most| {
+            self.engine.over_tokens(row, |walker, bits| {
+                let engine = &self.engine;
+                let made = engine.entries_in_time(walker, family, set, most, interrupt, bits);
+                made.map_err(|halt| engine.ending_halted(halt, interrupt))
+            })
+        })
+    }
+
+    /// Makes a row where the budget may forbid a token; false where it does not.
+    fn with_rows_in_time(
+        &self,
+        family: &mut Family,
+        left: u32,
+        interrupt: &Interrupt,
+        make: impl FnOnce(&mut Family, SetId, u32) -> Result<()>,
+    ) -> Result<bool> {
+        self.refuse_uncounted()?;
+        if self.is_far_now(family, left, interrupt)? {
+            return Ok(false);
+        }
+        self.refuse_late(family, left, interrupt)?;
+        let most = left.saturating_sub(1 + self.stop_tokens());
+        let has_room = left > self.stop_tokens();
+        self.with_stacks(family, interrupt, |family, set| {
+            self.allow(family, interrupt);
+            let made = match has_room {
+                true => make(family, set, most),
+                // The stop token alone.
+                false => make(family, NONE, 0),
+            };
+            family.release();
+            made
+        })?;
+        Ok(true)
+    }
+
+    /// [`Self::fill_in_time`] over classes.
+    pub(super) fn fill_classes_in_time(
+        &self,
+        family: &mut Family,
+        left: u32,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<bool> {
+        let Some(folded) = self.engine.folded.get() else { return Ok(false) };
+        self.with_rows_in_time(family, left, interrupt, |family, set, most| {
+            let walker = &folded.walker;
+            let made = self.engine.entries_in_time(walker, family, set, most, interrupt, row);
+            made.map_err(|halt| self.engine.ending_halted(halt, interrupt))
+        })
+    }
+
+    /// The fewest tokens and bytes with which the text can end.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] as for [`Self::limit_tokens`]; [`Error::Limit`], [`Error::Deadline`],
+    /// [`Error::Cancelled`].
+    pub fn shortest(&self, interrupt: &Interrupt) -> Result<Shortest> {
+        self.refuse_uncounted()?;
+        let interrupt = &self.mask_interrupt(interrupt);
+        let mut family = lock::write(&self.family, interrupt)?;
+        if self.ended(&family) {
+            return Ok(Shortest { tokens: Some(0), bytes: Some(0) });
+        }
+        let known = |number: u32| (number < UNREACHABLE).then_some(number);
+        self.with_stacks(&mut family, interrupt, |family, set| {
+            let tokens = self.fewest(family, set, interrupt)?;
+            let halted = |halt| self.engine.ending_halted(halt, interrupt);
+            let countdown = self.engine.countdown(interrupt).map_err(halted)?;
+            let mut meter = Meter::default();
+            meter.allow(self.engine.limits.max_mask_work, interrupt);
+            let mut memo = family.take_memo(self.engine.has_classes());
+            let letters = countdown.letters(&family.stepper.sets, &mut memo, set, &mut meter);
+            family.put_memo(memo);
+            let (bytes, _) = letters.map_err(halted)?;
+            Ok(Shortest { tokens: known(tokens), bytes: known(bytes) })
+        })
+    }
+
+    /// A shortest completion: of the tokens with which the fewest follow always that with the lowest id;
+    /// at most `most`, without a stop token.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] where no tokens complete the text; those of [`Self::shortest`].
+    pub fn closing_tokens(&self, most: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
+        let shortest = self.shortest(interrupt)?;
+        let Some(count) = shortest.tokens else {
+            return Err(Error::Budget { needed: None, left: 0 });
+        };
+        let mut fork = self.fork();
+        fork.max_tokens = None;
+        let interrupt = &self.mask_interrupt(interrupt);
+        let mut row = vec![0; crate::mask::words(self.engine.vocabulary.len())];
+        let mut out = Vec::new();
+        for left in (0..count).rev().take(most) {
+            interrupt.look()?;
+            let mut family = lock::write(&fork.family, interrupt)?;
+            fork.with_stacks(&mut family, interrupt, |family, set| {
+                fork.allow(family, interrupt);
+                let made = fork.engine.over_tokens(&mut row, |walker, bits| {
+                    let engine = &fork.engine;
+                    let made = engine.entries_in_time(walker, family, set, left, interrupt, bits);
+                    made.map_err(|halt| engine.ending_halted(halt, interrupt))
+                });
+                family.release();
+                made
+            })?;
+            drop(family);
+            let stops = fork.stop_ids();
+            let ids = row.iter().zip(0u32..).flat_map(|(&word, at)| {
+                (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 32 + bit)
+            });
+            let mut ids = ids.filter(|id| stops.binary_search(id).is_err());
+            let Some(id) = ids.next() else { break };
+            fork.accept_token(id, interrupt)?;
+            out.push(id);
+        }
+        Ok(out)
+    }
+}
+
+fn chart_refused() -> Error {
+    Error::State(
+        "the text stands on a chart: with max_tokens, read it by tokens, or compile with \
+         engine=\"stack\""
+            .into(),
+    )
+}
+
+impl Engine {
+    /// The error of a question about the end of a text.
+    pub(super) fn ending_halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
+        let (limit, value) = match halt {
+            Halt::Bytes => ("max_memo_bytes", self.limits.max_memo_bytes as u64),
+            _ => ("max_mask_work", self.limits.max_mask_work),
+        };
+        interrupt.error(halt).unwrap_or_else(|| Error::Limit {
+            limit,
+            value,
+            message:
+                "the fewest tokens to the end of this text take more to find out; compile with \
+                      classes=\"now\", raise the limit, or read without max_tokens"
+                    .into(),
+        })
+    }
+}
+
+/// What a family remembers of the ends of its texts, by whether entries are classes.
+#[derive(Default)]
+pub(super) struct Remembered {
+    memo: Memo,
+    is_folded: bool,
+}
+
+impl Remembered {
+    pub(super) fn bytes(&self) -> usize {
+        self.memo.bytes()
+    }
+
+    pub(super) fn take(&mut self, is_folded: bool) -> Memo {
+        if self.is_folded != is_folded {
+            *self = Self { memo: Memo::default(), is_folded };
+        }
+        std::mem::take(&mut self.memo)
+    }
+
+    pub(super) fn put(&mut self, memo: Memo) {
+        self.memo = memo;
+    }
+}

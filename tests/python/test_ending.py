@@ -1,0 +1,353 @@
+"""Texts that end in time: every bit against a search of all token sequences."""
+
+from __future__ import annotations
+
+import pickle
+from random import Random
+
+import numpy as np
+import pytest
+import tokfold
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies.engine import (
+    PlainMatcher,
+    Setting,
+    compiled_ways,
+    mask_of,
+    plain_matcher,
+    settings_of_matchers,
+)
+from strategies.profiles import CASES, examples
+
+MOST = 3
+"""Tokens that the search goes deep; more take it too long."""
+
+BYTES = [bytes([byte]) for byte in range(256)]
+STOP = 258
+VOCABULARY = tokfold.Vocabulary([*BYTES, b"true", b"[[", b"</s>"], stop_token_ids=[STOP])
+LISTS = tokfold.Grammar.from_ebnf('root ::= "[" (root ("," root)*)? "]" | "true"')
+
+
+class Search:
+    """Whether a text can end within some tokens, by trying all of them."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self._known = setting, {}
+
+    def within(self, plain: PlainMatcher, left: int) -> bool:
+        key = plain.text, left
+        if key not in self._known:
+            self._known[key] = self._search(plain, left)
+        return self._known[key]
+
+    def _search(self, plain: PlainMatcher, left: int) -> bool:
+        needs_stop = bool(self.setting.stops_in_force) and not self.setting.when_complete
+        if plain.accepting and left >= needs_stop:
+            return True
+        if left <= 0:
+            return False
+        tokens = range(len(self.setting.tokens))
+        return any(self.allows(plain, left, t) for t in tokens if not self._is_stop(t))
+
+    def allows(self, plain: PlainMatcher, left: int, token: int) -> bool:
+        after = plain.fork()
+        if left < 1 or not after.accept_token(token):
+            return False
+        return self._is_stop(token) or self.within(after, left - 1)
+
+    def mask(self, plain: PlainMatcher, left: int) -> list[bool]:
+        return [self.allows(plain, left, token) for token in range(len(self.setting.tokens))]
+
+    def fewest(self, plain: PlainMatcher) -> int | None:
+        return next((left for left in range(MOST + 1) if self.within(plain, left)), None)
+
+    def _is_stop(self, token: int) -> bool:
+        return token in self.setting.stops_in_force
+
+
+@examples(120)
+@given(settings_of_matchers(max_rules=3, max_size=7), st.randoms(use_true_random=False))
+def test_every_bit_and_every_least_budget(setting: Setting, random: Random) -> None:
+    ways = compiled_ways(setting)
+    assume(ways is not None)
+    others = set(setting.override or ()) - {*setting.stops, *setting.specials}
+    assume(not any(setting.tokens[token] for token in others))  # refused; see below
+    search = Search(setting)
+    needed = search.fewest(plain_matcher(setting))
+    for compiled in ways[:3]:
+        for budget in range(MOST + 1):
+            if needed is None or budget < needed:
+                with pytest.raises(tokfold.TokenBudgetError) as caught:
+                    tokfold.Matcher(compiled, max_tokens=budget, **setting.options)
+                assert caught.value.tokens_left == budget
+                assert needed in {None, caught.value.needed}
+                continue
+            matcher = tokfold.Matcher(compiled, max_tokens=budget, **setting.options)
+            unbounded = tokfold.Matcher(compiled, **setting.options)
+            check_walk(search, matcher, unbounded, budget, random)
+
+
+def check_walk(
+    search: Search,
+    matcher: tokfold.Matcher,
+    unbounded: tokfold.Matcher,
+    budget: int,
+    random: Random,
+) -> None:
+    plain = plain_matcher(search.setting)
+    size = len(search.setting.tokens)
+    for left in range(budget, -1, -1):
+        assert matcher.tokens_left == left
+        assert search.within(plain, left)
+        if matcher.is_terminated:
+            assert plain.accepting
+            return
+        expected = search.mask(plain, left)
+        assert mask_of(matcher, size)[0] == expected
+        bitmask = tokfold.allocate_bitmask(1, size)
+        unbounded.fill_bitmask(bitmask, tokens_left=left)
+        bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[:size]
+        assert bits.astype(bool).tolist() == expected
+        CASES["bits of masks that end in time"] += size
+        allowed = [token for token in range(size) if expected[token]]
+        if not allowed:
+            assert plain.accepting
+            return
+        for token in set(range(size)) - set(allowed):
+            assert not matcher.accept_token(token)
+        token = random.choice(allowed)
+        for each in (matcher, unbounded, plain):
+            assert each.accept_token(token)
+        if plain.ended:
+            assert matcher.is_terminated
+            return
+
+
+def compiled_of(grammar: tokfold.Grammar = LISTS, **options) -> tokfold.CompiledGrammar:
+    return tokfold.compile(grammar, VOCABULARY, **options)
+
+
+def allowed_of(matcher: tokfold.Matcher, **options) -> list[bytes | int]:
+    bitmask = tokfold.allocate_bitmask(1, len(VOCABULARY))
+    matcher.fill_bitmask(bitmask, **options)
+    tokens = np.flatnonzero(np.unpackbits(bitmask.view(np.uint8), bitorder="little"))
+    return [VOCABULARY[int(token)] for token in tokens]
+
+
+def test_the_last_tokens_close_the_text() -> None:
+    matcher = tokfold.Matcher(compiled_of(), max_tokens=8)
+    for token, allowed in ((257, 4), (257, 5)):
+        assert len(allowed_of(matcher)) == allowed
+        assert matcher.accept_token(token)
+    assert matcher.tokens_left == 6
+    assert matcher.shortest() == tokfold.Shortest(tokens=4, bytes=4)
+    assert matcher.closing_tokens() == [ord("]")] * 4
+    assert sorted(allowed_of(matcher)) == [b"]", b"true"]
+    for token in matcher.closing_tokens():
+        assert matcher.accept_token(token)
+    assert matcher.tokens_left == 2
+    assert allowed_of(matcher) == [b"</s>"]
+    assert matcher.accept_token(STOP)
+    assert matcher.is_terminated
+    assert matcher.tokens_left == 1
+
+
+def test_what_is_too_little_is_said_with_the_least() -> None:
+    with pytest.raises(tokfold.TokenBudgetError, match=r"shortest completion .* takes 2") as caught:
+        tokfold.Matcher(compiled_of(), max_tokens=1)
+    assert (caught.value.needed, caught.value.tokens_left) == (2, 1)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.needed, again.tokens_left) == (str(caught.value), 2, 1)
+    matcher = tokfold.Matcher(compiled_of())
+    with pytest.raises(tokfold.TokenBudgetError):
+        matcher.fill_bitmask(tokfold.allocate_bitmask(1, len(VOCABULARY)), tokens_left=1)
+    assert matcher.accept_string("[true]")
+
+
+@pytest.mark.parametrize(("wrong", "error"), [(-1, ValueError), ("4", TypeError), (1.5, TypeError)])
+def test_wrong_budgets(wrong, error) -> None:
+    compiled = compiled_of()
+    with pytest.raises(error, match="max_tokens"):
+        tokfold.Matcher(compiled, max_tokens=wrong)
+    with pytest.raises(error, match="tokens_left"):
+        allowed_of(tokfold.Matcher(compiled), tokens_left=wrong)
+
+
+def test_forks_and_rollbacks_count_for_themselves() -> None:
+    matcher = tokfold.Matcher(compiled_of(), max_tokens=9)
+    assert matcher.accept_token(257)
+    fork = matcher.fork()
+    assert fork.accept_tokens([257, 256]) == 2
+    assert (matcher.tokens_left, fork.tokens_left) == (8, 6)
+    fork.rollback(2)
+    assert fork.tokens_left == 8
+    assert allowed_of(fork) == allowed_of(matcher)
+    fork.reset()
+    assert fork.tokens_left == 9
+    # Two that open two lists each would need two more to close those.
+    assert matcher.accept_tokens([257, 257, 257]) == 1
+
+
+def test_states_begin_a_count_of_their_own() -> None:
+    compiled = compiled_of()
+    matcher = tokfold.Matcher(compiled, max_tokens=9)
+    assert matcher.accept_token(257)
+    state = matcher.state
+    assert compiled.shortest(state) == matcher.shortest() == (2, 2)
+    assert tokfold.Matcher.from_state(compiled, state).tokens_left is None
+    restored = tokfold.Matcher.from_state(compiled, state, max_tokens=3)
+    assert allowed_of(restored) == [b"]"]
+    with pytest.raises(tokfold.TokenBudgetError):
+        tokfold.Matcher.from_state(compiled, state, max_tokens=2)
+    unbounded = tokfold.Matcher(compiled)
+    assert unbounded.accept_token(257)
+    assert unbounded.state == state, "a budget is no part of a state"
+
+
+def test_batches_beside_matchers_without_a_budget() -> None:
+    compiled = compiled_of()
+    matchers = [tokfold.Matcher(compiled, max_tokens=n) for n in (2, 3, 50)]
+    matchers.append(tokfold.Matcher(compiled))
+    bitmask = tokfold.allocate_bitmask(4, len(VOCABULARY))
+    tokfold.fill_bitmask_batch(matchers, bitmask)
+    alone = tokfold.allocate_bitmask(4, len(VOCABULARY))
+    for row, matcher in enumerate(matchers):
+        matcher.fill_bitmask(alone, row)
+    assert (bitmask == alone).all()
+    assert (bitmask[2] == bitmask[3]).all()
+    assert (bitmask[0] != bitmask[3]).any()
+    assert tokfold.accept_token_batch(matchers, [256, 257, 257, 257]).tolist() == [
+        True,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_rows_of_classes_end_in_time_too() -> None:
+    compiled = compiled_of(classes="now")
+    classes = compiled.classes
+    assert classes is not None
+    unfolder = tokfold.Unfolder(classes)
+    for budget in range(2, 9):
+        matcher = tokfold.Matcher(compiled, max_tokens=budget)
+        random = Random(budget)
+        while not matcher.is_terminated:
+            row = tokfold.allocate_bitmask(1, len(classes))
+            matcher.fill_class_bitmask(row)
+            unfolded = tokfold.allocate_bitmask(1, len(VOCABULARY))
+            unfolder.unfold(row[0], unfolded[0])
+            bitmask = tokfold.allocate_bitmask(1, len(VOCABULARY))
+            matcher.fill_bitmask(bitmask)
+            assert (unfolded == bitmask).all()
+            allowed = allowed_of(matcher)
+            assert matcher.accept_token(VOCABULARY.token_bytes.index(random.choice(allowed)))
+
+
+def test_auto_that_reads_on_a_chart_ends_in_time_as_stacks_do() -> None:
+    ambiguous = tokfold.Grammar.from_ebnf('root ::= e "."\ne ::= e e | "a" | "aa" | ""')
+    grammar = tokfold.Grammar.from_ebnf('root ::= e "."\ne ::= ("a" | "aa" | "(" e ")")*')
+    for each in (grammar, ambiguous):
+        on_stack, auto = (compiled_of(each, engine=engine) for engine in ("stack", "auto"))
+        for budget in range(2, 9):
+            one = tokfold.Matcher(on_stack, max_tokens=budget)
+            two = tokfold.Matcher(auto, max_tokens=budget)
+            random = Random(budget)
+            while not one.is_terminated:
+                allowed = allowed_of(one)
+                assert allowed_of(two) == allowed
+                token = VOCABULARY.token_bytes.index(random.choice(allowed))
+                assert one.accept_token(token)
+                assert two.accept_token(token)
+            assert two.is_terminated
+
+
+def test_charts_and_members_in_any_order_refuse_by_name() -> None:
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="max_tokens"):
+        tokfold.Matcher(compiled_of(engine="chart"), max_tokens=9)
+    names = [f"name{i}" for i in range(20)]
+    schema = {"properties": {name: {"type": "integer"} for name in names}, "required": names}
+    any_order = tokfold.Grammar.from_json_schema(schema, key_order="any")
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="max_tokens"):
+        tokfold.Matcher(compiled_of(any_order), max_tokens=99)
+
+
+def test_stop_tokens_that_are_text_refuse_by_name() -> None:
+    """The tokens are counted with those of the vocabulary."""
+    matcher = tokfold.Matcher(compiled_of(), stop_token_ids=[256])
+    with pytest.raises(tokfold.UnsupportedGrammarError, match=r"token 256 ends .*replace"):
+        allowed_of(matcher, tokens_left=9)
+    with pytest.raises(tokfold.UnsupportedGrammarError, match=r"token 256 ends .*replace"):
+        matcher.shortest()
+    assert b"[" in allowed_of(matcher)
+    other = VOCABULARY.replace(stop_token_ids=[256])
+    compiled = tokfold.compile(LISTS, other)
+    assert tokfold.Matcher(compiled, max_tokens=3).shortest() == (2, 2)
+
+
+def test_why_a_token_is_too_late() -> None:
+    matcher = tokfold.Matcher(compiled_of(), max_tokens=4)
+    assert matcher.accept_token(ord("["))
+    late = matcher.explain(257)
+    assert not late.allowed
+    assert "not in time: 3 tokens are left" in late.reason
+    assert "not in time" not in matcher.explain(ord("x")).reason
+    assert matcher.explain(ord("]")).allowed
+    assert "not complete" in matcher.explain(STOP).reason
+
+
+def test_texts_of_schemas_end_in_time() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "ages": {"type": "array", "maxItems": 3}},
+        "required": ["name", "ages"],
+        "additionalProperties": False,
+    }
+    grammar = tokfold.Grammar.from_json_schema(schema)
+    compiled = compiled_of(grammar)
+    least = tokfold.Matcher(compiled).shortest()
+    shortest = tokfold.Matcher(compiled, max_tokens=least.tokens + 1).closing_tokens()
+    assert VOCABULARY.decode(shortest) == b'{"name":"","ages":[]}'
+    assert len(shortest) == least.tokens == least.bytes
+    for seed in range(40):
+        random = Random(seed)
+        matcher = tokfold.Matcher(compiled, max_tokens=least.tokens + 1 + seed)
+        tokens: list[int] = []
+        while not matcher.is_terminated:
+            bitmask = tokfold.allocate_bitmask(1, len(VOCABULARY))
+            matcher.fill_bitmask(bitmask)
+            allowed = np.flatnonzero(np.unpackbits(bitmask.view(np.uint8), bitorder="little"))
+            tokens.append(int(random.choice(allowed)))
+            assert matcher.accept_token(tokens[-1])
+        assert len(tokens) <= least.tokens + 1 + seed
+        assert tokfold.recognize(grammar, VOCABULARY.decode(tokens[:-1])).accepted
+
+
+def test_a_processor_of_llama_cpp_cuts_no_text() -> None:
+    from tokfold.llama_cpp import GrammarLogitsProcessor
+
+    compiled = compiled_of()
+    random = np.random.default_rng(3)
+    for max_tokens in range(2, 20):
+        constrain = GrammarLogitsProcessor(compiled, max_tokens=max_tokens)
+        tokens = [7]
+        while tokens[-1] != STOP:
+            scores = random.standard_normal(len(VOCABULARY)).astype(np.single)
+            tokens.append(int(constrain(np.array(tokens, dtype=np.intc), scores).argmax()))
+            constrain.check()
+        assert len(tokens) - 1 <= max_tokens
+        assert tokfold.recognize(LISTS, VOCABULARY.decode(tokens[1:-1])).accepted
+
+
+def test_processors_refuse_what_does_not_fit_at_once() -> None:
+    from tokfold.llama_cpp import GrammarLogitsProcessor
+
+    with pytest.raises(tokfold.TokenBudgetError, match="takes 2"):
+        GrammarLogitsProcessor(compiled_of(), max_tokens=1)
+    pytest.importorskip("lark")
+    from tokfold.mask_store import MaskStore, read_lark
+
+    store = MaskStore(read_lark('start: "a"'), VOCABULARY)
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="a mask store does not count"):
+        GrammarLogitsProcessor(store, max_tokens=9)

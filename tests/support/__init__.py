@@ -1,0 +1,4 @@
+"""What tests need whatever they test: child processes, signals, deadlines.
+
+- :mod:`support.processes`: child processes that do not depend on how the suite is started.
+"""
