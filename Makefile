@@ -9,6 +9,11 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PYTEST_ARGS ?=
 # Processes that the Python tests share: make test-python WORKERS=0 runs them in one, for a debugger.
 WORKERS ?= 2
+# Parts of make test that run side by side.
+JOBS ?= 2
+# make check: the branch to compare with, and the files to take for the changed ones.
+BASE ?=
+FILES ?=
 # Options for the benchmarks: make bench BENCH_ARGS="--tokenizer path/to/model"
 BENCH_ARGS ?=
 # Options of make test-serving: the servers, each installed with all it needs into $(VENV)-NAME.
@@ -25,7 +30,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check
-MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
+# Cargo takes no part in make's jobserver, of which it would see a half.
+ALONE := env -u MAKEFLAGS -u MFLAGS
+CARGO := $(ALONE) cargo
+MATURIN := $(ALONE) PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 # One interpreter for every build, or PyO3 is built anew for each.
 export PYO3_PYTHON := $(PY)
 
@@ -37,19 +45,22 @@ PACKAGE_FILES := README.md LICENSE pyproject.toml \
 # What is done once, again when pyproject.toml changes.
 STAMPS := $(VENV)/.stamps
 HAS_VENV := $(STAMPS)/venv
+HAS_TORCH := $(STAMPS)/torch
 HAS_DEMO := $(STAMPS)/demo
+HAS_TOOLS := $(STAMPS)/tools
 HAS_TESTS := $(STAMPS)/tests
 HAS_EXTENSION := $(STAMPS)/extension
 HAS_WHEEL := $(STAMPS)/wheel
 
-.PHONY: help demo test test-serving fuzz bench wheel sdist clean
-.PHONY: test-rust test-python lint-rust lint-python types stub format
+.PHONY: help demo check test test-serving fuzz bench wheel sdist clean
+.PHONY: tools test-rust test-python lint-rust lint-python types stub format
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'tokfold: fold the vocabulary of a language model under a grammar.'
 	@echo
 	@echo '  make demo         build, install and run a demonstration: a few minutes the first time'
+	@echo '  make check        lints and tests of what changed, before a commit: up to 3 minutes'
 	@echo '  make test         everything that is checked: lints, types, Rust and Python tests'
 	@echo '  make test-serving the tests of the servers, against vLLM and SGLang: some 10 GB; SERVERS='
 	@echo '  make fuzz         the fuzz targets of the core, each FUZZ_SECONDS=60; FUZZ_TARGETS=vocabulary'
@@ -59,6 +70,7 @@ help:
 	@echo '  make format       put all code in the common format'
 	@echo '  make clean        remove all that was built and $(VENV)'
 	@echo
+	@echo '  make check BASE=BRANCH    compare with another branch; FILES="a b" names the files'
 	@echo 'Parts of make test: lint-rust lint-python types stub test-rust test-python'
 	@echo '  make test-python PYTEST_ARGS="-k artifact -x"    options for pytest'
 	@echo '  make test-python TOKFOLD_HYPOTHESIS=long         40 times as many random cases'
@@ -68,23 +80,29 @@ help:
 demo: $(HAS_DEMO) $(HAS_EXTENSION)
 	@$(BIN)/tokfold demo
 
-# All parts, even when one fails; the exit status says whether all passed.
+# Lints and tests of what changed since the merge base with the main branch. The release build is
+# made only where there is none: the check builds the extension itself, in a quarter of the time.
+check: $(if $(wildcard $(HAS_EXTENSION)),,$(HAS_TESTS))
+	@$(PY) tests/support/check.py --workers $(WORKERS) $(if $(BASE),--base $(BASE)) $(FILES)
+
+# All parts, even when one fails; the exit status says whether all passed. First what is built and
+# installed, then what is run; JOBS of each side by side.
+TEST_FIRST := wheel tools lint-rust
+TEST_THEN := test-python test-rust lint-python types
 test:
-	@$(MAKE) --no-print-directory --keep-going \
-		lint-rust lint-python types test-rust stub test-python
+	@status=0; for parts in "$(TEST_FIRST)" "$(TEST_THEN)"; do \
+		$(MAKE) --no-print-directory --keep-going -j $(JOBS) $$parts || status=1; \
+	done; exit $$status
 	@echo 'make test: all passed'
 
 lint-rust: $(HAS_VENV)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
-	cargo fmt --check
-	cargo fmt --check --manifest-path rust/fuzz/Cargo.toml
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked --manifest-path rust/fuzz/Cargo.toml --all-targets -- -D warnings
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 test-rust: $(HAS_VENV)
-	cargo test --locked -p tokfold-core
-	cargo test --locked --manifest-path rust/fuzz/Cargo.toml
+	$(CARGO) test --locked -q -p tokfold-core -p tokfold-fuzz
 
 fuzz:
 	rust/fuzz/fuzz.sh run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
@@ -100,7 +118,7 @@ stub: $(HAS_TESTS) $(HAS_EXTENSION)
 	$(PY) -m pytest tests/python/test_stub.py
 
 test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
-	TOKFOLD_WHEEL_DIR=$(abspath dist) $(PY) -m pytest -n $(WORKERS) --timeout 900 --durations 10 -ra \
+	TOKFOLD_WHEEL_DIR=$(abspath dist) $(PY) -m pytest -n $(WORKERS) --dist worksteal --timeout 900 --durations 10 -ra \
 		$(PYTEST_ARGS)
 
 # Their requirements exclude each other, so each has an environment of its own.
@@ -123,19 +141,20 @@ bench: $(HAS_TESTS) $(HAS_EXTENSION)
 wheel: $(HAS_WHEEL)
 	@ls -l dist/*.whl
 
+tools: $(HAS_TOOLS)
+
 sdist: $(HAS_VENV)
 	rm -f dist/*.tar.gz
 	$(MATURIN) sdist --out dist
 	@ls -l dist/*.tar.gz
 
 format: $(HAS_TESTS)
-	cargo fmt
-	cargo fmt --manifest-path rust/fuzz/Cargo.toml
+	$(CARGO) fmt
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) $(VENV)-vllm $(VENV)-sglang target rust/fuzz/target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-vllm $(VENV)-sglang target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f python/tokfold/_core*.so
 	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
 
@@ -147,7 +166,7 @@ $(HAS_VENV): pyproject.toml
 	@touch $@
 
 # XGrammar needs PyTorch, whose wheel on the default index brings CUDA along.
-$(STAMPS)/torch: $(HAS_VENV)
+$(HAS_TORCH): $(HAS_VENV)
 	@if [ -n "$(TORCH_INDEX)" ] && [ "$$(uname -s)" = Linux ]; then \
 		echo 'looking for PyTorch without CUDA at $(TORCH_INDEX)'; \
 		$(PIP) install --quiet --no-deps --retries 0 --index-url $(TORCH_INDEX) torch 2>/dev/null \
@@ -155,16 +174,21 @@ $(STAMPS)/torch: $(HAS_VENV)
 	fi
 	@touch $@
 
-$(HAS_EXTENSION): $(RUST_FILES) pyproject.toml | $(HAS_VENV)
+# The wheel has been built, so nothing is compiled here.
+$(HAS_EXTENSION): $(RUST_FILES) pyproject.toml | $(HAS_WHEEL) $(HAS_TORCH)
 	$(MATURIN) develop --release --locked --quiet
 	@touch $@
 
-$(HAS_DEMO): pyproject.toml $(STAMPS)/torch | $(HAS_EXTENSION)
+$(HAS_DEMO): pyproject.toml $(HAS_TORCH) | $(HAS_EXTENSION)
 	$(PIP) install --quiet 'tokfold[demo]'
 	@touch $@
 
-$(HAS_TESTS): pyproject.toml $(STAMPS)/torch | $(HAS_EXTENSION)
-	$(PIP) install --quiet 'tokfold[demo,lab,lark,tiktoken,tokenizers,transformers]' --group test
+$(HAS_TOOLS): pyproject.toml $(HAS_TORCH)
+	$(PIP) install --quiet --group test
+	@touch $@
+
+$(HAS_TESTS): pyproject.toml $(HAS_TOOLS) | $(HAS_EXTENSION)
+	$(PIP) install --quiet 'tokfold[demo,lab,lark,tiktoken,tokenizers,transformers]'
 	@touch $@
 
 $(HAS_WHEEL): $(RUST_FILES) $(PACKAGE_FILES) | $(HAS_VENV)

@@ -15,10 +15,10 @@ export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3
 --cfg fuzzing ${FUZZ_RUSTFLAGS:-}"
 # With a target, build scripts go without these flags.
 host="$(rustc -vV | sed -n 's/^host: //p')"
-folder="${CARGO_TARGET_DIR:-target}/$host/release"
+folder="${CARGO_TARGET_DIR:-../../target}/$host/fuzz"
 
 build() {
-    cargo build --locked --release --features libfuzzer --target "$host"
+    cargo build --locked --profile fuzz -p tokfold-fuzz --features libfuzzer --target "$host"
 }
 
 options() {
@@ -46,7 +46,7 @@ run() {
             echo "$target: found something"
             grep -a -A3 panicked "$log" || tail -n 20 "$log"
             echo "again: REPLAY=rust/fuzz/$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)" \
-                "cargo test --manifest-path rust/fuzz/Cargo.toml one_replays"
+                "cargo test -p tokfold-fuzz one_replays"
         fi
         awk -v target="$target" '/^stat::number_of_executed_units/ { count = $2 }
             /^stat::average_exec_per_sec/ { rate = $2 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import tokfold
 import torch
+from support import processes
 from tokfold.chart_gpu import Charts, cuda
 
 SOURCE = Path(tokfold.__file__).parent / "chart_gpu" / "chart.cu"
@@ -28,7 +28,7 @@ def build(to: Path, *options: str, source: Path = SOURCE) -> Path:
     assert GXX is not None
     command = [GXX, "-std=c++20", "-O1", "-fno-strict-aliasing", "-Wall", "-Wextra"]
     command += ["-Wno-unknown-pragmas", f'-DSOURCE="{source}"', *options, str(SHIM), "-o", str(to)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = processes.run(command)
     assert result.returncode == 0, result.stderr
     assert not result.stderr, result.stderr
     return to
@@ -108,7 +108,7 @@ class SanitizedModule(CpuModule):
         sent = f"{kernel} {blocks} 64 {shared} {first} {second}\n".encode() + bytes(chart)
         for array in (*arrays, letters):
             sent += len(array).to_bytes(8, "little") + array
-        done = subprocess.run([self._program], input=sent, capture_output=True, check=False)
+        done = processes.run([self._program], input=sent, text=False)
         assert done.returncode == 0, done.stderr.decode()
         at = 0
         for tensor, array in zip(tensors, arrays, strict=True):

@@ -12,6 +12,7 @@ import torch
 from oracles.binary_chart import BinaryChart
 from oracles.model import to_ebnf
 from strategies.binary import any_grammar
+from strategies.profiles import LONG, LONG_FACTOR
 from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, idle
 from tokfold.chart_gpu.launches import KernelName
 
@@ -27,6 +28,16 @@ needs_device = pytest.mark.skipif(
     not INTERPRETED and not torch.cuda.is_available(),
     reason="there is no GPU, and Triton does not interpret: see test_interpreter.py",
 )
+
+
+def times(cases: int) -> int:
+    """How many random cases are tried of so many on a device: a third where Triton interprets.
+
+    The long profile tries all, :data:`LONG_FACTOR` times.
+    """
+    if LONG:
+        return cases * LONG_FACTOR
+    return -(-cases // 3) if INTERPRETED else cases
 
 
 def binary_of(text: str, alphabet="bytes") -> BinaryGrammar:

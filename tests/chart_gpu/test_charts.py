@@ -25,13 +25,13 @@ from chart_gpu.device_samples import (  # noqa: E402
     same_charts,
     some_grammar,
     some_text,
+    times,
 )
 from oracles.binary_chart import BinaryChart  # noqa: E402
-from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
+from strategies.profiles import CASES  # noqa: E402
 from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, idle, launches  # noqa: E402
 
 pytestmark = needs_device
-FACTOR = LONG_FACTOR if LONG else 1
 SENTENCE = "DT JJ NN IN DT NN VBZ DT NN IN NNP DOT"
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,7 +60,7 @@ def step_all(found: Charts, oracles: list[BinaryChart], letters: list[int]) -> N
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_grammars_rollbacks_and_branches(part):
-    for seed in range(part, 28 * FACTOR, 4):
+    for seed in range(part, times(28), 4):
         random = Random(seed)
         binary = BinaryGrammar.of(some_grammar(random))
         rows = random.randint(1, 4)
@@ -155,7 +155,7 @@ def test_what_becomes_of_letters():
 
 
 def test_letters_that_are_read_at_once():
-    for seed in range(3 * FACTOR):
+    for seed in range(times(3)):
         random = Random(seed)
         binary = BinaryGrammar.of(some_grammar(random))
         found, oracles = littered(charts_of(binary, 3, 7)), [BinaryChart(binary) for _ in range(3)]

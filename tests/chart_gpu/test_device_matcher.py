@@ -13,14 +13,13 @@ torch = pytest.importorskip("torch", minversion="2.4")
 pytest.importorskip("triton")
 
 import tokfold  # noqa: E402
-from chart_gpu.device_samples import DEVICE, needs_device, some_grammar  # noqa: E402
+from chart_gpu.device_samples import DEVICE, needs_device, some_grammar, times  # noqa: E402
 from chart_gpu.test_lexer import random_text, vocabulary_of  # noqa: E402
-from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
+from strategies.profiles import CASES  # noqa: E402
 from tokfold import Matcher  # noqa: E402
 from tokfold.chart_gpu import DeviceMatcher, text  # noqa: E402
 
 pytestmark = needs_device
-FACTOR = LONG_FACTOR if LONG else 1
 TOKENS = [b"a", b"b", b"c", b"ab", b"abc", b"x", b"", b"ca", b"bb", b"</s>", b"<s>", b"cab", b"a"]
 VOCABULARY = tokfold.Vocabulary(TOKENS, stop_token_ids=[9], special_token_ids=[10])
 STACKS = 'root ::= root root | "a" | "b" root "c"'
@@ -66,7 +65,7 @@ def any_options(random: Random) -> dict:
 
 
 def test_anything_that_matchers_do():
-    for seed in range(9 * FACTOR):
+    for seed in range(times(9)):
         random = Random(seed)
         options = any_options(random)
         pairs = [pair_of(some_grammar(random), random.choice(["never", "now"]), **options)]
@@ -106,7 +105,7 @@ def test_anything_that_matchers_do():
 def test_terminals_through_the_same_door():
     """What is read by terminals, and cut anywhere by tokens, answers as bytes do."""
     letters = read = 0
-    for seed in range(5 * FACTOR):
+    for seed in range(times(5)):
         random = Random(seed)
         vocabulary = vocabulary_of(random)
         grammar = tokfold.Grammar.from_ebnf(random_text(random))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 import tokfold
+from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAMMAR = tokfold.Grammar.from_ebnf('root ::= root root | "a"')
@@ -66,12 +66,8 @@ def test_without_what_drives_a_device(module):
         print(error)
     """
     environment = {**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])}
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+    result = processes.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env=environment, check=True
     )
     warned, raised = result.stdout.splitlines()
     assert warned.startswith("FallbackWarning")
@@ -87,7 +83,7 @@ def test_nothing_but_numpy_is_imported():
     """
     environment = {**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])}
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    subprocess.run(command, env=environment, check=True)
+    processes.run(command, env=environment, check=True, text=False)
 
 
 def test_misuse():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ pytest.importorskip("torch", minversion="2.4")
 pytest.importorskip("triton")
 
 import tokfold
+from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,9 +30,7 @@ def test_all_that_needs_a_device():
     files = ("test_charts.py", "test_masks.py", "test_device_matcher.py", "test_page.py")
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-rs"]
     command += [f"tests/chart_gpu/{name}" for name in files]
-    result = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    result = processes.run(command, cwd=ROOT, env=environment)
     assert result.returncode == 0, result.stdout[-20_000:] + result.stderr[-2_000:]
     passed = re.search(r"(\d+) passed", result.stdout)
     assert passed, result.stdout

@@ -23,14 +23,14 @@ from chart_gpu.device_samples import (  # noqa: E402
     littered,
     needs_device,
     some_grammar,
+    times,
 )
 from oracles.binary_chart import BinaryChart  # noqa: E402
-from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
+from strategies.profiles import CASES  # noqa: E402
 from tokfold.chart_gpu import BinaryGrammar, TokenMasks, TokenTree, idle, launches  # noqa: E402
 from tokfold.torch import Fold, apply_class_bitmask_  # noqa: E402
 
 pytestmark = needs_device
-FACTOR = LONG_FACTOR if LONG else 1
 
 
 def vocabulary_of(random: Random, size: int = 40) -> tokfold.Vocabulary:
@@ -79,7 +79,7 @@ def read_all(masks: TokenMasks, texts: list[list[int]]) -> None:
 @pytest.mark.parametrize("with_classes", [False, True])
 @pytest.mark.parametrize("part", range(2))
 def test_masks_are_those_of_the_engine(part, with_classes):
-    for seed in range(part, 8 * FACTOR, 2):
+    for seed in range(part, times(8), 2):
         random = Random(seed)
         grammar, vocabulary = some_grammar(random), vocabulary_of(random)
         mode = "now" if with_classes else "never"
@@ -210,7 +210,7 @@ def test_masks_meet_the_gather_on_the_device():
 @pytest.mark.parametrize("with_classes", [False, True])
 def test_tokens_that_are_read_on_the_device(with_classes):
     """Those that may not come change nothing; classes stand for their tokens."""
-    for seed in range(2 * FACTOR):
+    for seed in range(times(2)):
         random = Random(100 + seed)
         grammar, vocabulary = some_grammar(random), vocabulary_of(random)
         mode = "now" if with_classes else "never"

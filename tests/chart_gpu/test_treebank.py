@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import tokfold
 from oracles.binary_chart import BinaryChart
+from support import processes
 from tokfold.chart_gpu import BinaryGrammar, TerminalLexer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,9 +115,9 @@ def test_the_command(tmp_path):
     (tmp_path / "bank" / "b.mrg").write_text(TREES, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
 
-    def run(*arguments) -> subprocess.CompletedProcess[str]:
+    def run(*arguments) -> CompletedProcess[str]:
         command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return processes.run(command, env=environment)
 
     printed = run(tmp_path / "bank", "--trees", 2)
     assert tokfold.recognize(tokfold.Grammar.from_ebnf(printed.stdout), "NNP VBD VBN DOT ").accepted

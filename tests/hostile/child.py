@@ -23,7 +23,7 @@ import numpy.typing as npt
 import tokfold
 from hostile import faults, unseen  # noqa: F401 - unseen has more cases
 from hostile.cases import CASES, Case
-from hostile.processes import Write, forked
+from support.forks import Write, forked
 from tokfold import (
     CompiledGrammar,
     Grammar,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,10 +21,10 @@ from hostile import unseen
 from hostile.cases import CASES
 from strategies.profiles import CASES as COUNTS
 from strategies.profiles import LONG
+from support import processes
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="needs forks, /proc and resource limits"),
-    pytest.mark.timeout(900),
 ]
 
 SLACK = 1.2
@@ -84,25 +83,15 @@ def ask() -> Iterator[Ask]:
     """Has a process fork for each input."""
     tests = Path(__file__).parent.parent
     paths = [str(Path(tokfold.__file__).parent.parent), str(tests)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hostile.child"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "hostile.child"]
+    with processes.start(command, env=environment, stdin=processes.PIPE, stderr=None) as process:
 
-    def asked(case: str, mode: str = "default", fault: str = "", **bounds: float) -> Any:
-        request = {"case": case, "mode": mode, "fault": fault, **bounds}
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
+        def asked(case: str, mode: str = "default", fault: str = "", **bounds: float) -> Any:
+            request = {"case": case, "mode": mode, "fault": fault, **bounds}
+            return json.loads(process.ask(json.dumps(request)))
 
-    yield asked
-    process.stdin.close()
-    process.wait(60)
+        yield asked
 
 
 def facts(outcome: Any, kind: str) -> list[list[Any]]:

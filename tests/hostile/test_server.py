@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import tokfold
 from strategies.profiles import LONG
+from support import processes
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="needs resource limits of Linux"),
-    pytest.mark.timeout(900),
 ]
 
 NAMES = [
@@ -46,13 +45,9 @@ print(json.dumps(dataclasses.asdict(served)))
 
 def served(names: list[str], fault: str = "", seconds: float = 1.0) -> dict:
     paths = [str(Path(tokfold.__file__).parent.parent), str(Path(__file__).parent.parent)]
-    process = subprocess.run(
+    process = processes.run(
         [sys.executable, "-c", SCRIPT, json.dumps([names, fault, seconds])],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
     )
     assert process.returncode == 0, process.stderr[-2_000:]
     return json.loads(process.stdout.splitlines()[-1])

@@ -14,9 +14,9 @@ import time
 from typing import Any
 
 import tokfold
-from hostile.processes import Write, forked
 from json_schema.hostile_cases import CASES, KEYWORDS, WRONG
 from json_schema.languages import BYTES, Language
+from support.forks import Write, forked
 from tokfold import Grammar, SchemaError
 
 GIGABYTES = 4.0

@@ -26,6 +26,7 @@ from json_schema.any_order import (
 from json_schema.truth import Validators
 from strategies.profiles import CASES, examples
 from strategies.wide_objects import WideBuilder, wide_builders
+from support.processes import DEADLINE_S
 from tokfold import (
     Grammar,
     GrammarCompiler,
@@ -52,7 +53,7 @@ def test_by_default_there_are_no_classes() -> None:
         warnings.simplefilter("error")
         compiled = tokfold.compile(numbers(), compiled_numbers().vocabulary)
         assert compiled._background is not None
-        assert compiled._background.wait(30)
+        assert compiled._background.wait(DEADLINE_S)
         matcher = at(compiled, '{"k1": 1')
         assert row_of(matcher) == row_of(at(compiled_numbers(), '{"k1": 1'))
         with GrammarCompiler(compiled.vocabulary) as compiler:
@@ -60,12 +61,12 @@ def test_by_default_there_are_no_classes() -> None:
             assert compiler.compile_json_schema(NUMBERS, **ANY) is one
             assert compiler.compile_json_schema(NUMBERS) is not one
             assert compiler.compile_grammar(numbers()) is not None
-            assert compiler.submit("json_schema", NUMBERS, **ANY).result(30) is one
+            assert compiler.submit("json_schema", NUMBERS, **ANY).result(DEADLINE_S) is one
             assert compiler.statistics().failures == 0
             assert one.has_classes is False
             assert row_of(at(one, '{"k1": 1')) == row_of(matcher)
     with pytest.warns(tokfold.FallbackWarning, match="no classes: .*members in any order"):
-        compiled.wait(30)
+        compiled.wait(DEADLINE_S)
 
 
 def test_pickling_and_equality() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
-import subprocess
 import sys
 from collections import Counter
 from random import Random
@@ -34,6 +33,7 @@ from json_schema.any_order import (
 from json_schema.languages import BYTES
 from strategies.profiles import CASES, examples
 from strategies.wide_objects import WideBuilder, wide_builders
+from support import processes
 from tokfold import (
     Grammar,
     LimitExceededError,
@@ -142,14 +142,7 @@ def test_states_in_another_process() -> None:
         "options": ANY,
         "places": [{"state": m.state.to_bytes().hex(), "ends": ends} for m in matchers],
     }
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+    done = processes.run([sys.executable, "-c", PROGRAM], input=json.dumps(given), check=True)
     fingerprint, found = json.loads(done.stdout)
     assert fingerprint == numbers().fingerprint
     for matcher, (mask, can, state) in zip(matchers, found, strict=True):

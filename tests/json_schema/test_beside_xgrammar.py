@@ -66,7 +66,6 @@ class Peer:
         return bool(taken and matcher.accept_token(256))
 
 
-@pytest.mark.timeout(600)
 def test_differences_are_ours_right(maskbench: Path) -> None:
     peer = Peer()
     names = [n for n in data.maskbench_names(maskbench) if data.third(n) == QUICK]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,10 +16,10 @@ import pytest
 import tokfold
 from json_schema.hostile_cases import CASES, KEYWORDS
 from strategies.profiles import LONG
+from support import processes
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="needs forks, /proc and resource limits"),
-    pytest.mark.timeout(600),
 ]
 
 SLOW = {
@@ -42,25 +41,10 @@ def ask() -> Iterator[Ask]:
         str(tests),
         os.environ.get("PYTHONPATH", ""),
     ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "json_schema.hostile_child"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    requests, answers = process.stdin, process.stdout
-    assert requests is not None
-    assert answers is not None
-
-    def asked(name: str) -> Any:
-        requests.write(json.dumps(name) + "\n")
-        requests.flush()
-        return json.loads(answers.readline())
-
-    yield asked
-    requests.close()
-    process.wait(60)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "json_schema.hostile_child"]
+    with processes.start(command, env=environment, stdin=processes.PIPE, stderr=None) as process:
+        yield lambda name: json.loads(process.ask(json.dumps(name)))
 
 
 def outcome_of(found: Any) -> list[Any]:

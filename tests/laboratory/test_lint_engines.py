@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import signal
 import sys
 
 import pytest
 import tokfold
+from support import processes
+from support.forks import exit_code
 from tokfold.laboratory.form import Form
 from tokfold.laboratory.lint import Engine, lint
 
@@ -65,12 +66,9 @@ def test_a_recursive_root_loses_tokens_where_something_follows(text, tokens, pre
 def test_a_counted_repetition_of_itself_ends_the_process(text: str, crashes: bool):
     xgr = pytest.importorskip("xgrammar")
     info = xgr.TokenizerInfo(["a", "</s>"], vocab_type=xgr.VocabType.RAW, stop_token_ids=[1])
-    child = os.fork()  # importing XGrammar in a process of its own takes seconds
-    if child == 0:
-        xgr.GrammarCompiler(info, max_threads=1).compile_grammar(text)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) == crashes
+    # importing XGrammar in a process of its own takes seconds
+    code = exit_code(lambda: xgr.GrammarCompiler(info, max_threads=1).compile_grammar(text))
+    assert (code < 0) == crashes
     assert ("repeated-self" in codes(text, Engine.XGRAMMAR)) == crashes
 
 
@@ -140,6 +138,8 @@ def test_tokens_by_id_wait_for_a_vocabulary():
 TOKENS = [bytes([byte]) for byte in range(128)] + [b"</s>"]
 
 GUIDANCE = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (6, 7))
 import sys, llguidance
 from llguidance.gbnf_to_lark import any_to_lark
 tokens = [bytes([b]) for b in range(128)] + [b"</s>"]
@@ -159,18 +159,10 @@ sys.exit(0 if matcher.is_accepting() else 5)
 
 
 def guidance(text: str, read: str = "") -> int | None:
-    """The exit code of a process that reads a text; None where it hangs."""
+    """The exit code of a process that reads a text; None where it takes seconds of a processor."""
     pytest.importorskip("llguidance")
-    try:
-        run = subprocess.run(
-            [sys.executable, "-c", GUIDANCE, text, read],
-            capture_output=True,
-            check=False,
-            timeout=6,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return run.returncode
+    code = processes.run([sys.executable, "-c", GUIDANCE, text, read]).returncode
+    return None if code == -signal.SIGXCPU else code
 
 
 @pytest.mark.parametrize(

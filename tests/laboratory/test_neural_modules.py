@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 
 import pytest
@@ -13,6 +12,7 @@ torch = pytest.importorskip("torch", minversion="2.4")
 torch.set_num_threads(1)  # tiny tensors: threads only wait for each other
 
 import tokfold  # noqa: E402
+from support import processes  # noqa: E402
 from tokfold.laboratory.neural import (  # noqa: E402
     FeatureMismatchError,
     GrammarConditionedLogits,
@@ -354,5 +354,5 @@ except tokfold.MissingExtraError as error:
 
 def test_without_torch_the_extra_is_named():
     code = [sys.executable, "-c", WITHOUT_TORCH]
-    out = subprocess.run(code, capture_output=True, text=True, check=True, timeout=60)
+    out = processes.run(code, check=True)
     assert 'pip install "tokfold[torch]"' in out.stdout

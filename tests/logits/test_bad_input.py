@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from strategies.logits import (  # noqa: E402
     random_classes,
     random_masks,
 )
+from support import processes  # noqa: E402
 from tokfold.torch import Fold, MaskTable, apply_class_bitmask_, apply_token_bitmask_  # noqa: E402
 from tokfold.torch import checks as torch_checks  # noqa: E402
 
@@ -280,7 +280,7 @@ except tokfold.MissingExtraError as error:
 def test_without_torch() -> None:
     source = str(Path(tokfold.__file__).parents[1])
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r}){WITHOUT_TORCH}"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = processes.run(command, check=True)
     assert result.stdout == (
         "tokfold.torch needs the package 'torch', which is not installed: "
         'pip install "tokfold[torch]"\n'

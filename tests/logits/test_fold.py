@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", minversion="2.4")
 import tokfold  # noqa: E402
 from oracles.logits import unfolded  # noqa: E402
 from strategies.logits import BACKENDS, random_masks, synthetic_classes  # noqa: E402
+from support.processes import DEADLINE_S  # noqa: E402
 from tokfold.torch import Fold, apply_class_bitmask_  # noqa: E402
 
 TOKENS = [bytes([b]) for b in b"[]ab,1 "] + [b"[[", b"]]", b"ab", b"a,", b"<pad>", b"</s>", b"!"]
@@ -52,7 +53,7 @@ def test_classes_that_are_not_there_yet(vocabulary) -> None:
     with pytest.raises(ValueError, match='no classes: compile it with classes="now", or call wait'):
         Fold(never)
     later = tokfold.compile(grammar, vocabulary, classes="auto")
-    assert later.wait(60)
+    assert later.wait(DEADLINE_S)
     assert Fold(later).num_tokens == SIZE
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ pytest.importorskip("triton")
 
 import tokfold
 from strategies.logits import INTERPRETED
+from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,9 +31,7 @@ def test_all_that_takes_a_backend() -> None:
     # Tests name the backend in their ids.
     command = [sys.executable, "-m", "pytest", "tests/logits", "-k", "triton", "-x"]
     command += ["-p", "no:cacheprovider", "-rs"]
-    result = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    result = processes.run(command, cwd=ROOT, env=environment)
     assert result.returncode == 0, result.stdout[-20_000:] + result.stderr[-2_000:]
     passed = re.search(r"(\d+) passed", result.stdout)
     assert passed, result.stdout

@@ -14,6 +14,7 @@ from hypothesis import event, given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from oracles.logits import bits_of_words, masked_  # noqa: E402
 from strategies.profiles import CASES, examples  # noqa: E402
+from support.processes import DEADLINE_S  # noqa: E402
 from tokfold.torch import Fold, NextMasks  # noqa: E402
 
 TOKENS = [bytes([b]) for b in b"[]{}ab,:1 "] + [b"[[", b"]]", b"ab", b"a,", b"],", b"", b"</s>"]
@@ -242,7 +243,7 @@ class Slow(tokfold.Matcher):
 
     @property
     def is_terminated(self) -> bool:
-        assert self.gate.wait(30)
+        assert self.gate.wait(DEADLINE_S)
         return super().is_terminated
 
 

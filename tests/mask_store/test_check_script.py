@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from python.cli_runner import write_tokenizer
+from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 JSON = ROOT / "grammars" / "lark" / "json"
@@ -23,7 +23,7 @@ def run(name: str, *arguments: object, code: int = 0) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     script = ROOT / "benches" / "python" / name
     command = [sys.executable, str(script), *map(str, arguments)]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    result = processes.run(command, env=environment)
     assert result.returncode == code, result.stderr
     return result.stdout
 

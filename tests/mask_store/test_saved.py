@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,6 +14,8 @@ from hypothesis import strategies as st
 from mask_store.store_samples import JSON, PYTHON, json_store, python_store, vocabulary
 from mask_store.table_oracles import grammar_texts, table_of
 from strategies.profiles import examples
+from support import processes
+from support.processes import DEADLINE_S
 from tokfold import Vocabulary, _artifact
 from tokfold.errors import ArtifactError, MatcherStateError
 from tokfold.mask_store.errors import TableLoopError
@@ -144,7 +145,7 @@ vocabulary = Vocabulary([bytes.fromhex(token) for token in tokens], stop_token_i
 matcher = MaskStore.load(folder / "file", vocabulary).matcher()
 assert matcher.accept_string("[1, 2]") and matcher.is_accepting
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    processes.run([sys.executable, "-c", script], check=True, text=False)
 
 
 def test_threads_share_a_mapped_store_and_a_matcher(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_threads_share_a_mapped_store_and_a_matcher(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(DEADLINE_S)
             assert not thread.is_alive(), "the threads wait for each other"
         assert not failed
 

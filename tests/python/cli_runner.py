@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import typer.testing as typer_testing
+from support import processes
 from tokfold.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -85,4 +85,4 @@ def fails(*arguments: object) -> str:
 def process(*arguments: str, code: str = "from tokfold.cli import main; main()", **environment):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **environment}
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, env=environment, check=False)
+    return processes.run(command, env=environment, text=False)

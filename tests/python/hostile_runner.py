@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 import tokfold
+from strategies.profiles import LONG
+from support import processes
 
 NEEDS_LIMITS = pytest.mark.skipif(os.name != "posix", reason="needs resource limits")
 
@@ -26,6 +27,8 @@ about one second on a machine that does nothing else; the limits that see to it 
 LAST_SECONDS = 8
 """CPU seconds after which a step is ended (SIGXCPU, -24), so that a failure does not take long."""
 SMALL_STACK = 256 << 10
+STACKS = [SMALL_STACK, 0] if LONG else [SMALL_STACK]
+"""Sizes of stacks, 0 for the usual one: what holds on the small one holds there."""
 # Bare exceptions that would escape to a user; PanicException is not even an Exception.
 NAMED = {
     "ok",
@@ -105,14 +108,10 @@ class Step:
 
 def run(body: str, stack: int = 0, prefix: str = "") -> dict[str, Step]:
     """The steps of a script, after checking that it ended by itself."""
-    process = subprocess.run(
+    process = processes.run(
         [sys.executable, "-c", prefix + CHILD, "4", str(LAST_SECONDS), str(stack)],
         input=textwrap.dedent(body),
         env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parent.parent)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
     )
     *lines, end = process.stdout.splitlines() or [""]
     steps = [Step(*json.loads(line)) for line in lines if line.startswith("[")]

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import tokfold
+from support import processes
 
 
-def child(body: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
+def child(
+    body: str, *arguments: object, stdin: int = processes.DEVNULL, **environment: str
+) -> processes.Child:
     """Start a script that has everything of ``tokfold`` by name."""
     source = str(Path(tokfold.__file__).parent.parent)
     script = "import sys\nfrom tokfold import *\n" + textwrap.dedent(body)
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
+    return processes.start(
+        [sys.executable, "-c", script, *arguments],
         env={**os.environ, "PYTHONPATH": source, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        stdin=stdin,
     )
 
 
-def output(process: subprocess.Popen[str], seconds: float = 60) -> str:
+def output(process: processes.Child) -> str:
     """What a script that must succeed prints."""
-    try:
-        out, err = process.communicate(timeout=seconds)
-    finally:
-        process.kill()
+    with process:
+        out, err = process.communicate(timeout=processes.DEADLINE_S)
     assert process.returncode == 0, err
-    return out
+    return str(out)

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 pytest.importorskip("tokfold._core")
 
 from strategies.profiles import LONG
+from support.processes import DEADLINE_S
 from tokfold._admission import AGEING, SMALL, CompileQueue, Ticket, default_slots
 
-PATIENCE = 30.0
-"""Seconds after which something is thought to hang."""
 HUGE = 7 << 20
 
 
@@ -226,7 +225,7 @@ def test_threads_that_wait_come_and_give_up():
                     continue
                 ticket = Ticket(size)
                 queue.enter(ticket)
-                assert ticket._event.wait(PATIENCE), "it hangs"
+                assert ticket._event.wait(DEADLINE_S), "it hangs"
                 with lock:
                     inside += 1
                     admitted += 1
@@ -242,7 +241,7 @@ def test_threads_that_wait_come_and_give_up():
     for thread in running:
         thread.start()
     for thread in running:
-        thread.join(2 * PATIENCE)
+        thread.join(DEADLINE_S)
     assert not failures
     assert admitted > 200
     assert most <= slots

@@ -9,11 +9,11 @@ import json
 import mmap
 import os
 import struct
-import subprocess
 import sys
 import textwrap
 import tracemalloc
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ import tokfold
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from support import processes
 from tokfold import _artifact
 from tokfold.errors import ArtifactError
 
@@ -79,16 +80,12 @@ def entry(**changes: object) -> dict[str, object]:
     return {**good, **changes}
 
 
-def in_child(body: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def in_child(body: str, *arguments: object) -> CompletedProcess[str]:
     """Run a script with another process's fate; ``tokfold`` is the one under test."""
     source = str(Path(tokfold.__file__).parent.parent)
-    return subprocess.run(
+    return processes.run(
         [sys.executable, "-c", textwrap.dedent(body), *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": source},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
 
 

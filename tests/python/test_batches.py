@@ -85,7 +85,6 @@ def test_rows_in_any_order_and_calls_that_are_refused(compiled, threads):
         assert np.array_equal(rows[:40], one[:40])
 
 
-@pytest.mark.timeout(120)
 def test_batches_of_many_threads_at_once(compiled):
     """All share the helpers; no call waits for another's rows, and each gets its own."""
     one = tokfold.allocate_bitmask(40, len(TOKENS))
@@ -217,7 +216,6 @@ def test_an_error_in_a_chain_takes_nothing(compiled):
     assert late, "no limit was reached in the middle"
 
 
-@pytest.mark.timeout(120)
 def test_forks_of_one_text_never_wait_for_each_other(compiled):
     """Forks share tables under a lock, and missing answers are added under another."""
     first = walked(compiled, 3, 2)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from python.cli_runner import write_tokenizer
+from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = [bytes([byte]) for byte in range(256)] + [b'{"', b'": ', b"true", b"12", b", ", b"word"]
@@ -57,7 +56,7 @@ def run(script: str, *arguments: object, code: int = 0, **more: str) -> str:
     pytest.importorskip("xgrammar")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
     command = [sys.executable, str(ROOT / "benches" / "python" / script), *map(str, arguments)]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    result = processes.run(command, env=environment)
     assert result.returncode == code, result.stderr
     return result.stderr if code else result.stdout
 
@@ -276,15 +275,12 @@ class TestHard:
         script = str(ROOT / "benches" / "python" / "bench_hard.py")
         command = [sys.executable, script, "--folder", str(hard), "--tokenizer", tokenizer]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe) as process:
-            while not begun.exists():
-                assert process.poll() is None
-                time.sleep(0.02)
+        with processes.start(command, env=environment) as process:
+            processes.until(begun.exists, process)
             process.send_signal(signal.SIGINT)
-            _, printed = process.communicate(timeout=20)
+            _, printed = process.communicate(timeout=processes.DEADLINE_S)
         assert process.returncode == 130
-        assert printed.decode() == "\ninterrupted; what was measured before:\n"
+        assert printed == "\ninterrupted; what was measured before:\n"
 
     def test_faults_are_errors(self, tokenizer: str, hard: Path) -> None:
         options = ["--folder", hard, "--tokenizer", tokenizer]

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from python.class_samples import words
+from support.processes import DEADLINE_S
 from tokfold import Grammar, Unfolder, Vocabulary, allocate_bitmask, compile_classes
 
 
@@ -111,5 +112,5 @@ def test_unfolding_in_threads():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(DEADLINE_S)
     assert not wrong

@@ -6,9 +6,6 @@ import errno
 import mmap
 import os
 import pickle
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 import warnings
@@ -16,14 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tokfold
+from python.script_runner import child, output
+from support import processes
+from support.forks import exit_code
+from support.processes import DEADLINE_S
 from tokfold import _artifact, _cache
 from tokfold._cache import ArtifactCache, CacheWarning
 from tokfold.errors import ArtifactError
 
 KEY = "ab" * 16
 KIND = "token-classes"
-SECONDS = 20  # no test waits so long unless it fails
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -45,24 +44,13 @@ def names(folder: Path) -> list[str]:
     return sorted(p.name for p in folder.iterdir())
 
 
-def child(body: str, *arguments: object) -> subprocess.Popen[str]:
-    source = str(Path(tokfold.__file__).parent.parent)
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(body), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": source},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def in_threads(count: int, work) -> list:
     """Run ``work(i)`` in threads that start together; results or exceptions, by ``i``."""
     results: list = [None] * count
     barrier = threading.Barrier(count)
 
     def run(i: int) -> None:
-        barrier.wait(SECONDS)
+        barrier.wait(DEADLINE_S)
         try:
             results[i] = work(i)
         except BaseException as error:
@@ -72,7 +60,7 @@ def in_threads(count: int, work) -> list:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(SECONDS)
+        thread.join(DEADLINE_S)
         assert not thread.is_alive(), "a thread waits for ever"
     return results
 
@@ -295,7 +283,7 @@ def test_one_maker_even_if_nothing_can_be_stored(tmp_path):
     making = Maker()
 
     def make():
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + DEADLINE_S
         waiting = _cache._flights.by_path[cache.path_of(KEY, KIND)].done._cond._waiters
         while len(waiting) < 7 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -311,7 +299,7 @@ def test_other_keys_do_not_wait(tmp_path):
     both = threading.Barrier(2)
 
     def make():
-        both.wait(SECONDS)  # passes only while both are being made
+        both.wait(DEADLINE_S)  # passes only while both are being made
         return {}, {}
 
     results = in_threads(2, lambda i: cache.get_or_make(f"{i:032x}", KIND, make))
@@ -342,13 +330,13 @@ def test_waiting_for_another_content_under_the_same_key(tmp_path):
 
     def first():
         making.set()
-        waits.wait(SECONDS)
+        waits.wait(DEADLINE_S)
         return {"of": "g1"}, {}
 
     def work(i):
         if i == 0:
             return cache.get_or_make(KEY, KIND, first, expect={"of": "g1"})
-        making.wait(SECONDS)
+        making.wait(DEADLINE_S)
         threading.Timer(0.1, waits.set).start()
         return cache.get_or_make(KEY, KIND, lambda: ({"of": "g2"}, {}), expect={"of": "g2"})
 
@@ -372,28 +360,16 @@ def test_a_forked_child_does_not_wait_for_its_parents_threads(tmp_path):
 
     def make():
         making.set()
-        go_on.wait(SECONDS)
+        go_on.wait(DEADLINE_S)
         return {}, {}
 
     thread = threading.Thread(target=cache.get_or_make, args=(KEY, KIND, make), daemon=True)
     thread.start()
-    making.wait(SECONDS)
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            code = 0 if cache.get_or_make(KEY, KIND, Maker()).header["value"] == 7 else 2
-        finally:
-            os._exit(code)
-    deadline = time.monotonic() + SECONDS
-    while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if ended == (0, 0):
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
+    making.wait(DEADLINE_S)
+    code = exit_code(lambda: cache.get_or_make(KEY, KIND, Maker()).header["value"] == 7)
     go_on.set()
-    thread.join(SECONDS)
-    assert ended == (pid, 0)
+    thread.join(DEADLINE_S)
+    assert code == 0
 
 
 # Processes and crashes
@@ -406,8 +382,8 @@ WRITER = """
     cache = ArtifactCache(sys.argv[1], max_bytes=None)
     def make(n):
         return {"n": n}, {"a": np.full(200_000 + n, n, np.int32)}
-    while time.time() < float(sys.argv[2]):
-        pass
+    print("ready", flush=True)
+    sys.stdin.readline()
     for round in range(30):
         n = round % 10
         found = cache.get_or_make(f"{n:032x}", "pool", lambda: make(n))
@@ -418,11 +394,14 @@ WRITER = """
 
 @pytest.mark.skipif(os.name != "posix", reason="a mapped file cannot be replaced here")
 def test_processes_that_write_at_once(tmp_path):
-    start = time.time() + 1.0
-    children = [child(WRITER, tmp_path, start) for _ in range(6)]
+    children = [child(WRITER, tmp_path, stdin=processes.PIPE) for _ in range(6)]
     for process in children:
-        assert process.communicate(timeout=60)[1] == ""
-        assert process.returncode == 0
+        assert process.line() == "ready"
+    for process in children:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in children:
+        assert output(process) == ""
     assert names(tmp_path) == [f"pool-{n:032x}.v1.tokfold" for n in range(10)]
 
 
@@ -438,7 +417,7 @@ CRASH = """
 
 def test_a_crash_leaves_no_entry_and_is_swept_after_hours(tmp_path):
     process = child(CRASH, tmp_path, KEY, KIND)
-    process.communicate(timeout=60)
+    process.communicate(timeout=processes.DEADLINE_S)
     assert process.returncode == 9
     (aside,) = names(tmp_path)
     assert _artifact.ASIDE_NAME.fullmatch(aside)

@@ -34,6 +34,7 @@ from strategies.engine import (
     without_loops,
 )
 from strategies.profiles import LONG, LONG_FACTOR
+from support.processes import DEADLINE_S
 from tokfold import LimitExceededError, Matcher, MatcherStateError
 
 FACTOR = LONG_FACTOR if LONG else 1
@@ -423,7 +424,7 @@ def test_classes_that_cannot_be_made_are_said(dense):
     assert not compiled.has_classes
     behind = tokfold.compile(grammar, VOCABULARY)
     with pytest.warns(tokfold.FallbackWarning, match="no classes: limit max_network_work"):
-        assert not behind.wait(60)
+        assert not behind.wait(DEADLINE_S)
 
 
 @pytest.mark.parametrize("limit", ["max_network_states", "max_network_edges", "max_network_work"])

@@ -6,11 +6,7 @@ The format itself is tested in ``test_artifact.py``, the folder by itself in ``t
 from __future__ import annotations
 
 import importlib
-import os
 import shutil
-import subprocess
-import sys
-import textwrap
 import warnings
 from pathlib import Path
 
@@ -19,6 +15,8 @@ import pytest
 import tokfold
 from python.class_samples import BYTES, NESTED, TOKENS
 from python.script_runner import child, output
+from support import processes
+from support.processes import DEADLINE_S
 from tokfold import (
     ArtifactError,
     Grammar,
@@ -274,21 +272,9 @@ def test_two_processes_at_once(tmp_path):
             found = compile_classes(grammar, Vocabulary(tokens), cache_dir=sys.argv[1])
             print(hashlib.sha256(found.class_of.tobytes()).hexdigest())
         """
-    source = str(Path(tokfold.__file__).parent.parent)
-    script = "import sys\nfrom tokfold import *\n" + textwrap.dedent(body)
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path / "c")],
-            env={**os.environ, "PYTHONPATH": source},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
+    both = [child(body, tmp_path / "c", stdin=processes.PIPE) for _ in range(2)]
     for process in both:
-        assert process.stdout.readline() == "ready\n"
+        assert process.line() == "ready"
     for process in both:
         process.stdin.write("go\n")
         process.stdin.flush()
@@ -323,7 +309,7 @@ def test_requests_go_on_without_their_folder(tmp_path, classes, trouble):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         compiler = tokfold.GrammarCompiler(vocabulary, classes=classes, cache_dir=folder)
-        compiler.compile_grammar('root ::= "a"').wait(10)
+        compiler.compile_grammar('root ::= "a"').wait(DEADLINE_S)
         if trouble == "vanishes":
             shutil.rmtree(folder, ignore_errors=True)
         elif trouble == "becomes a file":
@@ -332,7 +318,7 @@ def test_requests_go_on_without_their_folder(tmp_path, classes, trouble):
         else:
             compiler._cache_dir = Path("/proc/none/cache")
         compiled = compiler.compile_grammar('root ::= "b"')
-        compiled.wait(10)
+        compiled.wait(DEADLINE_S)
         compiler.close()
     assert tokfold.Matcher(compiled).accept_string("b")
     assert {each.category for each in caught} <= {CacheWarning}

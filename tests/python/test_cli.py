@@ -7,7 +7,6 @@ missing extra, encodings) gets one.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
@@ -26,6 +25,7 @@ from python.cli_runner import (
     run,
     write_tokenizer,
 )
+from support import processes
 from tokfold.cli.diagnosis import diagnose
 from tokfold.cli.render import byte_ranges, escaped, quoted, seconds, size
 
@@ -403,7 +403,7 @@ def test_terminal_without_the_characters(grammar, tmp_path):
 def test_reader_that_leaves(grammar, tokenizer):
     command = f'"{sys.executable}" -m tokfold.cli classes "{grammar}" -t "{tokenizer}" | head -1'
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    result = subprocess.run(command, shell=True, capture_output=True, env=environment, check=False)
+    result = processes.run(command, shell=True, env=environment, text=False)
     assert b"Traceback" not in result.stderr
 
 

@@ -28,11 +28,10 @@ pytest.importorskip("tokfold._core")
 import tokfold
 from python.script_runner import child, output
 from strategies.profiles import LONG
+from support.forks import exit_code
+from support.processes import DEADLINE_S, is_inside
 from tokfold import GrammarCompiler
 from tokfold._cache import CacheWarning
-
-PATIENCE = 30.0
-"""Seconds after which something is thought to hang."""
 
 
 def build_tokens() -> list[bytes]:
@@ -88,7 +87,7 @@ def use(compiler: GrammarCompiler, texts: list[str], prefix: str = "") -> None:
 def until(condition: Callable[[], bool]) -> None:
     began = time.monotonic()
     while not condition():
-        assert time.monotonic() - began < PATIENCE, "it hangs"
+        assert time.monotonic() - began < DEADLINE_S, "it hangs"
         time.sleep(0.002)
 
 
@@ -105,7 +104,7 @@ class Gate:
             self.compiled.append(str(grammar))
             if self.word in str(grammar):
                 self.entered.set()
-                assert self.opened.wait(PATIENCE)
+                assert self.opened.wait(DEADLINE_S)
                 if self.error is not None:
                     raise self.error
             return real(grammar, *args, **options)
@@ -239,7 +238,7 @@ class TestMethods:
     @pytest.mark.parametrize("classes", ["auto", "now", "never"])
     def test_modes_of_classes(self, classes):
         compiled = compiler_of(classes=classes).compile_grammar(STRING.format(key="a"))
-        assert compiled.wait(PATIENCE) is (classes != "never")
+        assert compiled.wait(DEADLINE_S) is (classes != "never")
         expected = row_of(tokfold.Matcher(compiler_of().compile_grammar(STRING.format(key="a"))))
         assert (row_of(tokfold.Matcher(compiled)) == expected).all()
 
@@ -336,9 +335,9 @@ class TestEviction:
         held = weakref.ref(compiler.compile_grammar('root ::= "a"'))
         compiled = held()
         assert compiled is not None
-        compiled.wait(PATIENCE)
+        compiled.wait(DEADLINE_S)
         del compiled
-        compiler.compile_grammar('root ::= "b"').wait(PATIENCE)
+        compiler.compile_grammar('root ::= "b"').wait(DEADLINE_S)
         gc.collect()
         assert held() is None
 
@@ -346,12 +345,12 @@ class TestEviction:
         compiler = compiler_of(max_grammars=1)
         with ThreadPoolExecutor(2) as threads:
             one = threads.submit(compiler.compile_grammar, SLOW)
-            assert gate.entered.wait(PATIENCE)
+            assert gate.entered.wait(DEADLINE_S)
             compiler.compile_grammar('root ::= "b"')
             two = threads.submit(compiler.compile_grammar, SLOW)
             until(lambda: compiler.statistics().waits == 1 or compiler.statistics().misses == 3)
             gate.opened.set()
-            assert one.result(PATIENCE) is two.result(PATIENCE)
+            assert one.result(DEADLINE_S) is two.result(DEADLINE_S)
         assert compiler.statistics().misses == 2
 
 
@@ -367,7 +366,7 @@ class TestTogether:
             found = compiler.statistics()
             assert (found.running, found.queued, found.grammars) == (1, 0, 0)
             gate.opened.set()
-            results = {id(future.result(PATIENCE)) for future in made}
+            results = {id(future.result(DEADLINE_S)) for future in made}
         assert len(results) == 1
         found = compiler.statistics()
         assert (found.misses, found.waits, found.hits) == (1, 5, 0)
@@ -377,13 +376,13 @@ class TestTogether:
         compiler = compiler_of()
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(compiler.compile_grammar, SLOW)
-            assert gate.entered.wait(PATIENCE)
+            assert gate.entered.wait(DEADLINE_S)
             assert takes(compiler.compile_grammar('root ::= "b"'), "b")
             compiler.statistics()
             compiler.get_cache_size_bytes()
             assert not slow.done()
             gate.opened.set()
-            slow.result(PATIENCE)
+            slow.result(DEADLINE_S)
 
     def test_a_failure_is_that_of_all_who_wait_and_is_tried_again(self, gate):
         compiler = compiler_of()
@@ -394,7 +393,7 @@ class TestTogether:
             gate.opened.set()
             for future in made:
                 with pytest.raises(tokfold.UnsupportedGrammarError, match="not this one"):
-                    future.result(PATIENCE)
+                    future.result(DEADLINE_S)
         found = compiler.statistics()
         assert (found.misses, found.waits, found.failures, found.grammars) == (1, 3, 1, 0)
         gate.error = None
@@ -416,14 +415,14 @@ class TestTogether:
 
         thread = threading.Thread(target=interrupted)
         thread.start()
-        assert gate.entered.wait(PATIENCE)
+        assert gate.entered.wait(DEADLINE_S)
         with ThreadPoolExecutor(1) as threads:
             waiting = threads.submit(compiler.compile_grammar, SLOW)
             until(lambda: compiler.statistics().waits == 1)
             gate.opened.set()
             with pytest.raises(tokfold.TokfoldError, match="interrupted"):
-                waiting.result(PATIENCE)
-        thread.join(PATIENCE)
+                waiting.result(DEADLINE_S)
+        thread.join(DEADLINE_S)
         assert first == [error]
         gate.error = None
         assert takes(compiler.compile_grammar(SLOW), "slow")
@@ -453,28 +452,29 @@ class TestTogether:
             again.set_result(compiler.compile_grammar('root ::= "a"'))
 
         threading.Thread(target=ask, daemon=True).start()
-        again.result(2)
+        again.result(DEADLINE_S)
 
     @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
-    def test_ctrl_c_where_one_waits(self, gate, request):
+    def test_ctrl_c_where_one_waits(self, gate):
         """The one who waits is interrupted; the one who compiles is not."""
         if threading.current_thread() is not threading.main_thread():
             pytest.skip("not in the main thread")
-        # Where the tests run in the background of a shell, the signal is ignored.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
         compiler = compiler_of()
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(compiler.compile_grammar, SLOW)
-            assert gate.entered.wait(PATIENCE)
+            assert gate.entered.wait(DEADLINE_S)
             main = threading.main_thread().ident
             assert main is not None
-            timer = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
-            timer.start()
+
+            def interrupt() -> None:
+                until(lambda: is_inside(main, "tokfold.compiler"))
+                signal.pthread_kill(main, signal.SIGINT)
+
+            threading.Thread(target=interrupt).start()
             with pytest.raises(KeyboardInterrupt):
                 compiler.compile_grammar(SLOW)
             gate.opened.set()
-            assert takes(slow.result(PATIENCE), "slow")
+            assert takes(slow.result(DEADLINE_S), "slow")
         assert compiler.compile_grammar(SLOW) is slow.result()
 
     def test_clear_while_one_compiles(self, gate):
@@ -482,13 +482,13 @@ class TestTogether:
         compiler.compile_grammar('root ::= "b"')
         with ThreadPoolExecutor(2) as threads:
             one = threads.submit(compiler.compile_grammar, SLOW)
-            assert gate.entered.wait(PATIENCE)
+            assert gate.entered.wait(DEADLINE_S)
             compiler.clear_cache()
             assert (compiler.statistics().running, compiler.statistics().grammars) == (1, 0)
             two = threads.submit(compiler.compile_grammar, SLOW)
             until(lambda: compiler.statistics().waits == 1)
             gate.opened.set()
-            assert one.result(PATIENCE) is two.result(PATIENCE)
+            assert one.result(DEADLINE_S) is two.result(DEADLINE_S)
 
 
 class TestSubmit:
@@ -504,22 +504,22 @@ class TestSubmit:
     )
     def test_each_kind(self, kind, source, text):
         compiler = compiler_of()
-        compiled = compiler.submit(kind, source).result(PATIENCE)
+        compiled = compiler.submit(kind, source).result(DEADLINE_S)
         assert takes(compiled, text)
         assert getattr(compiler, f"compile_{kind}")(source) is compiled
 
     def test_options_are_passed_on(self):
         compiler = compiler_of()
         schema = {"type": "array", "items": {"type": "integer"}}
-        compiled = compiler.submit("json_schema", schema, whitespace="compact").result(PATIENCE)
+        compiled = compiler.submit("json_schema", schema, whitespace="compact").result(DEADLINE_S)
         assert not takes(compiled, "[1, 2]")
         assert takes(compiled, "[1,2]")
-        found = compiler.submit("regex", "a.c", flags="i", search=True).result(PATIENCE)
+        found = compiler.submit("regex", "a.c", flags="i", search=True).result(DEADLINE_S)
         assert takes(found, "xABCx")
 
     def test_errors_are_the_futures(self):
         future = compiler_of().submit("grammar", "root ::= (")
-        assert type(future.exception(PATIENCE)) is tokfold.GrammarSyntaxError
+        assert type(future.exception(DEADLINE_S)) is tokfold.GrammarSyntaxError
 
     def test_one_that_waits_can_be_cancelled(self, gate):
         compiler = compiler_of(max_compiles=2)
@@ -530,10 +530,10 @@ class TestSubmit:
         assert not slow[0].cancel()
         assert waiting.cancel()
         with pytest.raises(CancelledError):
-            waiting.result(PATIENCE)
+            waiting.result(DEADLINE_S)
         gate.opened.set()
-        assert takes(after.result(PATIENCE), "after")
-        assert all(takes(f.result(PATIENCE), f"slow{n}") for n, f in enumerate(slow))
+        assert takes(after.result(DEADLINE_S), "after")
+        assert all(takes(f.result(DEADLINE_S), f"slow{n}") for n, f in enumerate(slow))
         assert not any("never" in text for text in gate.compiled)
         assert takes(compiler.compile_grammar('root ::= "never"'), "never")
 
@@ -541,10 +541,10 @@ class TestSubmit:
         """More than there are threads, and one that is no background: nobody waits for ever."""
         compiler = compiler_of()
         made = [compiler.submit("grammar", SLOW) for _ in range(8)]
-        assert gate.entered.wait(PATIENCE)
+        assert gate.entered.wait(DEADLINE_S)
         gate.opened.set()
         mine = compiler.compile_grammar(SLOW)
-        assert all(future.result(PATIENCE) is mine for future in made)
+        assert all(future.result(DEADLINE_S) is mine for future in made)
         assert compiler.statistics().misses == 1
 
 
@@ -565,19 +565,21 @@ class TestQueue:
             assert compiler.statistics().running == 2
             until(lambda: len(gate.compiled) == 2)
             gate.opened.set()
-            assert [takes(f.result(PATIENCE), f"slow{n}") for n, f in enumerate(made)] == [True] * 6
+            assert [takes(f.result(DEADLINE_S), f"slow{n}") for n, f in enumerate(made)] == [
+                True
+            ] * 6
         found = compiler.statistics()
         assert (found.running, found.queued, found.misses) == (0, 0, 6)
 
     def test_a_small_request_is_not_behind_large_ones(self, gate):
         compiler = compiler_of(max_compiles=2)
         large = [compiler.submit("grammar", f"{LARGE} [{n}]") for n in range(3)]
-        assert gate.entered.wait(PATIENCE)
+        assert gate.entered.wait(DEADLINE_S)
         assert takes(compiler.compile_grammar('root ::= "b"'), "b")
-        assert takes(compiler.submit("grammar", 'root ::= "c"').result(PATIENCE), "c")
+        assert takes(compiler.submit("grammar", 'root ::= "c"').result(DEADLINE_S), "c")
         assert (compiler.statistics().running, compiler.statistics().queued) == (1, 2)
         gate.opened.set()
-        assert all(takes(f.result(PATIENCE), f"slow{n}") for n, f in enumerate(large))
+        assert all(takes(f.result(DEADLINE_S), f"slow{n}") for n, f in enumerate(large))
 
     def test_who_waits_for_the_same_holds_no_slot(self, gate):
         compiler = compiler_of(max_compiles=2)
@@ -586,13 +588,13 @@ class TestQueue:
             until(lambda: compiler.statistics().waits == 3)
             assert takes(compiler.compile_grammar('root ::= "b"'), "b")
             gate.opened.set()
-            assert len({id(future.result(PATIENCE)) for future in same}) == 1
+            assert len({id(future.result(DEADLINE_S)) for future in same}) == 1
 
     def test_the_same_in_the_queue_is_one(self, gate):
         """Those that wait for one that waits; it is compiled for the last who wants it."""
         compiler = compiler_of(max_compiles=1)
         blocking = compiler.submit("grammar", SLOW)
-        assert gate.entered.wait(PATIENCE)
+        assert gate.entered.wait(DEADLINE_S)
         text = 'root ::= "b"'
         first, second = compiler.submit("grammar", text), compiler.submit("grammar", text)
         assert (compiler.statistics().queued, compiler.statistics().waits) == (1, 1)
@@ -603,33 +605,33 @@ class TestQueue:
             assert second.cancel()
             assert compiler.statistics().queued == 1
             gate.opened.set()
-            assert takes(caller.result(PATIENCE), "b")
-        assert takes(blocking.result(PATIENCE), "slow")
+            assert takes(caller.result(DEADLINE_S), "b")
+        assert takes(blocking.result(DEADLINE_S), "slow")
         assert compiler.statistics().misses == 2
 
     def test_the_last_that_is_cancelled_leaves_the_queue(self, gate):
         compiler = compiler_of(max_compiles=1)
         blocking = compiler.submit("grammar", SLOW)
-        assert gate.entered.wait(PATIENCE)
+        assert gate.entered.wait(DEADLINE_S)
         waiting = [compiler.submit("grammar", 'root ::= "b"') for _ in range(2)]
         for future in waiting:
             assert compiler.statistics().queued == 1
             assert future.cancel()
         assert compiler.statistics().queued == 0
         gate.opened.set()
-        blocking.result(PATIENCE)
+        blocking.result(DEADLINE_S)
         assert takes(compiler.compile_grammar('root ::= "b"'), "b")
 
     def test_one_that_joins_a_compilation_cannot_be_cancelled(self, gate):
         compiler = compiler_of()
         with ThreadPoolExecutor(1) as threads:
             caller = threads.submit(compiler.compile_grammar, SLOW)
-            assert gate.entered.wait(PATIENCE)
+            assert gate.entered.wait(DEADLINE_S)
             joined = compiler.submit("grammar", SLOW)
             assert joined.running()
             assert not joined.cancel()
             gate.opened.set()
-            assert joined.result(PATIENCE) is caller.result(PATIENCE)
+            assert joined.result(DEADLINE_S) is caller.result(DEADLINE_S)
 
     def test_a_failure_frees_the_slot(self, gate):
         compiler = compiler_of(max_compiles=1)
@@ -637,20 +639,18 @@ class TestQueue:
             with pytest.raises(tokfold.GrammarSyntaxError):
                 compiler.compile_grammar("root ::= (")
             wrong = compiler.submit("grammar", "root ::= (")
-            assert type(wrong.exception(PATIENCE)) is tokfold.GrammarSyntaxError
+            assert type(wrong.exception(DEADLINE_S)) is tokfold.GrammarSyntaxError
         assert takes(compiler.compile_grammar('root ::= "b"'), "b")
         found = compiler.statistics()
         assert (found.failures, found.running, found.queued) == (6, 0, 0)
 
     @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
-    def test_ctrl_c_in_the_queue(self, gate, request):
+    def test_ctrl_c_in_the_queue(self, gate):
         if threading.current_thread() is not threading.main_thread():
             pytest.skip("not in the main thread")
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
         compiler = compiler_of(max_compiles=1)
         blocking = compiler.submit("grammar", SLOW)
-        assert gate.entered.wait(PATIENCE)
+        assert gate.entered.wait(DEADLINE_S)
         main = threading.main_thread().ident
         assert main is not None
 
@@ -663,12 +663,12 @@ class TestQueue:
             compiler.compile_grammar('root ::= "b"')
         assert compiler.statistics().queued == 0
         gate.opened.set()
-        assert takes(blocking.result(PATIENCE), "slow")
+        assert takes(blocking.result(DEADLINE_S), "slow")
         assert takes(compiler.compile_grammar('root ::= "b"'), "b")
 
     def test_wrong_arguments_are_the_futures_error(self):
         future = compiler_of().submit("grammar", 'root ::= "a"', what=1)
-        assert type(future.exception(PATIENCE)) is TypeError
+        assert type(future.exception(DEADLINE_S)) is TypeError
 
     def test_no_thread_can_be_started(self, monkeypatch):
         """As when the interpreter ends: the request gets the reason, and the next one its turn."""
@@ -681,7 +681,7 @@ class TestQueue:
             patched.setattr(threading.Thread, "start", start)
             future = compiler.submit("grammar", 'root ::= "a"')
         with pytest.raises(tokfold.TokfoldError, match="no thread to compile"):
-            future.result(PATIENCE)
+            future.result(DEADLINE_S)
         assert takes(compiler.compile_grammar('root ::= "a"'), "a")
 
     def test_all_get_their_answer(self, monkeypatch):
@@ -719,7 +719,7 @@ class TestQueue:
                     future = compiler.submit("grammar", text)
                     if random.random() > 0.4 or not future.cancel():
                         waiting.append((word, future))
-            assert all(takes(future.result(PATIENCE), word) for word, future in waiting)
+            assert all(takes(future.result(DEADLINE_S), word) for word, future in waiting)
 
         with ThreadPoolExecutor(6) as threads:
             list(threads.map(work, range(6)))
@@ -861,7 +861,7 @@ class TestAdmit:
         text = f'root ::= "{"b" * 100}"'
         with pytest.raises(TooDear, match="50 are allowed"):
             compiler.compile_grammar(text)
-        assert type(compiler.submit("grammar", text).exception(PATIENCE)) is TooDear
+        assert type(compiler.submit("grammar", text).exception(DEADLINE_S)) is TooDear
         found = compiler.statistics()
         assert (found.refused, found.failures, found.grammars, found.misses) == (2, 2, 1, 3)
 
@@ -876,7 +876,7 @@ class TestAdmit:
             gate.opened.set()
             for future in made:
                 with pytest.raises(ValueError, match="never"):
-                    future.result(PATIENCE)
+                    future.result(DEADLINE_S)
         assert compiler.statistics().refused == 1
 
 
@@ -1081,22 +1081,20 @@ class TestFork:
     def test_a_child_goes_on(self, tmp_path):
         """What was compiled is there, what is submitted is done, and the pool is saved."""
         script = """
-            import os
             sys.path.insert(0, sys.argv[2])
             from python.test_compiler import *
             compiler = compiler_of(cache_dir=sys.argv[1], classes="auto")
-            before = compiler.submit("grammar", STRING.format(key="a")).result(30)
+            before = compiler.submit("grammar", STRING.format(key="a")).result(DEADLINE_S)
             expected = row_of(tokfold.Matcher(before)).tolist()
-            pid = os.fork()
-            if pid == 0:
+            def in_child():
                 assert compiler.compile_grammar(STRING.format(key="a")) is before
                 assert row_of(tokfold.Matcher(before)).tolist() == expected
-                after = compiler.submit("grammar", 'root ::= [^x"]* "z"').result(30)
+                after = compiler.submit("grammar", 'root ::= [^x"]* "z"').result(DEADLINE_S)
                 row_of(tokfold.Matcher(after))
-                after.wait(30)
+                after.wait(DEADLINE_S)
                 compiler.close()
-                os._exit(0)
-            print(os.waitpid(pid, 0)[1], len(list(Path(sys.argv[1]).glob("*mask-pool*"))))
+                return True
+            print(exit_code(in_child), len(list(Path(sys.argv[1]).glob("*mask-pool*"))))
         """
         tests = Path(__file__).parents[1]
         lines = output(child(script, tmp_path, tests, PYTHONWARNINGS="ignore")).split()
@@ -1107,24 +1105,20 @@ class TestFork:
         compiler = compiler_of(max_compiles=1)
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(compiler.compile_grammar, SLOW)
-            assert gate.entered.wait(PATIENCE)
+            assert gate.entered.wait(DEADLINE_S)
             waiting = compiler.submit("grammar", 'root ::= "b"')
-            pid = os.fork()
-            if pid == 0:
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(3)
-                try:
-                    gate.opened.set()
-                    compiler.compile_grammar(SLOW)
-                    compiler.compile_grammar('root ::= "b"')
-                    found = compiler.statistics()
-                    os._exit(0 if (found.running, found.queued) == (0, 0) else 1)
-                finally:
-                    os._exit(1)
-            status = os.waitpid(pid, 0)[1]
+
+            def child() -> bool:
+                gate.opened.set()
+                compiler.compile_grammar(SLOW)
+                compiler.compile_grammar('root ::= "b"')
+                found = compiler.statistics()
+                return (found.running, found.queued) == (0, 0)
+
+            status = exit_code(child)
             gate.opened.set()
-            slow.result(PATIENCE)
-            waiting.result(PATIENCE)
+            slow.result(DEADLINE_S)
+            waiting.result(DEADLINE_S)
         assert status == 0
 
 
@@ -1179,7 +1173,7 @@ class Stress:
                 future.cancel()
             if future.cancelled():
                 return
-            compiled = future.result(PATIENCE)
+            compiled = future.result(DEADLINE_S)
         elif kind == 1:
             compiler.clear_cache()
             return

@@ -7,13 +7,13 @@ a process of their own, dropping everything included.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import tokfold
 from strategies.engine import mask_of
+from support import processes
 
 DEEP = 100_000
 GRAMMARS = Path(__file__).parents[2] / "grammars"
@@ -127,13 +127,9 @@ thread.start()
 thread.join()
 print("done")
 """
-        result = subprocess.run(
+        result = processes.run(
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
         )
         assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
 

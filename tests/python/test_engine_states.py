@@ -8,7 +8,6 @@ import json
 import os
 import pickle
 import struct
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from oracles.earley import State
 from oracles.model import CharClass, Choice, Expr, Literal, Ref, Repeat, Seq, grammar
 from strategies.engine import Setting, build_setting, check, compiled_ways, mask_of, plain_matcher
 from strategies.profiles import CASES, examples
+from support import processes
 
 MAGIC = b"tokfold state 1\n"
 BOTTOM = (1 << 32) - 1
@@ -197,7 +197,7 @@ class TestSaved:
         expected = [[mask_of(m, size)[0], m.state.to_bytes().hex()] for m in matchers]
         root = Path(tokfold.__file__).parents[1]
         for seed, classes in (("1", "never"), ("2", "now")):
-            result = subprocess.run(
+            result = processes.run(
                 [sys.executable, "-c", ELSEWHERE, classes],
                 input=json.dumps(
                     {
@@ -207,8 +207,6 @@ class TestSaved:
                     }
                 ),
                 env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
-                capture_output=True,
-                text=True,
                 check=True,
             )
             assert json.loads(result.stdout) == expected

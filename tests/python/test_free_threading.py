@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -23,12 +22,12 @@ import numpy as np
 import pytest
 import tokfold
 from strategies.profiles import CASES, LONG
+from support import processes
+from support.processes import DEADLINE_S
 from tokfold import Grammar, GrammarCompiler, Matcher, MatcherStateError, Vocabulary, _core, _parts
 from tokfold.structural_tags.leaves import default_cache
 
 THREADS = 8
-PATIENCE = 60.0
-"""Seconds after which something is thought to hang."""
 
 
 def has_gil() -> bool:
@@ -49,7 +48,7 @@ def at_once(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
     barrier = threading.Barrier(threads)
 
     def begin(number: int) -> Any:
-        barrier.wait(PATIENCE)
+        barrier.wait(DEADLINE_S)
         return work(number)
 
     interval = sys.getswitchinterval()
@@ -57,7 +56,7 @@ def at_once(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
     try:
         with ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(begin, number) for number in range(threads)]
-            return [future.result(PATIENCE) for future in futures]
+            return [future.result(DEADLINE_S) for future in futures]
     finally:
         sys.setswitchinterval(interval)
 
@@ -76,13 +75,9 @@ def test_import_leaves_the_gil_as_it_is():
         "tokfold.Vocabulary([b'a'])._compiled\n"
         "assert has_gil() == before\n"
     )
-    result = subprocess.run(
+    result = processes.run(
         [sys.executable, "-W", "error", "-c", program],
         env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
 
@@ -95,7 +90,7 @@ def test_a_vocabulary_is_made_ready_once(monkeypatch):
     both, real = threading.Barrier(2), _core.Vocabulary
 
     def made(*arguments: Any) -> _core.Vocabulary:
-        both.wait(PATIENCE)  # the one waits until the other is as far
+        both.wait(DEADLINE_S)  # the one waits until the other is as far
         return real(*arguments)
 
     monkeypatch.setattr(_core, "Vocabulary", made)
@@ -199,7 +194,7 @@ def test_one_bitmask_in_two_calls():
 
     def until_refused() -> None:
         began = time.monotonic()
-        while time.monotonic() - began < PATIENCE:
+        while time.monotonic() - began < DEADLINE_S:
             second.fill_bitmask(bitmask, 1)
 
     with ThreadPoolExecutor(1) as pool:
@@ -209,7 +204,7 @@ def test_one_bitmask_in_two_calls():
                 until_refused()
         finally:
             over.set()
-        running.result(PATIENCE)
+        running.result(DEADLINE_S)
 
 
 # --------------------------------------------------------------------------------------- stress

@@ -11,13 +11,13 @@ import importlib.util
 import json
 import os
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tokfold
+from support import processes
 from tokfold import (
     Grammar,
     GrammarSyntaxError,
@@ -119,13 +119,10 @@ def test_fingerprints_are_the_same_in_every_process():
     script = f"from tokfold import *; print(Grammar.from_ebnf({TEXTS[5]!r}).fingerprint)"
     path = str(Path(tokfold.__file__).parent.parent)
     for seed in ("0", "1"):
-        done = subprocess.run(
+        done = processes.run(
             [sys.executable, "-c", script],
             env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
             check=True,
-            timeout=60,
         )
         assert done.stdout.strip() == grammar.fingerprint
     assert len(grammar.fingerprint) == 64

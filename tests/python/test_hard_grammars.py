@@ -11,7 +11,6 @@ import os
 import random
 import re
 import runpy
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 import tokfold
 from python.test_grammars import RULE_HEAD, references, rules_of
+from support import processes
 
 HARD = Path(__file__).parents[2] / "grammars" / "hard"
 NAMES = sorted(path.parent.name for path in HARD.glob("*/valid"))
@@ -214,7 +214,7 @@ def test_rules_are_defined_once_and_reachable(name):
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_printed_grammar_is_up_to_date(name):
     command = [sys.executable, str(HARD / name / "make.py")]
-    printed = subprocess.run(command, capture_output=True, check=True).stdout
+    printed = processes.run(command, check=True, text=False).stdout
     assert printed == (HARD / name / f"{name}.gbnf").read_bytes()
 
 

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 import tokfold
-from python.hostile_runner import NAMED, NEEDS_LIMITS, SMALL_STACK, check, run
+from python.hostile_runner import NAMED, NEEDS_LIMITS, STACKS, check, run
 from tokfold import (
     Grammar,
     LimitExceededError,
@@ -132,10 +132,15 @@ GRAMMARS = {
 }
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
-def test_grammars(name):
+SMALL = ["1,000 levels", "10,000 levels", "10,000 stars", "subset construction", "ambiguous"]
+SMALL += ["ambiguous brackets", "2,000 optional words", "10 MB, alternatives"]
+ON_STACKS = [(name, stack) for name in GRAMMARS for stack in (STACKS if name in SMALL else [0])]
+
+
+@pytest.mark.parametrize(("name", "stack"), ON_STACKS)
+def test_grammars(name, stack):
     text, sample, expected = GRAMMARS[name]
-    steps = check(run(f"both({text}, {sample})"))
+    steps = check(run(f"both({text}, {sample})", stack))
     found = steps.get("recognized")
     if expected is None:
         assert found is None
@@ -144,21 +149,11 @@ def test_grammars(name):
         assert (found.outcome, found.value) == ("ok", expected)
 
 
-SMALL = ["1,000 levels", "10,000 levels", "10,000 stars", "subset construction", "ambiguous"]
-SMALL += ["ambiguous brackets", "2,000 optional words", "10 MB, alternatives"]
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_grammars_on_a_small_stack(name):
-    text, sample, _ = GRAMMARS[name]
-    check(run(f"both({text}, {sample})", SMALL_STACK))
-
-
 # Deep texts, repetitions, raised limits
 
 
 @pytest.mark.parametrize("levels", [900, 5_000, 1_000_000])
-@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+@pytest.mark.parametrize("stack", STACKS)
 def test_deep_texts(levels, stack):
     """Recognition keeps as many levels as it can and says so when there are more."""
     body = f"""
@@ -200,7 +195,7 @@ def test_recognition_writes_out_no_more_copies_than_the_text_has_bytes(pattern, 
                 assert found.expected.decode() == "".join(more), word
 
 
-@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+@pytest.mark.parametrize("stack", STACKS)
 def test_limits_may_be_raised(stack):
     """What a limit refuses can be had: nothing else is in the way, not even a small stack."""
     body = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from python.hostile_runner import NAMED, NEEDS_LIMITS, SMALL_STACK, check, outcomes, run
+from python.hostile_runner import NEEDS_LIMITS, STACKS, check, outcomes, run
 
 pytestmark = NEEDS_LIMITS
 
@@ -135,10 +135,15 @@ MANY_RULES = {
 }
 
 
-@pytest.mark.parametrize("name", MANY_RULES)
-def test_many_rules(name):
+SMALL = {n for n in MANY_RULES if MANY_RULES[n][0] <= 5_000 and n != "optional rules"}
+SMALL |= {"names only", "left cycle of 100,000", "unused"}
+ON_STACKS = [(name, stack) for name in MANY_RULES for stack in (STACKS if name in SMALL else [0])]
+
+
+@pytest.mark.parametrize(("name", "stack"), ON_STACKS)
+def test_many_rules(name, stack):
     n, text, sample, expected = MANY_RULES[name]
-    steps = check(run(RULES.format(n=n) + f"both({text}, {sample})"))
+    steps = check(run(RULES.format(n=n) + f"both({text}, {sample})", stack))
     found = steps["recognized"]
     if expected is None:
         assert found.outcome == "LimitExceededError"
@@ -149,18 +154,3 @@ def test_many_rules(name):
         )
         if n <= 2_000:
             assert outcomes(steps) == ["ok"] * 4
-
-
-@pytest.mark.parametrize(
-    "name", [n for n in MANY_RULES if MANY_RULES[n][0] <= 5_000 and n != "optional rules"]
-)
-def test_many_rules_on_a_small_stack(name):
-    n, text, sample, _ = MANY_RULES[name]
-    steps = run(RULES.format(n=n) + f"both({text}, {sample})", SMALL_STACK)
-    assert set(outcomes(steps)) <= NAMED
-
-
-@pytest.mark.parametrize("name", ["names only", "left cycle of 100,000", "unused"])
-def test_100_000_rules_on_a_small_stack(name):
-    n, text, sample, _ = MANY_RULES[name]
-    check(run(RULES.format(n=n) + f"both({text}, {sample})", SMALL_STACK))

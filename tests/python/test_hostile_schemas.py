@@ -16,7 +16,7 @@ import threading
 from textwrap import dedent
 
 import pytest
-from python.hostile_runner import NEEDS_LIMITS, SMALL_STACK, check, run
+from python.hostile_runner import NEEDS_LIMITS, STACKS, check, run
 from tokfold import (
     Grammar,
     GrammarCompiler,
@@ -293,7 +293,7 @@ def steps_of(cases: dict[str, str], stack: int, doors: str = BY_XGRAMMAR) -> dic
     return check(run(dedent(HELP) + dedent(doors) + "\n".join(named), stack, prefix))
 
 
-@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+@pytest.mark.parametrize("stack", STACKS)
 def test_what_the_core_converts(stack):
     steps = steps_of({name: body for name, (_, body) in CONVERTED.items()}, stack, BY_THE_CORE)
     assert {name: step.outcome for name, step in steps.items()} == {
@@ -301,7 +301,7 @@ def test_what_the_core_converts(stack):
     }
 
 
-@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+@pytest.mark.parametrize("stack", STACKS)
 def test_what_stands_in_tags(stack):
     """Whatever it is, it is taken or refused by name."""
     cases = {**REFUSED, **{f"taken: {name}": body for name, body in TAKEN.items()}}
@@ -314,7 +314,7 @@ def test_what_stands_in_tags(stack):
 
 
 @NEEDS_XGRAMMAR
-@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+@pytest.mark.parametrize("stack", STACKS)
 def test_what_is_refused(stack):
     steps = steps_of(REFUSED, stack)
     assert list(steps) == list(REFUSED)
@@ -322,7 +322,7 @@ def test_what_is_refused(stack):
 
 
 @NEEDS_XGRAMMAR
-@pytest.mark.parametrize("stack", [0, SMALL_STACK])
+@pytest.mark.parametrize("stack", STACKS)
 def test_what_is_deep_but_harmless(stack):
     steps = steps_of(TAKEN, stack)
     assert list(steps) == list(TAKEN)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 import threading
 
 import pytest
 import tokfold
+from support import processes
 from tokfold import Grammar, UnsupportedGrammarError, Vocabulary
 
 TEXT = """root ::= "<" name ">" | "." other
@@ -160,7 +160,5 @@ print([tokfold.recognize(grammar, text).accepted for text in ("a", "bc", "ab")])
 
 
 def test_nothing_else_is_needed():
-    result = subprocess.run(
-        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False
-    )
+    result = processes.run([sys.executable, "-c", WITHOUT])
     assert (result.stdout, result.stderr) == ("[True, True, False]\n", "")

@@ -29,6 +29,7 @@ from oracles.model import Grammar as Model
 from python.script_runner import child, output
 from strategies.grammars import build_grammar
 from strategies.profiles import CASES, LONG, examples
+from support.processes import DEADLINE_S
 from tokfold import _artifact
 from tokfold import pool as pools
 
@@ -371,7 +372,7 @@ class TestSameBits:
             disturbed = threads.submit(disturb)
             compared = list(threads.map(work, [*range(3), 0]))
             stop.set()
-            disturbed.result(10)
+            disturbed.result(DEADLINE_S)
         assert min(compared) > 5
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import sysconfig
 import zipfile
 from importlib import metadata
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from support import processes
 from tokfold.structural_tags import families
 from tokfold.structural_tags.reading import STYLES
 
@@ -116,20 +117,18 @@ def names(wheel: Path) -> list[str]:
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` of a new environment that holds the wheel and what it requires."""
     folder = tmp_path_factory.mktemp("empty")
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    processes.run([sys.executable, "-m", "venv", str(folder)], check=True, text=False)
     programs = folder / ("Scripts" if os.name == "nt" else "bin")
     install = [str(programs / "python"), "-m", "pip", "install", "--quiet", str(wheel)]
-    subprocess.run(install, check=True)
+    processes.run(install, check=True, text=False)
     return programs
 
 
-def call(
-    environment: Path, program: str, *arguments: str, cwd: Path
-) -> subprocess.CompletedProcess[str]:
+def call(environment: Path, program: str, *arguments: str, cwd: Path) -> CompletedProcess[str]:
     """Run a program of the environment that knows nothing of the checkout."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [str(environment / program), *arguments]
-    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    return processes.run(command, cwd=cwd, env=clean)
 
 
 class TestFile:

@@ -10,12 +10,12 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import processes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {
@@ -56,13 +56,9 @@ def test_check_prints_what_is_shown(tmp_path: Path) -> None:
     (tmp_path / "person.json").write_text(json.dumps(schema), encoding="utf-8")
     answer = {"name": "Ada", "born": "1815-12-10", "children": 21}
     (tmp_path / "answer.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
-    result = subprocess.run(
+    result = processes.run(
         [sys.executable, "-m", "tokfold.cli", *shown[0].split()],
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
         env={**os.environ, "PYTHONPATH": str(DOCS.parent / "python"), "PYTHONUTF8": "1"},
     )
     assert result.returncode == 1, result.stderr

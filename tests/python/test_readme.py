@@ -11,12 +11,12 @@ import contextlib
 import io
 import re
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support import processes
 
 pytest.importorskip("tokfold._core")
 
@@ -118,14 +118,8 @@ def test_command_prints_what_is_shown(command: str) -> None:
     line, _, expected = shown.partition("\n")
     if "tekken" in line:
         pytest.importorskip("mistral_common")
-    result = subprocess.run(
-        [sys.executable, "-m", "tokfold.cli", *shlex.split(line)[2:]],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        env=environment(),
+    result = processes.run(
+        [sys.executable, "-m", "tokfold.cli", *shlex.split(line)[2:]], cwd=ROOT, env=environment()
     )
     assert result.returncode == 1, result.stderr
     printed = [line.rstrip() for line in result.stdout.rstrip().splitlines()]
@@ -144,12 +138,11 @@ def test_commands_of_the_command_line(tmp_path: Path) -> None:
             str(ROOT / word) if word.startswith("grammars/") else word
             for word in shlex.split(line)[1:]
         ]
-        result = subprocess.run(
+        result = processes.run(
             [sys.executable, "-m", "tokfold.cli", *arguments],
             cwd=tmp_path,
-            capture_output=True,
-            check=False,
             env=environment(),
+            text=False,
         )
         refused = arguments[0] in ("check", "explain")  # the text that they show is refused
         assert result.returncode == (1 if refused else 0), result.stderr

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 import tokfold
 from strategies.composition import joined as joined_texts
 from strategies.structural_tags import of, tag, token
+from support.forks import exit_code
 from tokfold import structural_tags
 from tokfold.errors import (
     GrammarSyntaxError,
@@ -393,13 +393,13 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent():
         assert grammar_of(formats[0])
         held = default.info.leaves
         with default._lock if at_work else contextlib.nullcontext():
-            child = os.fork()
-            if not child:  # no assertion may leave this branch
-                signal.alarm(20)
-                kept = default.info.leaves == (0 if at_work else held)
+
+            def child(left: int = 0 if at_work else held) -> bool:
+                kept = default.info.leaves == left
                 found = [verdict(grammar_of(format), "x") for format in formats]
-                os._exit(0 if kept and found == ["accepted", "refused"] else 1)
-        assert os.waitpid(child, 0)[1] == 0
+                return kept and found == ["accepted", "refused"]
+
+            assert exit_code(child) == 0
 
 
 def test_without_xgrammar(monkeypatch):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support import processes
 
 pytest.importorskip("tokfold._core")
 pytest.importorskip("mypy.stubtest")
@@ -37,7 +37,5 @@ def test_the_stub_is_that_of_the_core(tmp_path: Path) -> None:
     # Away from the checkout: its `python` folder must not be taken for a package.
     path = str(ROOT / "python")
     environment = {**os.environ, "MYPYPATH": path, "PYTHONPATH": path}
-    result = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    result = processes.run(command, cwd=tmp_path, env=environment)
     assert result.returncode == 0, result.stdout + result.stderr

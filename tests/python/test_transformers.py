@@ -9,7 +9,6 @@ import base64
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +21,7 @@ tokenizers = pytest.importorskip("tokenizers")
 
 import tokfold  # noqa: E402
 from oracles.xgrammar_doors import schema_grammar  # noqa: E402
+from support import processes  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
 from tokfold.errors import MatcherStateError  # noqa: E402
 from tokfold.transformers import GrammarLogitsProcessor  # noqa: E402
@@ -451,7 +451,7 @@ for token in (1, 2, 0):
 def test_our_engine_needs_no_xgrammar() -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parents[1])}
     command = [sys.executable, "-c", WITHOUT_XGRAMMAR]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    result = processes.run(command, env=environment)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "[-inf, 0.0, -inf, -inf]",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
 import sys
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from python.vocabulary_samples import gpt2_alphabet
+from support import processes
 from tokfold._loaders.byte_decoding import decode_byte_fallback, decode_byte_level
 from tokfold.errors import VocabularyError
 from tokfold.vocabulary import Vocabulary
@@ -114,10 +114,8 @@ class TestIdentity:
             "from tokfold.vocabulary import Vocabulary;"
             f"print(Vocabulary({TOKENS!r}, [7], [6, 7], 12).fingerprint)"
         )
-        printed = subprocess.run(
+        printed = processes.run(
             [sys.executable, "-c", script],
-            capture_output=True,
-            text=True,
             check=True,
             env={"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "7"},
         )

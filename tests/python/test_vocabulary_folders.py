@@ -6,6 +6,7 @@ import json
 
 import pytest
 from python.vocabulary_samples import tiktoken_ranks, write_json, write_tiktoken
+from support import processes
 from tokfold.errors import VocabularyError
 from tokfold.vocabulary import Vocabulary
 
@@ -175,7 +176,6 @@ class TestWhichFile:
             Vocabulary.from_file(tmp_path)
 
     def test_only_numpy_is_needed(self, folder):
-        import subprocess
         import sys
 
         script = (
@@ -184,11 +184,7 @@ class TestWhichFile:
             "foreign = {'tokenizers', 'transformers', 'tiktoken', 'torch', 'sentencepiece'};"
             "import json; print(json.dumps(sorted(foreign & set(sys.modules))))"
         )
-        printed = subprocess.run(
-            [sys.executable, "-c", script],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONPATH": ":".join(sys.path)},
+        printed = processes.run(
+            [sys.executable, "-c", script], check=True, env={"PYTHONPATH": ":".join(sys.path)}
         )
         assert json.loads(printed.stdout) == []

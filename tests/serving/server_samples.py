@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("xgrammar")
 
 import tokfold  # noqa: E402
+from support import processes  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 PAD, EOS, THINK, END_OF_THINK, TOOL = range(5)
@@ -115,13 +115,8 @@ def run_with_entry_points(folder: Path, code: str, **variables: str) -> str:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tokfold\nVersion: 0\n")
     (info / "entry_points.txt").write_text("\n".join(written))
     path = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path, **variables},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
+    result = processes.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path, **variables}
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()[-1]

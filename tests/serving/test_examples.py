@@ -6,12 +6,12 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from serving import tiny_gguf
+from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDS = {
@@ -27,13 +27,9 @@ def run(name: str, *arguments: object) -> list[str]:
     for package in NEEDS[name]:
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
-    result = subprocess.run(
+    result = processes.run(
         [sys.executable, ROOT / "examples" / name, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()

@@ -43,6 +43,7 @@ import tokfold  # noqa: E402
 import tokfold.sglang  # noqa: E402
 from sglang.srt import runtime_context  # noqa: E402
 from sglang.srt.constrained import base_grammar_backend as base  # noqa: E402
+from support.processes import DEADLINE_S  # noqa: E402
 from tokfold.sglang.backend import TokfoldGrammar, TokfoldGrammarBackend  # noqa: E402
 
 REAL = is_installed("sglang")
@@ -83,7 +84,7 @@ def made(backend, sample: Sample, reasoning: bool = False):
     key = (sample.kind, sample.spec)
     value, hit = backend.get_cached_or_future_value(key, reasoning)
     if not hit:
-        value = value.result(timeout=60)
+        value = value.result(timeout=DEADLINE_S)
         backend.set_cache(key, value.copy())
     return value
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import json
 import random
-import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
@@ -41,6 +40,8 @@ torch = pytest.importorskip("torch")
 
 import tokfold  # noqa: E402
 import tokfold.vllm  # noqa: E402
+from support import processes  # noqa: E402
+from support.processes import DEADLINE_S  # noqa: E402
 from tokfold.vllm.backend import TokfoldBackend, TokfoldGrammar, check_request  # noqa: E402
 from vllm.exceptions import VLLMValidationError  # noqa: E402
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams  # noqa: E402
@@ -384,9 +385,7 @@ class TestPlugin:
             "import sys, tokfold.vllm; tokfold.vllm.plugin(); "
             "print([n for n in sys.modules if n.split('.')[0] in ('vllm', 'torch')])"
         )
-        run = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
+        run = processes.run([sys.executable, "-c", code], check=True)
         assert run.stdout.strip() == "[]"
 
     def test_it_installs_where_the_environment_says(self, monkeypatch) -> None:
@@ -432,9 +431,7 @@ class TestPlugin:
         ],
     )
     def test_what_is_missing_names_its_extra(self, code: str, extra: str) -> None:
-        run = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False
-        )
+        run = processes.run([sys.executable, "-c", code])
         assert f'pip install "tokfold[{extra}]"' in run.stderr
         assert "MissingExtraError" in run.stderr
 
@@ -684,7 +681,7 @@ class TestManager:
         manager.grammar_init(request)
         given = request.structured_output_request._grammar
         assert isinstance(given, Future)
-        given.exception(timeout=60)
+        given.exception(timeout=DEADLINE_S)
         assert request.structured_output_request.is_grammar_ready
         assert isinstance(request.structured_output_request.grammar, ValueError)
 

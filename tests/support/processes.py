@@ -8,15 +8,38 @@ standard input, and a deadline after which its whole session is killed.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["DEADLINE_S", "default_signals", "interrupt", "run", "start", "until"]
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+__all__ = [
+    "DEADLINE_S",
+    "DEVNULL",
+    "PIPE",
+    "Child",
+    "TimeoutExpired",
+    "cpu_of_children_s",
+    "default_signals",
+    "is_inside",
+    "run",
+    "start",
+    "until",
+]
+
+DEVNULL, PIPE = subprocess.DEVNULL, subprocess.PIPE
+TimeoutExpired = subprocess.TimeoutExpired
 
 DEADLINE_S = 300.0
 """Seconds after which a child that does not end is a failure of the test.
@@ -39,7 +62,53 @@ def default_signals() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-@contextlib.contextmanager
+class Child(subprocess.Popen[Any]):
+    """A child process; its session ends with a ``with`` block, or with the tests."""
+
+    def __exit__(self, *error: Any) -> None:
+        self.end()
+
+    def line(self) -> str:
+        """The next line that the child prints, without its end; an error where there is none."""
+        assert self.stdout is not None
+        found = self.stdout.readline()
+        if not found.endswith("\n"):
+            out, err = self.communicate(timeout=DEADLINE_S)
+            raise AssertionError(f"the child exited with {self.returncode}:\n{found}{out}\n{err}")
+        return str(found[:-1])
+
+    def ask(self, request: str) -> str:
+        """Write a line to the child, and return the line that it answers with."""
+        assert self.stdin is not None
+        self.stdin.write(request + "\n")
+        self.stdin.flush()
+        return self.line()
+
+    def end(self) -> None:
+        """Kill the child and what it has started, and wait for them."""
+        self.kill_session()
+        with contextlib.suppress(OSError, ValueError):
+            self.communicate(timeout=DEADLINE_S)
+
+    def kill_session(self) -> None:
+        """Kill the child, and on POSIX what it has started itself."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.pid, signal.SIGKILL)
+            else:
+                self.kill()
+
+
+_started: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for child in list(_started):
+        if child.poll() is None:
+            child.kill_session()
+
+
 def start(
     command: Sequence[object],
     *,
@@ -47,31 +116,27 @@ def start(
     text: bool = True,
     stdin: int = subprocess.DEVNULL,
     **options: Any,
-) -> Iterator[subprocess.Popen[Any]]:
-    """A child process whose output is read through pipes; its session ends with the block.
+) -> Child:
+    """A child process whose output is read through pipes.
 
     Args:
         command: the program and its arguments.
-        env: variables beside those of this process.
-        text: whether the pipes carry text, and not bytes.
+        env: the whole environment; that of this process when not given.
+        text: whether the pipes carry text, in UTF-8, and not bytes.
         stdin: ``subprocess.PIPE`` for a child that is asked things.
         options: further options of ``subprocess.Popen``.
     """
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(
+    child = Child(
         [str(part) for part in command],
-        env={**os.environ, **(env or {})},
-        text=text,
+        env=env,
+        encoding="utf-8" if text else None,
         stdin=stdin,
         start_new_session=True,
         **{**piped, **options},
     )
-    try:
-        yield process
-    finally:
-        _kill_session(process)
-        with contextlib.suppress(OSError, ValueError):
-            process.communicate(timeout=DEADLINE_S)
+    _started.add(child)
+    return child
 
 
 def run(
@@ -88,7 +153,7 @@ def run(
 
     Args:
         command: the program and its arguments.
-        env: variables beside those of this process.
+        env: the whole environment; that of this process when not given.
         input: its standard input; empty when not given.
         text: whether input and output are text, and not bytes.
         check: whether an exit status other than 0 is an error, which shows what was printed.
@@ -103,9 +168,12 @@ def run(
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-def interrupt(process: subprocess.Popen[Any]) -> None:
-    """What Ctrl-C does to a program in the foreground: SIGINT for all of its session."""
-    os.killpg(process.pid, signal.SIGINT)
+def cpu_of_children_s() -> float:
+    """Seconds of processors that the ended children of this process took; 0 on Windows."""
+    if resource is None:
+        return 0.0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def until(
@@ -121,10 +189,11 @@ def until(
         time.sleep(0.005)
 
 
-def _kill_session(process: subprocess.Popen[Any]) -> None:
-    """End a child and what it has started itself."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+def is_inside(thread: int, module: str) -> bool:
+    """Whether a thread runs a function of a module, or waits in one that it calls."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == module:
+            return True
+        frame = frame.f_back
+    return False

@@ -9,9 +9,12 @@ import resource
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from support.processes import DEADLINE_S
 
 Write = Callable[[Any], None]
 
@@ -70,6 +73,29 @@ def forked(work: Callable[[Write], None], *, gigabytes: float, seconds: float) -
     outcome.lines = [json.loads(line) for line in received[reader].splitlines()]
     outcome.stderr = received[errors_out].decode(errors="replace")[-2_000:]
     return outcome
+
+
+def exit_code(work: Callable[[], object]) -> int:
+    """The exit status of a fork that does some work: 0 where that is true, else 1.
+
+    A negative status is the signal that ended it; a fork that hangs is killed after
+    :data:`support.processes.DEADLINE_S`.
+    """
+    process = os.fork()
+    if not process:
+        code = 1
+        try:
+            code = 0 if work() else 1
+        finally:
+            os._exit(code)
+    until = time.monotonic() + DEADLINE_S
+    while True:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > until:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.002)
 
 
 def _child(work: Callable[[Write], None], writer: int, gigabytes: float) -> None:
