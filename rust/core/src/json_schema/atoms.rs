@@ -66,6 +66,8 @@ numbers! {
     ScopeId,
     /// An order of property names.
     OrderId,
+    /// The alternatives of an object.
+    AlternativesId,
     /// A condition on a value, as one formula for each type.
     ValueId,
     /// An object automaton.
@@ -177,10 +179,26 @@ pub(super) enum Atom {
     Decimals(DecimalsId),
 }
 
-/// One formula for each type, and the order of names for objects: a condition on a value.
+/// The alternatives of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Alternatives {
+    /// Each in the order of its own names.
+    pub(super) own: Box<[Alternative]>,
+    /// All of them, in the order of all names together, where they are several.
+    pub(super) all: Option<Alternative>,
+}
+
+/// One formula for each type, and for objects its alternatives: a condition on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ValueKey {
     pub(super) formulas: [FormulaId; 6],
+    pub(super) objects: AlternativesId,
+}
+
+/// An alternative of an object: what its members satisfy, and the order of the names that it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Alternative {
+    pub(super) formula: FormulaId,
     pub(super) order: OrderId,
 }
 

@@ -1,15 +1,18 @@
 //! The state of one conversion: what is kept once, and what is known of schemas.
 
 use super::SchemaNote;
+use super::alternatives::Choice;
 use super::arrays::ArrayAutomaton;
 use super::atoms::{
-    ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner, LanguageId, NameId, ObjectId,
-    OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, UsedId, ValueId, ValueKey,
+    Alternatives, AlternativesId, ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner,
+    LanguageId, NameId, ObjectId, OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, UsedId,
+    ValueId, ValueKey,
 };
 use super::decimal::Decimal;
 use super::formats::{Format, format};
 use super::formula::{FormulaId, Formulas};
 use super::objects::ObjectAutomaton;
+use super::one_of::Overlaps;
 use super::options::SchemaOptions;
 use super::resolve::Schemas;
 use super::value::{Node, NodeId, Object};
@@ -67,6 +70,7 @@ pub(super) struct Converter<'a> {
     pub(super) decimal_sets: Interner<DecimalsId, Decimals>,
     pub(super) scopes: Interner<ScopeId, Scope>,
     pub(super) orders: Interner<OrderId, Box<[NameId]>>,
+    pub(super) alternative_sets: Interner<AlternativesId, Alternatives>,
     pub(super) values: Interner<ValueId, ValueKey>,
     pub(super) languages: Vec<Language>,
     pub(super) language_numbers: FxHashMap<(&'static str, Box<str>), LanguageId>,
@@ -80,7 +84,11 @@ pub(super) struct Converter<'a> {
     pub(super) distinct: FxHashMap<SchemaId, Rc<[SchemaId]>>,
     pub(super) edges: FxHashMap<FormulaId, Edges>,
     pub(super) objects: Vec<ObjectAutomaton>,
-    pub(super) object_numbers: FxHashMap<(FormulaId, OrderId), ObjectId>,
+    pub(super) object_numbers: FxHashMap<AlternativesId, ObjectId>,
+    /// The choices of branches that a schema leaves.
+    pub(super) choices: FxHashMap<SchemaId, Rc<[Choice]>>,
+    /// For the `oneOf` of a schema, what its branches overlap of each other.
+    pub(super) overlaps: FxHashMap<(SchemaId, Type), Rc<Overlaps>>,
     pub(super) arrays: Vec<ArrayAutomaton>,
     pub(super) array_numbers: FxHashMap<FormulaId, ArrayId>,
     /// Whether some document has a dynamic reference.
@@ -127,6 +135,7 @@ impl<'a> Converter<'a> {
             decimal_sets: Interner::new(),
             scopes: Interner::new(),
             orders: Interner::new(),
+            alternative_sets: Interner::new(),
             values: Interner::new(),
             languages: Vec::new(),
             language_numbers: FxHashMap::default(),
@@ -137,6 +146,8 @@ impl<'a> Converter<'a> {
             edges: FxHashMap::default(),
             objects: Vec::new(),
             object_numbers: FxHashMap::default(),
+            choices: FxHashMap::default(),
+            overlaps: FxHashMap::default(),
             arrays: Vec::new(),
             array_numbers: FxHashMap::default(),
             has_dynamic: true,

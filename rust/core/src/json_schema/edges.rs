@@ -5,7 +5,8 @@
 //! are named (*cells*): a discriminator is then one edge for each of its values, whatever number of
 //! conditions ask for it. What is left is put into disjunctive form.
 
-use super::atoms::{Atom, SchemaId, SchemaKey, Type, ValueId, ValueKey};
+use super::alternatives::Choice;
+use super::atoms::{Atom, Branch, SchemaId, SchemaKey, Type, ValueId, ValueKey};
 use super::converter::{Converter, Edges};
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
@@ -60,20 +61,26 @@ impl Converter<'_> {
             return Ok(known.clone());
         }
         let mut out: Vec<(ValueId, FormulaId)> = Vec::new();
-        for (decided, formula) in self.decide(formula)? {
-            let atoms = self.value_atoms(formula);
-            let has_choice = self.has_choice(formula);
-            if atoms.is_empty() || !has_choice {
-                self.push_ways(formula, &decided, None, &[], &mut out)?;
-                continue;
+        let inner = self.inner_values(formula);
+        let mut restricted: Vec<Restricted> = Vec::new();
+        if !inner.is_empty() || self.has_choice(formula) {
+            // A cell decides conditions in branches of `unevaluated...` too, so that a discriminator
+            // leaves none of them, however many there are.
+            let mut asked = self.value_atoms(formula);
+            asked.extend(inner);
+            asked.sort_unstable();
+            asked.dedup();
+            if let Some(cells) = self.cells(&asked)? {
+                restricted = self.by_cell(formula, &asked, &cells)?;
+            } else {
+                restricted.push((formula, None, Vec::new()));
             }
-            match self.cells(&atoms)? {
-                None => self.push_ways(formula, &decided, None, &[], &mut out)?,
-                Some(cells) => {
-                    for (rest, restriction, held) in self.by_cell(formula, &atoms, &cells)? {
-                        self.push_ways(rest, &decided, restriction.as_ref(), &held, &mut out)?;
-                    }
-                }
+        } else {
+            restricted.push((formula, None, Vec::new()));
+        }
+        for (rest, restriction, held) in restricted {
+            for (decided, rest) in self.decide(rest)? {
+                self.push_ways(rest, &decided, restriction.as_ref(), &held, &mut out)?;
             }
         }
         // Edges on which the same is left are kept apart; those with the same condition are one.
@@ -533,34 +540,52 @@ impl Converter<'_> {
                 formulas[place] = self.formulas.and([formulas[place], formula]);
             }
         }
-        if !self.options.open_objects {
-            let object = &mut formulas[Type::Object.index()];
-            *object = self.closed(conditions, *object)?;
-        }
-        let order = self.order(conditions, formulas[Type::Object.index()])?;
-        Ok(ValueKey { formulas, order })
+        let within = restriction.map_or(FormulaId::TRUE, |formulas| formulas[Type::Object.index()]);
+        let whole = formulas[Type::Object.index()];
+        let alternatives = self.object_alternatives(conditions, within, whole)?;
+        let all: Vec<FormulaId> = alternatives.own.iter().map(|one| one.formula).collect();
+        formulas[Type::Object.index()] = self.formulas.or(all);
+        let objects = self.alternative_sets.intern(alternatives);
+        Ok(ValueKey { formulas, objects })
     }
 
-    /// The formula of objects that have no members but those that some schemas name, if they name any.
-    fn closed(&mut self, conditions: &[(SchemaId, bool)], formula: FormulaId) -> Result<FormulaId> {
+    /// The formula of objects that have no members but those that some schemas name, where some of their
+    /// branches are taken; itself where they name none.
+    pub(super) fn closed(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        formula: FormulaId,
+        choice: &Choice,
+    ) -> Result<FormulaId> {
         if formula == FormulaId::FALSE {
             return Ok(formula);
         }
-        let mut branches = Vec::new();
-        for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
-            branches.extend(self.branches(schema, Type::Object)?.iter().copied());
-        }
+        let mut branches = self.closing_branches(conditions, choice)?;
         if branches.is_empty() {
             return Ok(formula);
         }
         for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
-            branches.extend(self.listing_branches(schema)?.iter().copied());
+            branches.extend(self.listing_branches(schema, choice)?.iter().copied());
         }
         let owner = self.schema_keys.intern(SchemaKey::Closed);
         branches.sort_unstable();
         branches.dedup();
+        let formula = self.without_names(formula, owner, &branches)?;
         let only = self.formulas.literal(Atom::UnevaluatedProperties(owner, branches.into()));
         Ok(self.formulas.and([formula, only]))
+    }
+
+    /// The schemas that name the members of a closed object.
+    pub(super) fn closing_branches(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        choice: &Choice,
+    ) -> Result<Vec<Branch>> {
+        let mut branches = Vec::new();
+        for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
+            branches.extend(self.branches(schema, Type::Object, choice)?.iter().copied());
+        }
+        Ok(branches)
     }
 
     /// The condition that a value satisfies one schema.

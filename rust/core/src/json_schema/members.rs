@@ -1,5 +1,6 @@
 //! Keywords that speak of members, items, characters and numbers, as atoms.
 
+use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, DecimalId, LanguageId, SchemaId, SchemaKey, ScopeId, Type};
 use super::converter::{Converter, Language};
 use super::decimal::Decimal;
@@ -40,6 +41,7 @@ impl Converter<'_> {
         schema: SchemaId,
         node: NodeId,
         scope: ScopeId,
+        choice: &Choice,
         parts: &mut Vec<FormulaId>,
     ) -> Result<()> {
         let schemas = self.schemas;
@@ -85,7 +87,7 @@ impl Converter<'_> {
         if let Some(rest) = schemas.subschema(node, "unevaluatedProperties")? {
             let rest = self.child(rest, scope);
             if !self.is_trivial(rest) {
-                let branches = self.branches(schema, Type::Object)?;
+                let branches = self.branches(schema, Type::Object, choice)?;
                 parts.push(self.formulas.literal(Atom::UnevaluatedProperties(schema, branches)));
             }
         }
@@ -113,10 +115,15 @@ impl Converter<'_> {
     }
 
     /// The schemas that may evaluate members or items for `unevaluated...` of a schema: each with the
-    /// condition under which it is valid and so evaluates them.
-    pub(super) fn branches(&mut self, schema: SchemaId, kind: Type) -> Result<Box<[Branch]>> {
+    /// condition under which it is valid and so evaluates them, where some branches are taken.
+    pub(super) fn branches(
+        &mut self,
+        schema: SchemaId,
+        kind: Type,
+        choice: &Choice,
+    ) -> Result<Box<[Branch]>> {
         let schemas = self.schemas;
-        self.branches_where(schema, kind, |this, branch, node| {
+        self.branches_where(schema, kind, choice, |this, branch, node| {
             Ok(match kind {
                 Type::Object => {
                     this.says_properties(node)?
@@ -135,8 +142,14 @@ impl Converter<'_> {
 
     /// The schemas that list the values that satisfy them, each with the condition under which it
     /// is valid.
-    pub(super) fn listing_branches(&mut self, schema: SchemaId) -> Result<Box<[Branch]>> {
-        self.branches_where(schema, Type::Object, |this, _, node| Ok(this.lists_values(node)))
+    pub(super) fn listing_branches(
+        &mut self,
+        schema: SchemaId,
+        choice: &Choice,
+    ) -> Result<Box<[Branch]>> {
+        self.branches_where(schema, Type::Object, choice, |this, _, node| {
+            Ok(this.lists_values(node))
+        })
     }
 
     /// Whether a schema lists the values that satisfy it.
@@ -150,6 +163,7 @@ impl Converter<'_> {
         &mut self,
         schema: SchemaId,
         kind: Type,
+        choice: &Choice,
         is_wanted: impl Fn(&Self, SchemaId, NodeId) -> Result<bool>,
     ) -> Result<Box<[Branch]>> {
         let mut out: Vec<Branch> = Vec::new();
@@ -172,7 +186,13 @@ impl Converter<'_> {
                 }
             }
             for (child, how) in applied {
+                let taken = choice.taken(branch, how);
                 let more = match how {
+                    _ if taken == Some(child) => FormulaId::TRUE,
+                    // Of `oneOf` no other branch is valid, and a closed object has the names of those
+                    // that are taken.
+                    Applied::One | Applied::Then | Applied::Else if taken.is_some() => continue,
+                    Applied::Any if taken.is_some() && !self.options.open_objects => continue,
                     Applied::Not => continue,
                     Applied::Always => FormulaId::TRUE,
                     Applied::Any | Applied::One | Applied::If => self.type_formula(child, kind)?,
@@ -244,7 +264,7 @@ impl Converter<'_> {
         if let Some(rest) = schemas.subschema(node, "unevaluatedItems")? {
             let rest = self.child(rest, scope);
             if !self.is_trivial(rest) {
-                let branches = self.branches(schema, Type::Array)?;
+                let branches = self.branches(schema, Type::Array, &Choice::default())?;
                 parts.push(self.formulas.literal(Atom::UnevaluatedItems(schema, branches)));
             }
         }

@@ -19,6 +19,7 @@
 //! - `objects`, `arrays`, `values`: automata; `emit`: the grammar
 //! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
 
+mod alternatives;
 mod arrays;
 mod atoms;
 mod converter;

@@ -1,10 +1,14 @@
 //! Objects: an automaton over members, whose states are what is left of a formula.
 //!
-//! In schema order, known names are read one after the other, each present or absent; then come other
-//! names, in classes that the formula does not tell apart. In any order, a state also says which of the
-//! known names were read.
+//! In schema order, the known names of an alternative are read one after the other, each present or
+//! absent; then come other names, in classes that the formula does not tell apart. Alternatives in which
+//! the same name is due are one state, so they share what they begin with. In any order, a state also
+//! says which of the known names were read.
 
-use super::atoms::{Atom, LanguageId, NameId, ObjectId, OrderId, SchemaId, Type, ValueId};
+use super::atoms::{
+    Alternative, Alternatives, AlternativesId, Atom, LanguageId, NameId, ObjectId, OrderId,
+    SchemaId, Type, ValueId,
+};
 use super::converter::Converter;
 use super::formula::FormulaId;
 use super::options::{KeyOrder, Style};
@@ -40,12 +44,13 @@ pub(super) enum Named {
 /// What is left of an object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObjectState {
-    /// How many of the known names are done, where they come in order.
+    /// A number that is greater in the states to go on as where nothing is read.
     pub(super) place: u64,
     /// Members that may come next.
     pub(super) members: Vec<MemberEdge>,
-    /// The state to go on as where the known name that is due is absent.
-    pub(super) absent: Option<u32>,
+    /// The states to go on as where the known name that is due is absent, and for each alternative where
+    /// these go apart.
+    pub(super) absent: Vec<u32>,
     /// Whether the object may end here.
     pub(super) is_final: bool,
 }
@@ -53,6 +58,9 @@ pub(super) struct ObjectState {
 /// The members of objects that satisfy a formula.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectAutomaton {
+    /// The alternatives that it has.
+    pub(super) alternatives: Rc<[Alternative]>,
+    /// The known names of all of them.
     pub(super) order: OrderId,
     pub(super) states: Rc<Vec<ObjectState>>,
     pub(super) classes: Vec<Rc<NameClass>>,
@@ -77,95 +85,333 @@ pub(super) fn too_many_unordered(names: usize) -> Error {
 /// For atoms that speak of known names alone, by their schema, which names those are.
 type Spent = FxHashMap<SchemaId, Vec<usize>>;
 
-/// Where a member is read: how many known names are done, or which.
+/// Where a member is read in any order: which known names were read.
 type Place = (u64, FormulaId);
 
+/// An alternative on the way: its number, how many of its names are done, and what is left of it.
+type Thread = (u32, u32, FormulaId);
+
+/// What threads have in common that go on together: the name that is due, or the alternative.
+type Group = (Option<NameId>, u32);
+
+/// So few alternatives, with so few names, may also be written in the order of all their names together.
+const FEW_ALTERNATIVES: usize = 8;
+const FEW_NAMES: usize = 48;
+
+/// The automaton of the alternatives of an object, in the orders of their names, while it is made.
+struct Ordered<'o> {
+    alternatives: &'o [Alternative],
+    /// The known names of each alternative, which of them some atoms speak of alone, and the classes of
+    /// other names: where these begin among all classes, once they are made.
+    names: Vec<Rc<Box<[NameId]>>>,
+    spent: Vec<Spent>,
+    classes_of: Vec<Option<std::ops::Range<usize>>>,
+    classes: Vec<Rc<NameClass>>,
+    /// The place of each known name in the order of all.
+    places: FxHashMap<NameId, u32>,
+    /// Threads at the same name, or threads that go apart.
+    threads: Vec<Rc<[Thread]>>,
+    numbers: FxHashMap<Rc<[Thread]>, u32>,
+}
+
+impl Ordered<'_> {
+    /// The name that is due in a thread; `None` where all are done.
+    fn due(&self, thread: &Thread) -> Option<NameId> {
+        self.names[thread.0 as usize].get(thread.1 as usize).copied()
+    }
+
+    fn group(&self, thread: &Thread) -> Group {
+        let due = self.due(thread);
+        (due, if due.is_some() { 0 } else { thread.0 })
+    }
+
+    fn is_together(&self, threads: &[Thread]) -> bool {
+        threads.windows(2).all(|pair| self.group(&pair[0]) == self.group(&pair[1]))
+    }
+
+    /// The state of some threads.
+    fn enter(&mut self, mut threads: Vec<Thread>) -> u32 {
+        threads.sort_unstable();
+        threads.dedup();
+        let threads: Rc<[Thread]> = threads.into();
+        let next = self.threads.len() as u32;
+        *self.numbers.entry(threads.clone()).or_insert_with(|| {
+            self.threads.push(threads);
+            next
+        })
+    }
+
+    /// The states of threads that go apart.
+    fn parted(&mut self, threads: &[Thread], separately: bool) -> Vec<u32> {
+        let mut groups: Vec<(Group, Vec<Thread>)> = Vec::new();
+        let mut known: FxHashMap<Group, usize> = FxHashMap::default();
+        for thread in threads {
+            let mut key = self.group(thread);
+            if separately {
+                key.1 = thread.0;
+            }
+            let place = *known.entry(key).or_insert_with(|| {
+                groups.push((key, Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(*thread);
+        }
+        groups.into_iter().map(|(_, threads)| self.enter(threads)).collect()
+    }
+}
+
 impl Converter<'_> {
-    /// The automaton of a formula of objects.
-    pub(super) fn object(&mut self, formula: FormulaId, order: OrderId) -> Result<ObjectId> {
-        if let Some(&known) = self.object_numbers.get(&(formula, order)) {
+    /// The automaton of the alternatives of an object.
+    pub(super) fn object(&mut self, alternatives: AlternativesId) -> Result<ObjectId> {
+        if let Some(&known) = self.object_numbers.get(&alternatives) {
             return Ok(known);
         }
-        let automaton = self.make_object(formula, order)?;
+        let automaton = self.make_object(alternatives)?;
         let id = ObjectId::from(self.objects.len());
         self.objects.push(automaton);
-        self.object_numbers.insert((formula, order), id);
+        self.object_numbers.insert(alternatives, id);
         Ok(id)
     }
 
-    fn make_object(&mut self, whole: FormulaId, order: OrderId) -> Result<ObjectAutomaton> {
+    fn make_object(&mut self, alternatives: AlternativesId) -> Result<ObjectAutomaton> {
+        let Alternatives { own, all } = (**self.alternative_sets.get(alternatives)).clone();
+        if let (KeyOrder::Any, [one]) = (self.options.key_order, &*own)
+            && !self.orders.get(one.order).is_empty()
+        {
+            return self.make_in_any_order(one);
+        }
+        let Some(all) = all else {
+            let automaton = self.make_ordered(&own, true, usize::MAX)?;
+            return automaton.ok_or_else(|| self.too_many_states());
+        };
+        let mut names = 0;
+        for alternative in own.iter() {
+            names += self.orders.get(alternative.order).len() + 2;
+        }
+        // The order of all names together is one more, where that costs nothing. Alternatives that share
+        // names may tell too many sets of each other apart; then each goes by itself, or all go together.
+        if own.len() <= FEW_ALTERNATIVES && self.orders.get(all.order).len() <= FEW_NAMES {
+            let mut more = own.to_vec();
+            more.push(all);
+            if let Some(automaton) = self.make_ordered(&more, true, 8 * names + 64)? {
+                return Ok(automaton);
+            }
+        }
+        for is_shared in [true, false] {
+            if let Some(automaton) = self.make_ordered(&own, is_shared, 12 * names + 128)? {
+                return Ok(automaton);
+            }
+        }
+        let automaton = self.make_ordered(&[all], true, usize::MAX)?;
+        automaton.ok_or_else(|| self.too_many_states())
+    }
+
+    /// The automaton of alternatives, each in the order of its own names. Where the same name is due in
+    /// several, these are one state, if they are shared; `None` where there are more than so many states.
+    fn make_ordered(
+        &mut self,
+        alternatives: &[Alternative],
+        is_shared: bool,
+        most: usize,
+    ) -> Result<Option<ObjectAutomaton>> {
+        let mut out = Ordered {
+            alternatives,
+            names: Vec::with_capacity(alternatives.len()),
+            spent: Vec::with_capacity(alternatives.len()),
+            classes_of: vec![None; alternatives.len()],
+            classes: Vec::new(),
+            places: FxHashMap::default(),
+            threads: Vec::new(),
+            numbers: FxHashMap::default(),
+        };
+        let mut order: Vec<NameId> = Vec::new();
+        let mut threads: Vec<Thread> = Vec::new();
+        for (number, alternative) in (0..).zip(alternatives) {
+            let names = self.orders.get(alternative.order).clone();
+            self.spend(1 + names.len())?;
+            for &name in names.iter() {
+                out.places.entry(name).or_insert_with(|| {
+                    order.push(name);
+                    order.len() as u32 - 1
+                });
+            }
+            out.spent.push(self.spent_with(alternative.formula, &names)?);
+            out.names.push(names);
+            threads.push((number, 0, alternative.formula));
+        }
+        let order = self.orders.intern(order.into());
+        let separately = !is_shared;
+        let before = self.num_states;
+        out.enter(threads);
+        let mut states: Vec<ObjectState> = Vec::new();
+        while states.len() < out.threads.len() {
+            self.count_state()?;
+            let threads = out.threads[states.len()].clone();
+            let done = threads.iter().map(|thread| thread.1).min().unwrap_or(0);
+            let goes_apart = if separately {
+                threads.windows(2).any(|pair| pair[0].0 != pair[1].0)
+            } else {
+                !out.is_together(&threads)
+            };
+            let mut state =
+                ObjectState { place: 2 * u64::from(done) + 1, ..ObjectState::default() };
+            if goes_apart {
+                state.place -= 1;
+                state.absent = out.parted(&threads, separately);
+            } else if let Some(name) = threads.first().and_then(|thread| out.due(thread)) {
+                self.read_known(&mut out, &threads, name, &mut state)?;
+            } else {
+                self.read_others(&mut out, &threads, &mut state)?;
+            }
+            self.spend(1 + state.members.len() + threads.len())?;
+            states.push(state);
+            if states.len() > most {
+                self.num_states = before;
+                return Ok(None);
+            }
+        }
+        let (classes, states) = (out.classes, Rc::new(states));
+        let alternatives = alternatives.into();
+        Ok(Some(ObjectAutomaton { alternatives, order, states, classes, required: None }))
+    }
+
+    /// The members of a known name that may come in threads, and what is left where it is absent.
+    fn read_known(
+        &mut self,
+        out: &mut Ordered<'_>,
+        threads: &[Thread],
+        name: NameId,
+        state: &mut ObjectState,
+    ) -> Result<()> {
+        let mut behind: Vec<(ValueId, Vec<Thread>)> = Vec::new();
+        let mut known: FxHashMap<ValueId, usize> = FxHashMap::default();
+        let mut without: Vec<Thread> = Vec::new();
+        for &(number, at, formula) in threads {
+            let next = at + 1;
+            let spent = &out.spent[number as usize];
+            let is_done = |place: usize| place < next as usize;
+            let rest = self.present(formula, Member::Named(name), 0)?;
+            for &(value, rest) in self.edges(rest)?.iter() {
+                let rest = self.without_spent(rest, spent, is_done)?;
+                let place = *known.entry(value).or_insert_with(|| {
+                    behind.push((value, Vec::new()));
+                    behind.len() - 1
+                });
+                behind[place].1.push((number, next, rest));
+            }
+            let rest = self.absent(formula, name, 0)?;
+            let rest = self.without_spent(rest, spent, is_done)?;
+            if rest != FormulaId::FALSE {
+                without.push((number, next, rest));
+            }
+        }
+        let name = Named::Known(out.places[&name]);
+        for (value, threads) in behind {
+            state.members.push(MemberEdge { name, value, to: out.enter(threads) });
+        }
+        if !without.is_empty() {
+            state.absent.push(out.enter(without));
+        }
+        Ok(())
+    }
+
+    /// The members of other names that may come in threads of one alternative, and whether it may end.
+    fn read_others(
+        &mut self,
+        out: &mut Ordered<'_>,
+        threads: &[Thread],
+        state: &mut ObjectState,
+    ) -> Result<()> {
+        let Some(&(number, ..)) = threads.first() else { return Ok(()) };
+        let place = number as usize;
+        let range = match &out.classes_of[place] {
+            Some(known) => known.clone(),
+            None => {
+                let whole = out.alternatives[place].formula;
+                let names = out.names[place].clone();
+                let classes = self.name_classes(whole, &names)?;
+                let range = out.classes.len()..out.classes.len() + classes.len();
+                out.classes.extend(classes);
+                out.classes_of[place] = Some(range.clone());
+                range
+            }
+        };
+        for class in range {
+            let of_class = out.classes[class].clone();
+            let mut behind: Vec<(ValueId, Vec<Thread>)> = Vec::new();
+            for &(number, at, formula) in threads {
+                let rest = self.present(formula, Member::Other(&of_class), 0)?;
+                for &(value, rest) in self.edges(rest)?.iter() {
+                    match behind.iter_mut().find(|known| known.0 == value) {
+                        Some(known) => known.1.push((number, at, rest)),
+                        None => behind.push((value, vec![(number, at, rest)])),
+                    }
+                }
+            }
+            let name = Named::Other(class as u32);
+            for (value, threads) in behind {
+                state.members.push(MemberEdge { name, value, to: out.enter(threads) });
+            }
+        }
+        state.is_final = threads.iter().any(|thread| self.ends(thread.2));
+        Ok(())
+    }
+
+    /// The automaton of an object whose names may come in any order.
+    fn make_in_any_order(&mut self, alternative: &Alternative) -> Result<ObjectAutomaton> {
+        let (whole, order) = (alternative.formula, alternative.order);
         let names = self.orders.get(order).clone();
-        let in_any_order = self.options.key_order == KeyOrder::Any && !names.is_empty();
         // Elements of other styles than JSON know no guards: there all sets are written out.
         let has_guards = self.options.style == Style::Json;
-        if in_any_order && !has_guards && names.len() > MOST_UNORDERED {
+        if !has_guards && names.len() > MOST_UNORDERED {
             return Err(too_many_unordered(names.len()));
         }
-        if in_any_order && has_guards && names.len() > FEW_UNORDERED {
-            let automaton = self.make_unordered(whole, order)?;
+        if has_guards && names.len() > FEW_UNORDERED {
+            let automaton = self.make_unordered(alternative)?;
             return automaton.ok_or_else(|| too_many_unordered(names.len()));
         }
-        let mut classes: Option<Vec<Rc<NameClass>>> = None;
+        let classes = self.name_classes(whole, &names)?;
         let spent = self.spent_with(whole, &names)?;
         let mut places: Vec<Place> = vec![(0, whole)];
         let mut numbers: FxHashMap<Place, u32> = [((0, whole), 0)].into_iter().collect();
         let mut states: Vec<ObjectState> = Vec::new();
         while states.len() < places.len() {
-            let (at, formula) = places[states.len()];
+            let (read, formula) = places[states.len()];
             self.count_state()?;
-            let mut state = ObjectState { place: at, ..ObjectState::default() };
+            let mut state = ObjectState::default();
             let mut enter = |place: Place| {
                 *numbers.entry(place).or_insert_with(|| {
                     places.push(place);
                     places.len() as u32 - 1
                 })
             };
-            let due: Vec<usize> = match in_any_order {
-                true => (0..names.len()).filter(|&name| at >> name & 1 == 0).collect(),
-                false => (at as usize..names.len()).take(1).collect(),
-            };
-            for &index in &due {
-                let rest = self.present(formula, Member::Named(names[index]), 0)?;
-                let next = if in_any_order { at | 1 << index } else { at + 1 };
+            let mut rest_at_end = formula;
+            for (index, &name) in names.iter().enumerate() {
+                if read >> index & 1 == 1 {
+                    continue;
+                }
+                let rest = self.present(formula, Member::Named(name), 0)?;
+                let next = read | 1 << index;
                 for &(value, rest) in self.edges(rest)?.iter() {
-                    let is_done = |place: usize| match in_any_order {
-                        true => next >> place & 1 == 1,
-                        false => (place as u64) < next,
-                    };
-                    let rest = self.without_spent(rest, &spent, is_done)?;
+                    let rest = self.without_spent(rest, &spent, |place| next >> place & 1 == 1)?;
                     let name = Named::Known(index as u32);
                     state.members.push(MemberEdge { name, value, to: enter((next, rest)) });
                 }
+                rest_at_end = self.absent(rest_at_end, name, 0)?;
             }
-            let is_tail = in_any_order || at as usize == names.len();
-            if !is_tail {
-                let rest = self.absent(formula, names[at as usize], 0)?;
-                let rest = self.without_spent(rest, &spent, |place| place as u64 <= at)?;
-                if rest != FormulaId::FALSE {
-                    state.absent = Some(enter((at + 1, rest)));
+            for (index, class) in classes.iter().enumerate() {
+                let rest = self.present(formula, Member::Other(class), 0)?;
+                for &(value, rest) in self.edges(rest)?.iter() {
+                    let name = Named::Other(index as u32);
+                    state.members.push(MemberEdge { name, value, to: enter((read, rest)) });
                 }
-            } else {
-                if classes.is_none() {
-                    classes = Some(self.name_classes(whole, &names)?);
-                }
-                for (index, class) in classes.iter().flatten().enumerate() {
-                    let rest = self.present(formula, Member::Other(class), 0)?;
-                    for &(value, rest) in self.edges(rest)?.iter() {
-                        let name = Named::Other(index as u32);
-                        state.members.push(MemberEdge { name, value, to: enter((at, rest)) });
-                    }
-                }
-                let mut rest = formula;
-                for &index in &due {
-                    rest = self.absent(rest, names[index], 0)?;
-                }
-                state.is_final = self.ends(rest);
             }
+            state.is_final = self.ends(rest_at_end);
             self.spend(1 + state.members.len())?;
             states.push(state);
         }
-        let (states, classes) = (Rc::new(states), classes.unwrap_or_default());
-        Ok(ObjectAutomaton { order, states, classes, required: None })
+        let (alternatives, states) = (Rc::from([*alternative]), Rc::new(states));
+        Ok(ObjectAutomaton { alternatives, order, states, classes, required: None })
     }
 
     /// The atoms of a formula that speak of known names alone: which of these they restrict, as places
@@ -229,18 +475,21 @@ impl Converter<'_> {
     /// Counts a state of an object or array.
     pub(super) fn count_state(&mut self) -> Result<()> {
         self.num_states += 1;
-        let most = self.limits.max_schema_states;
-        if self.num_states > most {
-            return Err(Error::Limit {
-                limit: "max_schema_states",
-                value: most as u64,
-                message: "the objects and arrays of the schema need more states; write fewer \
-                          alternatives that overlap, give them a property whose `const` tells them \
-                          apart, or raise the limit"
-                    .into(),
-            });
+        if self.num_states > self.limits.max_schema_states {
+            return Err(self.too_many_states());
         }
         Ok(())
+    }
+
+    fn too_many_states(&self) -> Error {
+        Error::Limit {
+            limit: "max_schema_states",
+            value: self.limits.max_schema_states as u64,
+            message: "the objects and arrays of the schema need more states; write fewer \
+                      alternatives that overlap, give them a property whose `const` tells them \
+                      apart, or raise the limit"
+                .into(),
+        }
     }
 
     /// The classes of names beside the known ones that a formula does not tell apart.

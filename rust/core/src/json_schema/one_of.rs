@@ -8,6 +8,7 @@ use super::step::Member;
 use super::value::NodeId;
 use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// Levels of properties that are looked into for what tells two branches apart.
 const MOST_LEVELS: usize = 3;
@@ -15,30 +16,74 @@ const MOST_LEVELS: usize = 3;
 /// Branches of which some overlap: each of them would exclude all others.
 const MOST_OVERLAPPING: usize = 64;
 
+/// For branches, by their schemas, what they overlap of the other branches.
+pub(super) type Overlaps = FxHashMap<SchemaId, Vec<FormulaId>>;
+
 impl Converter<'_> {
-    /// That exactly one of some formulas of a type holds.
+    /// That exactly one of some branches of a schema holds, by their formulas of a type; where a branch is
+    /// taken, that it holds and none of the others.
     pub(super) fn exactly_one(
         &mut self,
+        schema: SchemaId,
         node: NodeId,
-        formulas: &[FormulaId],
+        branches: &[(SchemaId, FormulaId)],
         kind: Type,
+        is_chosen: bool,
     ) -> Result<FormulaId> {
-        let live: Vec<FormulaId> =
-            formulas.iter().copied().filter(|&formula| formula != FormulaId::FALSE).collect();
-        if live.len() < 2 {
-            return Ok(self.formulas.or(live));
+        let key = (schema, kind);
+        let overlaps = match self.overlaps.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let made = Rc::new(self.make_overlaps(node, branches, kind)?);
+                self.overlaps.insert(key, made.clone());
+                made
+            }
+        };
+        let mut ways = Vec::with_capacity(branches.len());
+        for &(child, formula) in branches {
+            let mut parts = vec![formula];
+            for &other in overlaps.get(&child).into_iter().flatten() {
+                self.spend(1)?;
+                // Under a choice the branch is less than it was, and may overlap less.
+                if !is_chosen || !self.disjoint(formula, other, kind, 0)? {
+                    parts.push(self.formulas.not(other));
+                }
+            }
+            ways.push(self.formulas.and(parts));
         }
-        if self.told_apart_by_values(&live, kind)? {
-            return Ok(self.formulas.or(live));
+        Ok(self.formulas.or(ways))
+    }
+
+    /// For each branch that overlaps others, the disjuncts of these that it overlaps.
+    fn make_overlaps(
+        &mut self,
+        node: NodeId,
+        branches: &[(SchemaId, FormulaId)],
+        kind: Type,
+    ) -> Result<Overlaps> {
+        let live: Vec<(SchemaId, FormulaId)> =
+            branches.iter().copied().filter(|branch| branch.1 != FormulaId::FALSE).collect();
+        let formulas: Vec<FormulaId> = live.iter().map(|branch| branch.1).collect();
+        let mut out = Overlaps::default();
+        if live.len() < 2 || self.told_apart_by_values(&formulas, kind)? {
+            return Ok(out);
         }
-        let mut overlaps: Vec<Vec<FormulaId>> = vec![Vec::new(); live.len()];
+        let mut counts = vec![0; live.len()];
         for first in 0..live.len() {
             for second in first + 1..live.len() {
                 self.spend(4)?;
-                if !self.disjoint(live[first], live[second], kind, 0)? {
-                    overlaps[first].push(live[second]);
-                    overlaps[second].push(live[first]);
-                    if overlaps[first].len() > MOST_OVERLAPPING {
+                if self.disjoint(formulas[first], formulas[second], kind, 0)? {
+                    continue;
+                }
+                for (one, other) in [(first, second), (second, first)] {
+                    for part in self.formulas.disjuncts(formulas[other]) {
+                        if !self.disjoint(formulas[one], part, kind, 1)? {
+                            // A schema that stands among the branches twice excludes itself.
+                            out.entry(live[one].0).or_default().push(part);
+                        }
+                    }
+                    counts[one] += 1;
+                    if counts[one] > MOST_OVERLAPPING {
                         return Err(Error::LimitInSchema {
                             pointer: self.schemas.arena().pointer(node),
                             limit: "max_overlapping_branches",
@@ -52,16 +97,7 @@ impl Converter<'_> {
                 }
             }
         }
-        let mut branches = Vec::with_capacity(live.len());
-        for (&formula, others) in live.iter().zip(overlaps) {
-            let mut parts = vec![formula];
-            for other in others {
-                parts.push(self.formulas.not(other));
-            }
-            branches.push(self.formulas.and(parts));
-            self.spend(branches.len())?;
-        }
-        Ok(self.formulas.or(branches))
+        Ok(out)
     }
 
     /// Whether finite values tell all branches apart: those of strings and numbers themselves, or of a

@@ -1,6 +1,7 @@
 //! In which order the members of an object stand: names as they first appear in the schema, left to
 //! right through keywords and branches; names that only conditions mention come last.
 
+use super::alternatives::Choice;
 use super::atoms::{Atom, NameId, OrderId, SchemaId, SchemaKey, Type};
 use super::converter::Converter;
 use super::formula::FormulaId;
@@ -21,13 +22,34 @@ impl Converter<'_> {
         &mut self,
         conditions: &[(SchemaId, bool)],
         formula: FormulaId,
+        choice: &Choice,
     ) -> Result<OrderId> {
         let mentioned = self.mentioned(formula)?;
         if mentioned.len() < 2 {
             return Ok(self.orders.intern(mentioned.into()));
         }
         let mut left: FxHashSet<NameId> = mentioned.iter().copied().collect();
-        let mut out: Vec<NameId> = Vec::with_capacity(mentioned.len());
+        let mut out = self.walked(conditions, choice, Some(&mut left))?;
+        // Nothing is left but what the walk does not reach; the order of first use is kept for it.
+        out.extend(mentioned.into_iter().filter(|name| left.contains(name)));
+        Ok(self.orders.intern(out.into()))
+    }
+
+    /// The names that a schema mentions, in their order.
+    pub(super) fn walked_names(&mut self, schema: SchemaId) -> Result<Vec<NameId>> {
+        self.walked(&[(schema, true)], &Choice::default(), None)
+    }
+
+    /// The names that some conditions mention, in their order, where some branches are taken; those of
+    /// `left`, which are taken out of it, or all.
+    fn walked(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        choice: &Choice,
+        mut left: Option<&mut FxHashSet<NameId>>,
+    ) -> Result<Vec<NameId>> {
+        let mut out: Vec<NameId> = Vec::new();
+        let mut met: FxHashSet<NameId> = FxHashSet::default();
         let first = |holds: bool| {
             let of = conditions.iter().filter(move |condition| condition.1 == holds);
             of.map(|condition| Step::Schema(condition.0))
@@ -40,7 +62,7 @@ impl Converter<'_> {
         let mut is_late = false;
         loop {
             let Some(step) = work.pop() else {
-                if is_late || left.is_empty() {
+                if is_late || left.as_ref().is_some_and(|left| left.is_empty()) {
                     break;
                 }
                 // Conditions, and what they hold, in the order in which they were met.
@@ -52,11 +74,14 @@ impl Converter<'_> {
             self.spend(1)?;
             match step {
                 Step::Names(names) => {
-                    out.extend(names.into_iter().filter(|name| left.remove(name)))
+                    out.extend(names.into_iter().filter(|name| match &mut left {
+                        Some(left) => left.remove(name),
+                        None => met.insert(*name),
+                    }))
                 }
                 Step::Schema(schema) if !seen.insert((schema, is_late)) => {}
                 Step::Schema(schema) => {
-                    let (steps, conditions) = self.named_by(schema)?;
+                    let (steps, conditions) = self.named_by(schema, choice)?;
                     work.extend(steps.into_iter().rev());
                     if is_late {
                         work.extend(conditions.into_iter().rev());
@@ -65,17 +90,15 @@ impl Converter<'_> {
                     }
                 }
             }
-            if left.is_empty() {
+            if left.as_ref().is_some_and(|left| left.is_empty()) {
                 break;
             }
         }
-        // Nothing is left but what the walk does not reach; the order of first use is kept for it.
-        out.extend(mentioned.into_iter().filter(|name| left.contains(name)));
-        Ok(self.orders.intern(out.into()))
+        Ok(out)
     }
 
     /// What a schema mentions, left to right, and the conditions in it.
-    fn named_by(&mut self, schema: SchemaId) -> Result<(Vec<Step>, Vec<Step>)> {
+    fn named_by(&mut self, schema: SchemaId, choice: &Choice) -> Result<(Vec<Step>, Vec<Step>)> {
         let node = match self.key(schema) {
             SchemaKey::Schema(node, _) => node,
             SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(Default::default()),
@@ -138,6 +161,9 @@ impl Converter<'_> {
                 && how_of(keyword, how)
             {
                 applied.next();
+                if choice.taken(schema, how).is_some_and(|taken| taken != child) {
+                    continue;
+                }
                 match how {
                     Applied::Not | Applied::If => conditions.push(Step::Schema(child)),
                     Applied::Dependent(name) => {
@@ -156,7 +182,7 @@ impl Converter<'_> {
     }
 
     /// The names that a formula of objects mentions, in order of first use.
-    fn mentioned(&mut self, formula: FormulaId) -> Result<Vec<NameId>> {
+    pub(super) fn mentioned(&mut self, formula: FormulaId) -> Result<Vec<NameId>> {
         let mut out: Vec<NameId> = Vec::new();
         let mut met: FxHashSet<NameId> = FxHashSet::default();
         let mut seen: FxHashSet<FormulaId> = FxHashSet::default();

@@ -4,6 +4,7 @@
 //! `dependentSchemas`) vanish here: what they apply is part of the formula. Those that speak of members
 //! and items become atoms.
 
+use super::alternatives::Choice;
 use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
 use super::converter::{Converter, Doing};
 use super::formula::FormulaId;
@@ -90,7 +91,7 @@ impl Converter<'_> {
                 }
                 Step::Leave(schema) => {
                     self.doing = Doing::Schema(schema);
-                    let formula = self.build(schema, kind)?;
+                    let formula = self.build(schema, kind, &Choice::default())?;
                     self.type_formulas.insert((schema, kind), formula);
                     self.open.remove(&(schema, kind));
                 }
@@ -273,7 +274,14 @@ impl Converter<'_> {
             && self.schemas.arena().get(node, "$ref").is_some()
     }
 
-    fn build(&mut self, schema: SchemaId, kind: Type) -> Result<FormulaId> {
+    /// The formula of a schema, where the formulas of what it applies are known, and some branches of it
+    /// are taken.
+    pub(super) fn build(
+        &mut self,
+        schema: SchemaId,
+        kind: Type,
+        choice: &Choice,
+    ) -> Result<FormulaId> {
         let (node, scope) = match self.key(schema) {
             SchemaKey::Constant(node) => return self.build_constant(schema, node, kind),
             SchemaKey::Truth(truth) if kind == Type::Boolean => {
@@ -308,14 +316,25 @@ impl Converter<'_> {
         }
         let applied = self.applied(schema, kind)?;
         let mut any: Vec<FormulaId> = Vec::new();
-        let mut one: Vec<FormulaId> = Vec::new();
+        let mut one: Vec<(SchemaId, FormulaId)> = Vec::new();
         let (mut condition, mut consequence, mut alternative) = (None, None, None);
         for &(child, how) in &applied {
-            let formula = self.type_formulas[&(child, kind)];
+            let taken = choice.taken(schema, how);
+            if taken.is_some_and(|taken| taken != child) {
+                continue;
+            }
+            let formula = match how {
+                Applied::Always | Applied::Any | Applied::One | Applied::Then | Applied::Else
+                    if (how == Applied::Always || taken.is_some()) && choice.touches(child) =>
+                {
+                    self.chosen_formula(child, choice)?
+                }
+                _ => self.type_formulas[&(child, kind)],
+            };
             match how {
                 Applied::Always => parts.push(formula),
                 Applied::Any => any.push(formula),
-                Applied::One => one.push(formula),
+                Applied::One => one.push((child, formula)),
                 Applied::Not => {
                     let negated = self.formulas.not(formula);
                     parts.push(negated);
@@ -335,11 +354,14 @@ impl Converter<'_> {
             parts.push(self.formulas.or(any));
         }
         if self.schemas.value(node, "oneOf").is_some() {
-            let exactly = self.exactly_one(node, &one, kind)?;
-            parts.push(exactly);
+            parts.push(self.exactly_one(schema, node, &one, kind, choice.touches(schema))?);
         }
         if let Some(condition) = condition {
             let unmet = self.formulas.not(condition);
+            if choice.taken(schema, Applied::Then).is_some() {
+                // One of the two is taken, and the other was passed over.
+                parts.push(if consequence.is_some() { condition } else { unmet });
+            }
             if let Some(consequence) = consequence {
                 parts.push(self.formulas.or([unmet, consequence]));
             }
@@ -349,7 +371,7 @@ impl Converter<'_> {
         }
         if !hides {
             match kind {
-                Type::Object => self.object_atoms(schema, node, scope, &mut parts)?,
+                Type::Object => self.object_atoms(schema, node, scope, choice, &mut parts)?,
                 Type::Array => self.array_atoms(schema, node, scope, &mut parts)?,
                 Type::String => self.string_atoms(node, &mut parts)?,
                 Type::Number => self.number_atoms(node, &mut parts)?,

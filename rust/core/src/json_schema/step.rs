@@ -304,7 +304,12 @@ impl Converter<'_> {
     }
 
     /// Whether a schema evaluates a member, for `unevaluatedProperties` of another.
-    fn covers(&mut self, owner: SchemaId, branch: SchemaId, member: Member<'_>) -> Result<bool> {
+    pub(super) fn covers(
+        &mut self,
+        owner: SchemaId,
+        branch: SchemaId,
+        member: Member<'_>,
+    ) -> Result<bool> {
         let SchemaKey::Schema(node, _) = self.key(branch) else { return Ok(false) };
         let schemas = self.schemas;
         // An object that is closed because it does not say otherwise has the names that it requires.

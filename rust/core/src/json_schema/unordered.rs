@@ -9,7 +9,7 @@
 //! all others do lead to an end, whatever was read. Where it cannot tell, sets are written out, or the
 //! schema is refused.
 
-use super::atoms::{Atom, NameId, OrderId, ValueId};
+use super::atoms::{Alternative, Atom, NameId, OrderId, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
 use super::objects::{MOST_UNORDERED, MemberEdge, Named, ObjectAutomaton, ObjectState};
@@ -71,9 +71,9 @@ impl Converter<'_> {
     /// the formula asks for names at once.
     pub(super) fn make_unordered(
         &mut self,
-        whole: FormulaId,
-        order: OrderId,
+        alternative: &Alternative,
     ) -> Result<Option<ObjectAutomaton>> {
+        let Alternative { formula: whole, order } = *alternative;
         let names = self.orders.get(order).clone();
         let classes = self.name_classes(whole, &names)?;
         let begins = |most_states| Begin {
@@ -262,7 +262,8 @@ impl Converter<'_> {
         }
         let (classes, required) = (classes.to_vec(), Some(required));
         let (states, required) = (Rc::new(states), required.map(Rc::new));
-        Ok(Explored::Done(ObjectAutomaton { order, states, classes, required }))
+        let alternatives = Rc::from([Alternative { formula: whole, order }]);
+        Ok(Explored::Done(ObjectAutomaton { alternatives, order, states, classes, required }))
     }
 
     /// A formula without the names that it requires whatever else holds, but for those that matter, and

@@ -116,8 +116,7 @@ impl Converter<'_> {
             out.numbers.insert(formula, automaton);
         }
         let array = some(Type::Array).map(|formula| self.array(formula)).transpose()?;
-        let object =
-            some(Type::Object).map(|formula| self.object(formula, key.order)).transpose()?;
+        let object = some(Type::Object).map(|_| self.object(key.objects)).transpose()?;
         let null = key.of(Type::Null) == FormulaId::TRUE;
         Ok(Value { null, booleans, number, string, array, object })
     }
@@ -214,7 +213,7 @@ impl Converter<'_> {
             self.bounds.budget.spend(1 + state.members.len() / EDGES_OF_WORK)?;
             let members = state.members.iter();
             let live = members.filter(|edge| out.productive.contains(&edge.value));
-            edges.push(live.map(|edge| edge.to).chain(state.absent).collect());
+            edges.push(live.map(|edge| edge.to).chain(state.absent.iter().copied()).collect());
         }
         Ok(Some(live(edges, states.iter().map(|state| state.is_final))))
     }

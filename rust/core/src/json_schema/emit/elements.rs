@@ -229,7 +229,7 @@ impl Members {
         let mut order: Vec<usize> = (0..states.len()).collect();
         order.sort_unstable_by_key(|&state| std::cmp::Reverse(states[state].place));
         for state in order {
-            if let Some(absent) = states[state].absent {
+            for &absent in &states[state].absent {
                 ends[state] |= ends[absent as usize];
             }
         }
@@ -281,11 +281,12 @@ impl Members {
     /// The members that may come in a state, each with what may follow it.
     fn elements(&mut self, emitter: &mut Emitter<'_, '_>, state: usize) -> Result<()> {
         let from = self.place_of(state);
-        if let Some(absent) = self.states[state].absent
-            && self.live[absent as usize]
-        {
-            let target = self.place_of(absent as usize);
-            self.automaton.part(from, emitter.empty, target);
+        let states = self.states.clone();
+        for &absent in &states[state].absent {
+            if self.live[absent as usize] {
+                let target = self.place_of(absent as usize);
+                self.automaton.part(from, emitter.empty, target);
+            }
         }
         let groups = self.groups(emitter, state);
         if groups.is_empty() {

@@ -149,7 +149,7 @@ impl ObjectWriter {
         let mut order: Vec<usize> = (0..states.len()).collect();
         order.sort_unstable_by_key(|&state| std::cmp::Reverse(states[state].place));
         for state in order {
-            if let Some(absent) = states[state].absent {
+            for &absent in &states[state].absent {
                 ends[state] |= ends[absent as usize];
                 goes_on[state] |= goes_on[absent as usize];
             }
@@ -254,11 +254,12 @@ impl ObjectWriter {
     /// The names that may come in a state, each with what may follow it.
     fn names(&mut self, emitter: &mut Emitter<'_, '_>, gaps: &Gaps, state: usize) -> Result<()> {
         let from = self.name_of(state);
-        if let Some(absent) = self.states[state].absent
-            && self.goes_on[absent as usize]
-        {
-            let target = self.name_of(absent as usize);
-            self.automaton.part(from, emitter.empty, target);
+        let states = self.states.clone();
+        for &absent in &states[state].absent {
+            if self.goes_on[absent as usize] {
+                let target = self.name_of(absent as usize);
+                self.automaton.part(from, emitter.empty, target);
+            }
         }
         let mut groups: Vec<(Named, Vec<(ValueId, u32)>)> = Vec::new();
         for edge in &self.states[state].members {

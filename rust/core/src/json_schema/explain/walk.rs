@@ -7,7 +7,9 @@
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::json_schema::arrays::ArrayAutomaton;
-use crate::json_schema::atoms::{ArrayId, NameId, SchemaId, Type, ValueId};
+use crate::json_schema::atoms::{
+    Alternative, Alternatives, ArrayId, NameId, SchemaId, Type, ValueId,
+};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::KeyOrder;
@@ -32,6 +34,7 @@ pub(super) struct Possible {
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct OpenObject {
     pub(super) of: Possible,
+    alternative: Alternative,
     pub(super) formula: FormulaId,
     pub(super) names: Rc<[NameId]>,
     /// How many of the names are done, where they come in order.
@@ -99,21 +102,19 @@ impl Walk<'_, '_> {
 
     /// The objects among what is possible.
     pub(super) fn objects(&self, possible: &[Possible]) -> Vec<OpenObject> {
-        let objects = possible.iter().filter(|one| {
-            self.values.all.get(&one.value).is_some_and(|value| value.object.is_some())
+        let of_alternatives = possible.iter().flat_map(|one| {
+            let object = self.values.all.get(&one.value).and_then(|value| value.object);
+            let alternatives =
+                object.map(|id| &self.converter.objects[usize::from(id)].alternatives);
+            let all = alternatives.into_iter().flat_map(|alternatives| alternatives.iter());
+            all.map(move |&alternative| (one.clone(), alternative))
         });
-        objects
-            .map(|one| {
-                let key = **self.converter.values.get(one.value);
-                let names: Rc<[NameId]> = self.converter.orders.get(key.order)[..].into();
+        of_alternatives
+            .map(|(of, alternative)| {
+                let names: Rc<[NameId]> = self.converter.orders.get(alternative.order)[..].into();
                 let read = vec![false; if self.is_in_any_order() { names.len() } else { 0 }];
-                OpenObject {
-                    of: one.clone(),
-                    formula: key.of(Type::Object),
-                    names,
-                    place: 0,
-                    read: read.into(),
-                }
+                let formula = alternative.formula;
+                OpenObject { of, alternative, formula, names, place: 0, read: read.into() }
             })
             .collect()
     }
@@ -186,8 +187,9 @@ impl Walk<'_, '_> {
         let asked = match known {
             Some(_) => self.converter.present(next.formula, Member::Named(number), 0)?,
             None => {
-                let key = **self.converter.values.get(object.of.value);
-                let whole = self.converter.object(key.of(Type::Object), key.order)?;
+                let alone = Alternatives { own: [object.alternative].into(), all: None };
+                let alone = self.converter.alternative_sets.intern(alone);
+                let whole = self.converter.object(alone)?;
                 let classes = self.converter.objects[usize::from(whole)].classes.clone();
                 let class = classes.iter().find(|class| class.names.accepts(name));
                 let Some(class) = class else { return Ok(Err(Refused::Unknown)) };
