@@ -14,6 +14,7 @@ use super::formula::{FormulaId, Formulas};
 use super::objects::ObjectAutomaton;
 use super::one_of::Overlaps;
 use super::options::SchemaOptions;
+use super::reading::Applied;
 use super::resolve::Schemas;
 use super::value::{Node, NodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
@@ -43,6 +44,9 @@ pub(super) type Edges = Rc<[(ValueId, FormulaId)]>;
 
 /// A dynamic scope: the schema that each dynamic anchor leads to, by name.
 pub(super) type Scope = Box<[(Box<str>, NodeId)]>;
+
+/// Schemas that a schema applies to the same value, and how.
+pub(super) type Applications = Rc<[(SchemaId, Applied)]>;
 
 /// What a conversion is at, for the errors of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,8 @@ pub(super) struct Converter<'a> {
     pub(super) language_numbers: FxHashMap<(&'static str, Box<str>), LanguageId>,
     /// The formula of a schema for a type.
     pub(super) type_formulas: FxHashMap<(SchemaId, Type), FormulaId>,
+    /// The schemas that a schema applies to the same value, by the type of the value.
+    pub(super) applied: FxHashMap<(SchemaId, Type), Applications>,
     /// The automata of formulas of strings.
     pub(super) string_languages: FxHashMap<FormulaId, Dfa>,
     /// The automata of formulas of numbers.
@@ -140,6 +146,7 @@ impl<'a> Converter<'a> {
             languages: Vec::new(),
             language_numbers: FxHashMap::default(),
             type_formulas: FxHashMap::default(),
+            applied: FxHashMap::default(),
             string_languages: FxHashMap::default(),
             number_languages: FxHashMap::default(),
             distinct: FxHashMap::default(),

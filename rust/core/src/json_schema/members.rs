@@ -180,12 +180,12 @@ impl Converter<'_> {
             }
             let applied = self.applied(branch, kind)?;
             let mut test = None;
-            for &(child, how) in &applied {
+            for &(child, how) in applied.iter() {
                 if how == Applied::If {
                     test = Some(self.type_formula(child, kind)?);
                 }
             }
-            for (child, how) in applied {
+            for &(child, how) in applied.iter() {
                 let taken = choice.taken(branch, how);
                 let more = match how {
                     _ if taken == Some(child) => FormulaId::TRUE,

@@ -7,12 +7,13 @@
 
 use super::atoms::{
     Alternative, Alternatives, AlternativesId, Atom, LanguageId, NameId, ObjectId, OrderId,
-    SchemaId, Type, ValueId,
+    SchemaId, SchemaKey, Type, ValueId,
 };
 use super::converter::Converter;
-use super::formula::FormulaId;
+use super::formula::{Formula, FormulaId};
 use super::options::{KeyOrder, Style};
 use super::step::{Member, NameClass};
+use super::value::Node;
 use crate::error::{Error, Result};
 use crate::regular::Dfa;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -329,7 +330,10 @@ impl Converter<'_> {
             None => {
                 let whole = out.alternatives[place].formula;
                 let names = out.names[place].clone();
-                let classes = self.name_classes(whole, &names)?;
+                let classes = match self.has_no_others(whole)? {
+                    true => Vec::new(),
+                    false => self.name_classes(whole, &names)?,
+                };
                 let range = out.classes.len()..out.classes.len() + classes.len();
                 out.classes.extend(classes);
                 out.classes_of[place] = Some(range.clone());
@@ -355,6 +359,44 @@ impl Converter<'_> {
         }
         state.is_final = threads.iter().any(|thread| self.ends(thread.2));
         Ok(())
+    }
+
+    /// Whether it is plain that an object has no names but those that its formula mentions.
+    fn has_no_others(&self, formula: FormulaId) -> Result<bool> {
+        let names_all = |schema: SchemaId| -> Result<bool> {
+            let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
+            Ok(self.object_of(node, "patternProperties").is_none()
+                && self.schemas.subschema(node, "unevaluatedProperties")?.is_none()
+                && !self.lists_values(node))
+        };
+        for part in self.formulas.conjuncts(formula) {
+            let Formula::Literal(atom, true) = *self.formulas.get(part) else { continue };
+            match self.atom(atom) {
+                Atom::UnevaluatedProperties(owner, branches)
+                    if self.key(*owner) == SchemaKey::Closed =>
+                {
+                    let mut all = true;
+                    for &(_, branch) in branches {
+                        let SchemaKey::Schema(node, _) = self.key(branch) else { return Ok(false) };
+                        all &= names_all(branch)?
+                            && self.schemas.subschema(node, "additionalProperties")?.is_none();
+                    }
+                    if all {
+                        return Ok(true);
+                    }
+                }
+                Atom::Properties(schema) => {
+                    let SchemaKey::Schema(node, _) = self.key(*schema) else { continue };
+                    let rest = self.schemas.subschema(node, "additionalProperties")?;
+                    let none = rest.is_some_and(|rest| *self.node(rest) == Node::Boolean(false));
+                    if none && self.object_of(node, "patternProperties").is_none() {
+                        return Ok(true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 
     /// The automaton of an object whose names may come in any order.

@@ -111,7 +111,7 @@ impl Converter<'_> {
         let Node::Object(object) = self.node(node) else { return Ok(Default::default()) };
         let schemas = self.schemas;
         let applied = self.applied(schema, Type::Object)?;
-        let mut applied = applied.into_iter().peekable();
+        let mut applied = applied.iter().copied().peekable();
         let (mut steps, mut conditions) = (Vec::new(), Vec::new());
         let hides = self.hides_siblings(node);
         // The order of `properties` is meant; that of `required`, which often stands before it, is not.

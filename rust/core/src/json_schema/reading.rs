@@ -6,7 +6,7 @@
 
 use super::alternatives::Choice;
 use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
-use super::converter::{Converter, Doing};
+use super::converter::{Applications, Converter, Doing};
 use super::formula::FormulaId;
 use super::keywords::{Dependency, Shape};
 use super::value::{Node, NodeId};
@@ -79,6 +79,9 @@ impl Converter<'_> {
             self.spend(1)?;
             match step {
                 Step::Enter(schema) if self.type_formulas.contains_key(&(schema, kind)) => {}
+                Step::Enter(schema) if self.is_of_other_types(schema, kind)? => {
+                    self.type_formulas.insert((schema, kind), FormulaId::FALSE);
+                }
                 Step::Enter(schema) => {
                     if !self.open.insert((schema, kind)) {
                         return Ok(None);
@@ -87,7 +90,7 @@ impl Converter<'_> {
                     self.doing = Doing::Schema(schema);
                     work.push(Step::Leave(schema));
                     let applied = self.applied(schema, kind)?;
-                    work.extend(applied.into_iter().rev().map(|(child, _)| Step::Enter(child)));
+                    work.extend(applied.iter().rev().map(|&(child, _)| Step::Enter(child)));
                 }
                 Step::Leave(schema) => {
                     self.doing = Doing::Schema(schema);
@@ -151,6 +154,15 @@ impl Converter<'_> {
         })
     }
 
+    /// Whether the types that a schema names leave none of a type, whatever else it says.
+    fn is_of_other_types(&self, schema: SchemaId, kind: Type) -> Result<bool> {
+        let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
+        if !matches!(self.schemas.shape(node)?, Shape::Keywords(_)) || self.hides_siblings(node) {
+            return Ok(false);
+        }
+        Ok(!self.allows(node, kind)?.0)
+    }
+
     /// The type of the value at a place.
     pub(super) fn type_at(&self, node: NodeId) -> Type {
         match self.node(node) {
@@ -185,11 +197,16 @@ impl Converter<'_> {
 
     /// The schemas that a schema applies to the same value, where it is of a type; in the order of
     /// the document.
-    pub(super) fn applied(
-        &mut self,
-        schema: SchemaId,
-        kind: Type,
-    ) -> Result<Vec<(SchemaId, Applied)>> {
+    pub(super) fn applied(&mut self, schema: SchemaId, kind: Type) -> Result<Applications> {
+        if let Some(known) = self.applied.get(&(schema, kind)) {
+            return Ok(known.clone());
+        }
+        let applied: Applications = self.find_applied(schema, kind)?.into();
+        self.applied.insert((schema, kind), applied.clone());
+        Ok(applied)
+    }
+
+    fn find_applied(&mut self, schema: SchemaId, kind: Type) -> Result<Vec<(SchemaId, Applied)>> {
         let SchemaKey::Schema(node, scope) = self.key(schema) else { return Ok(Vec::new()) };
         let Node::Object(object) = self.node(node) else { return Ok(Vec::new()) };
         let hides = self.hides_siblings(node);
@@ -318,7 +335,7 @@ impl Converter<'_> {
         let mut any: Vec<FormulaId> = Vec::new();
         let mut one: Vec<(SchemaId, FormulaId)> = Vec::new();
         let (mut condition, mut consequence, mut alternative) = (None, None, None);
-        for &(child, how) in &applied {
+        for &(child, how) in applied.iter() {
             let taken = choice.taken(schema, how);
             if taken.is_some_and(|taken| taken != child) {
                 continue;

@@ -99,7 +99,7 @@ impl Explainer<'_, '_> {
                     Applied::Not | Applied::If => false,
                     _ => with_branches,
                 };
-                work.extend(applied.into_iter().filter(|(_, how)| counts(*how)).map(|(of, _)| of));
+                work.extend(applied.iter().filter(|(_, how)| counts(*how)).map(|&(of, _)| of));
             }
             if !out.is_empty() {
                 out.sort_unstable();
