@@ -413,29 +413,63 @@ def test_refused_by_name(schema: Schema, pointer: str, keyword: str) -> None:
         assert part in str(error)
 
 
+TAG = {"type": "object", "properties": {"k": {"const": 1, "type": "string"}}, "required": ["k"]}
+
+
 @pytest.mark.parametrize(
-    "schema",
+    ("schema", "pointer", "keyword"),
     [
-        False,
-        {"not": {}},
-        {"type": "string", "minLength": 3, "maxLength": 2},
-        {"type": "integer", "minimum": 1.2, "maximum": 1.8},
-        {"enum": ["a"], "type": "integer"},
-        {"type": "object", "required": ["a"], "properties": {"a": False}},
-        {"type": "object", "required": ["a"], "additionalProperties": False},
-        {"type": "array", "minItems": 2, "maxItems": 1},
-        {"type": "array", "minItems": 1, "items": False},
-        {"type": "string", "pattern": "^a", "allOf": [{"pattern": "^b"}]},
-        {"allOf": [{"type": "string"}, {"type": "null"}]},
-        {"type": "object", "minProperties": 2, "maxProperties": 1},
-        {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True, "minItems": 3},
-        {"type": "string", "format": "date", "maxLength": 9},
+        (False, "#", ""),
+        ({"not": {}}, "#", "not"),
+        ({"type": "integer", "minimum": 2, "maximum": 1}, "#", "minimum"),
+        ({"type": "integer", "minimum": 1.2, "maximum": 1.8}, "#", "minimum"),
+        ({"type": "string", "minLength": 3, "maxLength": 2}, "#", "minLength"),
+        ({"type": "object", "required": ["a"], "properties": {"a": False}}, "#/properties/a", ""),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, "#", "required"),
+        ({"type": "array", "minItems": 2, "maxItems": 1}, "#", "minItems"),
+        ({"type": "array", "minItems": 1, "items": False}, "#", "minItems"),
+        ({"type": "string", "pattern": "^a", "allOf": [{"pattern": "^b"}]}, "#/allOf/0", "pattern"),
+        ({"allOf": [{"type": "string"}, {"type": "null"}]}, "#", "allOf"),
+        ({"type": "object", "minProperties": 2, "maxProperties": 1}, "#", "minProperties"),
+        (
+            {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True, "minItems": 3},
+            "#",
+            "minItems",
+        ),
+        ({"type": "string", "format": "date", "maxLength": 9}, "#", "format"),
+        ({"type": "integer", "enum": ["a"]}, "#", "enum"),
+        (TAG, "#/properties/k", "const"),
+        (
+            {"oneOf": [{"properties": {"k": False}, "required": ["k"], "type": "object"}]},
+            "#/oneOf/0/properties/k",
+            "",
+        ),
+        (
+            {"$defs": {"t": TAG}, "type": "array", "items": {"$ref": "#/$defs/t"}, "minItems": 1},
+            "#/$defs/t/properties/k",
+            "const",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+            "#",
+            "required",
+        ),
+        (
+            {
+                "type": "array",
+                "prefixItems": [{}, {"allOf": [{"type": "null", "enum": [1]}]}],
+                "minItems": 2,
+            },
+            "#/prefixItems/1/allOf/0",
+            "enum",
+        ),
     ],
 )
-def test_unsatisfiable(schema: Any) -> None:
+def test_unsatisfiable(schema: Any, pointer: str, keyword: str) -> None:
+    """The deepest place that leaves no value is named, with a keyword there."""
     with pytest.raises(UnsatisfiableSchemaError) as caught:
         Grammar.from_json_schema(schema)
-    assert isinstance(caught.value.pointer, str)
+    assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,11 @@ pub enum SchemaFault {
 /// The result of whatever may say no.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// The message of a limit that can be raised, with the option that raises it.
+fn with_option(limit: &str, message: &str) -> String {
+    message.replace("raise the limit", &format!("raise it, Limits({limit}=...)"))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,9 +122,11 @@ impl fmt::Display for Error {
                 write!(f, "{pointer}: {keyword}: {message}")
             }
             Error::Limit { limit, value, message } => {
+                let message = with_option(limit, message);
                 write!(f, "limit {limit} = {value} reached: {message}")
             }
             Error::LimitInSchema { pointer, limit, value, message } => {
+                let message = with_option(limit, message);
                 write!(f, "{pointer}: limit {limit} = {value} reached: {message}")
             }
             Error::Vocabulary(message) | Error::Artifact(message) | Error::State(message) => {

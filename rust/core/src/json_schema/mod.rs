@@ -15,8 +15,9 @@
 //! - `converter`: what is kept once; `reading`, `members`, `one_of`: from schemas to formulas; `scalars`:
 //!   formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
-//!   names
+//!   names; `alternatives`: branches of unions, each with an order of its own
 //! - `objects`, `arrays`, `values`: automata; `emit`: the grammar
+//! - `unsatisfiable`: why a schema has no value
 //! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
 
 mod alternatives;
@@ -44,6 +45,7 @@ pub mod resolve;
 mod scalars;
 mod step;
 mod unordered;
+mod unsatisfiable;
 mod uri;
 pub mod value;
 mod values;
@@ -52,7 +54,7 @@ pub use explain::{Beginning, Explained, Reason};
 pub use options::{Escapes, KeyOrder, SchemaOptions, Style, Whitespace};
 
 use crate::budget::Budget;
-use crate::error::{Error, Result, SchemaFault};
+use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::regular::Bounds;
@@ -185,15 +187,7 @@ impl Source<'_> {
             let value = converter.value_of(root)?;
             let values = converter.reach(value)?;
             if !values.productive.contains(&value) {
-                return Err(Error::Schema {
-                    kind: SchemaFault::Unsatisfiable,
-                    pointer: "#".into(),
-                    keyword: String::new(),
-                    message:
-                        "no value satisfies the schema; remove the conditions that contradict \
-                              each other"
-                            .into(),
-                });
+                return Err(converter.unsatisfiable(value, &values)?);
             }
             work(&mut converter, root, value, values)
         };

@@ -138,7 +138,7 @@ impl Converter<'_> {
 
     /// Whether the types that a schema names, its enum or its constant leave values of a type; whether
     /// only integers.
-    fn allows(&self, node: NodeId, kind: Type) -> Result<(bool, bool)> {
+    pub(super) fn allows(&self, node: NodeId, kind: Type) -> Result<(bool, bool)> {
         let Some(types) = self.schemas.types(node)? else { return Ok((true, false)) };
         let named = |wanted: &str| types.has(wanted);
         Ok(match kind {

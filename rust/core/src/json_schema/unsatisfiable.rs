@@ -1,0 +1,275 @@
+//! Why no value satisfies a schema: the deepest place that leaves none, and the keyword there.
+
+use super::arrays::ArrayAutomaton;
+use super::atoms::{Atom, ObjectId, SchemaId, SchemaKey, Type, ValueId};
+use super::converter::Converter;
+use super::formula::FormulaId;
+use super::reading::Applied;
+use super::step::Member;
+use super::value::{Node, NodeId};
+use super::values::Values;
+use crate::error::{Error, Result, SchemaFault};
+use rustc_hash::FxHashSet;
+
+/// Keywords that may leave no value of a type, those first that most often do.
+fn keywords_of(kind: Type) -> &'static [&'static str] {
+    match kind {
+        Type::Null | Type::Boolean => &["enum", "const", "type"],
+        Type::Number => &[
+            "minimum",
+            "exclusiveMinimum",
+            "maximum",
+            "exclusiveMaximum",
+            "multipleOf",
+            "enum",
+            "const",
+        ],
+        Type::String => &["pattern", "minLength", "format", "maxLength", "enum", "const"],
+        Type::Array => &["minItems", "contains", "maxItems", "items", "uniqueItems"],
+        Type::Object => &[
+            "required",
+            "minProperties",
+            "propertyNames",
+            "additionalProperties",
+            "unevaluatedProperties",
+            "maxProperties",
+        ],
+    }
+}
+
+/// Keywords that may contradict each other in one schema, whatever the type of the value.
+const IN_PLACE: [&str; 8] = ["not", "enum", "const", "allOf", "oneOf", "anyOf", "$ref", "if"];
+
+/// Schemas in place that are looked into.
+const MOST_SCHEMAS: usize = 1_000;
+
+impl Converter<'_> {
+    /// The error of a value that no text has.
+    pub(super) fn unsatisfiable(&mut self, root: ValueId, values: &Values) -> Result<Error> {
+        let (node, keyword) = self.cause(root, values)?;
+        let message = match node == self.schemas.root() {
+            true => {
+                "no value satisfies the schema; remove the conditions that contradict each other"
+            }
+            false => {
+                "no value satisfies what is said here, and the schema needs one; remove the \
+                 conditions that contradict each other"
+            }
+        };
+        Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message.into()))
+    }
+
+    /// The deepest place that leaves no value, and the keyword there; empty where it is the schema as
+    /// a whole.
+    fn cause(&mut self, root: ValueId, values: &Values) -> Result<(NodeId, &'static str)> {
+        let mut seen: FxHashSet<ValueId> = FxHashSet::default();
+        let mut at = root;
+        loop {
+            self.spend(1)?;
+            seen.insert(at);
+            let schema = self.schema_of(at);
+            let Some(&value) = values.all.get(&at) else { break };
+            let next = match (value.object, value.array) {
+                (Some(object), _) => self.impossible_member(object, values),
+                (None, Some(array)) => self.impossible_item(usize::from(array), values),
+                (None, None) => None,
+            };
+            match next {
+                Some(next) if !seen.contains(&next) => at = next,
+                // The value needs one like itself, without end.
+                Some(_) => return self.cause_among(schema, keywords_of(Type::Object)),
+                None => {
+                    if let Some(object) = value.object {
+                        return self.cause_in_object(object, schema);
+                    }
+                    let key = **self.values.get(at);
+                    if value.array.is_some() {
+                        return self.cause_in_array(key.of(Type::Array), schema);
+                    }
+                    let left = Type::ALL.into_iter().find(|&kind| key.of(kind) != FormulaId::FALSE);
+                    return match left {
+                        Some(kind) => self.cause_among(schema, keywords_of(kind)),
+                        None => self.cause_in_place(schema),
+                    };
+                }
+            }
+        }
+        let schema = self.schema_of(at);
+        self.cause_in_place(schema)
+    }
+
+    /// The schema that asks for a value, the first in the document.
+    fn schema_of(&self, value: ValueId) -> SchemaId {
+        let asked = self.asked.iter().filter(|asked| asked.0 == value).map(|asked| asked.1);
+        asked.min_by_key(|&schema| self.place(schema)).unwrap_or(SchemaId(0))
+    }
+
+    /// The value of a member without which an object does not end, and which no text has.
+    fn impossible_member(&self, object: ObjectId, values: &Values) -> Option<ValueId> {
+        let states = &self.objects[usize::from(object)].states;
+        let (mut seen, mut work) = (vec![false; states.len()], vec![0]);
+        let mut found = None;
+        while let Some(state) = work.pop() {
+            if std::mem::replace(&mut seen[state as usize], true) {
+                continue;
+            }
+            let state = &states[state as usize];
+            work.extend(&state.absent);
+            for edge in &state.members {
+                match values.productive.contains(&edge.value) {
+                    true => work.push(edge.to),
+                    false => found = Some(edge.value),
+                }
+            }
+        }
+        found
+    }
+
+    fn impossible_item(&self, array: usize, values: &Values) -> Option<ValueId> {
+        let is_impossible = |value: &ValueId| !values.productive.contains(value);
+        match &self.arrays[array] {
+            ArrayAutomaton::Plain { prefix, rest, least, .. } => {
+                let first = prefix.iter().take(*least as usize).copied();
+                first.chain(*rest).find(is_impossible)
+            }
+            ArrayAutomaton::Distinct { items, .. } => items.iter().copied().find(is_impossible),
+            ArrayAutomaton::States(states) => {
+                let items = states.iter().flat_map(|state| &state.items).map(|item| item.0);
+                items.into_iter().find(is_impossible)
+            }
+        }
+    }
+
+    /// The cause in an object of which a required member has no value at all.
+    fn cause_in_object(
+        &mut self,
+        object: ObjectId,
+        schema: SchemaId,
+    ) -> Result<(NodeId, &'static str)> {
+        let alternatives = self.objects[usize::from(object)].alternatives.clone();
+        for alternative in alternatives.iter() {
+            let names = self.orders.get(alternative.order).clone();
+            for &name in names.iter() {
+                self.spend(1)?;
+                if self.absent(alternative.formula, name, 0)? != FormulaId::FALSE {
+                    continue;
+                }
+                let asked = self.present(alternative.formula, Member::Named(name), 0)?;
+                if !self.edges(asked)?.is_empty() {
+                    continue;
+                }
+                let text = self.names.get(name).clone();
+                for (atom, _) in self.formulas.atoms_of(alternative.formula) {
+                    let Atom::Properties(of) = *self.atom(atom) else { continue };
+                    let SchemaKey::Schema(node, scope) = self.key(of) else { continue };
+                    let properties = self.object_of(node, "properties");
+                    if let Some(child) = properties.and_then(|properties| properties.get(&text)) {
+                        let child = self.child(child, scope);
+                        return self.cause_in_place(child);
+                    }
+                }
+            }
+        }
+        self.cause_among(schema, keywords_of(Type::Object))
+    }
+
+    /// The cause in an array of which a required item has no value at all.
+    fn cause_in_array(
+        &mut self,
+        formula: FormulaId,
+        schema: SchemaId,
+    ) -> Result<(NodeId, &'static str)> {
+        for index in 0..self.prefix_length(formula)? {
+            let asked = self.item(formula, index, 0)?;
+            if !self.edges(asked)?.is_empty() {
+                continue;
+            }
+            for (atom, _) in self.formulas.atoms_of(formula) {
+                let Atom::Items(of) = *self.atom(atom) else { continue };
+                let SchemaKey::Schema(node, scope) = self.key(of) else { continue };
+                if let Some(&child) = self.schemas.items(node)?.first.get(index) {
+                    let child = self.child(child, scope);
+                    if self.has_no_values(child)? {
+                        return self.cause_in_place(child);
+                    }
+                }
+            }
+        }
+        self.cause_among(schema, keywords_of(Type::Array))
+    }
+
+    /// The last schema that applies in place and has one of some keywords, and the keyword.
+    fn cause_among(
+        &mut self,
+        schema: SchemaId,
+        keywords: &[&'static str],
+    ) -> Result<(NodeId, &'static str)> {
+        let mut found = None;
+        for schema in self.always_applied(schema)? {
+            let SchemaKey::Schema(node, _) = self.key(schema) else { continue };
+            let has = |keyword: &&&str| self.schemas.value(node, keyword).is_some();
+            if let Some(keyword) = keywords.iter().find(has) {
+                found = Some((node, *keyword));
+            }
+        }
+        match found {
+            Some(found) => Ok(found),
+            None => self.cause_in_place(schema),
+        }
+    }
+
+    /// The deepest schema in place that leaves no value by itself, and the keyword there.
+    fn cause_in_place(&mut self, schema: SchemaId) -> Result<(NodeId, &'static str)> {
+        let mut deepest = schema;
+        for schema in self.always_applied(schema)? {
+            if self.has_no_values(schema)? {
+                deepest = schema;
+            }
+        }
+        let node = self.place(deepest);
+        let Node::Object(_) = self.node(node) else { return Ok((node, "")) };
+        // The keywords of a type come last: they count where the schema names that type.
+        let mut candidates: Vec<&'static str> = IN_PLACE.to_vec();
+        if self.schemas.value(node, "type").is_some() {
+            for kind in Type::ALL {
+                if self.allows(node, kind)?.0 {
+                    candidates.extend(keywords_of(kind));
+                }
+            }
+            candidates.push("type");
+        }
+        let said = candidates.into_iter().find(|word| self.schemas.value(node, word).is_some());
+        Ok((node, said.unwrap_or_default()))
+    }
+
+    /// A schema, and those that it applies in place to every value: what holds another before it.
+    fn always_applied(&mut self, schema: SchemaId) -> Result<Vec<SchemaId>> {
+        let mut out: Vec<SchemaId> = Vec::new();
+        let mut seen: FxHashSet<SchemaId> = FxHashSet::default();
+        let mut work = vec![schema];
+        while let Some(schema) = work.pop() {
+            if out.len() == MOST_SCHEMAS || !seen.insert(schema) {
+                continue;
+            }
+            self.spend(1)?;
+            out.push(schema);
+            for kind in Type::ALL {
+                for &(child, how) in self.applied(schema, kind)?.iter() {
+                    if how == Applied::Always {
+                        work.push(child);
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn has_no_values(&mut self, schema: SchemaId) -> Result<bool> {
+        for kind in Type::ALL {
+            if self.type_formula(schema, kind)? != FormulaId::FALSE {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
