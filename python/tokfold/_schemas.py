@@ -14,12 +14,12 @@ __all__ = ["Request", "RuleOrigin", "SchemaNote", "SchemaPlace", "SchemaReason",
 
 
 class SchemaNote(NamedTuple):
-    """A keyword that says nothing about what is valid.
+    """A keyword that says nothing about what is valid, or a pattern with what ECMA-262 lacks.
 
     Attributes:
         pointer: where it stands (``"#/properties/age/description"``).
         keyword: the keyword.
-        reason: why it says nothing.
+        reason: why it says nothing, or how the pattern is read.
     """
 
     pointer: str

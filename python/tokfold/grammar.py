@@ -69,7 +69,8 @@ class Grammar:
         lookahead: what ``(= ...)`` at the end of a rule means. ``"exact"``: it narrows masks, so
             what cannot honour it refuses the grammar. ``"implied"``: it says only what the rules
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
-        notes: of a JSON Schema, the keywords that say nothing about what is valid, and why.
+        notes: of a JSON Schema, the keywords that say nothing about what is valid, and why; and how
+            patterns are read that have what ECMA-262 lacks.
         not_enforced: of a JSON Schema, pointers of what ``lossy`` left out.
     """
 
@@ -360,8 +361,8 @@ class Grammar:
         Args:
             pattern: the regular expression.
             dialect: ``"ecma"``: ECMA-262 with the flag ``u``, or as its Annex B says where the
-                pattern is none under ``u``; ``"python"``: Python's ``re``; ``"rust"``: the crate
-                ``regex``.
+                pattern is none under ``u``, and what other dialects have (``(?i)``) where
+                they agree; ``"python"``: Python's ``re``; ``"rust"``: the crate ``regex``.
             search: whether texts that hold a match count, as for ``pattern`` in JSON Schema.
             flags: of ``i``, ``m`` and ``s``.
             limits: bounds on size and work.

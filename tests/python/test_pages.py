@@ -23,7 +23,7 @@ PAGES = {
     "json-schema": 12,
     "lark": 7,
     "masked": 5,
-    "regular-expressions": 8,
+    "regular-expressions": 9,
 }
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 

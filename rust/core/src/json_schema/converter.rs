@@ -241,7 +241,43 @@ impl<'a> Converter<'a> {
             let pointer = format!("{}/format", self.schemas.arena().pointer(node));
             notes.push(SchemaNote { pointer, keyword: "format".into(), reason });
         }
+        self.note_patterns(&mut notes)?;
         Ok(notes)
+    }
+
+    /// Notes on patterns of the schemas met that hold what ECMA-262 lacks.
+    fn note_patterns(&self, notes: &mut Vec<SchemaNote>) -> Result<()> {
+        let mut noted: FxHashSet<NodeId> = FxHashSet::default();
+        for key in self.schema_keys.iter() {
+            let SchemaKey::Schema(node, _) = **key else { continue };
+            let Some(object) = self.schemas.arena().object(node) else { continue };
+            if !noted.insert(node) {
+                continue;
+            }
+            let value = self.schemas.value(node, "pattern");
+            let text = self.schemas.text(node, "pattern")?;
+            let mut patterns: Vec<(&'static str, &str, NodeId)> = Vec::new();
+            patterns.extend(text.zip(value).map(|(text, value)| ("pattern", text, value)));
+            if object.get("patternProperties").is_some()
+                && let Some(properties) = self.object_of(node, "patternProperties")
+            {
+                let members = properties.iter();
+                patterns.extend(members.map(|(text, value)| ("patternProperties", text, value)));
+            }
+            for (keyword, text, value) in patterns {
+                self.spend(1 + text.len())?;
+                let known = self.language_numbers.get(&(keyword, text.into()));
+                let language = known.and_then(|&id| self.languages.get(usize::from(id)));
+                let pattern = language.and_then(|language| language.pattern.as_ref());
+                for remark in pattern.map(Pattern::remarks).unwrap_or_default() {
+                    let pointer = self.schemas.arena().pointer(value);
+                    self.spend(1 + pointer.len())?;
+                    let (keyword, reason) = (keyword.into(), remark.to_string());
+                    notes.push(SchemaNote { pointer, keyword, reason });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The object under a keyword of a schema whose keywords were checked when its formula was made.

@@ -68,20 +68,20 @@ use values::Values;
 pub struct Converted {
     /// The grammar of the texts of valid values.
     pub grammar: Grammar,
-    /// Keywords that say nothing about what is valid: pointer, keyword, reason.
+    /// Keywords that say nothing about what is valid, and patterns with what ECMA-262 lacks.
     pub notes: Vec<SchemaNote>,
     /// JSON pointers of schemas whose `uniqueItems` is not enforced.
     pub not_enforced: Vec<String>,
 }
 
-/// A keyword that says nothing about what is valid.
+/// A keyword that says nothing about what is valid, or a pattern with what ECMA-262 lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaNote {
     /// The JSON pointer of the keyword.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// Why it says nothing.
+    /// Why it says nothing, or how the pattern is read.
     pub reason: String,
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::PatternError;
 use super::escapes::Escape;
+use super::foreign::Doubt;
 use super::parser::{Parser, Reading};
 use super::syntax::NodeId;
 use crate::grammar::CharSet;
@@ -35,12 +36,23 @@ impl Parser<'_> {
                 ranges = CharSet::new(ranges).ranges().to_vec();
                 most = 2 * ranges.len() + RANGES_BETWEEN_MERGES;
             }
+            if let Some(text) = self.quotation() {
+                ranges.extend(self.text[text].iter().map(|&here| (here as u32, here as u32)));
+                if self.peek(0) == Some('-') && self.peek(1).is_some_and(|c| c != ']') {
+                    return Err(self.no_escape('Q', self.at));
+                }
+                continue;
+            }
+            self.check_class()?;
             let start = self.at;
             let low = self.class_atom()?;
             let is_range = self.peek(0) == Some('-') && self.peek(1).is_some_and(|c| c != ']');
             if !is_range {
                 add(&mut ranges, &low);
                 continue;
+            }
+            if self.peek(1) == Some('[') {
+                self.check_class()?; // the hyphen may be an operator
             }
             self.at += 1;
             let high = self.class_atom()?;
@@ -63,6 +75,9 @@ impl Parser<'_> {
                     return Err(PatternError::syntax("range", message, start));
                 }
             }
+        }
+        if self.at == first {
+            self.doubt.get_or_insert(Doubt::Empty(at));
         }
         self.at += 1;
         let set = CharSet::new(ranges);

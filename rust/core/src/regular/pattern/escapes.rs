@@ -33,6 +33,11 @@ impl Parser<'_> {
         if let Some(escape) = self.shared_escape(here, in_class)? {
             return Ok(escape);
         }
+        if self.reads_foreign()
+            && let Some(escape) = self.foreign_escape(here, at, in_class)?
+        {
+            return Ok(escape);
+        }
         match self.reading {
             Reading::Python => self.python_escape(here, at, in_class),
             _ => self.ecma_escape(here, at, in_class),
@@ -93,14 +98,14 @@ impl Parser<'_> {
         let is_unicode = self.reading == Reading::Unicode;
         match here {
             '0'..='9' => return self.decimal_escape(here, at, in_class),
-            'c' => return self.control_escape(at, in_class),
+            'c' => return self.control_escape(at),
             'x' => {
                 if let Some(value) = self.hexadecimal(2) {
                     return Ok(Escape::Character(value));
                 }
             }
             'u' => {
-                if let Some(character) = self.unicode_escape(at)? {
+                if let Some(character) = self.unicode_escape() {
                     return Ok(Escape::Character(character));
                 }
             }
@@ -113,8 +118,12 @@ impl Parser<'_> {
         }
         let is_allowed = match is_unicode {
             true => SYNTAX_CHARACTERS.contains(here) || (in_class && here == '-'),
+            false if here.is_ascii_alphabetic() => return Err(self.no_escape(here, at)),
             false => true,
         };
+        if matches!(here, '<' | '>') && !is_unicode {
+            self.remark(if here == '<' { "\\<" } else { "\\>" });
+        }
         if is_allowed {
             return Ok(Escape::Character(here as u32));
         }
@@ -126,7 +135,7 @@ impl Parser<'_> {
         Err(PatternError::syntax(&format!("`\\{here}`"), message, at))
     }
 
-    fn backreference(&self, at: usize, in_class: bool) -> PatternError {
+    pub(super) fn backreference(&self, at: usize, in_class: bool) -> PatternError {
         if in_class {
             return PatternError::syntax("`\\k`", "a class holds no backreference", at);
         }
@@ -135,7 +144,8 @@ impl Parser<'_> {
         PatternError::unsupported("backreference", message, at)
     }
 
-    /// `\0`, backreferences, and Annex B's octal escapes.
+    /// `\0`, backreferences, and those of Annex B's octal escapes that no dialect takes for a
+    /// backreference.
     fn decimal_escape(
         &mut self,
         here: char,
@@ -160,8 +170,19 @@ impl Parser<'_> {
             return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
         }
         self.at = first + 1;
-        let Some(value) = here.to_digit(8) else {
-            return Ok(Escape::Character(here as u32));
+        let is_octal = |ahead| self.peek(ahead).is_some_and(|next| next.is_digit(8));
+        let value = here
+            .to_digit(8)
+            .filter(|value| in_class || *value == 0 || (*value <= 3 && is_octal(0) && is_octal(1)));
+        let Some(value) = value else {
+            let message = match in_class {
+                false => format!(
+                    "there is no group {number}; for a character write `\\x` and two hexadecimal \
+                     digits"
+                ),
+                true => format!("the digit needs no backslash; write `{here}`"),
+            };
+            return Err(PatternError::unsupported(&format!("`\\{here}`"), message, at));
         };
         Ok(Escape::Character(self.octal(value, if here <= '3' { 2 } else { 1 })))
     }
@@ -176,26 +197,21 @@ impl Parser<'_> {
         value
     }
 
-    /// `\cX`; in Annex B the backslash alone where no such letter follows.
-    fn control_escape(&mut self, at: usize, in_class: bool) -> Result<Escape, PatternError> {
-        let letter = self.peek(0).filter(|letter| {
-            let is_loose = in_class && self.reading == Reading::AnnexB;
-            letter.is_ascii_alphabetic() || is_loose && (letter.is_ascii_digit() || *letter == '_')
-        });
-        if let Some(letter) = letter {
+    /// `\cX`.
+    fn control_escape(&mut self, at: usize) -> Result<Escape, PatternError> {
+        if let Some(letter) = self.peek(0).filter(char::is_ascii_alphabetic) {
             self.at += 1;
             return Ok(Escape::Character(letter as u32 % 32));
         }
         if self.reading == Reading::AnnexB {
-            self.at -= 1;
-            return Ok(Escape::Character('\\' as u32));
+            return Err(self.no_escape('c', at));
         }
         let message = "a letter must stand behind it, as in `\\cJ`";
         Err(PatternError::syntax("`\\c`", message, at))
     }
 
     /// So many hexadecimal digits; reads nothing where there are fewer.
-    fn hexadecimal(&mut self, count: usize) -> Option<u32> {
+    pub(super) fn hexadecimal(&mut self, count: usize) -> Option<u32> {
         let mut value = 0;
         for ahead in 0..count {
             value = value * 16 + self.peek(ahead)?.to_digit(16)?;
@@ -205,56 +221,51 @@ impl Parser<'_> {
     }
 
     /// What stands behind `\u`: a code point, also of two surrogates; `None` where nothing does.
-    fn unicode_escape(&mut self, at: usize) -> Result<Option<u32>, PatternError> {
+    fn unicode_escape(&mut self) -> Option<u32> {
         if self.peek(0) == Some('{') {
-            return self.braced_code_point(at);
+            let number = self.braced_number()?;
+            if self.reading == Reading::AnnexB {
+                self.remark("\\u{..}");
+            }
+            return Some(number);
         }
-        let Some(first) = self.hexadecimal(4) else { return Ok(None) };
+        let first = self.hexadecimal(4)?;
         if (0xD800..0xDC00).contains(&first) && self.peek(0) == Some('\\') {
             let back = self.at;
             self.at += 1;
             if self.takes("u")
                 && let Some(second @ 0xDC00..0xE000) = self.hexadecimal(4)
             {
-                return Ok(Some(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00)));
+                return Some(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00));
             }
             self.at = back;
         }
-        Ok(Some(first))
+        Some(first)
     }
 
-    fn braced_code_point(&mut self, at: usize) -> Result<Option<u32>, PatternError> {
+    /// The number of a code point in braces; reads nothing where there is none.
+    pub(super) fn braced_number(&mut self) -> Option<u32> {
+        if self.peek(0) != Some('{') {
+            return None;
+        }
         let (mut value, mut ahead) = (0u32, 1);
         while let Some(digit) = self.peek(ahead).and_then(|here| here.to_digit(16)) {
             value = value.saturating_mul(16).saturating_add(digit);
             ahead += 1;
         }
         if ahead == 1 || self.peek(ahead) != Some('}') || value > unicode::LAST {
-            return Ok(None);
-        }
-        if self.reading == Reading::AnnexB {
-            return Err(self.means_letters("`\\u{..}`", "u", at));
+            return None;
         }
         self.at += ahead + 1;
-        Ok(Some(value))
+        Some(value)
     }
 
     /// What stands behind `\\u` in a group's name.
     pub(super) fn name_escape(&mut self) -> Option<char> {
         let reading = std::mem::replace(&mut self.reading, Reading::Unicode);
-        let character = self.unicode_escape(self.at);
+        let character = self.unicode_escape();
         self.reading = reading;
-        character.ok().flatten().and_then(char::from_u32)
-    }
-
-    /// The text is no pattern with the flag `u`, and without it an escape loses its meaning.
-    fn means_letters(&self, construct: &str, letter: &str, at: usize) -> PatternError {
-        let message = format!(
-            "another part of the pattern is allowed only without the flag u, and there the escape \
-             is the letter {letter}; drop backslashes before characters that need none, and escape \
-             lone brackets"
-        );
-        PatternError::unsupported(construct, message, at)
+        character.and_then(char::from_u32)
     }
 
     /// What stands behind `\p`.
@@ -267,10 +278,29 @@ impl Parser<'_> {
             let message = "a property must stand behind it, as in `\\p{Lu}` or `\\p{Script=Greek}`";
             return Err(PatternError::syntax("`\\p`", message, at));
         };
-        if self.reading == Reading::AnnexB {
-            return Err(self.means_letters("`\\p{..}`", "p", at));
-        }
         self.at += name.chars().count() + 2;
+        if self.reading == Reading::AnnexB {
+            self.remark("\\p{..}");
+        }
+        if self.reads_foreign() {
+            if name == "L&" {
+                self.remark("\\p{L&}");
+                return self.named_property("LC".to_owned(), at);
+            }
+            if let Some(name) = name.strip_prefix('^') {
+                self.remark("\\p{^..}");
+                return Ok(self.named_property(name.to_owned(), at)?.complement());
+            }
+        }
+        self.named_property(name, at)
+    }
+
+    /// The set of a property.
+    pub(super) fn named_property(
+        &mut self,
+        name: String,
+        at: usize,
+    ) -> Result<CharSet, PatternError> {
         if let Some(known) = self.properties.get(&name) {
             return Ok(known.clone());
         }
@@ -339,6 +369,6 @@ impl Parser<'_> {
 }
 
 /// A capital letter is for the characters that are not in the set.
-fn class_escape(letter: char, set: CharSet) -> Escape {
+pub(super) fn class_escape(letter: char, set: CharSet) -> Escape {
     Escape::Set(if letter.is_ascii_uppercase() { set.complement() } else { set })
 }

@@ -16,6 +16,8 @@ pub(super) struct Flags {
     pub(super) is_unicode: bool,
     /// Python's `a`: `\d \w \s \b` are those of ASCII.
     pub(super) is_ascii: bool,
+    /// `x`, which other dialects have: white space and comments are left out.
+    pub(super) is_extended: bool,
 }
 
 impl Flags {

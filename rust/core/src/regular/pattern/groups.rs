@@ -11,6 +11,7 @@ impl Parser<'_> {
         self.at += 1;
         let flags = self.flags;
         if !self.takes("?") {
+            self.check_verb(at)?;
             self.open_frame(Purpose::Group, at, flags);
             return Ok(());
         }
@@ -23,10 +24,11 @@ impl Parser<'_> {
             () if self.takes("<!") => look(false, true),
             () if self.reading == Reading::Python => return self.open_python(at),
             () if self.takes("<") => {
-                let name = self.name()?;
+                let name = self.name('>')?;
                 self.add_name(name, at)?;
                 Purpose::Group
             }
+            () if self.reads_foreign() && self.foreign_group(at)? => return Ok(()),
             () if self.takes("P<") => {
                 let message = "a named group is written `(?<name>..)`; drop the `P`";
                 return Err(PatternError::syntax("`(?P<`", message, at));
@@ -37,7 +39,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `(?ims-ims:..)`, from the flags on.
+    /// `(?ims-ims:..)`, from the flags on, and what other dialects have of that kind.
     fn open_with_flags(&mut self, at: usize) -> Result<(), PatternError> {
         let mut flags = self.flags;
         let (mut seen, mut is_on) = (String::new(), true);
@@ -54,9 +56,22 @@ impl Parser<'_> {
                     let message = format!("the flag {here} stands there twice; drop one");
                     return Err(PatternError::syntax("flags", message, self.at - 1));
                 }
+                'n' | 'x' if self.reads_foreign() && !seen.contains(here) => {
+                    if here == 'x' {
+                        flags.is_extended = is_on;
+                    }
+                    self.remark(if here == 'x' { "(?x)" } else { "(?n)" });
+                }
+                ')' if self.reads_foreign() && seen.contains(char::is_alphabetic) => {
+                    self.set_flags(flags, &seen, at);
+                    return Ok(());
+                }
                 ')' => {
                     let message = "flags hold in a group; write `(?i:..)` around what they are for";
                     return Err(PatternError::syntax("flags", message, at));
+                }
+                _ if self.reads_foreign() && here != 'P' && here.is_ascii_alphabetic() => {
+                    return Err(self.foreign_flag(here, self.at - 1));
                 }
                 _ => return Err(self.unknown_group(at)),
             }
@@ -72,14 +87,14 @@ impl Parser<'_> {
         PatternError::syntax("`(?`", message, at)
     }
 
-    /// A group's name and the `>` behind it.
-    fn name(&mut self) -> Result<String, PatternError> {
+    /// A group's name and the `>` behind it, or what else ends it.
+    pub(super) fn name(&mut self, end: char) -> Result<String, PatternError> {
         let start = self.at;
         let mut name = String::new();
         while let Some(mut here) = self.peek(0) {
             let at = self.at;
             self.at += 1;
-            if here == '>' && !name.is_empty() {
+            if here == end && !name.is_empty() {
                 return Ok(name);
             }
             if here == '\\' && self.reading != Reading::Python {
@@ -101,22 +116,14 @@ impl Parser<'_> {
             Err(PatternError::unsupported(construct, message.to_owned(), at))
         };
         if self.takes("P<") {
-            let name = self.name()?;
+            let name = self.name('>')?;
             self.add_name(name, at)?;
             let flags = self.flags;
             self.open_frame(Purpose::Group, at, flags);
             return Ok(());
         }
         match self.peek(0) {
-            Some('#') => {
-                let end = self.text[self.at..].iter().position(|&here| here == ')');
-                let Some(end) = end else {
-                    let message = "the comment is not closed; add `)`";
-                    return Err(PatternError::syntax("comment", message, at));
-                };
-                self.at += end + 1;
-                Ok(())
-            }
+            Some('#') => self.comment(at),
             Some('P') if self.peek(1) == Some('=') => refuse(
                 "backreference",
                 "no automaton can compare two parts of a text; repeat the pattern of the group in \
@@ -126,6 +133,17 @@ impl Parser<'_> {
             Some('(') => refuse("conditional", "write the two cases as alternatives"),
             _ => self.python_flags(at),
         }
+    }
+
+    /// Skips a comment, `(?#..)`.
+    pub(super) fn comment(&mut self, at: usize) -> Result<(), PatternError> {
+        let end = self.text[self.at..].iter().position(|&here| here == ')');
+        let Some(end) = end else {
+            let message = "the comment is not closed; add `)`";
+            return Err(PatternError::syntax("comment", message, at));
+        };
+        self.at += end + 1;
+        Ok(())
     }
 
     /// `(?aimsu)` at the start, and `(?aimsu-ims:..)`.

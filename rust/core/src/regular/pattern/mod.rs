@@ -9,6 +9,7 @@
 //!  quantifiers  `*`, `+`, `?`, counts
 //!  escapes   what stands behind a backslash
 //!  classes   what stands in brackets
+//!  foreign   what ECMA-262 lacks and other dialects have
 //! rust       the dialect of the crate `regex`, read by its own parser
 //! unicode    properties, case folding, the sets behind \d \w \s
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
@@ -25,6 +26,7 @@ mod clauses;
 mod error;
 mod escapes;
 mod flags;
+mod foreign;
 mod groups;
 mod parser;
 mod program;
@@ -39,7 +41,9 @@ mod to_expr;
 mod unicode;
 
 pub use error::{PatternError, PatternFault};
+pub use foreign::Remark;
 
+use parser::Read;
 use syntax::{Node, Tree};
 
 /// Whose regular expressions a text is written in.
@@ -66,6 +70,7 @@ pub struct Pattern {
     tree: Tree,
     is_annex_b: bool,
     is_plain: bool,
+    remarks: Vec<Remark>,
 }
 
 /// Reads a regular expression. `flags` are letters out of `i`, `m`, `s`; `u` besides, which keeps
@@ -73,12 +78,17 @@ pub struct Pattern {
 ///
 /// A text of [`Dialect::Ecma`] is read by one of two grammars of ECMA-262. The grammar with the
 /// flag `u` comes first. Where the text is no pattern by it, the grammar of Annex B without that
-/// flag is taken for the whole text: a backslash before any other character is that character
-/// (`\-`, `\_`, `\Z`), `{`, `}` and `]` may stand alone, `\1` to `\377` are octal where there is no
-/// such group, `[\w-a]` holds a hyphen, lookaheads take quantifiers. In both readings a character
+/// flag is taken for the whole text: a backslash before a character that is neither an ASCII letter
+/// nor a digit is that character (`\-`, `\_`), `{`, `}` and `]` may stand alone, `\012` and `\177`
+/// are octal, `[\w-a]` holds a hyphen, lookaheads take quantifiers. In both readings a character
 /// is a code point, and case is folded as with the flag `u`; that differs from ECMA-262 without
-/// the flag only for characters past U+FFFF and for a few foldings (`ſ`, `K`). Annex B would read
-/// `\p{..}` and `\u{..}` as the letters p and u: such a text is refused.
+/// the flag only for characters past U+FFFF and for a few foldings (`ſ`, `K`).
+///
+/// Patterns come from other dialects too. What ECMA-262 lacks and they have is read as they read it
+/// where they agree (`(?i)`, `(?P<n>..)`, `\A`, `\z`, `\pL`, `\Q..\E`, `\x{41}`), and
+/// [`Pattern::remarks`] says so; else it is refused by its name. No letter stands for itself behind a
+/// backslash, as Annex B would have it, and `\p{..}` and `\u{..}` mean in both readings what they
+/// mean with the flag `u`. With that flag given, ECMA-262 alone counts.
 ///
 /// `\p{..}`, case folding, and the `\d \w \s` of Python and Rust are those of Unicode 16.
 ///
@@ -87,8 +97,10 @@ pub struct Pattern {
 /// means what no automaton says (a backreference) or what this reader does not know.
 pub fn parse(text: &str, dialect: Dialect, flags: &str) -> Result<Pattern, PatternError> {
     let flags = flags::Flags::read(flags, dialect)?;
-    let (tree, is_annex_b) = match dialect {
-        Dialect::Rust => (rust::parse(text, flags)?, false),
+    let Read { tree, is_annex_b, remarks } = match dialect {
+        Dialect::Rust => {
+            Read { tree: rust::parse(text, flags)?, is_annex_b: false, remarks: Vec::new() }
+        }
         Dialect::Ecma | Dialect::Python => parser::parse(text, dialect, flags)?,
     };
     let mut nodes = tree.nodes.iter().zip(tree.needed(tree.root()));
@@ -97,13 +109,18 @@ pub fn parse(text: &str, dialect: Dialect, flags: &str) -> Result<Pattern, Patte
         Node::Look { .. } => !is_needed,
         _ => true,
     });
-    Ok(Pattern { tree, is_annex_b, is_plain })
+    Ok(Pattern { tree, is_annex_b, is_plain, remarks })
 }
 
 impl Pattern {
     /// Whether the text is no pattern with the flag `u`, so that Annex B says what it means.
     pub fn is_annex_b(&self) -> bool {
         self.is_annex_b
+    }
+
+    /// How constructs were read that ECMA-262 lacks, each once, in the order of the text.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     /// Whether the only assertions are `^` and `$` at an end of the text: neither lookaround, nor

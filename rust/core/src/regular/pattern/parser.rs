@@ -6,6 +6,7 @@
 
 use super::error::PatternError;
 use super::flags::Flags;
+use super::foreign::{Doubt, Remark, check_delimiters};
 use super::quantifiers::Quantifiers;
 use super::syntax::{Assertion, NodeId, SetId, Tree};
 use super::{Dialect, unicode};
@@ -41,6 +42,8 @@ pub(super) struct Frame {
     pub(super) opened: usize,
     /// Where its last `|` stands.
     bar: usize,
+    /// Where flags were set within an alternative.
+    switched: Option<usize>,
     /// The flags that are in force behind it.
     flags: Flags,
     alternatives: Vec<NodeId>,
@@ -66,24 +69,34 @@ pub(super) struct Parser<'a> {
     folded: FxHashMap<(CharSet, Flags), CharSet>,
     /// Properties by name.
     pub(super) properties: FxHashMap<String, CharSet>,
+    /// How constructs were read that ECMA-262 lacks.
+    pub(super) remarks: Vec<Remark>,
+    /// The first class that other dialects may read as another one.
+    pub(super) doubt: Option<Doubt>,
 }
 
-/// Reads a text; says whether Annex B was needed.
-pub(super) fn parse(
-    text: &str,
-    dialect: Dialect,
-    flags: Flags,
-) -> Result<(Tree, bool), PatternError> {
+/// A text that was read.
+pub(super) struct Read {
+    pub(super) tree: Tree,
+    /// Whether Annex B was needed.
+    pub(super) is_annex_b: bool,
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// Reads a text.
+pub(super) fn parse(text: &str, dialect: Dialect, flags: Flags) -> Result<Read, PatternError> {
     let text: Vec<char> = text.chars().collect();
     if dialect == Dialect::Python {
-        return Ok((Parser::new(&text, Reading::Python, flags).read()?, false));
+        return Parser::new(&text, Reading::Python, flags).read();
+    }
+    if !flags.is_unicode {
+        check_delimiters(&text)?;
     }
     match Parser::new(&text, Reading::Unicode, flags).read() {
-        Ok(tree) => Ok((tree, false)),
-        Err(error) if error.kind == super::PatternFault::Unsupported || flags.is_unicode => {
-            Err(error)
+        Err(error) if error.kind == super::PatternFault::Syntax && !flags.is_unicode => {
+            Parser::new(&text, Reading::AnnexB, flags).read()
         }
-        Err(_) => Ok((Parser::new(&text, Reading::AnnexB, flags).read()?, true)),
+        read => read,
     }
 }
 
@@ -91,17 +104,21 @@ pub(super) fn parse(
 fn count_groups(text: &[char]) -> (usize, bool) {
     let (mut groups, mut has_names, mut in_class, mut at) = (0, false, false, 0);
     while let Some(&here) = text.get(at) {
+        let is_open = here == '(' && !in_class;
         match here {
             '\\' => at += 1,
             '[' => in_class = true,
             ']' => in_class = false,
-            '(' if !in_class && text.get(at + 1) != Some(&'?') => groups += 1,
-            '(' if !in_class
-                && text.get(at + 2) == Some(&'<')
-                && !matches!(text.get(at + 3), Some('=' | '!')) =>
-            {
-                groups += 1;
-                has_names = true;
+            '(' if is_open && text.get(at + 1) != Some(&'?') => groups += 1,
+            '(' if is_open => {
+                let name = at + if text.get(at + 2) == Some(&'P') { 3 } else { 2 };
+                let has_name = match text.get(name) {
+                    Some('<') => !matches!(text.get(name + 1), Some('=' | '!')),
+                    Some('\'') => name == at + 2,
+                    _ => false,
+                };
+                groups += usize::from(has_name);
+                has_names |= has_name;
             }
             _ => {}
         }
@@ -117,6 +134,7 @@ impl<'a> Parser<'a> {
             purpose: Purpose::Whole,
             opened: 0,
             bar: 0,
+            switched: None,
             flags,
             alternatives: Vec::new(),
             items: Vec::new(),
@@ -134,6 +152,8 @@ impl<'a> Parser<'a> {
             characters: FxHashMap::default(),
             folded: FxHashMap::default(),
             properties: FxHashMap::default(),
+            remarks: Vec::new(),
+            doubt: None,
         }
     }
 
@@ -153,11 +173,16 @@ impl<'a> Parser<'a> {
         true
     }
 
-    fn read(mut self) -> Result<Tree, PatternError> {
-        while let Some(here) = self.peek(0) {
+    fn read(mut self) -> Result<Read, PatternError> {
+        loop {
+            self.skip_blanks()?;
+            let Some(here) = self.peek(0) else { break };
             let start = self.at;
             let (node, quantifiers) = match here {
                 '|' => {
+                    if let Some(switched) = self.frames.last().and_then(|frame| frame.switched) {
+                        return Err(self.late_flags(switched));
+                    }
                     self.at += 1;
                     self.close_alternative(start);
                     continue;
@@ -176,7 +201,8 @@ impl<'a> Parser<'a> {
             Some(Frame { purpose: Purpose::Whole, mut alternatives, items, .. }) => {
                 alternatives.push(self.tree.sequence(items));
                 self.tree.root = Some(self.tree.choice(alternatives));
-                Ok(self.tree)
+                let is_annex_b = self.reading == Reading::AnnexB;
+                Ok(Read { tree: self.tree, is_annex_b, remarks: self.remarks })
             }
             frame => {
                 let opened = frame.map_or(0, |frame| frame.opened);
@@ -186,7 +212,16 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn push(&mut self, node: NodeId) {
+    /// Flags are set at a place; within an alternative that is kept.
+    pub(super) fn switch(&mut self, at: usize) {
+        if let Some(frame) = self.frames.last_mut()
+            && !frame.items.is_empty()
+        {
+            frame.switched.get_or_insert(at);
+        }
+    }
+
+    pub(super) fn push(&mut self, node: NodeId) {
         if let Some(frame) = self.frames.last_mut() {
             frame.items.push(node);
         }
@@ -207,6 +242,7 @@ impl<'a> Parser<'a> {
             purpose,
             opened,
             bar: opened,
+            switched: None,
             flags: outer,
             alternatives: Vec::new(),
             items: Vec::new(),
@@ -258,6 +294,9 @@ impl<'a> Parser<'a> {
     /// Anything but a group and a `|`.
     fn term(&mut self, here: char) -> Result<(NodeId, Quantifiers), PatternError> {
         let at = self.at;
+        if let Some(text) = self.quotation() {
+            return Ok(self.quoted(text));
+        }
         self.at += 1;
         let assertion = match here {
             '^' if self.flags.is_multiline => Assertion::LineStart(self.line_ends()),

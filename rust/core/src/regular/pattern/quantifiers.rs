@@ -32,6 +32,7 @@ impl Parser<'_> {
         if is_count {
             return Err(self.nothing_to_repeat(here, at));
         }
+        self.check_lone_bracket(here, at)?;
         if self.reading == Reading::Unicode {
             let message = format!("with the flag u it needs a backslash; write `\\{here}`");
             return Err(PatternError::syntax(&format!("`{here}`"), message, at));
@@ -44,6 +45,7 @@ impl Parser<'_> {
         node: NodeId,
         quantifiers: Quantifiers,
     ) -> Result<NodeId, PatternError> {
+        self.skip_blanks()?;
         let at = self.at;
         let (min, max) = match self.peek(0) {
             Some('*') => (0, None),
@@ -54,7 +56,10 @@ impl Parser<'_> {
                     self.at -= 1; // the closing brace
                     counts
                 }
-                None => return Ok(node),
+                None => {
+                    self.check_loose_braces()?;
+                    return Ok(node);
+                }
             },
             _ => return Ok(node),
         };
@@ -65,7 +70,9 @@ impl Parser<'_> {
         }
         if self.peek(0) == Some('?') {
             self.at += 1;
-        } else if self.reading == Reading::Python && self.peek(0) == Some('+') {
+        } else if self.peek(0) == Some('+')
+            && (self.reading == Reading::Python || self.reads_foreign())
+        {
             let message = "a possessive quantifier forgets matches; drop the `+` behind it";
             return Err(PatternError::unsupported("possessive quantifier", message, at));
         }

@@ -3,6 +3,7 @@
 //! The tables are those of the crate `regex-syntax`, of Unicode 16. Names of properties are those
 //! of ECMA-262, spelled as there.
 
+use super::foreign::{Named, advice_on_property};
 use crate::grammar::CharSet;
 use regex_syntax::hir::{Class, HirKind};
 use rustc_hash::FxHashMap;
@@ -41,6 +42,21 @@ pub(super) fn space() -> CharSet {
         (0x205F, 0x205F),
         (0x3000, 0x3000),
         (0xFEFF, 0xFEFF),
+    ])
+}
+
+/// Spaces and tabs, the white space that may stand within a line: `\h` of Perl, PCRE and Java.
+pub(super) fn blanks() -> CharSet {
+    CharSet::new([
+        (9, 9),
+        (0x20, 0x20),
+        (0xA0, 0xA0),
+        (0x1680, 0x1680),
+        (0x180E, 0x180E),
+        (0x2000, 0x200A),
+        (0x202F, 0x202F),
+        (0x205F, 0x205F),
+        (0x3000, 0x3000),
     ])
 }
 
@@ -142,6 +158,16 @@ pub(super) fn property(text: &str) -> Result<CharSet, String> {
             _ => format!(r"\p{{{text}}}"),
         },
         _ => {
+            let what = |name: &str| match () {
+                () if holds(names::SCRIPTS, name) => Named::Script,
+                () if holds(names::CATEGORIES, name) || holds(names::BINARY, name) => {
+                    Named::Property
+                }
+                () => Named::Nothing,
+            };
+            if let Some(advice) = advice_on_property(text, what) {
+                return Err(advice);
+            }
             return Err("ECMA-262 knows no such property; names are spelled as in Unicode's \
                         tables, as in `\\p{Lu}`, `\\p{Letter}`, `\\p{Script=Greek}`"
                 .to_owned());

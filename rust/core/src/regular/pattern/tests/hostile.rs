@@ -45,6 +45,19 @@ fn long_texts() {
 }
 
 #[test]
+fn many_constructs_of_other_dialects() {
+    for part in [r"\A", r"\Q\E", "(?i)", "(?-x)", "(?#a)", "(?x: )", "(?x)#\n"] {
+        assert!(states(&part.repeat(MANY), false).is_ok(), "{part}");
+        let pattern = parse(&part.repeat(MANY), Dialect::Ecma, "").expect(part);
+        assert!(pattern.remarks().len() <= 2, "{part}");
+    }
+    for part in [r"\Q", "(?#", "[[:", "[[:alph", "a{1,", "a{1 ", "[a&&[", "(?P<a>"] {
+        assert!(states(&part.repeat(MANY), false).is_err(), "{part}");
+    }
+    assert_eq!(states(&"(?x)#".repeat(MANY), false), Ok(1));
+}
+
+#[test]
 fn growing_counts() {
     assert_eq!(states("(((a{1000}){1000}){1000})", true), Err("max_automaton_states"));
     assert_eq!(states("(?:a{1000}){1000}", false), Err("max_automaton_states"));

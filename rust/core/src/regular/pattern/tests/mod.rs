@@ -2,10 +2,12 @@
 //!
 //! - `oracle`: random patterns against a slow statement of what ECMA-262 means
 //! - `cases`: what single constructs mean in each dialect
+//! - `foreign`: what other dialects have and ECMA-262 lacks
 //! - `refusals`: errors, their columns and their words
 //! - `hostile`: deep, long and growing patterns
 
 mod cases;
+mod foreign;
 mod hostile;
 mod oracle;
 mod refusals;

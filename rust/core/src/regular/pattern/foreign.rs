@@ -1,0 +1,623 @@
+//! What ECMA-262 lacks and other dialects have: where they agree it is read as they read it, with a
+//! remark; else it is refused by its name. With the flag `u` given, ECMA-262 alone counts.
+//!
+//! The dialects are those of Python, Perl, PCRE, Java, .NET, Go, Rust and Ruby, and XML Schema's.
+
+use super::error::PatternError;
+use super::escapes::{Escape, class_escape};
+use super::parser::{Parser, Purpose, Reading};
+use super::quantifiers::Quantifiers;
+use super::syntax::NodeId;
+use super::unicode;
+use std::fmt;
+
+/// How a construct was read that ECMA-262 lacks, or that dialects tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Remark {
+    /// The construct, as one writes it.
+    pub construct: &'static str,
+    /// How it is read, a sentence.
+    pub text: &'static str,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)
+    }
+}
+
+/// A class that may be another one in other dialects, if a bracket stands alone behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// `[]` and `[^]`, with the place.
+    Empty(usize),
+    /// `[a-z&&[..]` and `[a-z-[..]`, with the place of the operator.
+    Operation(usize),
+}
+
+/// What a backslash and this letter, or flag, stand for; the text of the remark.
+const REMARKS: &[(&str, &str)] = &[
+    ("\\A", "ECMA-262 has no `\\A`; it is the start of the text, as in all dialects that have it"),
+    ("\\z", "ECMA-262 has no `\\z`; it is the end of the text, as in all dialects that have it"),
+    (
+        "\\Z",
+        "ECMA-262 has no `\\Z`; it is the end of the text, as in Python; in Perl, PCRE, Java, .NET \
+         and Ruby it also holds before a newline that ends the text",
+    ),
+    (
+        "\\h",
+        "ECMA-262 has no `\\h`; it is a space or a tab of any width, as in Perl, PCRE and Java; in \
+         Ruby it is a hexadecimal digit: write `[0-9A-Fa-f]`",
+    ),
+    (
+        "\\H",
+        "ECMA-262 has no `\\H`; it is anything but a space or a tab, as in Perl, PCRE and Java; in \
+         Ruby it is anything but a hexadecimal digit: write `[^0-9A-Fa-f]`",
+    ),
+    ("\\e", "ECMA-262 has no `\\e`; it is the character U+001B, as in all dialects that have it"),
+    ("\\a", "ECMA-262 has no `\\a`; it is the character U+0007, as in all dialects that have it"),
+    (
+        "\\x{..}",
+        "ECMA-262 has no `\\x{..}`; it is the character of that hexadecimal number, as in all \
+         dialects that have it",
+    ),
+    (
+        "\\U",
+        "ECMA-262 has no `\\U`; with eight hexadecimal digits it is the character of that number, \
+         as in Python and Rust",
+    ),
+    (
+        "\\pL",
+        "ECMA-262 has no `\\pL`; a category of one letter needs no braces, as in all dialects that \
+         allow it",
+    ),
+    (
+        "\\p{^..}",
+        "ECMA-262 has no `\\p{^..}`; it is what lacks the property, as in all dialects that have it",
+    ),
+    ("\\p{L&}", "ECMA-262 has no `\\p{L&}`; it is `\\p{LC}`, as in Perl and PCRE"),
+    (
+        "\\p{..}",
+        "without the flag u, which another part of the pattern rules out, ECMA-262 has no \
+         `\\p{..}`; it is a property, as with that flag",
+    ),
+    (
+        "\\u{..}",
+        "without the flag u, which another part of the pattern rules out, ECMA-262 has no \
+         `\\u{..}`; it is a character, as with that flag",
+    ),
+    (
+        "\\Q..\\E",
+        "ECMA-262 has no `\\Q..\\E`; what stands between is read as characters, as in all dialects \
+         that have it",
+    ),
+    (
+        "\\<",
+        "`\\<` is the character `<`, as in ECMA-262 and most dialects; in Rust it is the start of \
+         a word: write `\\b(?=\\w)`",
+    ),
+    (
+        "\\>",
+        "`\\>` is the character `>`, as in ECMA-262 and most dialects; in Rust it is the end of a \
+         word: write `\\b(?<=\\w)`",
+    ),
+    (
+        "(?P<",
+        "ECMA-262 has no `(?P<name>..)`; it is a group with a name, as `(?<name>..)` is, in all \
+         dialects that have it",
+    ),
+    (
+        "(?'",
+        "ECMA-262 has no `(?'name'..)`; it is a group with a name, as `(?<name>..)` is, in all \
+         dialects that have it",
+    ),
+    (
+        "(?|",
+        "ECMA-262 has no `(?|..)`; it is a group as `(?:..)` is, but for the numbers of groups \
+         within",
+    ),
+    ("(?#", "ECMA-262 has no `(?#..)`; it is a comment, as in all dialects that have it"),
+    (
+        "(?i)",
+        "ECMA-262 has no `(?i)` without a colon; the flag holds up to the end of its group, as in \
+         all dialects that have it",
+    ),
+    (
+        "(?s)",
+        "ECMA-262 has no `(?s)` without a colon; the flag holds up to the end of its group, as in \
+         all dialects that have it",
+    ),
+    (
+        "(?m)",
+        "ECMA-262 has no `(?m)` without a colon; the flag holds up to the end of its group, where \
+         `^` and `$` hold at lines, as in all dialects but Ruby's, where `.` is any character: \
+         write `(?s)`",
+    ),
+    (
+        "(?x)",
+        "ECMA-262 has no flag x; white space and comments behind `#` are left out, as in all \
+         dialects that have it",
+    ),
+    (
+        "(?n)",
+        "ECMA-262 has no flag n; groups capture nothing, as in .NET, Perl and PCRE, and match the \
+         same",
+    ),
+];
+
+/// POSIX classes, with what to write in place of each within a class.
+const POSIX: &[(&str, &str)] = &[
+    ("alnum", "`0-9A-Za-z`, or `\\p{L}\\p{Nd}` for all scripts"),
+    ("alpha", "`A-Za-z`, or `\\p{L}` for all scripts"),
+    ("ascii", "`\\x00-\\x7F`"),
+    ("blank", "` \\t`"),
+    ("cntrl", "`\\x00-\\x1F\\x7F`"),
+    ("digit", "`0-9`, or `\\p{Nd}` for all scripts"),
+    ("graph", "`!-~`"),
+    ("lower", "`a-z`, or `\\p{Ll}` for all scripts"),
+    ("print", "` -~`"),
+    ("punct", "``!-\\/:-@\\[-`{-~``, or `\\p{P}` for all scripts"),
+    ("space", "`\\s`"),
+    ("upper", "`A-Z`, or `\\p{Lu}` for all scripts"),
+    ("word", "`\\w`, or `\\p{L}\\p{Nd}_` for all scripts"),
+    ("xdigit", "`0-9A-Fa-f`"),
+];
+
+/// What a name is in ECMA-262.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    Property,
+    Script,
+    Nothing,
+}
+
+/// What to write in place of a property whose name dialects read in different ways; `what` says what
+/// a name is in ECMA-262.
+pub(super) fn advice_on_property(name: &str, what: impl Fn(&str) -> Named) -> Option<String> {
+    if what(name) == Named::Script {
+        return Some(format!(
+            "the dialects that have it differ about what several scripts share; write \
+             `\\p{{Script={name}}}`, or `\\p{{Script_Extensions={name}}}` to have these too"
+        ));
+    }
+    if let Some(rest) = name.strip_prefix("Is").or_else(|| name.strip_prefix("In")) {
+        let advice = match what(rest) {
+            Named::Property => format!("`\\p{{{rest}}}`"),
+            Named::Script => format!("`\\p{{Script={rest}}}`"),
+            Named::Nothing => "a class of the characters".to_owned(),
+        };
+        return Some(format!("it is a script, a block or a property by dialect; write {advice}"));
+    }
+    let lower = name.to_ascii_lowercase();
+    let (_, advice) = POSIX.iter().find(|(known, _)| *known == lower)?;
+    Some(format!("it holds ASCII or all scripts by dialect; write in a class {advice}"))
+}
+
+/// What to do where a backslash stands before a letter that means nothing in ECMA-262.
+fn advice_on_escape(letter: char) -> &'static str {
+    match letter {
+        'A' | 'B' | 'G' | 'Z' | 'z' => {
+            "a class holds characters only; put the assertion outside, as `^`, `$` or `\\b`"
+        }
+        'C' => "it is a byte, and a pattern reads characters; write `[^]` for any character",
+        'c' => {
+            "a letter must stand behind it, as in `\\cJ`; for a character of XML names write a \
+             class, such as `[-.0-9:A-Z_a-z]`"
+        }
+        'E' => "there is no `\\Q` before it; drop it",
+        'I' | 'i' => {
+            "only XML Schema has it, for the first character of a name; write a class, such as \
+             `[A-Z_a-z:]`"
+        }
+        'K' => "it only moves the start of the match that is reported; drop it",
+        'L' | 'U' | 'l' => {
+            "it changes letters or is a class of them by dialect; write the letters, or \
+             `\\p{Ll}` and `\\p{Lu}`"
+        }
+        'M' | 'Y' | 'm' | 'y' => {
+            "it is a place at a word by dialect; write `\\b`, or the letter alone"
+        }
+        'N' => {
+            "it is a character by name or what ends no line, by dialect; write `\\u{..}` with the \
+             number, or `[^\\n]`"
+        }
+        'Q' => "no range of a class begins or ends with a quotation; write the character",
+        'R' => {
+            "the dialects differ about what may follow a carriage return; write \
+             `(?:\\r\\n|[\\n\\v\\f\\r\\x85\\u2028\\u2029])`"
+        }
+        'V' => {
+            "`\\v` is one character in ECMA-262, and several in Perl, PCRE and Java; write \
+             `[^\\n\\v\\f\\r\\x85\\u2028\\u2029]`"
+        }
+        'X' => "clusters of characters are not supported; write `[^]` for any character",
+        'o' => "octal numbers are not supported; write `\\x` and two hexadecimal digits",
+        'P' | 'p' => "a property must stand behind it, as in `\\p{Lu}` or `\\p{Script=Greek}`",
+        'u' => "write four hexadecimal digits behind it, or `\\u{..}`, up to 10FFFF",
+        'x' => "write two hexadecimal digits behind it, or `\\x{..}`, up to 10FFFF",
+        _ => "neither ECMA-262 nor other dialects agree on a meaning; drop the backslash",
+    }
+}
+
+impl Parser<'_> {
+    /// Whether what ECMA-262 lacks is read, or refused by its name.
+    pub(super) fn reads_foreign(&self) -> bool {
+        self.reading != Reading::Python && !self.flags.is_unicode
+    }
+
+    /// Whether the text is read by Annex B, where what it makes of a text may be meant otherwise.
+    pub(super) fn doubts(&self) -> bool {
+        self.reading == Reading::AnnexB && self.reads_foreign()
+    }
+
+    /// Remarks, once, on how a construct is read.
+    pub(super) fn remark(&mut self, construct: &str) {
+        if let Some(&(construct, text)) = REMARKS.iter().find(|(known, _)| *known == construct) {
+            let remark = Remark { construct, text };
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
+    }
+
+    /// An escape that ECMA-262 lacks, whose letter is read.
+    pub(super) fn foreign_escape(
+        &mut self,
+        here: char,
+        at: usize,
+        in_class: bool,
+    ) -> Result<Option<Escape>, PatternError> {
+        let (construct, escape) = match here {
+            'A' if !in_class => ("\\A", Escape::Start),
+            'z' if !in_class => ("\\z", Escape::End),
+            'Z' if !in_class => ("\\Z", Escape::End),
+            'h' => ("\\h", class_escape(here, unicode::blanks())),
+            'H' => ("\\H", class_escape(here, unicode::blanks())),
+            'e' => ("\\e", Escape::Character(0x1B)),
+            'a' => ("\\a", Escape::Character(7)),
+            'x' => match self.braced_number() {
+                Some(number) => ("\\x{..}", Escape::Character(number)),
+                None => return Ok(None),
+            },
+            'U' => match self.hexadecimal(8).filter(|&number| number <= unicode::LAST) {
+                Some(number) => ("\\U", Escape::Character(number)),
+                None => return Ok(None),
+            },
+            'p' | 'P' if self.peek(0).is_some_and(|letter| "CLMNPSZ".contains(letter)) => {
+                let name = self.peek(0).map(String::from).unwrap_or_default();
+                self.at += 1;
+                ("\\pL", class_escape(here, self.named_property(name, at)?))
+            }
+            'g' | 'k' if !in_class => return Err(self.backreference(at, in_class)),
+            _ => return Ok(None),
+        };
+        self.remark(construct);
+        Ok(Some(escape))
+    }
+
+    /// The refusal of a backslash before a letter or digit that would make it this character.
+    pub(super) fn no_escape(&self, here: char, at: usize) -> PatternError {
+        PatternError::unsupported(&format!("`\\{here}`"), advice_on_escape(here), at)
+    }
+
+    /// The text of a quotation, whose `\Q` comes next; reads the `\E` too.
+    pub(super) fn quotation(&mut self) -> Option<std::ops::Range<usize>> {
+        if !(self.reads_foreign() && self.peek(0) == Some('\\') && self.peek(1) == Some('Q')) {
+            return None;
+        }
+        self.remark("\\Q..\\E");
+        let start = self.at + 2;
+        let length = self.text[start..].windows(2).position(|pair| pair == ['\\', 'E']);
+        let end = length.map_or(self.text.len(), |length| start + length);
+        self.at = self.text.len().min(end + 2);
+        Some(start..end)
+    }
+
+    /// The last character of a quotation, which a quantifier behind it is for; those before it are
+    /// added.
+    pub(super) fn quoted(&mut self, text: std::ops::Range<usize>) -> (NodeId, Quantifiers) {
+        let Some((&last, others)) = self.text[text].split_last() else {
+            return (self.tree.empty(), Quantifiers::Forbidden);
+        };
+        for &character in others {
+            let node = self.character(character as u32);
+            self.push(node);
+        }
+        (self.character(last as u32), Quantifiers::Allowed)
+    }
+
+    /// Skips comments, `(?#..)`, and under the flag `x` white space and comments behind `#`.
+    pub(super) fn skip_blanks(&mut self) -> Result<(), PatternError> {
+        loop {
+            let at = self.at;
+            if self.flags.is_extended {
+                self.skip_white_space()?;
+            }
+            if self.reads_foreign() && self.takes("(?#") {
+                self.remark("(?#");
+                self.comment(at)?;
+            }
+            if self.at == at {
+                return Ok(());
+            }
+        }
+    }
+
+    fn skip_white_space(&mut self) -> Result<(), PatternError> {
+        let differ = |at| {
+            let message = "under the flag x the dialects differ about which white space ends a \
+                           comment or is left out; write spaces and newlines";
+            Err(PatternError::unsupported("the flag x", message, at))
+        };
+        while let Some(here) = self.peek(0) {
+            match here {
+                ' ' | '\t' | '\n' | '\r' | '\u{C}' => self.at += 1,
+                '#' => {
+                    while let Some(here) = self.peek(0).filter(|&here| here != '\n') {
+                        let ends_elsewhere = matches!(here, '\u{85}' | '\u{2028}' | '\u{2029}')
+                            || here == '\r' && self.peek(1) != Some('\n');
+                        if ends_elsewhere {
+                            return differ(self.at);
+                        }
+                        self.at += 1;
+                    }
+                }
+                '\u{B}' | '\u{85}' | '\u{200E}' | '\u{200F}' | '\u{2028}' | '\u{2029}' => {
+                    return differ(self.at);
+                }
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what stands next in a class where the dialects differ about it.
+    pub(super) fn check_class(&mut self) -> Result<(), PatternError> {
+        if !self.reads_foreign() {
+            return Ok(());
+        }
+        let here = self.peek(0).unwrap_or_default();
+        if self.flags.is_extended && (here.is_whitespace() || here == '#') {
+            let message = "under the flag x the dialects differ about white space and `#` in a \
+                           class; put a backslash before it";
+            return Err(PatternError::unsupported("the flag x", message, self.at));
+        }
+        if here == '[' && self.peek(1) == Some(':') {
+            let is_negated = self.peek(2) == Some('^');
+            let start = self.at + 2 + usize::from(is_negated);
+            let rest = &self.text[start..self.text.len().min(start + 8)];
+            let name: String = rest.iter().take_while(|c| c.is_ascii_lowercase()).collect();
+            let is_closed = rest[name.len()..].starts_with(&[':', ']']);
+            let known = POSIX.iter().find(|(known, _)| is_closed && *known == name);
+            if let Some((_, advice)) = known {
+                let advice = match is_negated {
+                    true => "write a class that begins with `^`".to_owned(),
+                    false => format!("write in its place {advice}"),
+                };
+                let message = format!(
+                    "ECMA-262 has no classes by name, and other dialects differ about what they \
+                     hold; {advice}"
+                );
+                let construct: String = self.text[self.at..start].iter().collect();
+                let construct = format!("`{construct}{name}:]`");
+                return Err(PatternError::unsupported(&construct, message, self.at));
+            }
+        }
+        let is_operator = match here {
+            '&' => self.peek(1) == Some('&') && self.peek(2) == Some('['),
+            '-' => {
+                self.peek(1) == Some('[') || self.peek(1) == Some('-') && self.peek(2) == Some('[')
+            }
+            _ => false,
+        };
+        if is_operator {
+            self.doubt.get_or_insert(Doubt::Operation(self.at));
+        }
+        Ok(())
+    }
+
+    /// Refuses a bracket that stands alone, where a class before it may be meant to reach up to it.
+    pub(super) fn check_lone_bracket(&self, here: char, at: usize) -> Result<(), PatternError> {
+        if here == '{' && self.flags.is_extended {
+            let message = "under the flag x the dialects differ about a brace that stands alone; \
+                           write `\\{`";
+            return Err(PatternError::unsupported("the flag x", message, at));
+        }
+        let refuse = |construct, message: &str, at| {
+            Err(PatternError::unsupported(construct, message.to_owned(), at))
+        };
+        match self.doubt {
+            Some(Doubt::Empty(at)) if here == ']' && self.doubts() => refuse(
+                "`[]`",
+                "ECMA-262 closes the class at once, and other dialects take the bracket for a \
+                 character of it; write `\\]` for each bracket that is a character",
+                at,
+            ),
+            Some(Doubt::Operation(at)) if here == ']' && self.doubts() => refuse(
+                "class",
+                "ECMA-262 without the flag v has no classes within classes, which are \
+                 intersections and differences elsewhere; write the ranges that are left, or a \
+                 lookahead, as in `(?![aeiou])[a-z]`, and `\\]` for a bracket that is a character",
+                at,
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses braces that are a quantifier in some dialects and characters in others.
+    pub(super) fn check_loose_braces(&self) -> Result<(), PatternError> {
+        if !(self.doubts() || self.flags.is_extended) {
+            return Ok(());
+        }
+        let is_within = |c: &&char| c.is_ascii_digit() || matches!(c, ',' | ' ');
+        let within: String = self.text[self.at + 1..].iter().take_while(is_within).collect();
+        let commas = within.matches(',').count();
+        let has_digit = within.contains(|c: char| c.is_ascii_digit());
+        let is_closed = self.text.get(self.at + 1 + within.len()) == Some(&'}');
+        if !is_closed || commas > 1 || !(has_digit || commas > 0) {
+            return Ok(());
+        }
+        let plain = within.replace(' ', "");
+        let plain = if plain.starts_with(',') { format!("0{plain}") } else { plain };
+        let message = format!(
+            "the dialects differ about whether it counts or is characters; write `{{{plain}}}`, or \
+             `\\{{` for the brace"
+        );
+        Err(PatternError::unsupported("quantifier", message, self.at))
+    }
+
+    /// Opens a group that ECMA-262 lacks, from behind the `?`; false where there is no such.
+    pub(super) fn foreign_group(&mut self, at: usize) -> Result<bool, PatternError> {
+        let refuse = |construct, message: &str| {
+            Err(PatternError::unsupported(construct, message.to_owned(), at))
+        };
+        let flags = self.flags;
+        let next = self.peek(1);
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        match self.peek(0) {
+            Some('P') if next == Some('<') => {
+                self.at += 2;
+                self.remark("(?P<");
+                let name = self.name('>')?;
+                self.add_name(name, at)?;
+            }
+            Some('\'') => {
+                self.at += 1;
+                self.remark("(?'");
+                let name = self.name('\'')?;
+                self.add_name(name, at)?;
+            }
+            Some('|') => {
+                self.at += 1;
+                self.remark("(?|");
+            }
+            Some('>') => {
+                return refuse("atomic group", "an atomic group forgets matches; write `(?:`");
+            }
+            Some('(') => return refuse("conditional", "write the two cases as alternatives"),
+            Some('P') if next == Some('=') => return Err(self.backreference(at, false)),
+            Some('P') if next == Some('>') => return Err(recursion(at)),
+            Some('R') if next == Some(')') => return Err(recursion(at)),
+            Some('0'..='9' | '&') => return Err(recursion(at)),
+            Some('+' | '-') if is_digit(next) => return Err(recursion(at)),
+            Some('^') => {
+                return refuse("flags", "flags behind `^` are not supported; write `(?-ims:..)`");
+            }
+            Some('{' | '?' | 'C') => {
+                return refuse("code", "code within a pattern is not run; drop it");
+            }
+            _ => return Ok(false),
+        }
+        self.open_frame(Purpose::Group, at, flags);
+        Ok(true)
+    }
+
+    /// Refuses a control verb, `(*`, whose parenthesis is read.
+    pub(super) fn check_verb(&self, at: usize) -> Result<(), PatternError> {
+        let is_verb = self.peek(0) == Some('*')
+            && self.peek(1).is_some_and(|letter| letter.is_ascii_alphabetic());
+        if self.reads_foreign() && is_verb {
+            let message = "verbs of Perl and PCRE are not supported; drop it, or write `\\(\\*` for \
+                           the characters";
+            return Err(PatternError::unsupported("`(*`", message, at));
+        }
+        Ok(())
+    }
+
+    /// The refusal of a flag that ECMA-262 lacks.
+    pub(super) fn foreign_flag(&self, flag: char, at: usize) -> PatternError {
+        let message = match flag {
+            'a' => "`\\d`, `\\w` and `\\b` are those of ASCII already; drop the flag a",
+            'u' => {
+                "the flag u changes classes or cases by dialect; drop it, and write `\\p{L}` or \
+                 `\\p{Nd}` for letters or digits of all scripts"
+            }
+            'U' => "the flag U is for greed or for classes by dialect; drop it",
+            'x' => "the flag xx is not supported; write one x",
+            _ => {
+                let message = format!("the flag {flag} is not supported; drop it");
+                return PatternError::unsupported("flags", message, at);
+            }
+        };
+        PatternError::unsupported("flags", message, at)
+    }
+
+    /// Flags without a colon hold up to the end of the group.
+    pub(super) fn set_flags(&mut self, flags: super::flags::Flags, letters: &str, at: usize) {
+        self.flags = flags;
+        self.switch(at);
+        for (letter, construct) in [('i', "(?i)"), ('m', "(?m)"), ('s', "(?s)")] {
+            if letters.contains(letter) {
+                self.remark(construct);
+            }
+        }
+    }
+
+    /// The refusal of a `|` behind flags that stand within an alternative.
+    pub(super) fn late_flags(&self, at: usize) -> PatternError {
+        let message = "the dialects differ about flags that stand within an alternative and the \
+                       alternatives behind it; write the flags at the start of the group, or \
+                       `(?i:..)` around what they are for";
+        PatternError::unsupported("flags", message, at)
+    }
+}
+
+fn recursion(at: usize) -> PatternError {
+    let message = "no automaton can call a group within itself; repeat the pattern of the group";
+    PatternError::unsupported("recursion", message, at)
+}
+
+/// Refuses a pattern within delimiters whose anchors say that these are none of its characters:
+/// `/^abc$/i` matches nothing.
+pub(super) fn check_delimiters(text: &[char]) -> Result<(), PatternError> {
+    let Some((&first, rest)) = text.split_first() else { return Ok(()) };
+    if !"/#~@%!".contains(first) {
+        return Ok(());
+    }
+    let Some(end) = rest.iter().rposition(|&here| here == first) else { return Ok(()) };
+    let (inner, flags) = (&rest[..end], &rest[end + 1..]);
+    if !flags.iter().all(|flag| "ADSUXdgimnsuvxy".contains(*flag)) {
+        return Ok(());
+    }
+    let ends = match inner.split_last() {
+        Some(('$', before)) => {
+            before.iter().rev().take_while(|&&here| here == '\\').count() % 2 == 0
+        }
+        _ => false,
+    };
+    let starts = inner.first() == Some(&'^');
+    if !(starts && ends || (starts || ends) && !has_alternatives(inner)) {
+        return Ok(());
+    }
+    const LONGEST: usize = 60;
+    let advice = if inner.len() > LONGEST {
+        "write the pattern without them".to_owned()
+    } else {
+        let kept: String = flags.iter().filter(|flag| "imsx".contains(**flag)).collect();
+        let kept = if kept.is_empty() { kept } else { format!("(?{kept})") };
+        format!("write `{kept}{}`", inner.iter().collect::<String>())
+    };
+    let message = format!(
+        "`{first}` around a pattern is how programs in JavaScript or PHP write it; here it is a \
+         character, and none stands before the start of a text or behind its end; {advice}"
+    );
+    Err(PatternError::unsupported("delimiters", message, 0))
+}
+
+/// Whether a `|` stands outside of groups and classes.
+fn has_alternatives(text: &[char]) -> bool {
+    let (mut depth, mut in_class, mut at) = (0usize, false, 0);
+    while let Some(&here) = text.get(at) {
+        match here {
+            '\\' => at += 1,
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class => depth += 1,
+            ')' if !in_class => depth = depth.saturating_sub(1),
+            '|' if !in_class && depth == 0 => return true,
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
