@@ -99,6 +99,9 @@ type Group = (Option<NameId>, u32);
 const FEW_ALTERNATIVES: usize = 8;
 const FEW_NAMES: usize = 48;
 
+/// So many alternatives may also be written with their own names in that order.
+const SOME_ALTERNATIVES: usize = 64;
+
 /// The automaton of the alternatives of an object, in the orders of their names, while it is made.
 struct Ordered<'o> {
     alternatives: &'o [Alternative],
@@ -191,12 +194,16 @@ impl Converter<'_> {
         }
         // The order of all names together is one more, where that costs nothing. Alternatives that share
         // names may tell too many sets of each other apart; then each goes by itself, or all go together.
+        let mut more = own.to_vec();
         if own.len() <= FEW_ALTERNATIVES && self.orders.get(all.order).len() <= FEW_NAMES {
-            let mut more = own.to_vec();
             more.push(all);
-            if let Some(automaton) = self.make_ordered(&more, true, 8 * names + 64)? {
-                return Ok(automaton);
-            }
+        } else if own.len() <= SOME_ALTERNATIVES {
+            more.extend(self.in_common_order(&own, all.order)?);
+        }
+        if more.len() > own.len()
+            && let Some(automaton) = self.make_ordered(&more, true, 8 * names + 64)?
+        {
+            return Ok(automaton);
         }
         for is_shared in [true, false] {
             if let Some(automaton) = self.make_ordered(&own, is_shared, 12 * names + 128)? {
@@ -205,6 +212,23 @@ impl Converter<'_> {
         }
         let automaton = self.make_ordered(&[all], true, usize::MAX)?;
         automaton.ok_or_else(|| self.too_many_states())
+    }
+
+    /// Alternatives with their own names in an order of all names together, where that is another one.
+    fn in_common_order(&mut self, own: &[Alternative], order: OrderId) -> Result<Vec<Alternative>> {
+        let common = self.orders.get(order).clone();
+        let mut out = Vec::new();
+        for &Alternative { formula, order } in own {
+            self.spend(1 + common.len() / 8)?;
+            let names = self.orders.get(order).clone();
+            let known: FxHashSet<NameId> = names.iter().copied().collect();
+            let sorted: Box<[NameId]> =
+                common.iter().copied().filter(|name| known.contains(name)).collect();
+            if *sorted != **names && sorted.len() == names.len() {
+                out.push(Alternative { formula, order: self.orders.intern(sorted) });
+            }
+        }
+        Ok(out)
     }
 
     /// The automaton of alternatives, each in the order of its own names. Where the same name is due in
