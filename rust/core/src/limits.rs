@@ -71,3 +71,6 @@ impl Limits {
         self.max_total_work.saturating_add(200 * states as u64)
     }
 }
+
+/// The bytes of a text, at most, tokens included. Bounds that no such text reaches are none.
+pub const MOST_TEXT_BYTES: u32 = (1 << 31) - 2;

@@ -96,7 +96,7 @@ impl<'a> Recognizer<'a> {
         let mut classes = [0u64; 4];
         for (state, _) in self.stepper.sets.entries(self.current) {
             if state != crate::network::BOTTOM {
-                let first = self.network.first(state);
+                let first = self.network.reads_first(state);
                 classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
             }
         }

@@ -202,6 +202,17 @@ impl Grammar {
             };
             return Err(raise(py, &refused));
         }
+        if py.detach(|| self.inner.counts_far()) {
+            let refused = Error::Unsupported {
+                construct: "lengths beside patterns and formats".into(),
+                message: "grammar text writes an automaton out once for each length, and these \
+                          are too many; lower minLength and maxLength for a grammar that has a \
+                          text"
+                    .into(),
+                position: self.inner.rule(self.inner.root()).position,
+            };
+            return Err(raise(py, &refused));
+        }
         Ok(py.detach(|| {
             let plain = match self.inner.has_automata() {
                 true => self.inner.without_automata(),

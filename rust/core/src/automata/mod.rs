@@ -20,6 +20,7 @@ pub mod alphabet;
 pub mod automaton;
 pub mod fallback;
 pub mod ids;
+pub(crate) mod lengths;
 mod levels;
 pub(crate) mod marks;
 pub mod minimize;

@@ -451,7 +451,7 @@ impl Scratch {
                 rules.drain(|_, _| {});
                 return Err(halt);
             }
-            let first = network.first(found.state);
+            let first = network.reads_first(found.state);
             draft.next.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
         }
         states.drain(|at, word| {

@@ -82,6 +82,10 @@ impl Letters {
             return self.fewest[state as usize];
         }
         let (body, needed, _, may_stop) = network.counting(state);
+        if network.counts_an_automaton(state) {
+            // Nothing is taken to be far from the end for it.
+            return self.fewest[body as usize].max(needed).min(UNREACHABLE);
+        }
         let passes = if may_stop { 0 } else { needed.max(1) };
         match self.fewest[body as usize] {
             UNREACHABLE if passes > 0 => UNREACHABLE,
@@ -97,7 +101,7 @@ impl Letters {
     /// The most that one letter raises what is needed: over all frames and all ways to read a letter
     /// from them, what the frames that are there then need, less what the frame needed.
     fn raise(&self, network: &Network, meter: &mut Meter) -> Result<Option<u32>, Halt> {
-        if network.is_for_charts() || network.has_sets() {
+        if network.is_for_charts() || network.has_sets() || network.has_counted_automata() {
             return Ok(None);
         }
         // What reading a letter from a fresh frame adds; `i64::MIN` while it is under way.

@@ -209,10 +209,7 @@ impl Rows {
     /// A pair that is new: one of a state that counts takes over what the state without a bound does.
     fn begin(&mut self, pair: PairId) {
         let Pair { state, node, .. } = self.pairs[pair as usize];
-        if self.network.is_counting(state)
-            && let (_, 0, Some(left), true) = self.network.counting(state)
-            && let Some((free, true)) = self.network.free(state)
-        {
+        if let Some((free, left)) = self.network.unbounded(state) {
             let free = self.pair(free, node);
             self.pairs[pair as usize].unbounded = Some((free, left));
             self.follow_pair(free, Follower { pair, tokens: 0, bytes: 0, most_bytes: left });

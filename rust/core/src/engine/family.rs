@@ -50,6 +50,8 @@ pub(crate) struct Step {
     depth: u32,
     /// The tokens read up to here since the first step, stop tokens too.
     pub(crate) tokens: u32,
+    /// The bytes read likewise.
+    pub(crate) bytes: u32,
     /// What may follow it.
     pub(crate) stand: Stand,
     pub(crate) read: Read,
@@ -184,7 +186,7 @@ impl Family {
     /// Makes a stand the only step.
     pub(crate) fn begin(&mut self, stand: Stand, read: Read) -> StepId {
         self.steps.clear();
-        self.steps.push(Step { parent: 0, jump: 0, depth: 0, tokens: 0, stand, read });
+        self.steps.push(Step { parent: 0, jump: 0, depth: 0, tokens: 0, bytes: 0, stand, read });
         0
     }
 
@@ -218,8 +220,14 @@ impl Family {
         self.steps[id as usize].depth
     }
 
-    /// Adds a step after `parent`.
-    pub(crate) fn push(&mut self, parent: StepId, stand: Stand, read: Read) -> StepId {
+    /// Adds a step after `parent` that read so many bytes.
+    pub(crate) fn push(
+        &mut self,
+        parent: StepId,
+        stand: Stand,
+        read: Read,
+        length: usize,
+    ) -> StepId {
         let p = self.steps[parent as usize];
         let j = self.steps[p.jump as usize];
         let jj = self.steps[j.jump as usize];
@@ -227,7 +235,8 @@ impl Family {
         let jump = if p.depth - j.depth == j.depth - jj.depth { j.jump } else { parent };
         let id = self.steps.len() as StepId;
         let tokens = p.tokens + u32::from(matches!(read, Read::Token(_) | Read::Stop(_)));
-        self.steps.push(Step { parent, jump, depth: p.depth + 1, tokens, stand, read });
+        let bytes = p.bytes.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
+        self.steps.push(Step { parent, jump, depth: p.depth + 1, tokens, bytes, stand, read });
         id
     }
 
@@ -333,7 +342,7 @@ impl Family {
                 continue;
             }
             for &(state, _) in self.stepper.sets.list(set).iter().filter(|e| e.0 != BOTTOM) {
-                let first = self.network.first(state);
+                let first = self.network.reads_first(state);
                 classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
             }
         }
@@ -554,7 +563,7 @@ impl Family {
             out.chart = Some(Chart::new(tables, tree));
         }
         let mut copies = FxHashMap::default();
-        let mut parent = 0;
+        let (mut parent, mut before) = (0, 0);
         for step in path {
             let stand = match (step.stand, &self.chart) {
                 (Stand::Chart(column), Some(chart)) => {
@@ -573,8 +582,9 @@ impl Family {
             };
             parent = match out.steps.is_empty() {
                 true => out.begin(stand, read),
-                false => out.push(parent, stand, read),
+                false => out.push(parent, stand, read, (step.bytes - before) as usize),
             };
+            before = step.bytes;
         }
         out.rebuilt_bytes = out.bytes();
         out.rebuilt_set_bytes = out.network.set_bytes();

@@ -166,6 +166,20 @@ impl Matcher {
         Ok(())
     }
 
+    /// Refuses to read so many bytes more where the text is longer then than what can be counted.
+    fn refuse_long(&self, family: &Family, more: usize) -> Result<()> {
+        let most = self.engine.network.longest_text();
+        let bytes = family.step(self.at).bytes as usize;
+        match bytes.saturating_add(more) <= most as usize {
+            true => Ok(()),
+            false => Err(Error::Limit {
+                limit: "max_text_bytes",
+                value: u64::from(most),
+                message: "the text is longer than what bounds on lengths can be counted for".into(),
+            }),
+        }
+    }
+
     /// Accepts tokens as long as they are allowed; returns how many.
     ///
     /// # Errors
@@ -224,7 +238,11 @@ impl Matcher {
                 {
                     return Some(Err(error));
                 }
-                let is_long = self.engine.vocabulary.bytes(id).len() > QUICK_BYTES;
+                let length = self.engine.vocabulary.bytes(id).len();
+                if let Err(error) = self.refuse_long(&family, length) {
+                    return Some(Err(error));
+                }
+                let is_long = length > QUICK_BYTES;
                 let is_crowded = self.is_crowded(&family);
                 let step = family.step(self.at);
                 let is_near = self.max_tokens.is_some_and(|most| {
@@ -241,7 +259,7 @@ impl Matcher {
                 family.release();
                 match stand {
                     Ok(Some(stand)) => {
-                        (family.push(self.at, stand, Read::Token(id)), Accept::Taken)
+                        (family.push(self.at, stand, Read::Token(id), length), Accept::Taken)
                     }
                     Ok(None) => {
                         family.forget_columns(last);
@@ -289,7 +307,7 @@ impl Matcher {
         let stand = family.step(self.at).stand;
         match family.accepts(stand) {
             false => Ok((self.at, Accept::Refused)),
-            true => Ok((family.push(self.at, stand, Read::Stop(id)), Accept::Taken)),
+            true => Ok((family.push(self.at, stand, Read::Stop(id), 0), Accept::Taken)),
         }
     }
 
@@ -307,6 +325,7 @@ impl Matcher {
     fn read_once(&mut self, what: What<'_>, interrupt: &Interrupt) -> Result<Option<Accept>> {
         let mut family = lock::write(&self.family, interrupt)?;
         self.refuse_ended(&family)?;
+        self.refuse_long(&family, self.bytes_of(what).len())?;
         interrupt.look()?;
         self.settle(&mut family, interrupt)?;
         let before = family.step(self.at).stand;
@@ -371,7 +390,7 @@ impl Matcher {
                 family.text(bytes)
             }
         };
-        let at = family.push(self.at, stand, read);
+        let at = family.push(self.at, stand, read, self.bytes_of(what).len());
         let crowded = self.is_crowded(&family);
         drop(family);
         let before = std::mem::replace(&mut self.at, at);

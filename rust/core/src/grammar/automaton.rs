@@ -31,6 +31,11 @@ pub struct ByteAutomaton {
     /// Guards on the calls of some rules, by rule; see [`Guard`]. An automaton with guards is the whole
     /// body of a rule, and all its edges are calls of rules.
     pub guards: Box<[(RuleId, Guard)]>,
+    /// How many parts its texts have, at least and at most, where they are counted. Such an automaton is
+    /// the whole body of a rule, and all its edges are calls of rules that have no empty text. No edge
+    /// leads to its start, which is no end; from each state an end can be reached; and there is a text
+    /// of such a number of parts.
+    pub counts: Option<(u32, Option<u32>)>,
 }
 
 /// What a call asks of the members that were read, and what it adds to them.
@@ -163,6 +168,7 @@ impl From<Described> for ByteAutomaton {
             parts: Box::default(),
             falls_back: Box::default(),
             guards: Box::default(),
+            counts: None,
             fallback: described.start,
         }
     }
@@ -286,6 +292,7 @@ impl Grammar {
             parts: parts.into(),
             falls_back: falls_back.into(),
             guards: Box::default(),
+            counts: None,
             fallback: described.start,
         };
         Some(builder.add(Expr::Automaton(automaton), position))

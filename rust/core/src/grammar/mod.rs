@@ -9,6 +9,7 @@
 mod automaton;
 mod charset;
 mod compose;
+mod counted;
 mod dispatch;
 mod right_linear;
 mod tokens;

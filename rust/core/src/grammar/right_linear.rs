@@ -6,6 +6,7 @@
 use super::{ByteAutomaton, CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::error::Position;
 use crate::ids::{ExprId, RuleId};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// What a state reads, and where that leads.
@@ -30,7 +31,7 @@ impl Grammar {
     }
 
     /// The same grammar, in which rules replace the automata. The result is `None` if an automaton reads
-    /// bytes that are not UTF-8, which grammar text cannot express.
+    /// bytes that are not UTF-8, which grammar text cannot express, or counts too far to be written out.
     pub fn without_automata(&self) -> Option<Grammar> {
         let mut writer = Writer {
             builder: GrammarBuilder::new(),
@@ -54,11 +55,15 @@ impl Grammar {
                 Expr::Choice(parts) => Expr::Choice(parts.iter().map(new).collect()),
                 &Expr::Repeat { ref body, min, max } => Expr::Repeat { body: new(body), min, max },
                 Expr::Automaton(automaton) => {
-                    let parts = automaton.parts.iter().map(|&(p, part, q)| (p, new(&part), q));
+                    let written = match automaton.counts {
+                        None => Cow::Borrowed(automaton),
+                        Some(_) => Cow::Owned(automaton.written()?),
+                    };
+                    let parts = written.parts.iter().map(|&(p, part, q)| (p, new(&part), q));
                     let parts: Vec<(u32, ExprId, u32)> = parts.collect();
                     let owner = owners.get(&ExprId::new(index)).copied();
                     owned.extend(owner);
-                    Expr::Rule(writer.states(automaton, &parts, owner, position)?)
+                    Expr::Rule(writer.states(&written, &parts, owner, position)?)
                 }
                 other => other.clone(),
             };
@@ -350,6 +355,7 @@ mod tests {
             parts: vec![(0, part, 1)].into(),
             falls_back: Box::default(),
             guards: Box::default(),
+            counts: None,
             fallback: 0,
         };
         let body = builder.add(Expr::Automaton(automaton), Position::default());

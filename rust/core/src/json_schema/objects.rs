@@ -575,20 +575,21 @@ impl Converter<'_> {
         };
         let class = NameClass {
             names: others,
+            lengths: (0, None),
             matches: FxHashMap::default(),
             satisfies: FxHashMap::default(),
         };
         let mut classes = vec![class];
         for pattern in patterns {
             let automaton = self.automaton(pattern)?;
-            classes = self.divide(classes, &automaton, |class, holds| {
+            classes = self.divide(classes, (&automaton, (0, None)), |class, holds| {
                 class.matches.insert(pattern, holds);
             })?;
         }
         for schema in schemas {
             let formula = self.type_formula(schema, Type::String)?;
-            let automaton = self.string_language(formula)?;
-            classes = self.divide(classes, &automaton, |class, holds| {
+            let (automaton, lengths) = self.counted_language(formula)?;
+            classes = self.divide(classes, (&automaton, lengths), |class, holds| {
                 class.satisfies.insert(schema, holds);
             })?;
         }
@@ -598,16 +599,26 @@ impl Converter<'_> {
     fn divide(
         &mut self,
         classes: Vec<NameClass>,
-        by: &Dfa,
+        (by, (least, most)): (&Dfa, (u32, Option<u32>)),
         mut note: impl FnMut(&mut NameClass, bool),
     ) -> Result<Vec<NameClass>> {
         let mut out = Vec::with_capacity(2 * classes.len());
         for class in classes {
             let within = class.names.intersection(by, &self.bounds)?;
             let without = class.names.difference(by, &self.bounds)?;
-            for (names, holds) in [(within, true), (without, false)] {
-                if !names.is_empty() {
-                    let mut class = NameClass { names, ..class.clone() };
+            // Of those within, some are too short and some too long.
+            let mut parts =
+                vec![(within.clone(), (least, most), true), (without, (0, None), false)];
+            if least > 0 {
+                parts.push((within.clone(), (0, Some(least - 1)), false));
+            }
+            parts.extend(most.map(|most| (within, (most.saturating_add(1), None), false)));
+            for (names, (least, most), holds) in parts {
+                let (from, to) = class.lengths;
+                let to = [to, most].into_iter().flatten().min();
+                let lengths = (from.max(least), to);
+                if self.has_text_within(&names, lengths)? {
+                    let mut class = NameClass { names, lengths, ..class.clone() };
                     note(&mut class, holds);
                     out.push(class);
                 }

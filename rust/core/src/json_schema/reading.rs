@@ -11,6 +11,7 @@ use super::formula::FormulaId;
 use super::keywords::{Dependency, Shape};
 use super::value::{Node, NodeId};
 use crate::error::Result;
+use crate::limits::MOST_TEXT_BYTES;
 
 /// How a schema applies another to the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -497,8 +498,11 @@ impl Converter<'_> {
 
     /// That a count is at most a bound.
     pub(super) fn at_most(&mut self, atom: impl Fn(u32) -> Atom, count: u32) -> FormulaId {
-        // The greatest count is written for all that are greater.
-        let Some(more) = count.checked_add(1) else { return FormulaId::TRUE };
+        // No text is as long, whatever is counted.
+        if count >= MOST_TEXT_BYTES {
+            return FormulaId::TRUE;
+        }
+        let more = count + 1;
         let more = self.at_least(atom, more);
         self.formulas.not(more)
     }

@@ -5,7 +5,9 @@ use super::converter::Converter;
 use super::decimal::Decimal;
 use super::formula::{Formula, FormulaId};
 use super::numbers::{self, Bound, Conditions, NumberOptions, Sign};
+use crate::automata::lengths::Lengths;
 use crate::error::{Error, Result};
+use crate::limits::MOST_TEXT_BYTES;
 use crate::regular::{Bounds, Dfa};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -13,6 +15,33 @@ use std::rc::Rc;
 /// Patterns whose automata have more states are written as expressions, their counts counted, where
 /// nothing else is asked of the string.
 const LARGE_PATTERN: usize = 1_000;
+
+/// Automata of so many states with their lengths are written out.
+const FEW_STATES: u64 = 256;
+
+/// The most characters of a text of an automaton; `None` where there is no end.
+fn longest(targets: &[Vec<u32>]) -> Option<u32> {
+    let mut entries = vec![0; targets.len()];
+    targets.iter().flatten().for_each(|&to| entries[to as usize] += 1);
+    let mut longest = vec![0; targets.len()];
+    let mut work: Vec<u32> =
+        (0..targets.len() as u32).filter(|&q| entries[q as usize] == 0).collect();
+    let (mut done, mut most) = (0, 0);
+    while let Some(state) = work.pop() {
+        done += 1;
+        let length = longest[state as usize];
+        most = most.max(length);
+        for &to in &targets[state as usize] {
+            longest[to as usize] = longest[to as usize].max(length + 1);
+            entries[to as usize] -= 1;
+            if entries[to as usize] == 0 {
+                work.push(to);
+            }
+        }
+    }
+    // What is left stands in a loop, or behind one.
+    (done == targets.len()).then_some(most)
+}
 
 /// What a string is to be, in the form in which it is emitted best.
 #[derive(Clone, Debug)]
@@ -23,6 +52,8 @@ pub(super) enum Text {
     Listed(Rc<[String]>),
     /// Of a regular language.
     Automaton(Dfa),
+    /// Of a regular language, between so many characters and so many, which are counted.
+    Counted(Dfa, u32, Option<u32>),
     /// As a pattern says, which is large as an automaton.
     Pattern(LanguageId),
     /// A regular expression.
@@ -245,11 +276,110 @@ impl Converter<'_> {
                 _ => {}
             }
         }
+        if least > 0 || most.is_some() {
+            let is_length = |part: &&FormulaId| match *self.formulas.get(**part) {
+                Formula::Literal(number, _) => {
+                    matches!(self.atom(number), Atom::AtLeastCharacters(_))
+                }
+                _ => false,
+            };
+            let rest: Vec<FormulaId> =
+                conjuncts.iter().filter(|part| !is_length(part)).copied().collect();
+            let rest = self.formulas.and(rest);
+            let language = self.string_language(rest)?;
+            if let Some(text) = self.of_lengths(&language, least, most)? {
+                return Ok(text);
+            }
+        }
         let automaton = self.string_language(formula)?;
         if automaton.is_universal() {
             return Ok(Text::Characters(0, None));
         }
         Ok(Text::Automaton(automaton))
+    }
+
+    /// The language of a formula as one with bounds on the lengths of its texts, which hold of all texts
+    /// where they are no matter of counting.
+    pub(super) fn counted_language(
+        &mut self,
+        formula: FormulaId,
+    ) -> Result<(Dfa, (u32, Option<u32>))> {
+        match self.text(formula)? {
+            Text::Counted(language, least, most) => Ok((language, (least, most))),
+            Text::Characters(least, most) if u64::from(most.unwrap_or(least)) > FEW_STATES => {
+                Ok((Dfa::anything(), (least, most)))
+            }
+            _ => Ok((self.string_language(formula)?, (0, None))),
+        }
+    }
+
+    /// Whether a language has a text of such a number of characters.
+    pub(super) fn has_text_within(
+        &mut self,
+        language: &Dfa,
+        (least, most): (u32, Option<u32>),
+    ) -> Result<bool> {
+        if language.is_empty() || most.is_some_and(|most| most < least) {
+            return Ok(false);
+        }
+        if (least, most) == (0, None) {
+            return Ok(true);
+        }
+        let finals: Vec<bool> =
+            (0..language.num_states() as u32).map(|q| language.is_final(q)).collect();
+        let targets = language.targets();
+        let lengths = Lengths::new(&targets, &finals, least > 0, self.bounds.budget)?;
+        Ok(lengths.within(0, least, most))
+    }
+
+    /// The texts of a language within bounds on their lengths; `None` where they are written out.
+    fn of_lengths(
+        &mut self,
+        language: &Dfa,
+        least: u32,
+        most: Option<u32>,
+    ) -> Result<Option<Text>> {
+        // A text of more characters than any has goes on for ever.
+        let least = least.min(MOST_TEXT_BYTES + 1);
+        let last = most.unwrap_or(least);
+        if language.is_empty() || language.num_states() as u64 * (u64::from(last) + 1) <= FEW_STATES
+        {
+            return Ok(None);
+        }
+        if let Some((_, min, max)) = language.uniform_lengths() {
+            // As a repetition is counted.
+            let (min, max) = (min.max(least), [max, most].into_iter().flatten().min());
+            return Ok(match max {
+                Some(max) if max < min => Some(Text::Listed([].into())),
+                _ => Some(Text::Counted(language.clone(), min, max)),
+            });
+        }
+        let targets = language.targets();
+        let finals: Vec<bool> =
+            (0..language.num_states() as u32).map(|q| language.is_final(q)).collect();
+        self.spend(targets.len())?;
+        let lengths = match Lengths::new(&targets, &finals, least > 1, self.bounds.budget) {
+            Ok(lengths) => lengths,
+            Err(Error::Limit { .. }) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        // A text that is not empty goes on from some state behind the start.
+        let left = most.map(|most| most.checked_sub(1));
+        let may_go_on = targets[0].iter().any(|&to| {
+            left != Some(None) && lengths.within(to, least.saturating_sub(1), left.flatten())
+        });
+        if !may_go_on {
+            let has_empty = least == 0 && language.is_final(0);
+            let texts: Vec<String> = has_empty.then(String::new).into_iter().collect();
+            return Ok(Some(Text::Listed(texts.into())));
+        }
+        // A bound that holds of all texts is none.
+        let most = most.filter(|&most| longest(&targets).is_none_or(|longest| longest > most));
+        let least = if lengths.shortest(0) >= least { 0 } else { least };
+        if least == 0 && most.is_none() {
+            return Ok(Some(Text::Automaton(language.clone())));
+        }
+        Ok(Some(Text::Counted(language.clone(), least, most)))
     }
 
     /// The automaton of a formula of strings.

@@ -16,8 +16,10 @@ const MOST_NESTED: usize = 64;
 /// Names that a formula does not mention and that are alike to it.
 #[derive(Clone, Debug)]
 pub(super) struct NameClass {
-    /// The names.
+    /// The names, where they are of so many characters.
     pub(super) names: Dfa,
+    /// How many at least, and at most, where that is not a matter of the automaton.
+    pub(super) lengths: (u32, Option<u32>),
     /// The patterns that match them.
     pub(super) matches: FxHashMap<LanguageId, bool>,
     /// The schemas of `propertyNames` that hold of them.

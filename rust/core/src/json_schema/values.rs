@@ -104,7 +104,10 @@ impl Converter<'_> {
             let is_empty = match &text {
                 Text::Listed(texts) => texts.is_empty(),
                 Text::Automaton(automaton) => automaton.is_empty(),
-                Text::Characters(..) | Text::Pattern(_) | Text::RegularExpression => false,
+                Text::Characters(..)
+                | Text::Counted(..)
+                | Text::Pattern(_)
+                | Text::RegularExpression => false,
             };
             out.texts.insert(formula, text);
             string = string.filter(|_| !is_empty);

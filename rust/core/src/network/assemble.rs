@@ -1,12 +1,13 @@
 //! The tables of states of some rules.
 
-use super::counters::Counters;
+use super::counters::{Counters, Counting, Machine, most_passes};
 use super::rules::{RuleSet, check_edges, check_states};
 use super::sets::{GuardedRule, MemberGuard, SetStates};
 use super::written::Order;
 use super::{
     Call, ClassSet, HOLE, MAX_DELEGATED, NARROW, NONE, Network, Tables, Width, contains, insert,
 };
+use crate::automata::lengths::Lengths;
 use crate::automata::{Automaton, FIRST_CALL, callee, is_marker};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
@@ -25,7 +26,16 @@ impl Network {
         limits: &Limits,
         work: &Budget,
     ) -> Result<Self> {
-        let RuleSet { automata: rules, written, start, alphabet, accepts_empty, counted, .. } = set;
+        let RuleSet {
+            automata: rules,
+            written,
+            start,
+            alphabet,
+            accepts_empty,
+            counted,
+            with_lengths,
+            ..
+        } = set;
         let (start, accepts_empty) = (*start, *accepts_empty);
         let order = Order::new(rules, start, written);
         let ticks = Ticks::new(work);
@@ -76,14 +86,7 @@ impl Network {
         // Where calls of each rule lead: those of a rule that counts, to its own states.
         outside.iter().for_each(|(&number, &place)| base[number] = HOLE | place);
         let mut starts = base.clone();
-        for (rule, (number, automaton)) in present().enumerate() {
-            ticks.step()?;
-            if let Some((&counter, body)) = counted.get(&number).zip(automaton.left_calls().next())
-            {
-                let placed = counters.place(counter, base[body], rule as u32);
-                starts[number] = placed.ok_or_else(too_many_passes)?;
-            }
-        }
+        place_counters(set, &order, &base, &mut starts, &mut counters, work)?;
         let sets = place_sets(set, &order, &base, &mut starts, counters.end(), limits);
         let mut origin: Vec<usize> = (0..rules.len()).collect();
         written.iter().for_each(|(&rule, &form)| origin[form] = rule);
@@ -114,8 +117,8 @@ impl Network {
             out.written.push(numbers[*written.get(&number).unwrap_or(&number)]);
             let rule = out.rule_starts.len() as u32;
             // The second state of a rule that counts stands for all after it: nothing leads there.
-            let is_counted = counted.contains_key(&number);
-            let first_pass = is_counted.then(|| starts[number] + 1);
+            let is_repetition = counted.contains_key(&number) && !with_lengths.contains(&number);
+            let first_pass = is_repetition.then(|| starts[number] + 1);
             out.rule_starts.push(offset);
             for (state, edges) in automaton.states() {
                 let from = out.edges.len();
@@ -168,8 +171,8 @@ impl Network {
         let mut wide = vec![false; self.num_rules()];
         // What is counted need not loop: it is the counting that does.
         let counts = |call: &Call| {
-            let body = if call.start < HOLE { self.counters_call(call.start) } else { None };
-            body.is_some_and(|body| first(self, body.start) >= width.least)
+            let bodies = if call.start < HOLE { self.bodies(call.start) } else { Vec::new() };
+            bodies.into_iter().any(|body| first(self, body) >= width.least)
         };
         for q in states {
             ticks.steps(1 + self.listed(q).len() + self.calls(q).len())?;
@@ -220,8 +223,9 @@ impl Network {
                 && self.edges(body).all(|edge| ends(&edge))
                 && first(self, body) <= NARROW
         };
-        let placed = self.counters.placed().filter(|&(_, _, body, _)| is_narrow(body));
-        placed.map(|(_, first, ..)| first).collect()
+        let placed = self.counters.placed().filter(|placed| placed.0.listed.is_none());
+        let placed = placed.map(|placed| placed.1);
+        placed.filter(|&start| is_narrow(self.counters.listed(start))).collect()
     }
 
     /// Whether many bytes lead from a state back to it.
@@ -327,8 +331,8 @@ impl Network {
                 ticks.step()?;
                 callers[rule_of(call)].push(self.rule_of(q));
                 // The body of a rule that counts is called by states that are not in the tables.
-                if let Some(body) = self.counters_call(call.start) {
-                    callers[rule_of(&body)].push(self.rule_of(call.start));
+                for body in self.bodies(call.start) {
+                    callers[self.rule_of(body) as usize].push(self.rule_of(call.start));
                 }
             }
         }
@@ -360,6 +364,54 @@ impl Network {
         };
         graph::components_within(self.num_rules(), |steps| ticks.steps(steps), callees)
     }
+}
+
+/// Numbers the states of the rules that count, to which calls of those rules lead.
+fn place_counters(
+    set: &RuleSet,
+    order: &Order,
+    base: &[u32],
+    starts: &mut [u32],
+    counters: &mut Counters,
+    work: &Budget,
+) -> Result<()> {
+    let ticks = Ticks::new(work);
+    let mut all: Vec<(usize, Counting)> = Vec::new();
+    for (&number, rule) in order.rules.iter().zip(0..) {
+        ticks.step()?;
+        let automaton = &set.automata[number];
+        let Some(&counter) = set.counted.get(&number) else { continue };
+        let counting = match set.with_lengths.contains(&number) {
+            false => {
+                let Some(body) = automaton.left_calls().next() else { continue };
+                let machine = Arc::new(Machine::of_body(base[body]));
+                let lengths = Arc::new(Lengths::of_repetition());
+                Counting { counter, machine, lengths, listed: None, rule }
+            }
+            true => {
+                let mut passes = vec![Vec::new(); automaton.len()];
+                for (p, body, q) in automaton.calls() {
+                    ticks.step()?;
+                    passes[p as usize].push((base[body], q));
+                }
+                let finals: Vec<bool> =
+                    automaton.states().map(|(q, _)| automaton.is_final(q)).collect();
+                let targets =
+                    passes.iter().map(|passes| passes.iter().map(|pass| pass.1).collect());
+                let targets: Vec<Vec<u32>> = targets.collect();
+                let lengths = Arc::new(Lengths::new(&targets, &finals, counter.min > 1, work)?);
+                let machine = Arc::new(Machine::new(&passes, &finals));
+                Counting { counter, machine, lengths, listed: Some(base[number]), rule }
+            }
+        };
+        all.push((number, counting));
+    }
+    let sizes = all.iter().map(|(_, one)| (one.counter, one.machine.len()));
+    let most = most_passes(sizes, counters.room());
+    for (number, counting) in all {
+        starts[number] = counters.place(counting, most).ok_or_else(too_many_passes)?;
+    }
+    Ok(())
 }
 
 /// The states of rules with guards: their starts, to which calls of those rules lead, have the first

@@ -1,34 +1,108 @@
-//! Repetition as counting: `x{m,n}` with large bounds costs the same for every bound.
+//! Counting: `x{m,n}` with large bounds, and an automaton whose texts are of `m` to `n` characters,
+//! cost the same for every bound.
 //!
-//! A counted repetition is a rule whose states are the numbers of passes done. They are not
-//! written out: they are numbered past the states of the tables, and what they can do follows
-//! from the number. After `k` passes the body may be called while `k < n`, which leads to `k + 1`;
-//! the rule may be complete when `k >= m`. A repetition without an upper bound stays at `m`.
+//! A rule that counts has an automaton each of whose edges is a *pass*: the call of a rule. Its states
+//! are pairs of a state of that automaton and the number of passes done. They are not written out: they
+//! are numbered past the states of the tables, and what they can do follows from the number. After `k`
+//! passes an edge to `q` may be taken where the rest from `q` can be of `m - k - 1` to `n - k - 1`
+//! passes ([`Lengths`]); the rule may be complete in an end when `k >= m`. Without an upper bound the
+//! count stays at `m`.
 //!
-//! Two more states do not count: one may stop after any pass, the other never. A token of fewer
-//! bytes than passes are left before the next bound cannot tell a state from one of those two:
-//! [`like`](Counters::like) and [`base`](Counters::base). (XGrammar 2, section 3.5, merges such
-//! states as well, but up to a constant; this is exact.)
+//! A counted repetition is such an automaton of one state, an end that the body leads back to.
+//!
+//! Each state of the automaton has two more that do not count: one may stop after any pass, the other
+//! never. A token of fewer bytes than passes are left before the next bound cannot tell a state from one
+//! of those two: [`like`](Counters::like) and [`base`](Counters::base). (XGrammar 2, section 3.5, merges
+//! such states as well, but up to a constant; this is exact.)
+//!
+//! The numbers of states have 31 bits, and bounds are never refused for that: see [`most_passes`].
 
-use super::Call;
+use super::{Call, Calls};
+use crate::automata::lengths::Lengths;
+use crate::limits::MOST_TEXT_BYTES;
+use std::sync::Arc;
 
-/// The bounds of a counted repetition. The body takes at least one byte.
+/// The bounds of a rule that counts. A pass takes at least one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Counter {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
 }
 
+/// Texts have fewer bytes: a bound of so many passes is met by none.
+pub(crate) const UNMET: u32 = MOST_TEXT_BYTES + 1;
+
 impl Counter {
+    /// The same for texts of fewer than [`UNMET`] bytes.
+    fn met(self) -> Self {
+        Self { min: self.min, max: self.max.filter(|&max| max < UNMET) }
+    }
+
     /// The last number of passes that differs from those before.
     fn last(self) -> u32 {
-        self.max.unwrap_or(self.min.max(1))
+        match self.max {
+            // Nobody gets there: it goes on for ever.
+            _ if self.min >= UNMET => 0,
+            Some(max) => max,
+            None => self.min.max(1),
+        }
     }
 }
 
-/// What a state of a counted repetition is.
+/// The automaton of a rule that counts: for each state its passes, and whether it is an end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Machine {
+    pub(super) finals: Box<[bool]>,
+    starts: Box<[u32]>,
+    /// The start of the rule that is called, and the state that follows.
+    passes: Box<[(u32, u32)]>,
+}
+
+impl Machine {
+    /// `passes` are those of each state, in order.
+    pub(super) fn new(passes: &[Vec<(u32, u32)>], finals: &[bool]) -> Self {
+        let mut starts = vec![0];
+        for passes in passes {
+            starts.push(starts[starts.len() - 1] + passes.len() as u32);
+        }
+        Self { finals: finals.into(), starts: starts.into(), passes: passes.concat().into() }
+    }
+
+    /// A state that may stop, and goes on with a body.
+    pub(super) fn of_body(body: u32) -> Self {
+        Self::new(&[vec![(body, 0)]], &[true])
+    }
+
+    fn passes(&self, state: u32) -> &[(u32, u32)] {
+        let (from, to) = (self.starts[state as usize], self.starts[state as usize + 1]);
+        &self.passes[from as usize..to as usize]
+    }
+
+    /// The same with other numbers for the rules that are called.
+    pub(super) fn moved(&self, start: impl Fn(u32) -> u32) -> Self {
+        let passes = self.passes.iter().map(|&(called, to)| (start(called), to)).collect();
+        Self { passes, ..self.clone() }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.finals.len() as u32
+    }
+}
+
+/// What a rule that counts is, wherever its states are numbered.
+#[derive(Clone, Debug)]
+pub(super) struct Counting {
+    pub(super) counter: Counter,
+    pub(super) machine: Arc<Machine>,
+    pub(super) lengths: Arc<Lengths>,
+    /// The first state in the tables of an automaton; `None` for a repetition.
+    pub(super) listed: Option<u32>,
+    pub(super) rule: u32,
+}
+
+/// How many passes a state knows of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Passes {
+enum Passes {
     /// So many are done.
     Done(u32),
     /// It may stop after any, and go on for ever.
@@ -37,62 +111,122 @@ pub(crate) enum Passes {
     Endless,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Placed {
-    counter: Counter,
-    /// The number of the state before any pass. After those that count stand the other two.
+    counting: Counting,
+    /// The number of the first state. Those that may stop after any pass come first, then those that
+    /// never do, then those that count.
     first: u32,
-    /// The start of the body.
-    body: u32,
-    rule: u32,
+    /// The last number of passes that has states.
+    last: u32,
     /// Whether a pass is one byte of a few.
     is_narrow: bool,
 }
 
 impl Placed {
-    fn number(&self, passes: Passes) -> u32 {
-        let last = self.first + self.counter.last();
-        match passes {
-            Passes::Done(passes) => self.first + passes,
-            Passes::Free => last + 1,
-            Passes::Endless => last + 2,
-        }
+    fn number(&self, passes: Passes, state: u32) -> u32 {
+        let level = match passes {
+            Passes::Free => 0,
+            Passes::Endless => 1,
+            Passes::Done(passes) => 2 + passes,
+        };
+        self.first + level * self.counting.machine.len() + state
+    }
+
+    /// The pass of a state to `to`, where it may be taken; `state` has done so many.
+    fn next(&self, passes: Passes, to: u32) -> Option<u32> {
+        let Counting { counter: Counter { min, max }, lengths, .. } = &self.counting;
+        let next = match passes {
+            Passes::Free => Passes::Free,
+            Passes::Endless if !lengths.is_endless(to) => return None,
+            Passes::Endless => Passes::Endless,
+            Passes::Done(_) if *min >= UNMET => Passes::Endless,
+            Passes::Done(done) => {
+                let done = done + 1;
+                let most = match max {
+                    None => None,
+                    Some(max) => Some(max.checked_sub(done)?),
+                };
+                if !lengths.within(to, min.saturating_sub(done), most) {
+                    return None;
+                }
+                // Past the last there is no text, or no bound.
+                Passes::Done(done.min(self.last))
+            }
+        };
+        Some(self.number(next, to))
     }
 }
 
-/// The counted repetitions of a network.
+/// The rules of a network that count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
     placed: Vec<Placed>,
     end: u32,
+    /// Texts of more bytes may have more passes than there are states for.
+    longest: Option<u32>,
+}
+
+/// The numbers of passes that have states of their own, where there is room for so many states: all
+/// where they fit, else a power of two. Texts of more bytes are refused when they are read.
+pub(super) fn most_passes(
+    counters: impl Iterator<Item = (Counter, u32)> + Clone,
+    room: u32,
+) -> u32 {
+    let fits = |most: u32| {
+        let states = counters.clone().map(|(counter, states)| {
+            u64::from(states) * (u64::from(counter.met().last().min(most)) + 3)
+        });
+        states.sum::<u64>() <= u64::from(room)
+    };
+    if fits(UNMET) {
+        return UNMET;
+    }
+    (0..31).rev().map(|bits| 1 << bits).find(|&most| fits(most)).unwrap_or(1)
 }
 
 impl Counters {
     /// Without any, behind so many states of the tables.
     pub(crate) fn after(states: usize) -> Self {
-        Self { placed: Vec::new(), end: states as u32 }
+        Self { placed: Vec::new(), end: states as u32, longest: None }
     }
 
-    /// Makes room for a counter; the number of its first state, or `None` when the numbers run
-    /// out.
-    pub(crate) fn place(&mut self, counter: Counter, body: u32, rule: u32) -> Option<u32> {
-        let first = self.end;
-        // The highest bit is left to the bottom of stacks.
-        let end = counter.last().checked_add(3).and_then(|states| first.checked_add(states));
+    /// How many states there is room for: the highest bit is left to the bottom of stacks.
+    pub(super) fn room(&self) -> u32 {
+        (1 << 31) - 1 - self.end
+    }
+
+    /// Makes room for a rule that counts, up to so many passes; the number of its first state, or `None`
+    /// when the numbers run out.
+    pub(super) fn place(&mut self, mut counting: Counting, most: u32) -> Option<u32> {
+        counting.counter = counting.counter.met();
+        let last = counting.counter.last();
+        if last > most {
+            self.longest = Some(self.longest.map_or(most, |longest| longest.min(most)));
+        }
+        let placed = Placed { counting, first: self.end, last: last.min(most), is_narrow: false };
+        let states = placed.counting.machine.len().checked_mul(placed.last.checked_add(3)?)?;
+        let end = self.end.checked_add(states);
         self.end = end.filter(|&end| end < 1 << 31)?;
-        self.placed.push(Placed { counter, first, body, rule, is_narrow: false });
-        Some(first)
+        let start = placed.number(Passes::Done(0), 0);
+        self.placed.push(placed);
+        Some(start)
     }
 
-    /// Each with its bounds, the number of its first state, the start of its body, its rule.
-    pub(crate) fn placed(&self) -> impl Iterator<Item = (Counter, u32, u32, u32)> + '_ {
-        self.placed.iter().map(|p| (p.counter, p.first, p.body, p.rule))
+    /// How many bytes a text may have, where not any number.
+    pub(super) fn longest(&self) -> Option<u32> {
+        self.longest
     }
 
-    /// Takes note that a pass of the counter whose states begin with one is one byte of a few.
-    pub(crate) fn set_narrow(&mut self, first: u32) {
-        for placed in self.placed.iter_mut().filter(|placed| placed.first == first) {
-            placed.is_narrow = true;
+    /// Each with the number of the state before any pass.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (&Counting, u32)> + Clone + '_ {
+        self.placed.iter().map(|p| (&p.counting, p.number(Passes::Done(0), 0)))
+    }
+
+    /// Takes note that a pass of the counter with a start is one byte of a few.
+    pub(crate) fn set_narrow(&mut self, start: u32) {
+        for placed in &mut self.placed {
+            placed.is_narrow |= placed.number(Passes::Done(0), 0) == start;
         }
     }
 
@@ -106,60 +240,98 @@ impl Counters {
         self.end
     }
 
-    fn find(&self, state: u32) -> (&Placed, Passes) {
+    fn find(&self, state: u32) -> (&Placed, Passes, u32) {
         let i = self.placed.partition_point(|placed| placed.first <= state) - 1;
         let placed = &self.placed[i];
-        let passes = state - placed.first;
-        let passes = match passes.checked_sub(placed.counter.last() + 1) {
-            None => Passes::Done(passes),
-            Some(0) => Passes::Free,
-            Some(_) => Passes::Endless,
+        let (number, states) = (state - placed.first, placed.counting.machine.len());
+        let passes = match number / states {
+            0 => Passes::Free,
+            1 => Passes::Endless,
+            level => Passes::Done(level - 2),
         };
-        (placed, passes)
+        (placed, passes, number % states)
     }
 
-    /// The call of the body, where another pass may begin.
-    pub(crate) fn call(&self, state: u32) -> Option<Call> {
-        let (placed, passes) = self.find(state);
-        let next = match (passes, placed.counter.max) {
-            (Passes::Done(passes), Some(max)) if passes >= max => return None,
-            (Passes::Done(passes), Some(_)) => Passes::Done(passes + 1),
-            (Passes::Done(passes), None) => Passes::Done((passes + 1).min(placed.counter.last())),
-            (other, _) => other,
-        };
-        Some(Call { start: placed.body, to: placed.number(next) })
+    /// The passes that may begin.
+    pub(crate) fn calls(&self, state: u32) -> Calls<'static> {
+        let (placed, passes, state) = self.find(state);
+        let call = |&(start, to): &(u32, u32)| placed.next(passes, to).map(|to| Call { start, to });
+        match placed.counting.machine.passes(state) {
+            [only] => call(only).map_or(Calls::Listed(&[]), Calls::One),
+            several => Calls::Several(several.iter().filter_map(call).collect()),
+        }
+    }
+
+    /// Whether a pass may begin.
+    pub(crate) fn goes_on(&self, state: u32) -> bool {
+        let (placed, passes, state) = self.find(state);
+        let mut targets = placed.counting.machine.passes(state).iter().map(|pass| pass.1);
+        targets.any(|to| placed.next(passes, to).is_some())
     }
 
     /// Before the first pass nothing is complete: callers skip what may be empty.
     pub(crate) fn is_final(&self, state: u32) -> bool {
-        match self.find(state) {
-            (placed, Passes::Done(passes)) => passes >= placed.counter.min.max(1),
-            (_, Passes::Free) => true,
-            (_, Passes::Endless) => false,
-        }
+        let (placed, passes, state) = self.find(state);
+        let is_end = placed.counting.machine.finals[state as usize];
+        is_end
+            && match passes {
+                Passes::Done(passes) => passes >= placed.counting.counter.min.max(1),
+                Passes::Free => true,
+                Passes::Endless => false,
+            }
     }
 
     pub(crate) fn rule_of(&self, state: u32) -> u32 {
-        self.find(state).0.rule
+        self.find(state).0.counting.rule
+    }
+
+    /// The state that the tables have in place of one: of a repetition the start of its body.
+    pub(crate) fn listed(&self, state: u32) -> u32 {
+        let (placed, _, state) = self.find(state);
+        match placed.counting.listed {
+            Some(first) => first + state,
+            None => placed.counting.machine.passes[0].0,
+        }
     }
 
     /// A state that does not count, and for how many bytes it does what `state` does; `None` where
     /// that is none, or `state` does not count itself.
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
-        let (placed, Passes::Done(passes)) = self.find(state) else { return None };
-        let Counter { min, max } = placed.counter;
+        let (placed, Passes::Done(passes), state) = self.find(state) else { return None };
+        let Counting { counter: Counter { min, max }, lengths, .. } = &placed.counting;
+        if *min >= UNMET {
+            return Some((placed.number(Passes::Endless, state), u32::MAX));
+        }
         let (base, bytes) = match max {
-            _ if passes + 1 < min => (Passes::Endless, min - passes - 1),
-            Some(max) => (Passes::Free, max - passes),
+            _ if passes + 1 < *min => {
+                let (settled, width) = lengths.settled();
+                let is_wide = max.is_none_or(|max| max - min.min(&max) >= width);
+                let bytes = (min - passes).saturating_sub(settled.max(1));
+                (Passes::Endless, if is_wide { bytes } else { 0 })
+            }
+            Some(max) => (Passes::Free, (max - passes).saturating_sub(lengths.most())),
             None => (Passes::Free, u32::MAX),
         };
-        (bytes > 0).then(|| (placed.number(base), bytes))
+        (bytes > 0).then(|| (placed.number(base, state), bytes))
     }
 
-    /// The state of the same repetition that may stop after any pass, and whether `state` counts.
-    pub(crate) fn free(&self, state: u32) -> (u32, bool) {
-        let (placed, passes) = self.find(state);
-        (placed.number(Passes::Free), matches!(passes, Passes::Done(_)))
+    /// The state of the same repetition that may stop after any pass, and whether `state` counts; `None`
+    /// for an automaton.
+    pub(crate) fn free(&self, state: u32) -> Option<(u32, bool)> {
+        let (placed, passes, state) = self.find(state);
+        let free = placed.number(Passes::Free, state);
+        placed.counting.listed.is_none().then_some((free, matches!(passes, Passes::Done(_))))
+    }
+
+    /// For a state that no lower bound holds any more, the one without an upper bound, and for how many
+    /// bytes that does the same.
+    pub(crate) fn unbounded(&self, state: u32) -> Option<(u32, u32)> {
+        let (placed, Passes::Done(passes), own) = self.find(state) else { return None };
+        let Counter { min, max } = placed.counting.counter;
+        let is_end = placed.counting.machine.finals[own as usize];
+        let least = if is_end { min.max(1) } else { min };
+        let left = (max? - passes).saturating_sub(placed.counting.lengths.most());
+        (passes >= least && left > 0).then(|| (placed.number(Passes::Free, own), left))
     }
 
     /// A state that does with up to `longest` bytes what `state` does.
@@ -170,24 +342,47 @@ impl Counters {
         }
     }
 
-    /// What a state does, whatever else is in the network: what it repeats, the passes still
-    /// needed, those still allowed, whether it may stop at once; `None` where it repeats without
-    /// end.
+    /// What a state does, whatever else is in the network: what it repeats or the state of the tables
+    /// with which it goes on, the passes still needed, those still allowed, whether it may stop at once;
+    /// `None` where it goes on without end.
     pub(crate) fn meaning(&self, state: u32) -> (u32, u32, Option<u32>, bool) {
-        let (placed, passes) = self.find(state);
+        let (placed, passes, _) = self.find(state);
         let (needed, allowed) = match passes {
             Passes::Done(k) => {
-                let Counter { min, max } = placed.counter;
+                let Counter { min, max } = placed.counting.counter;
                 (min.saturating_sub(k), max.map(|max| max.saturating_sub(k)))
             }
             Passes::Free => (0, None),
             Passes::Endless => (u32::MAX, None),
         };
-        (placed.body, needed, allowed, self.is_final(state))
+        (self.listed(state), needed, allowed, self.is_final(state))
+    }
+
+    /// Whether the rule of a state is an automaton, not a repetition.
+    pub(crate) fn is_automaton(&self, state: u32) -> bool {
+        self.find(state).0.counting.listed.is_some()
     }
 
     /// Bounds and bodies, for fingerprints.
-    pub(crate) fn key(&self) -> Vec<(u32, Option<u32>, u32)> {
-        self.placed.iter().map(|p| (p.counter.min, p.counter.max, p.body)).collect()
+    pub(crate) fn key(&self) -> Vec<[u32; 4]> {
+        let key = |p: &Placed| {
+            let Counter { min, max } = p.counting.counter;
+            let body = p.counting.listed.unwrap_or(p.counting.machine.passes[0].0);
+            let kind = u32::from(max.is_some()) | u32::from(p.counting.listed.is_some()) << 1;
+            [min, kind, max.unwrap_or(0), body]
+        };
+        self.placed.iter().map(key).collect()
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let bytes = self.placed.iter().map(|p| {
+            let machine = &p.counting.machine;
+            size_of::<Placed>()
+                + machine.passes.len() * 8
+                + machine.len() as usize * 5
+                + p.counting.lengths.bytes()
+        });
+        bytes.sum()
     }
 }

@@ -43,7 +43,7 @@ enum Named {
     Member(u64),
     /// One that counts: the passes still needed and allowed, whether it may stop, and the digest
     /// or number of what it repeats.
-    Counting(u32, Option<u32>, bool, Option<Identity>, u64),
+    Counting(u32, Option<u32>, u8, Option<Identity>, u64),
 }
 
 /// A state described by the names of others.
@@ -85,7 +85,7 @@ fn write_named(named: &Named, out: &mut Vec<u8>) {
             out.extend(needed.to_le_bytes());
             out.push(u8::from(allowed.is_some()));
             out.extend(allowed.unwrap_or(0).to_le_bytes());
-            out.push(u8::from(*is_final));
+            out.push(*is_final);
             out.push(u8::from(identity.is_some()));
             out.extend(identity.unwrap_or_default());
             out.extend(number.to_le_bytes());
@@ -317,10 +317,12 @@ impl<'s> Naming<'s> {
         if let Some(known) = self.listed.get(state as usize) {
             return Named::Known(known.expect("callees are described before their callers"));
         }
-        let (body, needed, allowed, is_final) = self.source.tables.counters.meaning(state);
+        let counters = &self.source.tables.counters;
+        let (body, needed, allowed, is_final) = counters.meaning(state);
+        let kind = u8::from(is_final) | u8::from(counters.is_automaton(state)) << 1;
         match self.name(body) {
-            Named::Member(number) => Named::Counting(needed, allowed, is_final, None, number),
-            Named::Known(body) => Named::Counting(needed, allowed, is_final, Some(body), 0),
+            Named::Member(number) => Named::Counting(needed, allowed, kind, None, number),
+            Named::Known(body) => Named::Counting(needed, allowed, kind, Some(body), 0),
             // A body is a rule that does not count itself.
             counting @ Named::Counting(..) => counting,
         }
@@ -373,11 +375,12 @@ pub(super) fn named_by(tables: &Network, state: u32, out: &mut Vec<u32>) {
     out.dedup();
 }
 
-/// The state that stands for one in the tables, the start of its body for one that counts; `None`
+/// The state that stands for one in the tables, for one that counts the start of its body or that of its
+/// automaton; `None`
 /// where it is elsewhere.
 pub(super) fn listed_state(tables: &Network, state: u32) -> Option<u32> {
-    let body = if state < HOLE { tables.counters_call(state) } else { None };
-    let state = body.map_or(state, |body| body.start);
+    let listed = if state < HOLE { tables.counted(state) } else { None };
+    let state = listed.unwrap_or(state);
     tables.is_listed(state).then_some(state)
 }
 
@@ -406,11 +409,7 @@ impl Network {
         self.finals.iter().for_each(|&is_final| number(u32::from(is_final)));
         number(self.fallbacks.len() as u32);
         self.fallbacks.iter().for_each(|&other| number(other));
-        for (min, max, body) in self.counters.key() {
-            [min, u32::from(max.is_some()), max.unwrap_or(0), body]
-                .into_iter()
-                .for_each(&mut number);
-        }
+        self.counters.key().concat().into_iter().for_each(&mut number);
         self.guards_into(&mut text);
         children.for_each(|child| text.extend(child));
         *blake3::hash(&text).as_bytes()

@@ -4,7 +4,7 @@
 //! are split where another part tells bytes apart, and what can be read first is put together. So it
 //! costs what copying the tables costs.
 
-use super::counters::Counters;
+use super::counters::{Counters, Counting, most_passes};
 use super::part::Part;
 use super::rules::{check_edges, check_states};
 use super::sets::{GuardedRule, SetStates};
@@ -252,19 +252,29 @@ fn spelled(
 
 /// Numbers the states that count behind all others.
 fn place_counters(mut placed: Vec<Placed>, counters: &mut Counters) -> Result<Vec<Placed>> {
+    let all = placed.iter().flat_map(|one| one.part.tables.counters.placed());
+    let all = all.map(|(counting, _)| (counting.counter, counting.machine.len()));
+    let most = most_passes(all, counters.room());
     for place in 0..placed.len() {
         let tables = &placed[place].part.tables;
         let (_, read_rules) = placed[place].read();
         let mut moved = Vec::new();
-        for (counter, first, body, rule) in tables.counters.placed() {
-            let body = start_of(&placed, place, body);
-            let rule = placed[place].moved_rule(rule, read_rules as u32);
-            let there = counters.place(counter, body, rule);
+        for (counting, start) in tables.counters.placed() {
+            let machine = counting.machine.moved(|body| start_of(&placed, place, body));
+            let there = Counting {
+                machine: Arc::new(machine),
+                listed: counting.listed.map(|first| placed[place].moved(first)),
+                rule: placed[place].moved_rule(counting.rule, read_rules as u32),
+                ..counting.clone()
+            };
+            let there = counters.place(there, most);
             let there = there.ok_or_else(super::assemble::too_many_passes)?;
-            if tables.counters.is_narrow(first) {
+            if tables.counters.is_narrow(start) {
                 counters.set_narrow(there);
             }
-            moved.push((first, there));
+            // Of the states of a rule those before any pass come last but for those that count.
+            let before = 2 * counting.machine.len();
+            moved.push((start - before, there - before));
         }
         placed[place].counters = moved;
     }

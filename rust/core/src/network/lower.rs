@@ -122,6 +122,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) as_they_stand: RefCell<FxHashSet<usize>>,
     /// Rules with guards, with the guards on the calls of other rules.
     pub(crate) guarded: RefCell<FxHashMap<usize, FxHashMap<usize, Guard>>>,
+    /// Automata that count their parts, by rule.
+    pub(crate) with_lengths: RefCell<FxHashMap<usize, Counter>>,
     pub(crate) work: &'a Budget,
 }
 
@@ -139,6 +141,11 @@ impl Lowering<'_> {
             && !automaton.guards.is_empty()
         {
             return self.with_guards(automaton, rule);
+        }
+        if let Expr::Automaton(automaton) = self.grammar.expr(body)
+            && automaton.counts.is_some()
+        {
+            return self.with_lengths(automaton, rule);
         }
         if let Some((mut automaton, is_large)) = self.direct(body)? {
             if is_large {
@@ -167,12 +174,46 @@ impl Lowering<'_> {
         Ok(out)
     }
 
+    /// A rule that counts its parts: its automaton as it stands, the bounds aside; written out where
+    /// nothing is counted.
+    fn with_lengths(&self, automaton: &ByteAutomaton, rule: RuleId) -> Result<Automaton> {
+        self.work.spend(automaton.size())?;
+        if self.options.counters
+            && self.options.prune
+            && let Some((min, max)) = automaton.counts
+            && let Some((mut out, _)) = self.of_guarded(automaton)
+        {
+            out.trim_within(&Ticks::new(self.work))?;
+            self.with_lengths.borrow_mut().insert(rule.index(), Counter { min, max });
+            self.as_they_stand.borrow_mut().insert(rule.index());
+            return Ok(out);
+        }
+        let written = self.written_out(automaton, rule)?;
+        self.lowered(rule, |nfa, work, from, to| self.automaton(nfa, &written, (from, to), work))
+    }
+
+    /// An automaton without its count.
+    fn written_out(&self, automaton: &ByteAutomaton, rule: RuleId) -> Result<ByteAutomaton> {
+        let most = self.options.limits.max_network_states;
+        automaton.without_count(most, self.work)?.ok_or_else(|| self.too_large(rule))
+    }
+
     fn body(&self, body: ExprId, rule: RuleId) -> Result<Automaton> {
+        self.lowered(rule, |_, work, from, to| work.push((body, from, to)))
+    }
+
+    /// The automaton of a rule that begins with some edges, and parts that are expressions.
+    fn lowered(
+        &self,
+        rule: RuleId,
+        begin: impl FnOnce(&mut Nfa, &mut Vec<(ExprId, u32, u32)>, u32, u32),
+    ) -> Result<Automaton> {
         let mut nfa = Nfa::default();
         let start = nfa.state();
         let end = nfa.state();
         nfa.set_final(end);
-        let mut work = vec![(body, start, end)];
+        let mut work = Vec::new();
+        begin(&mut nfa, &mut work, start, end);
         let mut counted = 0;
         while let Some((expr, from, to)) = work.pop() {
             self.expr(&mut nfa, expr, from, to, &mut work, rule)?;
@@ -265,6 +306,10 @@ impl Lowering<'_> {
             }
             Expr::Automaton(automaton) if !automaton.guards.is_empty() => {
                 return Err(guards_refused(self.grammar, "an automaton within a rule"));
+            }
+            Expr::Automaton(automaton) if automaton.counts.is_some() => {
+                let written = self.written_out(automaton, rule)?;
+                self.automaton(nfa, &written, (from, to), work);
             }
             Expr::Automaton(automaton) => self.automaton(nfa, automaton, (from, to), work),
             Expr::Macro(_) => unreachable!("refused before"),

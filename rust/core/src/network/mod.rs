@@ -58,6 +58,7 @@ pub use split::{PartCache, PartCounters};
 
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
+use crate::limits::MOST_TEXT_BYTES;
 use counters::Counters;
 use sets::{MemberGuard, Record, SetStates};
 use std::ops::{Deref, DerefMut};
@@ -102,12 +103,14 @@ pub struct Call {
 }
 
 /// The calls of a state: a slice.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Calls<'a> {
     /// From the tables.
     Listed(&'a [Call]),
     /// Of a counted repetition.
     One(Call),
+    /// Of an automaton whose passes are counted.
+    Several(Box<[Call]>),
 }
 
 impl Deref for Calls<'_> {
@@ -118,6 +121,7 @@ impl Deref for Calls<'_> {
         match self {
             Calls::Listed(calls) => calls,
             Calls::One(call) => std::slice::from_ref(call),
+            Calls::Several(calls) => calls,
         }
     }
 }
@@ -246,6 +250,7 @@ impl Network {
             + own
             + rules
             + self.set_bytes()
+            + self.counters.bytes()
             + self.edges.capacity() * size_of::<(u8, u32)>()
             + self.calls.capacity() * size_of::<Call>()
     }
@@ -346,7 +351,7 @@ impl Network {
         if !self.is_listed(state) {
             return match self.set_state(state) {
                 Some(_) => true,
-                None => self.counters.call(state).is_some() || !self.counters.is_final(state),
+                None => !self.counters.is_final(state) || self.counters.goes_on(state),
             };
         }
         let q = state as usize;
@@ -560,32 +565,64 @@ impl Network {
         self.is_counting(state) && self.counters.is_narrow(state)
     }
 
-    /// The call of a state that counts.
-    fn counters_call(&self, state: u32) -> Option<Call> {
-        if self.is_counting(state) { self.counters.call(state) } else { None }
+    /// For a state that counts the one that the tables have in its place: of a repetition the start of its
+    /// body, of an automaton the state that does not count.
+    fn counted(&self, state: u32) -> Option<u32> {
+        self.is_counting(state).then(|| self.counters.listed(state))
+    }
+
+    /// The rules that begin a pass of the rule of a state that counts.
+    fn bodies(&self, state: u32) -> Vec<u32> {
+        match self.counted(state) {
+            None => Vec::new(),
+            Some(_) if self.counters.is_automaton(state) => {
+                let first = self.rule_starts[self.counters.rule_of(state) as usize];
+                let own = |q: u32| self.rule_of.get(q as usize) == Some(&self.rule_of(first));
+                let states = (first..).take_while(|&q| own(q));
+                states.flat_map(|q| self.listed_calls(q).iter().map(|call| call.start)).collect()
+            }
+            Some(body) => vec![body],
+        }
     }
 
     /// The state in the tables in which a called rule begins to read: of one that counts the start of
-    /// its body, of one with guards that without them. A call of another part stays as it is.
+    /// its body or automaton, of one with guards that without them. A call of another part stays as it
+    /// is.
     fn begun(&self, start: u32) -> u32 {
         if start >= HOLE || self.is_listed(start) {
             return start;
         }
         match self.set_state(start) {
             Some((_, set)) => set.listed,
-            None => self.counters.call(start).map_or(start, |body| body.start),
+            None => self.counters.listed(start),
         }
     }
 
-    /// What a state that counts does: the start of what it repeats, the passes still needed and
-    /// allowed, whether it may stop.
+    /// What a state that counts does: the start of what it repeats, or the state of the tables without the
+    /// count, the passes still needed and allowed, whether it may stop.
     pub(crate) fn counting(&self, state: u32) -> (u32, u32, Option<u32>, bool) {
         self.counters.meaning(state)
     }
 
-    /// The rules that count, each with the start of what it repeats.
+    /// The repetitions that are counted, each with the start of what it repeats.
     pub(crate) fn repetitions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.counters.placed().map(|(_, _, body, rule)| (rule, body))
+        let placed = self.counters.placed().filter(|placed| placed.0.listed.is_none());
+        placed.map(|(counting, start)| (counting.rule, self.counters.listed(start)))
+    }
+
+    /// Whether an automaton keeps count.
+    pub(crate) fn has_counted_automata(&self) -> bool {
+        self.counters.placed().any(|placed| placed.0.listed.is_some())
+    }
+
+    /// Whether a state is of an automaton that keeps count.
+    pub(crate) fn counts_an_automaton(&self, state: u32) -> bool {
+        self.is_counting(state) && self.counters.is_automaton(state)
+    }
+
+    /// How many bytes a text may have, where there are not numbers for all that could be counted.
+    pub(crate) fn longest_text(&self) -> u32 {
+        self.counters.longest().unwrap_or(MOST_TEXT_BYTES).min(MOST_TEXT_BYTES)
     }
 
     /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
@@ -594,10 +631,16 @@ impl Network {
         if self.is_counting(state) { self.counters.base(state) } else { None }
     }
 
-    /// For a state that counts, one of the same repetition that may stop after any pass, and whether
-    /// the state counts passes itself.
+    /// For a state of a counted repetition, the one that may stop after any pass, and whether the state
+    /// counts passes itself.
     pub(crate) fn free(&self, state: u32) -> Option<(u32, bool)> {
-        if self.is_counting(state) { Some(self.counters.free(state)) } else { None }
+        if self.is_counting(state) { self.counters.free(state) } else { None }
+    }
+
+    /// For a state that counts and that no lower bound holds any more, the one without an upper bound, and
+    /// for how many bytes that does the same.
+    pub(crate) fn unbounded(&self, state: u32) -> Option<(u32, u32)> {
+        if self.is_counting(state) { self.counters.unbounded(state) } else { None }
     }
 
     /// A state that does with every token of at most `longest` bytes what `state` does.
@@ -655,11 +698,12 @@ impl Network {
         }
         match self.set_state(state) {
             Some((sets, _)) => Calls::Listed(&sets.ways(self, state).calls),
-            None => self.counters.call(state).map_or(Calls::Listed(&[]), Calls::One),
+            None => self.counters.calls(state),
         }
     }
 
-    /// The byte classes that a state can read first.
+    /// The byte classes that a state can read first. Of a state of an automaton that keeps count it may be
+    /// those that the automaton reads without the count: [`Self::reads_first`] is exact.
     #[inline]
     pub fn first(&self, state: u32) -> &ClassSet {
         if self.is_listed(state) {
@@ -668,6 +712,20 @@ impl Network {
         if let Some((sets, _)) = self.set_state(state) {
             return &sets.ways(self, state).first;
         }
-        self.counters.call(state).map_or(&[0; 4], |call| &self.first[call.start as usize])
+        match self.counters.goes_on(state) {
+            true => &self.first[self.counters.listed(state) as usize],
+            false => &[0; 4],
+        }
+    }
+
+    /// The byte classes that a state reads first.
+    pub(crate) fn reads_first(&self, state: u32) -> ClassSet {
+        if !self.counts_an_automaton(state) {
+            return *self.first(state);
+        }
+        self.calls(state).iter().fold([0; 4], |mut out, call| {
+            out.iter_mut().zip(self.first(call.start)).for_each(|(a, b)| *a |= b);
+            out
+        })
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct RuleSet {
     pub(super) accepts_empty: bool,
     /// The rules that count.
     pub(super) counted: FxHashMap<usize, Counter>,
+    /// Those of them that are automata, not repetitions.
+    pub(super) with_lengths: FxHashSet<usize>,
     /// The rules with guards, and the guards on their calls, by the rule that is called.
     pub(super) guarded: FxHashMap<usize, Guards>,
     /// Whether there is a large rule that was written down as it stands.
@@ -75,6 +77,7 @@ struct Lowered<'a> {
     accepts_empty: bool,
     alphabet: &'a Alphabet,
     counted: &'a FxHashMap<usize, Counter>,
+    with_lengths: &'a FxHashSet<usize>,
     guarded: &'a FxHashMap<usize, Guards>,
     as_they_stand: &'a FxHashSet<usize>,
     outside: &'a Outside,
@@ -126,6 +129,7 @@ impl RuleSet {
             counted: Default::default(),
             as_they_stand: Default::default(),
             guarded: Default::default(),
+            with_lengths: Default::default(),
             work,
         };
         let mut automata = Apart::from(Vec::with_capacity(grammar.rules().len() + 1));
@@ -150,7 +154,8 @@ impl RuleSet {
             }
             false => Automaton::default(),
         });
-        let mut counted = FxHashMap::default();
+        let mut counted = lowering.with_lengths.take();
+        let with_lengths: FxHashSet<usize> = counted.keys().copied().collect();
         for (automaton, counter) in lowering.counted()? {
             counted.extend(counter.map(|counter| (automata.len(), counter)));
             size.add(&automaton)?;
@@ -173,6 +178,7 @@ impl RuleSet {
             accepts_empty: facts.nullable[root.index()],
             alphabet: &alphabet,
             counted: &counted,
+            with_lengths: &with_lengths,
             guarded: &guarded,
             as_they_stand: &as_they_stand,
             outside,
@@ -255,13 +261,14 @@ impl Lowered<'_> {
         check_states(states, &options.limits)?;
         check_edges(edges, &options.limits)?;
         Ok(RuleSet {
-            has_large: !rules.as_they_stand.is_empty(),
+            has_large: rules.as_they_stand.iter().any(|rule| !self.with_lengths.contains(rule)),
             automata: rules.automata,
             written: rules.written,
             start,
             accepts_empty: self.accepts_empty,
             alphabet: self.alphabet.clone(),
             counted: self.counted.clone(),
+            with_lengths: self.with_lengths.clone(),
             guarded: self.guarded.clone(),
             has_loops: with_loops,
         })

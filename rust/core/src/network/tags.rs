@@ -20,7 +20,7 @@ use crate::grammar::{
     RuleOptions, compact,
 };
 use crate::ids::{ExprId, RuleId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// A tag with more contents that may be empty goes the way of all others: each is one branch more.
@@ -316,6 +316,7 @@ fn plain(
         alphabet,
         accepts_empty,
         counted: FxHashMap::default(),
+        with_lengths: FxHashSet::default(),
         guarded: FxHashMap::default(),
         has_large: true,
         has_loops: true,

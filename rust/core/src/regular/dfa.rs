@@ -250,6 +250,19 @@ impl Dfa {
         out
     }
 
+    /// For each state those that a character leads to.
+    pub(crate) fn targets(&self) -> Vec<Vec<u32>> {
+        let of = |q: u32| {
+            let named = self.row(q).iter().map(|edge| edge.1);
+            let mut out: Vec<u32> = named.chain([self.default(q)]).collect();
+            out.retain(|&to| to != DEAD);
+            out.sort_unstable();
+            out.dedup();
+            out
+        };
+        (0..self.len()).map(of).collect()
+    }
+
     /// The number of states as a state's number would be.
     pub(super) fn len(&self) -> u32 {
         self.0.rows.finals.len() as u32

@@ -123,6 +123,7 @@ pub fn encode_all_but(
         bytes: bytes.into(),
         parts: Box::default(),
         guards: Box::default(),
+        counts: None,
         falls_back: falls_back.into(),
         fallback: all,
     }))

@@ -11,6 +11,8 @@ pub(super) struct Automaton {
     pub(super) parts: Vec<(u32, ExprId, u32)>,
     /// Guards on calls, by rule.
     pub(super) guards: Vec<(RuleId, Guard)>,
+    /// Bounds on the number of parts, where they are counted.
+    pub(super) counts: Option<(u32, Option<u32>)>,
 }
 
 impl Automaton {
@@ -48,6 +50,7 @@ impl Automaton {
             falls_back: Box::default(),
             guards: self.guards.into(),
             fallback: 0,
+            counts: self.counts,
         })
     }
 }

@@ -22,6 +22,10 @@ impl Emitter<'_, '_> {
         Ok(match text {
             Text::Characters(min, max) => (Dfa::lengths(min, max, &bounds)?, true),
             Text::Listed(texts) => (Dfa::texts(texts.iter().map(String::as_str), &bounds)?, false),
+            Text::Counted(automaton, min, max) => {
+                let lengths = Dfa::lengths(min, max, &bounds)?;
+                (automaton.intersection(&lengths, &bounds)?, false)
+            }
             Text::Automaton(automaton) => (automaton, false),
             Text::Pattern(language) => (self.converter.automaton(language)?, false),
             Text::RegularExpression => {

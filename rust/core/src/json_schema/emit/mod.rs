@@ -46,6 +46,10 @@ enum RuleKey {
     Object(ObjectId, u32),
     Array(ArrayId, u32),
     String(FormulaId),
+    /// What stands in a string whose characters are counted.
+    Counted(FormulaId),
+    /// The same for the names of a class of an object.
+    CountedNames(ObjectId, u32),
     Number(FormulaId),
     /// The names of a class of an object, with the quotation mark at their end.
     Names(ObjectId, u32),
@@ -222,6 +226,15 @@ impl Emitter<'_, '_> {
             RuleKey::Object(object, level) => self.object(object, level),
             RuleKey::Array(array, level) => self.array(array, level),
             RuleKey::String(formula) => self.string(formula),
+            RuleKey::Counted(formula) => match self.values.texts[&formula].clone() {
+                Text::Counted(language, min, max) => self.counting(&language, (min, max), false),
+                _ => Ok(self.empty),
+            },
+            RuleKey::CountedNames(object, class) => {
+                let classes = &self.converter.objects[usize::from(object)].classes;
+                let class = classes[class as usize].clone();
+                self.counting(&class.names, class.lengths, class.names.is_universal())
+            }
             RuleKey::Number(formula) => {
                 let automaton = self.values.numbers[&formula].clone();
                 self.encoded(&automaton, Spelling::Utf8)
@@ -325,6 +338,7 @@ impl RuleKey {
             RuleKey::Object(..) => "object",
             RuleKey::Array(..) => "array",
             RuleKey::String(_) => "string",
+            RuleKey::Counted(_) | RuleKey::CountedNames(..) => "text",
             RuleKey::Number(_) => "number",
             RuleKey::Names(..) => "name",
             RuleKey::Member(..) | RuleKey::Entry(..) => "member",

@@ -72,10 +72,20 @@ impl Emitter<'_, '_> {
     }
 
     /// Names of a class, with the quotation mark at their end.
-    pub(super) fn names(&mut self, object: ObjectId, class: u32) -> Result<ExprId> {
-        let class = self.converter.objects[usize::from(object)].classes[class as usize].clone();
+    pub(super) fn names(&mut self, object: ObjectId, number: u32) -> Result<ExprId> {
+        let class = self.converter.objects[usize::from(object)].classes[number as usize].clone();
         let is_free = class.names.is_universal();
         let (escapes, bounds) = (self.escapes(is_free), self.converter.bounds);
+        if class.lengths != (0, None) {
+            let body = self.counted(
+                RuleKey::CountedNames(object, number),
+                &class.names,
+                class.lengths,
+                is_free,
+            )?;
+            let end = self.literal(b"\"");
+            return Ok(self.sequence(vec![body, end]));
+        }
         if self.options().excludes.is_empty()
             && let Some(automaton) = encode_all_but(&class.names, escapes, &bounds)?
         {

@@ -46,13 +46,14 @@ impl Emitter<'_, '_> {
             | RuleKey::Item(value) => Some(value),
             RuleKey::Object(object, _)
             | RuleKey::Names(object, _)
+            | RuleKey::CountedNames(object, _)
             | RuleKey::Members(object)
             | RuleKey::RawNames(object, _)
             | RuleKey::Close(object, ..) => order.find(|id| value(id).object == Some(object)),
             RuleKey::Array(array, _) | RuleKey::Items(array) => {
                 order.find(|id| value(id).array == Some(array))
             }
-            RuleKey::String(formula) | RuleKey::Raw(formula) => {
+            RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
                 order.find(|id| value(id).string == Some(formula))
             }
             RuleKey::Number(formula) => order.find(|id| value(id).number == Some(formula)),
@@ -109,11 +110,14 @@ impl Emitter<'_, '_> {
                 | RuleKey::Item(value) => of(&[*value]),
                 RuleKey::Object(object, _)
                 | RuleKey::Names(object, _)
+                | RuleKey::CountedNames(object, _)
                 | RuleKey::Members(object)
                 | RuleKey::RawNames(object, _)
                 | RuleKey::Close(object, ..) => of(&owners.objects[object]),
                 RuleKey::Array(array, _) | RuleKey::Items(array) => of(&owners.arrays[array]),
-                RuleKey::String(formula) | RuleKey::Raw(formula) => of(&owners.strings[formula]),
+                RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
+                    of(&owners.strings[formula])
+                }
                 RuleKey::Number(formula) => of(&owners.numbers[formula]),
                 RuleKey::Character(..)
                 | RuleKey::Whitespace
@@ -148,11 +152,13 @@ impl Emitter<'_, '_> {
             RuleKey::Array(array, _) | RuleKey::Items(array) => {
                 self.converter.describe_array(array)
             }
-            RuleKey::String(formula) | RuleKey::Raw(formula) => {
+            RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
                 self.converter.describe_string(formula)?
             }
             RuleKey::Number(formula) => self.converter.describe_number(formula)?,
-            RuleKey::Names(..) | RuleKey::RawNames(..) => "the names of other members".into(),
+            RuleKey::Names(..) | RuleKey::CountedNames(..) | RuleKey::RawNames(..) => {
+                "the names of other members".into()
+            }
             RuleKey::Member(object, Named::Known(place), ..)
             | RuleKey::NamedElement(object, Named::Known(place), _) => {
                 let order = self.converter.objects[usize::from(object)].order;

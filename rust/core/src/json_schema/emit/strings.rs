@@ -13,6 +13,8 @@ use rustc_hash::FxHashMap;
 
 /// Sets of characters that are rules of their own.
 const MOST_SETS: usize = 64;
+/// The same where characters are counted.
+const MOST_COUNTED_SETS: usize = 512;
 
 impl Emitter<'_, '_> {
     pub(super) fn escapes(&self, is_free: bool) -> regular::Escapes {
@@ -67,6 +69,9 @@ impl Emitter<'_, '_> {
                 let automaton = Dfa::texts(texts.iter().map(String::as_str), &bounds)?;
                 self.encoded(&automaton, Spelling::Json(self.escapes(false)))?
             }
+            Text::Counted(automaton, min, max) => {
+                self.counted(RuleKey::Counted(formula), &automaton, (min, max), false)?
+            }
             Text::Automaton(automaton) => self.text_of(&automaton, false)?,
             Text::Pattern(language) => {
                 let pattern = self.converter.languages[usize::from(language)].pattern.clone();
@@ -119,10 +124,74 @@ impl Emitter<'_, '_> {
         }
     }
 
+    /// An automaton whose characters are counted, in a rule of its own.
+    pub(super) fn counted(
+        &mut self,
+        key: RuleKey,
+        automaton: &Dfa,
+        (min, max): (u32, Option<u32>),
+        is_free: bool,
+    ) -> Result<ExprId> {
+        let bounds = self.converter.bounds;
+        if !self.options().excludes.is_empty() {
+            let lengths = Dfa::lengths(min, max, &bounds)?;
+            return self.text_of(&automaton.intersection(&lengths, &bounds)?, is_free);
+        }
+        if let Some((set, least, most)) = automaton.uniform_lengths() {
+            let body = self.character(&set, is_free);
+            let (min, max) = (min.max(least), [max, most].into_iter().flatten().min());
+            return Ok(self.add(Expr::Repeat { body, min, max }));
+        }
+        if max == Some(0) {
+            return Ok(self.empty);
+        }
+        let call = self.call(key);
+        Ok(match automaton.is_final(0) && min == 0 {
+            true => self.choice(vec![self.empty, call]),
+            false => call,
+        })
+    }
+
+    /// The automaton of such a rule, but for the empty text.
+    pub(super) fn counting(
+        &mut self,
+        language: &Dfa,
+        (min, max): (u32, Option<u32>),
+        is_free: bool,
+    ) -> Result<ExprId> {
+        let Some(mut out) = self.calls_of_characters(language, is_free, MOST_COUNTED_SETS)? else {
+            let bounds = self.converter.bounds;
+            let lengths = Dfa::lengths(min.max(1), max, &bounds)?;
+            return self.text_of(&language.intersection(&lengths, &bounds)?, is_free);
+        };
+        // The start is a state of its own.
+        let start = out.parts.iter().filter(|part| part.0 == 0);
+        let start: Vec<(ExprId, u32)> = start.map(|part| (part.1, part.2 + 1)).collect();
+        for part in &mut out.parts {
+            (part.0, part.2) = (part.0 + 1, part.2 + 1);
+        }
+        out.finals.insert(0, false);
+        start.into_iter().for_each(|(part, to)| out.part(0, part, to));
+        out.counts = Some((min, max));
+        self.finish_automaton(out)
+    }
+
     /// An automaton that calls a rule for each character; `None` where it has many sets of them. A pattern
     /// that counts within a `maxLength` has thousands of states, each of which reads the same two or
     /// three sets: written out in bytes each would have its own.
     fn by_characters(&mut self, automaton: &Dfa, is_free: bool) -> Result<Option<ExprId>> {
+        let Some(out) = self.calls_of_characters(automaton, is_free, MOST_SETS)? else {
+            return Ok(None);
+        };
+        self.finish_automaton(out).map(Some)
+    }
+
+    fn calls_of_characters(
+        &mut self,
+        automaton: &Dfa,
+        is_free: bool,
+        most_sets: usize,
+    ) -> Result<Option<Automaton>> {
         let mut calls: FxHashMap<Vec<(u32, u32)>, ExprId> = FxHashMap::default();
         let mut out = Automaton::default();
         for state in 0..automaton.num_states() as u32 {
@@ -134,7 +203,7 @@ impl Emitter<'_, '_> {
                 let set: Vec<(u32, u32)> = edges.iter().map(|edge| (edge.0, edge.1)).collect();
                 let call = match calls.get(&set) {
                     Some(&known) => known,
-                    None if calls.len() == MOST_SETS => return Ok(None),
+                    None if calls.len() == most_sets => return Ok(None),
                     None => {
                         let call = self.character(&CharSet::new(set.iter().copied()), is_free);
                         calls.insert(set, call);
@@ -144,7 +213,7 @@ impl Emitter<'_, '_> {
                 out.part(state, call, edges[0].2);
             }
         }
-        self.finish_automaton(out).map(Some)
+        Ok(Some(out))
     }
 
     pub(super) fn character(&mut self, set: &CharSet, is_free: bool) -> ExprId {

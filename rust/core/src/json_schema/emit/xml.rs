@@ -162,7 +162,11 @@ impl Emitter<'_, '_> {
         };
         let letters = CharSet::scalar_values().difference(&CharSet::new(others.iter().copied()));
         let names = Dfa::character(&letters).repetition(1, None, &bounds)?;
-        let names = names.intersection(&class.names, &bounds)?;
+        let mut names = names.intersection(&class.names, &bounds)?;
+        if class.lengths != (0, None) {
+            let (least, most) = class.lengths;
+            names = names.intersection(&Dfa::lengths(least, most, &bounds)?, &bounds)?;
+        }
         let names = escaped(&names, marks, &bounds)?;
         self.encoded_without(&names, Spelling::Utf8, &[])
     }

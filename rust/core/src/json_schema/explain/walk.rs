@@ -191,7 +191,13 @@ impl Walk<'_, '_> {
                 let alone = self.converter.alternative_sets.intern(alone);
                 let whole = self.converter.object(alone)?;
                 let classes = self.converter.objects[usize::from(whole)].classes.clone();
-                let class = classes.iter().find(|class| class.names.accepts(name));
+                let class = classes.iter().find(|class| {
+                    let (least, most) = class.lengths;
+                    let count = name.chars().count();
+                    let is_long_enough = count >= least as usize;
+                    let is_short_enough = most.is_none_or(|most| count <= most as usize);
+                    is_long_enough && is_short_enough && class.names.accepts(name)
+                });
                 let Some(class) = class else { return Ok(Err(Refused::Unknown)) };
                 self.converter.present(next.formula, Member::Other(class), 0)?
             }

@@ -1,0 +1,77 @@
+//! Automata that count the parts of their texts, written out: states for each number of parts.
+
+use super::{ByteAutomaton, Expr, Grammar};
+use crate::automata::lengths::Lengths;
+use crate::budget::{Budget, Interrupt};
+use crate::error::Result;
+use crate::limits::Limits;
+use rustc_hash::FxHashMap;
+
+/// The states of an automaton with its count that grammar text has, at most.
+const MOST_WRITTEN: usize = 200_000;
+
+impl ByteAutomaton {
+    /// The same texts without the count, in at most so many states; `None` where there are more.
+    ///
+    /// # Errors
+    /// What ends the work, and those of [`Lengths::new`].
+    pub(crate) fn without_count(&self, most: usize, work: &Budget) -> Result<Option<Self>> {
+        let Some((min, max)) = self.counts else { return Ok(Some(self.clone())) };
+        let mut edges = vec![Vec::new(); self.finals.len()];
+        for &(from, part, to) in &self.parts {
+            edges[from as usize].push((part, to));
+        }
+        let targets = edges.iter().map(|edges| edges.iter().map(|edge| edge.1).collect());
+        let targets: Vec<Vec<u32>> = targets.collect();
+        let lengths = Lengths::new(&targets, &self.finals, min > 1, work)?;
+        let mut order = vec![(self.start, 0)];
+        let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        numbers.insert(order[0], 0);
+        let (mut finals, mut parts) = (Vec::new(), Vec::new());
+        let mut place = 0;
+        while let Some(&(state, done)) = order.get(place) {
+            work.spend(1 + edges[state as usize].len())?;
+            finals.push(self.finals[state as usize] && done >= min.max(1));
+            for &(part, to) in &edges[state as usize] {
+                let (next, left) = match max {
+                    None => (done.saturating_add(1).min(min.max(1)), None),
+                    Some(max) if done >= max => continue,
+                    Some(max) => (done + 1, Some(max - done - 1)),
+                };
+                if !lengths.within(to, min.saturating_sub(next), left) {
+                    continue;
+                }
+                let fresh = order.len() as u32;
+                let number = *numbers.entry((to, next)).or_insert(fresh);
+                if number == fresh {
+                    order.push((to, next));
+                }
+                parts.push((place as u32, part, number));
+            }
+            if order.len() > most {
+                return Ok(None);
+            }
+            place += 1;
+        }
+        parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
+        let (finals, parts) = (finals.into(), parts.into());
+        Ok(Some(Self { start: 0, finals, parts, counts: None, ..self.clone() }))
+    }
+
+    /// What grammar text has in its place; `None` where that is too long.
+    pub(super) fn written(&self) -> Option<Self> {
+        let (limits, interrupt) = (Limits::default(), Interrupt::default());
+        self.without_count(MOST_WRITTEN, &Budget::new(&limits, &interrupt)).ok().flatten()
+    }
+}
+
+impl Grammar {
+    /// Whether some automaton counts more than grammar text can have.
+    pub fn counts_far(&self) -> bool {
+        let counting = self.exprs.iter().filter_map(|expr| match expr {
+            Expr::Automaton(automaton) => automaton.counts.map(|_| automaton),
+            _ => None,
+        });
+        counting.into_iter().any(|automaton| automaton.written().is_none())
+    }
+}
