@@ -255,3 +255,38 @@ def test_a_length_that_no_text_has_is_never_reached(pattern: str) -> None:
     matcher = tokfold.Matcher(compiled)
     assert matcher.accept_bytes(b'"abab')
     assert not matcher.accept_bytes(b'"')
+
+
+def refused_at(matcher: tokfold.Matcher, times: int = 2**20) -> int:
+    """The limit at which a matcher refuses letters, a thousand at a time."""
+
+    def read() -> None:
+        for _ in range(times):
+            assert matcher.accept_bytes(b"a" * 1000)
+
+    with pytest.raises(tokfold.LimitExceededError) as caught:
+        read()
+    assert caught.value.limit == "max_text_bytes"
+    return caught.value.value
+
+
+def test_more_counts_than_numbers_are_no_refusal_but_of_long_texts():
+    """Where bounds need more states than there are, a longer text is refused, restored or not."""
+    members = {
+        f"p{number}": {"type": "string", "format": "uri", "maxLength": (1 << 30) + number}
+        for number in range(300)
+    }
+    grammar = tokfold.Grammar.from_json_schema({"type": "object", "properties": members})
+    vocabulary = tokfold.Vocabulary([bytes([byte]) for byte in range(256)])
+    compiled = tokfold.compile(grammar, vocabulary, classes="never")
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_bytes(b'{"p7": "http://a/')
+    most = refused_at(matcher)
+    read = len(matcher.text)
+    assert most - 1000 < read <= most < 1 << 20
+    # What was refused changed nothing, and a state that is restored knows how far it is.
+    assert matcher.accept_bytes(b"a")
+    restored = tokfold.Matcher.from_state(compiled, matcher.state)
+    assert refused_at(restored, times=1) == most
+    assert restored.accept_bytes(b'"}')
+    assert restored.is_accepting

@@ -355,3 +355,21 @@ def test_progress_is_told_and_stops_it():
     else:
         assert verdict.kind in ("proved", "bounded")
     assert all(of == 50_000 for _, of in told)
+
+
+def test_lengths_that_are_counted_have_shortest_differences():
+    """A difference that takes many characters to complete is a shortest one, and is found."""
+
+    def grammar(pattern: str, **lengths: int) -> Grammar:
+        return Grammar.from_json_schema({"type": "string", "pattern": pattern, **lengths})
+
+    lengths = {"minLength": 41, "maxLength": 300}
+    verdict = compare(grammar("^x(aab|c)*d$", **lengths), grammar("^y(aab|c)*d$", **lengths))
+    assert verdict.kind == "different"
+    assert verdict.is_shortest
+    assert len(verdict.difference) == 41 + 2
+    endless = compare(grammar("^x(c*d)+$", minLength=41), grammar("^y(c*d)+$", minLength=41))
+    assert endless.is_shortest
+    assert len(endless.difference) == 41 + 2
+    same = grammar("^x(aab|c)*d$", **lengths)
+    assert compare(same, grammar("^x(aab|c)*d$", **lengths)).kind == "proved"

@@ -185,8 +185,13 @@ impl Family {
 
     /// Makes a stand the only step.
     pub(crate) fn begin(&mut self, stand: Stand, read: Read) -> StepId {
+        self.begin_after(stand, read, 0)
+    }
+
+    /// Makes a stand the only step, behind so many bytes.
+    pub(crate) fn begin_after(&mut self, stand: Stand, read: Read, bytes: u32) -> StepId {
         self.steps.clear();
-        self.steps.push(Step { parent: 0, jump: 0, depth: 0, tokens: 0, bytes: 0, stand, read });
+        self.steps.push(Step { parent: 0, jump: 0, depth: 0, tokens: 0, bytes, stand, read });
         0
     }
 

@@ -248,6 +248,8 @@ impl Matcher {
         let refused = || Error::State("this is no state of this grammar".into());
         let fresh = Matcher::new(self.engine().clone(), super::StopRule::default())?;
         let mut places: Vec<SetId> = Vec::new();
+        // The text may be longer, but no counter knows of more.
+        let mut bytes = 0;
         let at = {
             let mut family = fresh.family.write(); // nobody else has it
             let (&stop, rest) = state.split_first().ok_or_else(refused)?;
@@ -279,6 +281,9 @@ impl Matcher {
                         (top, Some(&set)) if network.is_state(top) && network.stays(top) => set,
                         _ => return Err(refused()),
                     };
+                    if network.is_state(top) {
+                        bytes = bytes.max(network.passes_done(top));
+                    }
                     entries.push((top, beneath));
                 }
                 // Sets of members come in another order here, and those that are one had two numbers.
@@ -299,7 +304,7 @@ impl Matcher {
                 Some(_) => return Err(refused()),
             };
             family.may_chart = false;
-            family.begin(Stand::Stacks(set), read)
+            family.begin_after(Stand::Stacks(set), read, bytes)
         };
         self.family = fresh.family;
         self.at = at;

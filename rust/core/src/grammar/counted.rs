@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 const MOST_WRITTEN: usize = 200_000;
 
 impl ByteAutomaton {
-    /// The same texts without the count, in at most so many states; `None` where there are more.
+    /// An automaton of the same texts that counts nothing: its states are pairs of a state and a number of
+    /// passes. `None` where these are more than so many.
     ///
     /// # Errors
     /// What ends the work, and those of [`Lengths::new`].

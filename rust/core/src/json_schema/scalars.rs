@@ -298,8 +298,8 @@ impl Converter<'_> {
         Ok(Text::Automaton(automaton))
     }
 
-    /// The language of a formula as one with bounds on the lengths of its texts, which hold of all texts
-    /// where they are no matter of counting.
+    /// The language of a formula as an automaton, and bounds on the lengths of its texts that the matcher
+    /// counts: `(0, None)` where the automaton holds the bounds itself.
     pub(super) fn counted_language(
         &mut self,
         formula: FormulaId,
@@ -339,7 +339,7 @@ impl Converter<'_> {
         least: u32,
         most: Option<u32>,
     ) -> Result<Option<Text>> {
-        // A text of more characters than any has goes on for ever.
+        // A text of more bytes than a matcher reads does not end: greater bounds all mean that.
         let least = least.min(MOST_TEXT_BYTES + 1);
         let last = most.unwrap_or(least);
         if language.is_empty() || language.num_states() as u64 * (u64::from(last) + 1) <= FEW_STATES

@@ -74,8 +74,13 @@ pub fn compare(
     limits: &Limits,
     interrupt: &Interrupt,
 ) -> Result<Comparison> {
-    let options =
-        NetworkOptions { counters: true, limits: limits.clone(), ..NetworkOptions::default() };
+    // Shortest texts are known of repetitions that are counted, not of automata.
+    let options = NetworkOptions {
+        counters: true,
+        counted_automata: false,
+        limits: limits.clone(),
+        ..NetworkOptions::default()
+    };
     let network = {
         let work = Budget::new(limits, interrupt);
         let made = Network::make(&joined(left, right), &options, &work);

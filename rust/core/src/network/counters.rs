@@ -33,7 +33,7 @@ pub(crate) struct Counter {
 pub(crate) const UNMET: u32 = MOST_TEXT_BYTES + 1;
 
 impl Counter {
-    /// The same for texts of fewer than [`UNMET`] bytes.
+    /// The bounds without an upper one that no text of fewer than [`UNMET`] bytes reaches.
     fn met(self) -> Self {
         Self { min: self.min, max: self.max.filter(|&max| max < UNMET) }
     }
@@ -41,7 +41,7 @@ impl Counter {
     /// The last number of passes that differs from those before.
     fn last(self) -> u32 {
         match self.max {
-            // Nobody gets there: it goes on for ever.
+            // No text has so many passes, so none needs a state: the count never ends.
             _ if self.min >= UNMET => 0,
             Some(max) => max,
             None => self.min.max(1),
@@ -78,7 +78,7 @@ impl Machine {
         &self.passes[from as usize..to as usize]
     }
 
-    /// The same with other numbers for the rules that are called.
+    /// The machine with the rules that it calls renumbered.
     pub(super) fn moved(&self, start: impl Fn(u32) -> u32) -> Self {
         let passes = self.passes.iter().map(|&(called, to)| (start(called), to)).collect();
         Self { passes, ..self.clone() }
@@ -250,6 +250,14 @@ impl Counters {
             level => Passes::Done(level - 2),
         };
         (placed, passes, number % states)
+    }
+
+    /// How many passes a state has done, as far as it counts them.
+    pub(crate) fn done(&self, state: u32) -> u32 {
+        match self.find(state).1 {
+            Passes::Done(passes) => passes,
+            Passes::Free | Passes::Endless => 0,
+        }
     }
 
     /// The passes that may begin.

@@ -179,6 +179,7 @@ impl Lowering<'_> {
     fn with_lengths(&self, automaton: &ByteAutomaton, rule: RuleId) -> Result<Automaton> {
         self.work.spend(automaton.size())?;
         if self.options.counters
+            && self.options.counted_automata
             && self.options.prune
             && let Some((min, max)) = automaton.counts
             && let Some((mut out, _)) = self.of_guarded(automaton)

@@ -625,6 +625,11 @@ impl Network {
         self.counters.longest().unwrap_or(MOST_TEXT_BYTES).min(MOST_TEXT_BYTES)
     }
 
+    /// How many passes a state has done, which took no fewer bytes.
+    pub(crate) fn passes_done(&self, state: u32) -> u32 {
+        if self.is_counting(state) { self.counters.done(state) } else { 0 }
+    }
+
     /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
     /// does.
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {

@@ -41,6 +41,9 @@ pub struct NetworkOptions {
     /// Count large repetitions instead of writing them out. Then some states are not in the
     /// tables; needs `prune`.
     pub counters: bool,
+    /// Count the passes of automata with bounds too, where repetitions are counted. Without, they are
+    /// written out.
+    pub counted_automata: bool,
     /// Automata of so many ranges of bytes or more are written down as they stand, where large
     /// repetitions are counted: making them minimal takes long and finds little.
     pub large_automaton: usize,
@@ -59,6 +62,7 @@ impl Default for NetworkOptions {
             simplify: true,
             left_recursion: LeftRecursion::Loops,
             counters: false,
+            counted_automata: true,
             large_automaton: LARGE_AUTOMATON,
             limits: Limits::default(),
         }

@@ -48,7 +48,7 @@ enum RuleKey {
     String(FormulaId),
     /// What stands in a string whose characters are counted.
     Counted(FormulaId),
-    /// The same for the names of a class of an object.
+    /// What stands in the name of a member whose characters are counted, for a class of an object.
     CountedNames(ObjectId, u32),
     Number(FormulaId),
     /// The names of a class of an object, with the quotation mark at their end.

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 /// Sets of characters that are rules of their own.
 const MOST_SETS: usize = 64;
-/// The same where characters are counted.
+/// Sets of characters that are rules of their own, in an automaton whose characters are counted.
 const MOST_COUNTED_SETS: usize = 512;
 
 impl Emitter<'_, '_> {
