@@ -1,10 +1,12 @@
 """The compiled core. Only the package's own modules call it; they document what it does."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+
+_Note: TypeAlias = tuple[Literal["warning", "info"], str, str, str]
 
 @final
 class Grammar:
@@ -35,7 +37,7 @@ def convert_json_schemas(
     options: dict[str, Any],
     limits: dict[str, int] | None = None,
     interrupt: Interrupt | None = None,
-) -> list[tuple[Grammar, list[tuple[str, str, str]], list[str]] | None]: ...
+) -> list[tuple[Grammar, list[_Note], list[str]] | None]: ...
 def read_lark(
     text: str,
     start: str,
@@ -57,7 +59,7 @@ def convert_json_schema(
     options: dict[str, Any],
     limits: dict[str, int] | None = None,
     interrupt: Interrupt | None = None,
-) -> tuple[Grammar, list[tuple[str, str, str]], list[str]]: ...
+) -> tuple[Grammar, list[_Note], list[str]]: ...
 def schema_rule_origins(
     text: str,
     resources: list[tuple[str, str]],

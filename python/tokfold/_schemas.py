@@ -5,26 +5,43 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tokfold import _converters, _core
 from tokfold._extras import require
 
-__all__ = ["Request", "RuleOrigin", "SchemaNote", "SchemaPlace", "SchemaReason", "text_of"]
+__all__ = [
+    "DIALECTS",
+    "Request",
+    "RuleOrigin",
+    "SchemaNote",
+    "SchemaPlace",
+    "SchemaReason",
+    "text_of",
+]
+
+DIALECTS = ("draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12")
+"""What ``dialect`` may be."""
 
 
 class SchemaNote(NamedTuple):
-    """A keyword that says nothing about what is valid, or a pattern with what ECMA-262 lacks.
+    """What there is to say of a keyword that is not a condition, or not as it stands.
 
     Attributes:
+        level: ``"warning"``: a condition that is not enforced, or a keyword that was probably meant
+            otherwise; ``"info"``: an annotation, or a keyword that changes nothing.
         pointer: where it stands (``"#/properties/age/description"``).
-        keyword: the keyword.
-        reason: why it says nothing, or how the pattern is read.
+        keyword: the keyword; empty where it is the schema as a whole.
+        message: why it is no condition, and what to write; of a pattern, how it is read.
     """
 
+    level: Literal["warning", "info"]
     pointer: str
     keyword: str
-    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.message}"
 
 
 class SchemaReason(NamedTuple):
@@ -118,6 +135,7 @@ class Request:
         cls,
         schema: object,
         *,
+        dialect: str | None,
         key_order: str,
         whitespace: str,
         max_whitespace: int | None,
@@ -136,6 +154,8 @@ class Request:
             TypeError, ValueError: an option is none of its values.
             UnsupportedGrammarError: ``schema`` cannot be written as JSON.
         """
+        if dialect is not None:
+            _check("dialect", dialect, *DIALECTS)
         _check("key_order", key_order, "schema", "any")
         _check("whitespace", whitespace, "any", "compact", "spaced")
         _check("integers", integers, "1", "1.0")
@@ -154,6 +174,8 @@ class Request:
             "lossy_unique_items": "uniqueItems" in lossy,
             **_whitespace(whitespace, max_whitespace, indent, separators),
         }
+        if dialect is not None:
+            fields["dialect"] = dialect
         given = sorted((uri, text_of(value)) for uri, value in (resources or {}).items())
         return cls(text_of(schema), given, fields)
 

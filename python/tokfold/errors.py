@@ -6,6 +6,11 @@ misuse and returns ``False``.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokfold._schemas import SchemaNote
+
 __all__ = [
     "AlphabetError",
     "AmbiguousSourceError",
@@ -23,6 +28,7 @@ __all__ = [
     "MissingFileError",
     "SchemaError",
     "StopTokenWarning",
+    "StrictSchemaError",
     "StructuralTagError",
     "TokenBudgetError",
     "TokfoldError",
@@ -102,6 +108,24 @@ class UnsupportedSchemaError(SchemaError):
 
 class UnsatisfiableSchemaError(SchemaError):
     """No value satisfies the schema."""
+
+
+class StrictSchemaError(SchemaError):
+    """The schema has warnings, and ``strict`` refuses such schemas.
+
+    ``pointer``, ``keyword`` and ``reason`` are those of the first warning.
+
+    Attributes:
+        warnings: all warnings, as in :attr:`tokfold.Grammar.notes`.
+    """
+
+    def __init__(self, message: str, warnings: tuple[SchemaNote, ...]) -> None:
+        first = warnings[0]
+        super().__init__(message, first.pointer, first.keyword, first.message)
+        self.warnings = warnings
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.warnings)
 
 
 class StructuralTagError(TokfoldError, ValueError):

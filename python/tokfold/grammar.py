@@ -22,6 +22,7 @@ from tokfold.errors import (
     GrammarSyntaxError,
     InvalidSchemaError,
     MissingFileError,
+    StrictSchemaError,
     StructuralTagError,
     UnsupportedGrammarError,
 )
@@ -42,7 +43,10 @@ MACROS_OF_TOKENS = frozenset({"Token", "ExcludeToken", "TokenTagDispatch"})
 
 Lookahead = Literal["exact", "implied"]
 
-_Converted = tuple[CoreGrammar, list[tuple[str, str, str]], list[str]]
+Dialect = Literal["draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12"]
+
+_Note = tuple[Literal["warning", "info"], str, str, str]
+_Converted = tuple[CoreGrammar, list[_Note], list[str]]
 """A grammar, notes and what is not enforced, as the core converts a schema."""
 
 _Steps = list[tuple[str, str, str, bool] | list[str] | str]
@@ -69,8 +73,9 @@ class Grammar:
         lookahead: what ``(= ...)`` at the end of a rule means. ``"exact"``: it narrows masks, so
             what cannot honour it refuses the grammar. ``"implied"``: it says only what the rules
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
-        notes: of a JSON Schema, the keywords that say nothing about what is valid, and why; and how
-            patterns are read that have what ECMA-262 lacks.
+        notes: of a JSON Schema, in the order of the document: warnings of what is not enforced or
+            was probably meant otherwise, and for information annotations, and how patterns are read
+            that have what ECMA-262 lacks.
         not_enforced: of a JSON Schema, pointers of what ``lossy`` left out.
     """
 
@@ -239,6 +244,8 @@ class Grammar:
         cls,
         schema: object,
         *,
+        dialect: Dialect | None = None,
+        strict: bool = False,
         key_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["any", "compact", "spaced"] = "any",
         max_whitespace: int | None = 32,
@@ -262,6 +269,11 @@ class Grammar:
         Args:
             schema: a JSON Schema as text, mapping or bool; or a type: a pydantic model, or with
                 pydantic installed a dataclass, a ``TypedDict`` or any other annotation.
+            dialect: of schemas without ``$schema``: ``"draft-04"``, ``"draft-06"``,
+                ``"draft-07"``, ``"2019-09"``, ``"2020-12"``, or ``"openapi-3.0"``, which is
+                draft-04 with ``nullable``. None: 2020-12, and what older drafts have where 2020-12
+                gives it no meaning.
+            strict: refuse schemas with warnings among :attr:`notes`.
             key_order: ``"schema"``: names stand in the order in which the schema first mentions
                 them, other names last. ``"any"``: in any order.
             whitespace: ``"any"``: JSON's four characters wherever JSON allows them but around the
@@ -287,16 +299,20 @@ class Grammar:
             InvalidSchemaError: it is no schema; says where, as a JSON pointer.
             UnsupportedSchemaError: a keyword means what no grammar can say.
             UnsatisfiableSchemaError: no value is valid.
+            StrictSchemaError: it has warnings, under ``strict``; lists each with its pointer.
             LimitExceededError: its conditions multiply past a bound.
             MissingExtraError: a type needs pydantic, which is not installed.
             CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
 
-        >>> grammar = Grammar.from_json_schema({"type": "object", "required": ["x"]})
-        >>> grammar.notes
-        []
+        >>> grammar = Grammar.from_json_schema({"minLenght": 1, "type": "string", "title": "Word"})
+        >>> for note in grammar.notes:
+        ...     print(note.level, note.pointer, note.message.partition(";")[0])
+        warning #/minLenght no dialect has this keyword, so it is not enforced
+        info #/title the keyword is an annotation
         """
         request = _schemas.Request.of(
             schema,
+            dialect=dialect,
             key_order=key_order,
             whitespace=whitespace,
             max_whitespace=max_whitespace,
@@ -309,7 +325,15 @@ class Grammar:
             resources=resources,
             lossy=lossy,
         )
-        return cls._of_schema(request, limits, interrupt)
+        if not isinstance(strict, bool):
+            raise TypeError("strict must be True or False")
+        grammar = cls._of_schema(request, limits, interrupt)
+        warnings = tuple(note for note in grammar.notes if note.level == "warning")
+        if strict and warnings:
+            counted = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
+            lines = [f"the schema has {counted}, and strict=True refuses it:", *map(str, warnings)]
+            raise StrictSchemaError("\n".join(lines), warnings)
+        return grammar
 
     @classmethod
     def _of_schema(

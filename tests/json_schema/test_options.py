@@ -351,7 +351,7 @@ def test_notes() -> None:
     found = pointers(grammar)
     for pointer in ("#/properties/a", "#/properties/b~1c", "#/properties/d"):
         assert any(note.startswith(pointer) for note in found), (pointer, found)
-    text = " ".join(str(note) for note in grammar.notes)
+    text = " ".join(map(str, grammar.notes))
     for word in ("colour", "int32", "contentEncoding", "x-own"):
         assert word in text
     assert not any(note.startswith("#/properties/e") for note in found)

@@ -146,3 +146,76 @@ def test_explain_of_another_grammar_has_no_place(tmp_path):
     explain = ("explain", grammar, "-t", tokenizer, "--text", text)
     assert as_json(*explain, code=1)["place"] is None
     assert "open rules" in run(*explain, code=1).stdout
+
+
+WARNED = {
+    "properties": {"name": {"type": "string", "minLenght": 1, "title": "Name"}},
+    "title": "A person",
+}
+WARNING = "#/properties/name/minLenght: no dialect has this keyword, so it is not enforced"
+
+
+@pytest.fixture
+def warned(tmp_path):
+    path = tmp_path / "warned.json"
+    path.write_text(json.dumps(WARNED))
+    return path
+
+
+def commands(tmp_path):
+    """Commands that read a schema, each with a function of its path."""
+    text, vocabulary = tmp_path / "text.json", tmp_path / "tokenizer.json"
+    text.write_text("{}")
+    write_tokenizer(vocabulary, TEXTS)
+    return (
+        lambda schema: ("check", schema, text),
+        lambda schema: ("lint", schema, "--quick", "--fail-on", "never"),
+        lambda schema: ("explain", schema, "-t", vocabulary, "--text", text),
+    )
+
+
+def test_commands_print_warnings_and_information_where_it_is_asked_for(warned, tmp_path):
+    for command in commands(tmp_path):
+        args = command(warned)
+        said = run(*args).stderr
+        assert said.startswith(f"warning: {warned}: {WARNING}")
+        assert said.count("\n") == 1
+        lines = run(*args, "--notes", "all").stderr.splitlines()
+        assert [line.split(":")[0] for line in lines] == ["warning", "info", "info"]
+        assert run(*args, "--notes", "none").stderr == ""
+        found = as_json(*args)["schema_notes"]
+        assert [(note["level"], note["pointer"]) for note in found] == [
+            ("warning", "#/properties/name/minLenght")
+        ]
+        assert len(as_json(*args, "--notes", "all")["schema_notes"]) == 3
+
+
+def test_commands_refuse_a_schema_with_warnings_under_strict(warned, tmp_path):
+    fine = tmp_path / "fine.json"
+    fine.write_text('{"type": "object"}')
+    for command in commands(tmp_path):
+        said = fails(*command(warned), "--strict")
+        assert "the schema has 1 warning, and strict=True refuses it" in said
+        assert WARNING in said
+        assert run(*command(fine), "--strict").stderr == ""
+    grammar = tmp_path / "a.gbnf"
+    grammar.write_text('root ::= "{}"')
+    for command in commands(tmp_path):
+        assert "--strict is an option of JSON Schemas" in fails(*command(grammar), "--strict")
+
+
+def test_commands_take_a_dialect(tmp_path):
+    schema, null = tmp_path / "s.json", tmp_path / "null.json"
+    schema.write_text('{"type": "string", "nullable": true}')
+    null.write_text("null")
+    assert 'dialect="openapi-3.0"' in run("check", schema, null, code=1).stderr
+    assert run("check", schema, null, "--dialect", "openapi-3.0").stderr == ""
+    for command in commands(tmp_path):
+        assert "--dialect openapi: give one of draft-04, " in fails(
+            *command(schema), "--dialect", "openapi"
+        )
+
+
+def test_lint_counts_warnings_of_a_schema(warned):
+    run("lint", warned, "--quick", "--ignore", "optional-run", code=1)
+    run("lint", warned, "--quick", "--fail-on", "error")

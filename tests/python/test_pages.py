@@ -20,7 +20,7 @@ from support import processes
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {
     "ending-in-time": 2,
-    "json-schema": 12,
+    "json-schema": 14,
     "lark": 7,
     "masked": 5,
     "regular-expressions": 9,

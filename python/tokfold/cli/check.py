@@ -17,6 +17,7 @@ from tokfold.cli.inputs import STDIN, GrammarKind, chosen_kind, located, read_gr
 from tokfold.cli.options import AsJson, IsLark, IsRegex, IsTag, Root
 from tokfold.cli.render import number
 from tokfold.cli.schema_options import (
+    Dialect,
     Escapes,
     Formats,
     Indent,
@@ -25,10 +26,15 @@ from tokfold.cli.schema_options import (
     Lossy,
     MaxWhitespace,
     NoAdditionalProperties,
+    NotesChoice,
     Resources,
     Separators,
+    ShownNotes,
+    Strict,
     Whitespace,
     given_options,
+    note_documents,
+    show_schema_notes,
 )
 from tokfold.errors import LimitExceededError, TokfoldError
 
@@ -67,6 +73,9 @@ def check(
     regex: IsRegex = False,
     lark: IsLark = False,
     tag: IsTag = False,
+    dialect: Dialect = None,
+    strict: Strict = False,
+    notes: ShownNotes = NotesChoice.WARNINGS,
     key_order: KeyOrder = None,
     whitespace: Whitespace = None,
     max_whitespace: MaxWhitespace = None,
@@ -84,7 +93,8 @@ def check(
     Of a document that leaves a JSON Schema, it says where that is in the
     document, which part of the schema stands against it, and what that
     expects. The text counts, not the value alone: names stand in the order of
-    the schema, numbers and white space are written as the options say.
+    the schema, numbers and white space are written as the options say. Warnings
+    say what of the schema is not enforced, or probably meant otherwise.
 
     Exit code: 0 all accepted; 1 some refused; 2 a file cannot be read or used.
 
@@ -96,6 +106,8 @@ def check(
       echo 2026-01 | tokfold check --regex '\[0-9]{4}-\[0-9]{2}' - --chomp
     """
     options = given_options(
+        dialect=dialect,
+        strict=strict,
         key_order=key_order,
         whitespace=whitespace,
         max_whitespace=max_whitespace,
@@ -115,6 +127,8 @@ def check(
     if STDIN in texts and grammar == STDIN:
         raise TokfoldError("grammar and text cannot both come from standard input; name one file")
     read, kind = read_grammar(grammar, kind, root, options)
+    if not as_json:
+        show_schema_notes(grammar, read, notes)
     if chomp is None:
         chomp = kind is GrammarKind.JSON_SCHEMA
     console = stdout()
@@ -133,7 +147,10 @@ def check(
     accepted = sum(result["accepted"] is True for result in results)
     refused = sum(result["accepted"] is False for result in results)
     if as_json:
-        print_json({"accepted": accepted, "refused": refused, "files": results})
+        said = note_documents(read, notes)
+        print_json(
+            {"accepted": accepted, "refused": refused, "files": results, "schema_notes": said}
+        )
     elif len(texts) > 1:
         console.print(f"{number(accepted)} of {number(len(texts))} accepted", style="bold")
     if accepted + refused < len(texts):

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["Step", "fits_encoding", "print_json", "report_error", "stdout", "steps"]
+__all__ = ["Step", "fits_encoding", "print_json", "report_error", "report_note", "stdout", "steps"]
 
 
 def stdout() -> Console:
@@ -51,6 +51,13 @@ def print_json(document: dict[str, Any]) -> None:
 def report_error(error: BaseException | str) -> None:
     """Write one line ``error: ...`` to standard error."""
     line = Text.assemble(("error: ", "bold red"), " ".join(_message(error).split()))
+    _stderr().print(line, soft_wrap=True)
+
+
+def report_note(level: str, text: str) -> None:
+    """Write one line ``warning: ...`` or ``info: ...`` to standard error."""
+    style = "bold yellow" if level == "warning" else "bold cyan"
+    line = Text.assemble((f"{level}: ", style), " ".join(text.split()))
     _stderr().print(line, soft_wrap=True)
 
 

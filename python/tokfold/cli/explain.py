@@ -45,6 +45,15 @@ from tokfold.cli.options import (
     Tokenizer,
 )
 from tokfold.cli.render import byte_ranges, escaped, number, quoted, quoted_list, unescaped
+from tokfold.cli.schema_options import (
+    Dialect,
+    NotesChoice,
+    ShownNotes,
+    Strict,
+    given_options,
+    note_documents,
+    show_schema_notes,
+)
 from tokfold.errors import TokfoldError, VocabularyError
 from tokfold.explanation import open_rules, place_in_schema
 
@@ -79,6 +88,9 @@ def explain(
     regex: IsRegex = False,
     lark: IsLark = False,
     tag: IsTag = False,
+    dialect: Dialect = None,
+    strict: Strict = False,
+    notes: ShownNotes = NotesChoice.WARNINGS,
 ) -> None:
     """Say why a token is not allowed, where a text stops, or what may come next.
 
@@ -98,8 +110,9 @@ def explain(
     if token is not None and token_id is not None:
         raise TokfoldError("--token and --token-id contradict each other; give one of them")
     data = read_replayed_text(grammar, text, chomp)
+    options = given_options(dialect=dialect, strict=strict)
     with steps() as step:
-        read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root)
+        read, kind = read_grammar(grammar, chosen_kind(schema, regex, lark, tag), root, options)
         with step("Loading the vocabulary"):
             vocabulary = read_tokenizer(tokenizer)
         asked = _asked(vocabulary, token, token_id)
@@ -126,9 +139,11 @@ def explain(
     # A token that is asked for is part of what is said of the place.
     place = answer.place if answer is not None else place_in_schema(matcher)
     if as_json:
+        document["schema_notes"] = note_documents(read, notes)
         document["place"] = place_document(spot.place if spot is not None else place)
         print_json(document)
     else:
+        show_schema_notes(grammar, read, notes)
         _show(stdout(), document, spot, place)
     if answer is not None and not answer.allowed:
         raise typer.Exit(1)

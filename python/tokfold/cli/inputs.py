@@ -37,6 +37,7 @@ __all__ = [
     "read_text",
     "read_tokenizer",
     "read_tokenizer_or_bytes",
+    "refuse_options",
 ]
 
 STDIN = "-"
@@ -124,7 +125,7 @@ def read_grammar(
         raise TokfoldError(f"--root names a rule of grammar text; a {kind.value} has none")
     options = options or {}
     if kind is not GrammarKind.JSON_SCHEMA:
-        _refuse_options(options, kind)
+        refuse_options(options, kind)
     if kind is GrammarKind.REGEX:
         return _converted(source, kind, source, {}), kind
     data = read_text(source)
@@ -136,11 +137,16 @@ def read_grammar(
     if kind is GrammarKind.JSON_SCHEMA:
         kind = _checked_json(text, name)
         if kind is not GrammarKind.JSON_SCHEMA:
-            _refuse_options(options, kind)
+            refuse_options(options, kind)
     return _converted(text, kind, name, options), kind
 
 
-def _refuse_options(options: Mapping[str, Any], kind: GrammarKind) -> None:
+def refuse_options(options: Mapping[str, Any], kind: GrammarKind) -> None:
+    """Refuse options of JSON Schemas for another kind.
+
+    Raises:
+        TokfoldError: there is one.
+    """
     for name in options:
         flag = name.replace("_", "-").removesuffix("s" if name == "resources" else "")
         raise TokfoldError(f"--{flag} is an option of JSON Schemas; a {kind.value} has none")

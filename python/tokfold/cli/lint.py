@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -25,9 +25,19 @@ from tokfold.cli.inputs import (
     read_grammar,
     read_text,
     read_tokenizer,
+    refuse_options,
 )
 from tokfold.cli.options import AsJson, GrammarFile, IsLark, IsRegex, IsSchema, IsTag, Root
 from tokfold.cli.render import number
+from tokfold.cli.schema_options import (
+    Dialect,
+    NotesChoice,
+    ShownNotes,
+    Strict,
+    given_options,
+    note_documents,
+    show_schema_notes,
+)
 from tokfold.laboratory.lint import Engine, Finding, Report, Severity
 from tokfold.laboratory.lint import lint as lint_grammar
 
@@ -85,13 +95,17 @@ def lint(
     regex: IsRegex = False,
     lark: IsLark = False,
     tag: IsTag = False,
+    dialect: Dialect = None,
+    strict: Strict = False,
+    notes: ShownNotes = NotesChoice.WARNINGS,
 ) -> None:
     """Look for what is wrong with a grammar, and say how to mend it.
 
     Rules that are undefined, unreachable, endless, cyclic, left-recursive or
     ambiguous; forms that say the same with more; what engines refuse, mask
     wrongly or are slow with. With a tokenizer: dead ends, forced tokens, white
-    space without bound, tokens that go on across delimiters.
+    space without bound, tokens that go on across delimiters. Of a JSON Schema:
+    what is not enforced, or was probably meant otherwise.
 
     Exit code: 0 nothing at or above --fail-on; 1 something; 2 an error.
 
@@ -101,9 +115,10 @@ def lint(
       tokfold lint json.gbnf -t path/to/model --fail-on error --json
     """
     wanted = _engines(engine)
+    options = given_options(dialect=dialect, strict=strict)
     with steps() as step:
         with step("Reading"):
-            text, name = _read(grammar, chosen_kind(schema, regex, lark, tag), root)
+            text, name = _read(grammar, chosen_kind(schema, regex, lark, tag), root, options)
             vocabulary = None if tokenizer is None else read_tokenizer(tokenizer)
         with step("Looking"), located(grammar):
             report = lint_grammar(
@@ -121,10 +136,16 @@ def lint(
             if vocabulary is None or tokenizer is None
             else describe_vocabulary(tokenizer, vocabulary),
             **report.document(),
+            "schema_notes": [] if isinstance(text, str) else note_documents(text, notes),
         }
         print_json(document)
     else:
+        if isinstance(text, Grammar):
+            show_schema_notes(grammar, text, notes)
         _show(stdout(), name, report)
+    is_warned = isinstance(text, Grammar) and any(n.level == "warning" for n in text.notes)
+    if fail_on in (FailOn.INFORMATION, FailOn.WARNING) and is_warned:
+        raise typer.Exit(1)
     if fail_on is not FailOn.NEVER and report.at_least(Severity[fail_on.name]):
         raise typer.Exit(1)
 
@@ -135,13 +156,16 @@ def _engines(choices: Sequence[EngineChoice]) -> list[Engine]:
     return [Engine(choice.value) for choice in choices]
 
 
-def _read(source: str, kind: GrammarKind | None, root: str | None) -> tuple[Grammar | str, str]:
+def _read(
+    source: str, kind: GrammarKind | None, root: str | None, options: dict[str, Any]
+) -> tuple[Grammar | str, str]:
     """Grammar text, for errors in it to be findings; of other kinds the grammar."""
     name = "standard input" if source == STDIN else source
     other = kind not in (None, GrammarKind.EBNF)
     if other or (kind is None and source.lower().endswith((".json", ".lark"))):
         # Places are those of the text that it was converted to.
-        return read_grammar(source, kind, root)[0], f"{name}, as grammar text"
+        return read_grammar(source, kind, root, options)[0], f"{name}, as grammar text"
+    refuse_options(options, GrammarKind.EBNF)
     return decoded(read_text(source), name), name
 
 

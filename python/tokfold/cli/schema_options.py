@@ -7,10 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from tokfold.cli.inputs import decoded, read_text
+from tokfold import Grammar
+from tokfold._schemas import DIALECTS, SchemaNote
+from tokfold.cli.console import report_note
+from tokfold.cli.inputs import STDIN, decoded, read_text
 from tokfold.errors import TokfoldError
 
 __all__ = [
+    "Dialect",
     "Escapes",
     "Formats",
     "Indent",
@@ -19,12 +23,18 @@ __all__ = [
     "Lossy",
     "MaxWhitespace",
     "NoAdditionalProperties",
+    "NotesChoice",
     "Resources",
     "Separators",
+    "ShownNotes",
+    "Strict",
     "Whitespace",
     "given_options",
+    "note_documents",
+    "show_schema_notes",
 ]
 
+_READING = "How a JSON Schema is read"
 _PANEL = "How texts of a JSON Schema are written"
 
 
@@ -71,6 +81,39 @@ class LossyChoice(enum.Enum):
     UNIQUE_ITEMS = "uniqueItems"
 
 
+class NotesChoice(enum.Enum):
+    """Which notes on a schema are said."""
+
+    WARNINGS = "warnings"
+    ALL = "all"
+    NONE = "none"
+
+
+Dialect = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        metavar="NAME",
+        rich_help_panel=_READING,
+        help=f"The dialect where the schema names none: {', '.join(DIALECTS)}.",
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", rich_help_panel=_READING, help="Refuse a schema that there are warnings of."
+    ),
+]
+ShownNotes = Annotated[
+    NotesChoice,
+    typer.Option(
+        "--notes",
+        metavar="WHICH",
+        rich_help_panel=_READING,
+        help="What is said of the schema: warnings (the default), all, with annotations and the "
+        "like, or none.",
+    ),
+]
 KeyOrder = Annotated[
     KeyOrderChoice | None,
     typer.Option(
@@ -179,6 +222,8 @@ def given_options(
     resources: list[str] | None = None,
     lossy: list[LossyChoice] | None = None,
     no_additional_properties: bool = False,
+    dialect: str | None = None,
+    strict: bool = False,
     **options: object,
 ) -> dict[str, Any]:
     """The options that were given, as keyword arguments of ``Grammar.from_json_schema``.
@@ -200,11 +245,35 @@ def given_options(
         given["max_whitespace"] = None if max_whitespace == "none" else int(max_whitespace)
     if resources:
         given["resources"] = dict(_resource(text) for text in resources)
+    if dialect is not None:
+        if dialect not in DIALECTS:
+            raise TokfoldError(f"--dialect {dialect}: give one of {', '.join(DIALECTS)}")
+        given["dialect"] = dialect
+    if strict:
+        given["strict"] = True
     if no_additional_properties:
         given["additional_properties"] = False
     if lossy:
         given["lossy"] = {choice.value for choice in lossy}
     return given
+
+
+def _chosen(grammar: Grammar, choice: NotesChoice) -> list[SchemaNote]:
+    if choice is NotesChoice.NONE:
+        return []
+    return [n for n in grammar.notes if n.level == "warning" or choice is NotesChoice.ALL]
+
+
+def note_documents(grammar: Grammar, choice: NotesChoice) -> list[dict[str, str]]:
+    """The notes on a schema, as JSON values."""
+    return [note._asdict() for note in _chosen(grammar, choice)]
+
+
+def show_schema_notes(source: str, grammar: Grammar, choice: NotesChoice) -> None:
+    """Write the notes on a schema to standard error, a line for each."""
+    name = "standard input" if source == STDIN else source
+    for note in _chosen(grammar, choice):
+        report_note(note.level, f"{name}: {note}")
 
 
 def _resource(text: str) -> tuple[str, str]:

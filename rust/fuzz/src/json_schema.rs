@@ -74,6 +74,7 @@ fn options(input: &mut Input<'_>, is_text: bool) -> SchemaOptions {
     let is_styled = is_text && more & 192 == 192;
     let style = if is_styled { input.pick(&styles) } else { Style::Json };
     SchemaOptions {
+        dialect: None,
         style,
         excludes: match is_styled && input.one_in(2) {
             true => vec!["</".into(), "ab".into()],
@@ -263,7 +264,7 @@ fn raw(text: &str, options: &SchemaOptions) {
     let grammar = format!("{:?}", converted.grammar);
     assert_eq!(grammar, format!("{:?}", again.grammar), "{text:?} becomes one grammar");
     for note in &converted.notes {
-        assert!(!note.keyword.is_empty() && !note.reason.is_empty(), "{note:?} of {text:?}");
+        assert!(note.pointer.contains('#') && !note.message.is_empty(), "{note:?} of {text:?}");
     }
     check_origins(text, options, converted.grammar.rules().len());
     let Some(texts) = Texts::new(&converted.grammar, &limits) else { return };

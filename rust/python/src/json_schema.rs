@@ -6,12 +6,13 @@ use crate::threads::side_by_side;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokfold_core::budget::Budget;
+use tokfold_core::json_schema::dialect::Dialect;
 use tokfold_core::json_schema::{
-    self, Beginning, Escapes, KeyOrder, SchemaOptions, Source, Style, Whitespace,
+    self, Beginning, Escapes, KeyOrder, Level, SchemaNote, SchemaOptions, Source, Style, Whitespace,
 };
 
-/// What a note says: the pointer, the keyword, why it says nothing about what is valid.
-type Note = (String, String, String);
+/// What a note says: its level, the pointer, the keyword, and what there is to say of it.
+type Note = (&'static str, String, String, String);
 
 /// A grammar, what of its schema says nothing, and where `uniqueItems` is not enforced.
 type Returned = (Grammar, Vec<Note>, Vec<String>);
@@ -22,6 +23,12 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
     for (name, value) in fields {
         let name: String = name.extract()?;
         match name.as_str() {
+            "dialect" => {
+                let name: String = value.extract()?;
+                let found = Dialect::named(&name);
+                let unknown = || misuse(format!("no dialect is named {name:?}"));
+                options.dialect = Some(found.ok_or_else(unknown)?);
+            }
             "any_order" => {
                 options.key_order = if value.extract()? { KeyOrder::Any } else { KeyOrder::Schema };
             }
@@ -81,12 +88,19 @@ pub(crate) fn convert_json_schemas(
     })?;
     let returned = |converted: Option<json_schema::Converted>| {
         converted.map(|converted| {
-            let notes = converted.notes.into_iter();
-            let notes = notes.map(|note| (note.pointer, note.keyword, note.reason)).collect();
+            let notes = converted.notes.into_iter().map(said).collect();
             (Grammar::of(converted.grammar), notes, converted.not_enforced)
         })
     };
     Ok(converted.into_iter().map(returned).collect())
+}
+
+fn said(note: SchemaNote) -> Note {
+    let level = match note.level {
+        Level::Info => "info",
+        Level::Warning => "warning",
+    };
+    (level, note.pointer, note.keyword, note.message)
 }
 
 fn style(name: &str) -> PyResult<Style> {
@@ -123,8 +137,7 @@ pub(crate) fn convert_json_schema(
         let budget = Budget::new(&limits, interrupt);
         json_schema::convert(text, &resources, &options, &limits, &budget)
     })?;
-    let notes = converted.notes.into_iter();
-    let notes = notes.map(|note| (note.pointer, note.keyword, note.reason)).collect();
+    let notes = converted.notes.into_iter().map(said).collect();
     Ok((Grammar::of(converted.grammar), notes, converted.not_enforced))
 }
 

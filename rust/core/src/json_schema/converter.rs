@@ -9,13 +9,13 @@ use super::atoms::{
     ValueId, ValueKey,
 };
 use super::decimal::Decimal;
-use super::formats::{Format, format};
+use super::formats::remark_on_format;
 use super::formula::{FormulaId, Formulas};
 use super::objects::ObjectAutomaton;
 use super::one_of::Overlaps;
 use super::options::SchemaOptions;
 use super::reading::Applied;
-use super::resolve::Schemas;
+use super::resolve::{Level, Note, Schemas};
 use super::value::{Node, NodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
 use crate::limits::Limits;
@@ -209,72 +209,68 @@ impl<'a> Converter<'a> {
         self.schemas.arena().node(node)
     }
 
-    /// The keywords of the schemas met that say nothing about what is valid.
+    /// What there is to say of the keywords of the schemas met.
     pub(super) fn notes(&self) -> Result<Vec<SchemaNote>> {
-        let met = self.schema_keys.iter().filter_map(|key| match **key {
-            SchemaKey::Schema(node, _) => Some(node),
-            SchemaKey::Constant(_) | SchemaKey::Truth(_) | SchemaKey::Closed => None,
-        });
-        let placed = self.schemas.placed_notes(met, self.bounds.budget)?;
-        let mut notes: Vec<SchemaNote> = placed
-            .into_iter()
-            .map(|note| SchemaNote {
-                pointer: note.pointer,
-                keyword: note.keyword.into(),
-                reason: note.reason.to_string(),
+        let mut met: Vec<NodeId> = (self.schema_keys.iter())
+            .filter_map(|key| match **key {
+                SchemaKey::Schema(node, _) => Some(node),
+                SchemaKey::Constant(_) | SchemaKey::Truth(_) | SchemaKey::Closed => None,
             })
             .collect();
-        let mut noted: FxHashSet<NodeId> = FxHashSet::default();
-        for key in self.schema_keys.iter() {
-            let SchemaKey::Schema(node, _) = **key else { continue };
-            let Some(name) = self.schemas.text(node, "format")? else { continue };
-            let reason = match format(name, &self.bounds)? {
-                _ if !noted.insert(node) => continue,
-                Format::Annotation => {
-                    format!("the format {name:?} is not known, so it is an annotation")
-                }
-                _ if !self.options.assert_formats => {
-                    "formats are annotations, as the options say".to_owned()
-                }
-                _ => continue,
-            };
-            let pointer = format!("{}/format", self.schemas.arena().pointer(node));
-            notes.push(SchemaNote { pointer, keyword: "format".into(), reason });
+        met.sort_unstable();
+        met.dedup();
+        let mut notes = self.schemas.all_notes(met.iter().copied(), self.bounds.budget)?;
+        for schema in met {
+            self.note_format(schema, &mut notes)?;
+            self.note_patterns(schema, &mut notes)?;
         }
-        self.note_patterns(&mut notes)?;
-        Ok(notes)
+        notes.extend(self.schemas.note_on_root(&notes));
+        notes.sort_by_key(|note| note.place);
+        let placed = notes.into_iter().map(|note| {
+            let pointer = self.schemas.arena().pointer(note.place);
+            self.spend(1 + pointer.len())?;
+            let (keyword, message) = (note.keyword.into(), note.message.into());
+            Ok(SchemaNote { level: note.level, pointer, keyword, message })
+        });
+        placed.collect()
     }
 
-    /// Notes on patterns of the schemas met that hold what ECMA-262 lacks.
-    fn note_patterns(&self, notes: &mut Vec<SchemaNote>) -> Result<()> {
-        let mut noted: FxHashSet<NodeId> = FxHashSet::default();
-        for key in self.schema_keys.iter() {
-            let SchemaKey::Schema(node, _) = **key else { continue };
-            let Some(object) = self.schemas.arena().object(node) else { continue };
-            if !noted.insert(node) {
-                continue;
-            }
-            let value = self.schemas.value(node, "pattern");
-            let text = self.schemas.text(node, "pattern")?;
-            let mut patterns: Vec<(&'static str, &str, NodeId)> = Vec::new();
-            patterns.extend(text.zip(value).map(|(text, value)| ("pattern", text, value)));
-            if object.get("patternProperties").is_some()
-                && let Some(properties) = self.object_of(node, "patternProperties")
-            {
-                let members = properties.iter();
-                patterns.extend(members.map(|(text, value)| ("patternProperties", text, value)));
-            }
-            for (keyword, text, value) in patterns {
-                self.spend(1 + text.len())?;
-                let known = self.language_numbers.get(&(keyword, text.into()));
-                let language = known.and_then(|&id| self.languages.get(usize::from(id)));
-                let pattern = language.and_then(|language| language.pattern.as_ref());
-                for remark in pattern.map(Pattern::remarks).unwrap_or_default() {
-                    let pointer = self.schemas.arena().pointer(value);
-                    self.spend(1 + pointer.len())?;
-                    let (keyword, reason) = (keyword.into(), remark.to_string());
-                    notes.push(SchemaNote { pointer, keyword, reason });
-                }
+    fn note_format(&self, schema: NodeId, notes: &mut Vec<Note>) -> Result<()> {
+        let Some(place) = self.schemas.value(schema, "format") else { return Ok(()) };
+        let Some(name) = self.schemas.text(schema, "format")? else { return Ok(()) };
+        let remark = match remark_on_format(name, self.options.assert_formats) {
+            Some(remark) => remark,
+            None => match self.schemas.on_other_types(schema, "format", self.node(place)) {
+                Some(remark) => remark,
+                None => return Ok(()),
+            },
+        };
+        let (level, message) = remark;
+        notes.push(Note { place, keyword: "format".into(), level, message });
+        Ok(())
+    }
+
+    /// Notes on patterns of a schema that hold what ECMA-262 lacks.
+    fn note_patterns(&self, schema: NodeId, notes: &mut Vec<Note>) -> Result<()> {
+        let Some(object) = self.schemas.arena().object(schema) else { return Ok(()) };
+        let value = self.schemas.value(schema, "pattern");
+        let text = self.schemas.text(schema, "pattern")?;
+        let mut patterns: Vec<(&'static str, &str, NodeId)> = Vec::new();
+        patterns.extend(text.zip(value).map(|(text, value)| ("pattern", text, value)));
+        if object.get("patternProperties").is_some()
+            && let Some(properties) = self.object_of(schema, "patternProperties")
+        {
+            let members = properties.iter();
+            patterns.extend(members.map(|(text, value)| ("patternProperties", text, value)));
+        }
+        for (keyword, text, place) in patterns {
+            self.spend(1 + text.len())?;
+            let known = self.language_numbers.get(&(keyword, text.into()));
+            let language = known.and_then(|&id| self.languages.get(usize::from(id)));
+            let pattern = language.and_then(|language| language.pattern.as_ref());
+            for remark in pattern.map(Pattern::remarks).unwrap_or_default() {
+                let (level, message) = (Level::Info, remark.to_string().into());
+                notes.push(Note { place, keyword: keyword.into(), level, message });
             }
         }
         Ok(())
@@ -292,7 +288,7 @@ impl<'a> Converter<'a> {
             return Ok(known.clone());
         }
         let names = match self.key(schema) {
-            SchemaKey::Schema(node, _) => self.schemas.names(node, "required")?,
+            SchemaKey::Schema(node, _) => self.schemas.required(node)?,
             _ => None,
         };
         let names: FxHashSet<NameId> =

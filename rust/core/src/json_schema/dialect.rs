@@ -5,6 +5,8 @@
 pub enum Dialect {
     /// Draft 4, and draft 3 as far as both agree.
     Draft4,
+    /// The schemas of OpenAPI 3.0: draft 4, with words of its own.
+    OpenApi30,
     /// Draft 6.
     Draft6,
     /// Draft 7.
@@ -20,11 +22,23 @@ impl Dialect {
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Draft4 => "draft-04",
+            Dialect::OpenApi30 => "openapi-3.0",
             Dialect::Draft6 => "draft-06",
             Dialect::Draft7 => "draft-07",
             Dialect::Draft2019 => "2019-09",
             Dialect::Draft2020 => "2020-12",
         }
+    }
+
+    /// The dialect of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Draft4, OpenApi30, Draft6, Draft7, Draft2019, Draft2020];
+        all.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// Whether `exclusiveMinimum` and `exclusiveMaximum` are booleans.
+    pub fn has_boolean_bounds(self) -> bool {
+        self <= Dialect::OpenApi30
     }
 
     /// Whether `$ref` hides what stands beside it.
@@ -34,7 +48,7 @@ impl Dialect {
 
     /// The keyword that gives a schema its URI.
     pub fn id_keyword(self) -> &'static str {
-        if self == Dialect::Draft4 { "id" } else { "$id" }
+        if self <= Dialect::OpenApi30 { "id" } else { "$id" }
     }
 }
 
@@ -216,6 +230,15 @@ impl Keyword {
         KEYWORDS.binary_search_by(|keyword| keyword.name.cmp(name)).ok().map(|at| &KEYWORDS[at])
     }
 
+    /// The dialects that have the keyword, in words.
+    pub fn dialects(&self) -> String {
+        match (self.first, self.last) {
+            (first, last) if first == last => first.name().to_owned(),
+            (first, Draft2020) => format!("{} and later", first.name()),
+            (_, last) => format!("{} and older", last.name()),
+        }
+    }
+
     /// Whether a dialect has the keyword.
     pub fn is_in(&self, dialect: Dialect) -> bool {
         (self.first..=self.last).contains(&dialect)
@@ -240,7 +263,7 @@ const fn row(
     Keyword { name, first, last, holds, role, vocabulary }
 }
 
-use Dialect::{Draft4, Draft6, Draft7, Draft2019, Draft2020};
+use Dialect::{Draft4, Draft6, Draft7, Draft2019, Draft2020, OpenApi30};
 use Holds::{Array, NoSchema, Object, Schema, SchemaOrArray};
 use Role::{Annotates, Constrains, Structure};
 use Vocabulary::{Applicator, Content, Core, Format, MetaData, Unevaluated, Validation};
@@ -249,12 +272,13 @@ const ALL: (Dialect, Dialect) = (Draft4, Draft2020);
 const SINCE_6: (Dialect, Dialect) = (Draft6, Draft2020);
 const SINCE_7: (Dialect, Dialect) = (Draft7, Draft2020);
 const SINCE_2019: (Dialect, Dialect) = (Draft2019, Draft2020);
+const ONLY_OPENAPI: (Dialect, Dialect) = (OpenApi30, OpenApi30);
 const ONLY_2019: (Dialect, Dialect) = (Draft2019, Draft2019);
 const ONLY_2020: (Dialect, Dialect) = (Draft2020, Draft2020);
 
 /// Every keyword, by name. `dependencies` and `definitions` stay keywords after 2019-09 replaced
 /// them, as the metaschemas of the later dialects recommend.
-static KEYWORDS: &[Keyword] = &[
+pub(super) static KEYWORDS: &[Keyword] = &[
     row("$anchor", SINCE_2019, NoSchema, Structure, Core),
     row("$comment", SINCE_7, NoSchema, Annotates, Core),
     row("$defs", SINCE_2019, Object, Structure, Core),
@@ -282,11 +306,14 @@ static KEYWORDS: &[Keyword] = &[
     row("dependentSchemas", SINCE_2019, Object, Constrains, Applicator),
     row("deprecated", SINCE_2019, NoSchema, Annotates, MetaData),
     row("description", ALL, NoSchema, Annotates, MetaData),
+    row("discriminator", ONLY_OPENAPI, NoSchema, Annotates, MetaData),
     row("else", SINCE_7, Schema, Constrains, Applicator),
     row("enum", ALL, NoSchema, Constrains, Validation),
+    row("example", ONLY_OPENAPI, NoSchema, Annotates, MetaData),
     row("examples", SINCE_6, NoSchema, Annotates, MetaData),
     row("exclusiveMaximum", ALL, NoSchema, Constrains, Validation),
     row("exclusiveMinimum", ALL, NoSchema, Constrains, Validation),
+    row("externalDocs", ONLY_OPENAPI, NoSchema, Annotates, MetaData),
     row("format", ALL, NoSchema, Constrains, Format),
     row("id", (Draft4, Draft4), NoSchema, Structure, Core),
     row("if", SINCE_7, Schema, Constrains, Applicator),
@@ -303,6 +330,7 @@ static KEYWORDS: &[Keyword] = &[
     row("minimum", ALL, NoSchema, Constrains, Validation),
     row("multipleOf", ALL, NoSchema, Constrains, Validation),
     row("not", ALL, Schema, Constrains, Applicator),
+    row("nullable", ONLY_OPENAPI, NoSchema, Constrains, Validation),
     row("oneOf", ALL, Array, Constrains, Applicator),
     row("pattern", ALL, NoSchema, Constrains, Validation),
     row("patternProperties", ALL, Object, Constrains, Applicator),
@@ -318,6 +346,7 @@ static KEYWORDS: &[Keyword] = &[
     row("unevaluatedProperties", SINCE_2019, Schema, Constrains, Unevaluated),
     row("uniqueItems", ALL, NoSchema, Constrains, Validation),
     row("writeOnly", SINCE_7, NoSchema, Annotates, MetaData),
+    row("xml", ONLY_OPENAPI, NoSchema, Annotates, MetaData),
 ];
 
 #[cfg(test)]
@@ -330,7 +359,7 @@ mod tests {
         for keyword in KEYWORDS {
             assert_eq!(Keyword::named(keyword.name), Some(keyword));
         }
-        assert_eq!(Keyword::named("nullable"), None);
+        assert_eq!(Keyword::named("nullabel"), None);
     }
 
     #[test]
@@ -344,7 +373,14 @@ mod tests {
         assert!(!has(Draft2019, "prefixItems") && has(Draft2020, "prefixItems"));
         assert!(has(Draft2019, "$recursiveRef") && !has(Draft2020, "$recursiveRef"));
         assert_eq!(keywords(Draft4).count(), 34);
-        assert_eq!(keywords(Draft2020).count(), KEYWORDS.len() - 4);
+        assert_eq!(keywords(Draft2020).count(), KEYWORDS.len() - 9);
+        let more: Vec<_> = keywords(OpenApi30).filter(|word| !word.is_in(Draft4)).collect();
+        assert_eq!(more.len(), 5);
+        assert!(has(OpenApi30, "nullable") && !has(OpenApi30, "id") && !has(OpenApi30, "const"));
+        for dialect in ["draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12"] {
+            assert_eq!(Dialect::named(dialect).map(Dialect::name), Some(dialect));
+        }
+        assert_eq!(Dialect::named("draft-05"), None);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod time;
 #[cfg(test)]
 mod tests;
 
+use super::resolve::{Level, Remark, name_like};
 use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
 use crate::limits::Limits;
@@ -89,6 +90,29 @@ static KNOWN: [Known; 16] = [
     Known::new("uri-template", |bounds| template::uri_template().automaton(bounds)),
     Known::new("uuid", |bounds| address::uuid().automaton(bounds)),
 ];
+
+/// Formats that tell how a value is stored or shown, and assert nothing.
+const OF_STORAGE: [&str; 6] = ["binary", "double", "float", "int32", "int64", "password"];
+
+/// What there is to say of a format that is not enforced.
+pub(super) fn remark_on_format(name: &str, is_asserted: bool) -> Option<Remark> {
+    if OF_STORAGE.contains(&name) {
+        let message = format!("the format {name:?} tells how a value is stored or shown");
+        return Some((Level::Info, message.into()));
+    }
+    let names = || KNOWN.iter().map(|known| known.name);
+    let others = ["idn-email", "idn-hostname", "regex"];
+    if others.contains(&name) || names().any(|known| known == name) {
+        let message = "formats are annotations, as the options say";
+        return (!is_asserted).then(|| (Level::Info, message.into()));
+    }
+    let meant = match name_like(name, names()) {
+        Some(known) => format!("did you mean {known:?}?"),
+        None => "write a pattern for it".to_owned(),
+    };
+    let message = format!("the format {name:?} is not known, so it is not enforced; {meant}");
+    Some((Level::Warning, message.into()))
+}
 
 /// What the format of this name says.
 ///

@@ -48,7 +48,7 @@ impl Converter<'_> {
         if self.says_properties(node)? {
             parts.push(self.formulas.literal(Atom::Properties(schema)));
         }
-        if let Some(required) = schemas.names(node, "required")? {
+        if let Some(required) = schemas.required(node)? {
             if required.len() > MANY_REQUIRED {
                 // One atom that does not change: the work for an object is linear in its names.
                 parts.push(self.formulas.literal(Atom::RequiredAll(schema)));

@@ -52,6 +52,7 @@ mod values;
 
 pub use explain::{Beginning, Explained, Reason};
 pub use options::{Escapes, KeyOrder, SchemaOptions, Style, Whitespace};
+pub use resolve::Level;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -68,21 +69,25 @@ use values::Values;
 pub struct Converted {
     /// The grammar of the texts of valid values.
     pub grammar: Grammar,
-    /// Keywords that say nothing about what is valid, and patterns with what ECMA-262 lacks.
+    /// Keywords that say nothing about what is valid or were probably meant otherwise, and patterns
+    /// with what ECMA-262 lacks; in the order of the document.
     pub notes: Vec<SchemaNote>,
     /// JSON pointers of schemas whose `uniqueItems` is not enforced.
     pub not_enforced: Vec<String>,
 }
 
-/// A keyword that says nothing about what is valid, or a pattern with what ECMA-262 lacks.
+/// A keyword that says nothing about what is valid or was probably meant otherwise, or a pattern with
+/// what ECMA-262 lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaNote {
+    /// How much it matters.
+    pub level: Level,
     /// The JSON pointer of the keyword.
     pub pointer: String,
-    /// The keyword.
+    /// The keyword; empty where it is the schema as a whole.
     pub keyword: String,
-    /// Why it says nothing, or how the pattern is read.
-    pub reason: String,
+    /// Why it says nothing, or how the pattern is read; and what to write.
+    pub message: String,
 }
 
 /// What a rule of the grammar of a schema is, and of which schemas.
@@ -171,7 +176,8 @@ impl Source<'_> {
                         .into(),
             });
         }
-        let read = ReadOptions { default_dialect: None, max_nesting: limits.max_nesting };
+        let read =
+            ReadOptions { default_dialect: options.dialect, max_nesting: limits.max_nesting };
         let schemas = Schemas::new(text, resources, read, budget)?;
         let bounds = Bounds { budget, max_states: limits.max_automaton_states };
         let mut converter = Converter::new(&schemas, options, limits, bounds);

@@ -1,5 +1,7 @@
 //! How a schema becomes a grammar, and how its texts are written.
 
+use super::dialect::Dialect;
+
 /// The order in which the members of an object may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOrder {
@@ -58,6 +60,8 @@ pub enum Style {
 /// How a schema becomes a grammar.
 #[derive(Clone, Debug)]
 pub struct SchemaOptions {
+    /// The dialect of schemas without `$schema`; 2020-12 where nothing is said.
+    pub dialect: Option<Dialect>,
     /// How values are written. All but JSON take white space of the kind [`Whitespace::Any`].
     pub style: Style,
     /// Texts that do not occur in strings and names, as they are written.
@@ -85,6 +89,7 @@ pub struct SchemaOptions {
 impl Default for SchemaOptions {
     fn default() -> Self {
         Self {
+            dialect: None,
             style: Style::Json,
             excludes: Vec::new(),
             key_order: KeyOrder::Schema,

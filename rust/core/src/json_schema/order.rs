@@ -174,7 +174,7 @@ impl Converter<'_> {
                 }
             }
         }
-        if let Some(names) = schemas.names(node, "required")? {
+        if let Some(names) = schemas.required(node)? {
             let names = names.into_iter().map(|name| self.name(name)).collect();
             steps.push(Step::Names(names));
         }
@@ -199,7 +199,7 @@ impl Converter<'_> {
                     Atom::RequiredAll(schema) => {
                         let schema = *schema;
                         let SchemaKey::Schema(node, _) = self.key(schema) else { continue };
-                        for name in self.schemas.names(node, "required")?.unwrap_or_default() {
+                        for name in self.schemas.required(node)?.unwrap_or_default() {
                             let name = self.name(name);
                             if met.insert(name) {
                                 out.push(name);

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::json_schema::decimal::Decimal;
 use crate::json_schema::dialect::Dialect;
 use crate::json_schema::resolve::Schemas;
-use crate::json_schema::value::{Node, NodeId};
+use crate::json_schema::value::{Node, NodeId, Object};
 
 /// A set of the names that `type` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -60,10 +60,11 @@ pub enum Dependency<'a> {
 }
 
 impl Schemas {
-    /// The types that `type` lists.
+    /// The types that `type` lists; in OpenAPI 3.0 with null where `nullable` is true.
     ///
     /// # Errors
-    /// Invalid where the value is neither a name of a type nor an array of such.
+    /// Invalid where the value is neither a name of a type nor an array of such, or `nullable` no
+    /// boolean.
     pub fn types(&self, schema: NodeId) -> Result<Option<Types>> {
         let Some(value) = self.value(schema, "type") else {
             return Ok(None);
@@ -91,7 +92,37 @@ impl Schemas {
                 _ => return Err(self.mistyped(schema, item, "type", "the name of a type")),
             }
         }
+        if self.flag(schema, "nullable")? == Some(true) {
+            types.0 |= Types::bit("null").unwrap_or_default();
+        }
         Ok(Some(types))
+    }
+
+    /// The names that an object must have: those of `required`, and in draft 3 those of `properties`
+    /// whose schemas say `"required": true`. In later dialects a boolean says nothing.
+    ///
+    /// # Errors
+    /// Invalid where the value is neither an array of strings nor a boolean.
+    pub fn required(&self, schema: NodeId) -> Result<Option<Vec<&str>>> {
+        let value = self.value(schema, "required");
+        let is_flag = |value| matches!(self.arena().node(value), Node::Boolean(_));
+        let names = match value {
+            Some(value) if is_flag(value) => None,
+            _ => self.names(schema, "required")?,
+        };
+        if !self.language(schema).is_draft3 {
+            return Ok(names);
+        }
+        let is_required = |&(_, member): &(&str, NodeId)| {
+            let value = self.value(member, "required");
+            value.is_some_and(|value| *self.arena().node(value) == Node::Boolean(true))
+        };
+        let properties = self.named(schema, "properties")?.into_iter().flat_map(Object::iter);
+        let flagged: Vec<&str> = properties.filter(is_required).map(|(name, _)| name).collect();
+        match names {
+            None if flagged.is_empty() => Ok(None),
+            names => Ok(Some([names.unwrap_or_default(), flagged].concat())),
+        }
     }
 
     /// The lower bounds: `minimum`, `exclusiveMinimum`.
@@ -122,7 +153,8 @@ impl Schemas {
         let mut bounds = Vec::new();
         let mut is_exclusive = false;
         if let Some(value) = self.value(schema, exclusive) {
-            let may_be_boolean = language.dialect == Dialect::Draft4 || !language.is_declared;
+            let has_booleans = language.dialect.has_boolean_bounds();
+            let may_be_boolean = has_booleans || !language.is_declared;
             match self.arena().node(value) {
                 Node::Boolean(flag) if may_be_boolean => is_exclusive = *flag,
                 Node::Boolean(_) => {
@@ -130,7 +162,7 @@ impl Schemas {
                                     \"http://json-schema.org/draft-04/schema#\"";
                     return Err(self.mistyped(schema, value, exclusive, expected));
                 }
-                Node::Number(value) if language.dialect != Dialect::Draft4 => {
+                Node::Number(value) if !has_booleans => {
                     bounds.push(Bound { value, is_exclusive: true, keyword: exclusive });
                 }
                 Node::Number(_) => {

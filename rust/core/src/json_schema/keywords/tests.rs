@@ -2,14 +2,16 @@
 
 use super::*;
 use crate::budget::{Budget, Interrupt};
-use crate::json_schema::dialect::Dialect;
-use crate::json_schema::resolve::{NoteReason, ReadOptions};
+use crate::json_schema::resolve::{Level, ReadOptions};
 use crate::limits::Limits;
+
+fn budget() -> Budget {
+    Budget::new(&Limits::default(), &Interrupt::default())
+}
 
 fn load(text: &str) -> Schemas {
     let options = ReadOptions { default_dialect: None, max_nesting: 100 };
-    let budget = Budget::new(&Limits::default(), &Interrupt::default());
-    Schemas::new(text, &[], options, &budget).expect("it is JSON")
+    Schemas::new(text, &[], options, &budget()).expect("it is JSON")
 }
 
 fn of(dialect: &str, rest: &str) -> Schemas {
@@ -176,35 +178,39 @@ fn dependencies_are_gathered_from_three_keywords() {
 fn notes_name_what_has_no_influence() {
     let schemas = of(
         "draft-04",
-        r#""title": "t", "const": 1, "nullable": true, "definitions": {}, "$comment": "", "type": []"#,
+        r#""title": "t", "const": 1, "nullable": true, "definitions": {}, "$comment": "", "type": "array""#,
     );
-    let notes = schemas.notes_on(schemas.root()).expect("no draft 3");
-    let notes: Vec<_> = notes.iter().map(|note| (&*note.keyword, note.reason)).collect();
-    let other = NoteReason::OtherDialect(Dialect::Draft4);
+    let notes = schemas.notes_on(schemas.root(), &budget()).expect("no draft 3");
+    let notes: Vec<_> =
+        notes.iter().map(|note| (note.level, &*note.keyword, &*note.message)).collect();
+    let lacking = "the dialect of the schema, draft-04, has no such keyword; it is of";
+    let constant = format!(
+        "{lacking} draft-06 and later, and is not enforced; name a dialect that has it in $schema"
+    );
+    let comment = format!("{lacking} draft-07 and later");
+    let nullable = "the keyword is of openapi-3.0, and is not enforced: null is refused; pass \
+                    dialect=\"openapi-3.0\", or add \"null\" to type";
     assert_eq!(
         notes,
         [
-            ("title", NoteReason::Annotation),
-            ("const", other),
-            ("nullable", NoteReason::UnknownKeyword),
-            ("$comment", other),
+            (Level::Info, "title", "the keyword is an annotation"),
+            (Level::Warning, "const", &constant),
+            (Level::Warning, "nullable", nullable),
+            (Level::Info, "$comment", &comment),
         ]
     );
     assert_eq!(schemas.value(schemas.root(), "const"), None);
-    let budget = Budget::new(&Limits::default(), &Interrupt::default());
-    let placed = schemas.placed_notes([schemas.root(); 2], &budget).expect("no bound");
-    assert_eq!(placed.len(), 4);
-    assert_eq!(
-        format!("{}: {}", placed[1].pointer, placed[1].reason),
-        "#/const: the dialect of the schema, draft-04, has no such keyword"
-    );
+    let all = schemas.all_notes([schemas.root(); 2], &budget()).expect("no bound");
+    assert_eq!(all.len(), 4);
+    assert_eq!(schemas.arena().pointer(all[1].place), "#/const");
     let schemas = of("draft-03", r#""divisibleBy": 2"#);
-    let refused = schemas.notes_on(schemas.root()).expect_err("draft 4 has no such keyword");
+    let refused =
+        schemas.notes_on(schemas.root(), &budget()).expect_err("draft 4 has no such keyword");
     assert!(
         refused.to_string().starts_with("#: divisibleBy: the keyword has this form in draft 3")
     );
     let schemas = of("draft-04", r#""divisibleBy": 2"#);
-    assert!(schemas.notes_on(schemas.root()).is_ok_and(|notes| notes.len() == 1));
+    assert!(schemas.notes_on(schemas.root(), &budget()).is_ok_and(|notes| notes.len() == 1));
 }
 
 #[test]

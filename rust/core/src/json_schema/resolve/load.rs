@@ -2,7 +2,7 @@
 
 use super::lookup::Missing;
 use super::walk::BYTES_PER_UNIT;
-use super::{NoteReason, ResourceId, Schemas};
+use super::{Level, ResourceId, Schemas};
 use crate::budget::Budget;
 use crate::error::{Error, Result, SchemaFault};
 use crate::json_schema::dialect::{Dialect, Language};
@@ -159,7 +159,16 @@ impl<'a> Loader<'a> {
         match self.language_of(&uri)? {
             Ok(Some(language)) => Ok((language, None)),
             Ok(None) => {
-                self.note(schema, "$schema", NoteReason::UnknownMetaschema);
+                let latest = ["http://json-schema.org/schema", "https://json-schema.org/schema"];
+                let remark = match latest.contains(&metaschema.trim_end_matches('#')) {
+                    true => (Level::Info, "it names no dialect; the schema is read as 2020-12"),
+                    false => (
+                        Level::Warning,
+                        "the metaschema is neither of the standard nor given in resources; the \
+                         schema is read as 2020-12",
+                    ),
+                };
+                self.note(schema, "$schema", (remark.0, remark.1.into()));
                 Ok((Language::by_default(), None))
             }
             Err(Error::Schema { kind, message, .. }) => {

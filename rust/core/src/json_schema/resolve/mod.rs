@@ -12,17 +12,21 @@
 //! - every walked value belongs to one resource: a document, or an embedded schema with a URI.
 //!
 //! Files: `walk` (schemas, URIs and anchors of a document), `load` (documents and the languages that
-//! they are written in), `lookup` (references), `notes` (what says nothing about validity).
+//! they are written in), `lookup` (references), `notes` (what says nothing about validity),
+//! `spelling` (names that are like known ones).
 
 mod load;
 mod lookup;
 mod notes;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub use lookup::Dynamic;
-pub use notes::{Note, NoteReason, PlacedNote};
+pub(super) use notes::Remark;
+pub use notes::{Level, Note};
+pub(super) use spelling::name_like;
 
 use super::dialect::{Dialect, Language};
 use super::value::{Arena, NodeId};
@@ -160,6 +164,11 @@ impl Schemas {
     pub fn schemas(&self) -> impl Iterator<Item = NodeId> {
         let walked = self.owners.iter().enumerate().filter(|(_, owner)| owner.is_some());
         walked.map(|(index, _)| NodeId(index as u32))
+    }
+
+    /// Whether a value was found as a schema.
+    fn is_walked(&self, value: NodeId) -> bool {
+        self.owners.get(value.index()).is_some_and(Option::is_some)
     }
 
     /// Why the resource of a schema cannot be understood, if so.

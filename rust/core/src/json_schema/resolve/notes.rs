@@ -1,77 +1,98 @@
-//! Notes: parts of schemas that have no influence on what is valid.
+//! Notes: parts of schemas that have no influence on what is valid, and what was probably meant.
 
 use super::Schemas;
+use super::spelling::keyword_like;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::json_schema::dialect::{Dialect, Keyword, ONLY_DRAFT3, Role};
-use crate::json_schema::value::NodeId;
-use std::fmt;
+use crate::json_schema::dialect::{Dialect, Holds, Keyword, Language, ONLY_DRAFT3, Role};
+use crate::json_schema::keywords::Types;
+use crate::json_schema::value::{Node, NodeId, Object};
+use std::borrow::Cow;
 
-/// Why a part of a schema has no influence on what is valid.
+/// How much a note matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoteReason {
-    /// `$schema` names a metaschema that is not given: the schema is read as 2020-12.
-    UnknownMetaschema,
-    /// The keyword informs, and asserts nothing.
-    Annotation,
-    /// No dialect has the keyword.
-    UnknownKeyword,
-    /// Another dialect has the keyword.
-    OtherDialect(Dialect),
-    /// The metaschema leaves the vocabulary of the keyword out.
-    Vocabulary,
-    /// `$ref` stands beside it; in this dialect it hides the keyword.
-    HiddenByReference(Dialect),
-    /// `$schema` stands in a schema without a URI, where it has no meaning.
-    NotAResource,
+pub enum Level {
+    /// What the keyword says is no condition, or is met anyway.
+    Info,
+    /// A condition that is not enforced, or a keyword that was probably meant otherwise.
+    Warning,
 }
 
 /// A part of a schema that has no influence on what is valid.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The value of the keyword; [`Arena::pointer`] has its pointer.
+    /// The value of the keyword; [`crate::json_schema::value::Arena::pointer`] has its pointer.
     pub place: NodeId,
     /// The keyword.
     pub keyword: Box<str>,
-    /// Why.
-    pub reason: NoteReason,
+    /// How much it matters.
+    pub level: Level,
+    /// Why it has no influence, and what to write.
+    pub message: Cow<'static, str>,
 }
 
-/// A [`Note`] that outlives the documents.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PlacedNote {
-    /// The JSON pointer of the keyword.
-    pub pointer: String,
-    /// The keyword.
-    pub keyword: Box<str>,
-    /// Why it has no influence.
-    pub reason: NoteReason,
+/// What is said of a keyword.
+pub(in crate::json_schema) type Remark = (Level, Cow<'static, str>);
+
+/// Schemas on the way to one whose `enum` or `const` is looked for.
+const MOST_STEPS: usize = 16;
+
+fn info(message: impl Into<Cow<'static, str>>) -> Remark {
+    (Level::Info, message.into())
 }
 
-impl fmt::Display for NoteReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoteReason::UnknownMetaschema => f.write_str(
-                "the metaschema is neither of the standard nor given in resources; the schema is \
-                 read as 2020-12",
-            ),
-            NoteReason::Annotation => f.write_str("the keyword is an annotation"),
-            NoteReason::UnknownKeyword => f.write_str("no dialect has this keyword"),
-            NoteReason::OtherDialect(dialect) => {
-                write!(f, "the dialect of the schema, {}, has no such keyword", dialect.name())
-            }
-            NoteReason::Vocabulary => {
-                f.write_str("the metaschema leaves out the vocabulary of the keyword")
-            }
-            NoteReason::HiddenByReference(dialect) => {
-                write!(f, "in {}, $ref hides all keywords beside it", dialect.name())
-            }
-            NoteReason::NotAResource => f.write_str(
-                "$schema has a meaning only at the root of a document and beside the URI of a schema",
-            ),
+fn warning(message: impl Into<Cow<'static, str>>) -> Remark {
+    (Level::Warning, message.into())
+}
+
+/// The names of types that a keyword is about, and a word for them.
+fn types_of(keyword: &str) -> Option<(&'static [&'static str], &'static str)> {
+    Some(match keyword {
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+            (&["number", "integer"], "numbers")
         }
-    }
+        "minLength" | "maxLength" | "pattern" | "format" => (&["string"], "strings"),
+        "items" | "prefixItems" | "additionalItems" | "minItems" | "maxItems" | "uniqueItems"
+        | "contains" | "minContains" | "maxContains" | "unevaluatedItems" => (&["array"], "arrays"),
+        "properties"
+        | "patternProperties"
+        | "additionalProperties"
+        | "propertyNames"
+        | "required"
+        | "minProperties"
+        | "maxProperties"
+        | "dependencies"
+        | "dependentRequired"
+        | "dependentSchemas"
+        | "unevaluatedProperties" => (&["object"], "objects"),
+        _ => return None,
+    })
 }
+
+/// What words mean that other programs or older drafts know, and what to write.
+fn of_others(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "disallow" => "it is of draft 3, and is not enforced; write not",
+        "divisibleBy" => "it is of draft 3, and is not enforced; write multipleOf",
+        "extends" => "it is of draft 3, and is not enforced; write allOf",
+        "min" | "minValue" => {
+            "no dialect has this keyword, so it is not enforced; write minimum, minLength or minItems"
+        }
+        "max" | "maxValue" => {
+            "no dialect has this keyword, so it is not enforced; write maximum, maxLength or maxItems"
+        }
+        "regex" | "regexp" => "no dialect has this keyword, so it is not enforced; write pattern",
+        "x-guidance" => {
+            "these are options of llguidance, and none of them is read; pass what they ask for as \
+             options: whitespace, separators, additional_properties"
+        }
+        _ => return None,
+    })
+}
+
+/// Keywords under which a schema often stands in what is passed instead of it.
+const WRAPPERS: [&str; 6] =
+    ["schema", "json_schema", "parameters", "input_schema", "inputSchema", "function"];
 
 impl Schemas {
     /// Notes on documents as a whole.
@@ -79,38 +100,31 @@ impl Schemas {
         &self.notes
     }
 
-    /// The notes on documents, then those on some schemas, each schema once, with pointers.
+    /// The notes on documents and on some schemas, each schema once.
     ///
     /// # Errors
     /// As [`Self::notes_on`]; those of the budget.
-    pub fn placed_notes(
+    pub fn all_notes(
         &self,
         schemas: impl IntoIterator<Item = NodeId>,
         budget: &Budget,
-    ) -> Result<Vec<PlacedNote>> {
+    ) -> Result<Vec<Note>> {
         let mut schemas: Vec<NodeId> = schemas.into_iter().collect();
         schemas.sort_unstable();
         schemas.dedup();
-        let mut placed = Vec::new();
-        let mut place = |note: &Note| {
-            let pointer = self.arena().pointer(note.place);
-            budget.spend(1 + pointer.len())?;
-            placed.push(PlacedNote { pointer, keyword: note.keyword.clone(), reason: note.reason });
-            Ok(())
-        };
-        self.notes.iter().try_for_each(&mut place)?;
+        let mut notes = self.notes.clone();
+        budget.spend(notes.len())?;
         for schema in schemas {
-            budget.spend(1 + self.arena().object(schema).map_or(0, |object| object.len()))?;
-            self.notes_on(schema)?.iter().try_for_each(&mut place)?;
+            notes.extend(self.notes_on(schema, budget)?);
         }
-        Ok(placed)
+        Ok(notes)
     }
 
     /// The keywords of a schema that have no influence on what is valid, in document order.
     ///
     /// # Errors
-    /// Unsupported where a schema of draft 3 has a keyword that draft 4 replaced.
-    pub fn notes_on(&self, schema: NodeId) -> Result<Vec<Note>> {
+    /// Unsupported where a schema of draft 3 has a keyword that draft 4 replaced; those of the budget.
+    pub fn notes_on(&self, schema: NodeId, budget: &Budget) -> Result<Vec<Note>> {
         let Some(object) = self.arena().object(schema) else {
             return Ok(Vec::new());
         };
@@ -121,27 +135,461 @@ impl Schemas {
             if language.is_draft3 && ONLY_DRAFT3.contains(&name) && !hides {
                 return Err(self.only_draft3(schema, name));
             }
-            let reason = match Keyword::named(name) {
-                None => Some(NoteReason::UnknownKeyword),
-                Some(keyword) => match keyword.role {
-                    Role::Structure if language.counts(keyword) => None,
-                    Role::Annotates if keyword.is_in(language.dialect) => {
-                        Some(NoteReason::Annotation)
-                    }
-                    _ if !keyword.is_in(language.dialect) => {
-                        Some(NoteReason::OtherDialect(language.dialect))
-                    }
-                    _ if !language.has(keyword.vocabulary) => Some(NoteReason::Vocabulary),
-                    _ if hides && name != "$ref" => {
-                        Some(NoteReason::HiddenByReference(language.dialect))
-                    }
-                    _ => None,
-                },
+            budget.spend(1 + name.len())?;
+            let remark = match Keyword::named(name) {
+                None => Some(self.on_unknown(schema, object, name, value)),
+                Some(keyword) => self.on_keyword(schema, language, hides, keyword, value),
             };
-            if let Some(reason) = reason {
-                notes.push(Note { place: value, keyword: name.into(), reason });
+            if let Some((level, message)) = remark {
+                notes.push(Note { place: value, keyword: name.into(), level, message });
             }
         }
         Ok(notes)
     }
+
+    fn on_keyword(
+        &self,
+        schema: NodeId,
+        language: Language,
+        hides: bool,
+        keyword: &'static Keyword,
+        value: NodeId,
+    ) -> Option<Remark> {
+        let level = match keyword.role {
+            Role::Constrains => Level::Warning,
+            Role::Structure | Role::Annotates => Level::Info,
+        };
+        match keyword.role {
+            Role::Structure if language.counts(keyword) => None,
+            Role::Annotates if keyword.is_in(language.dialect) || is_of_openapi(keyword) => {
+                Some(self.on_annotation(schema, keyword, value))
+            }
+            _ if !keyword.is_in(language.dialect) => {
+                self.on_other_dialect(schema, language, keyword, value)
+            }
+            _ if !language.has(keyword.vocabulary) => {
+                Some((level, "the metaschema leaves out the vocabulary of the keyword".into()))
+            }
+            _ if hides && keyword.name == "nullable" => {
+                self.on_effect(schema, language, keyword.name, value)
+            }
+            _ if hides && keyword.name != "$ref" => {
+                // What the target says too is enforced.
+                let target = self.reference(schema).ok().flatten();
+                let same = target.and_then(|target| self.value(target, keyword.name));
+                let is_same = same.is_some_and(|same| self.arena().equal(same, value));
+                let level = if is_same { Level::Info } else { level };
+                let message = match (is_same, level) {
+                    (false, Level::Warning) => {
+                        "$ref hides all keywords beside it, so it is not enforced; write both into \
+                         allOf"
+                    }
+                    _ => "$ref hides all keywords beside it",
+                };
+                Some((level, format!("in {}, {message}", language.dialect.name()).into()))
+            }
+            _ => self.on_effect(schema, language, keyword.name, value),
+        }
+    }
+
+    /// What is said of a keyword that counts.
+    fn on_effect(
+        &self,
+        schema: NodeId,
+        language: Language,
+        keyword: &'static str,
+        value: NodeId,
+    ) -> Option<Remark> {
+        let node = self.arena().node(value);
+        let lacks = |name: &str| self.value(schema, name).is_none();
+        match (keyword, node) {
+            ("required", Node::Boolean(flag)) => {
+                return (!language.is_draft3).then_some(match flag {
+                    true => warning(
+                        "a boolean is of draft 3, and is not enforced; list the name of this member \
+                         in required of the object around it",
+                    ),
+                    false => info("a boolean is of draft 3, and false says nothing"),
+                });
+            }
+            ("nullable", Node::Boolean(true)) => return self.on_nullable(schema, language),
+            ("nullable", _) => return None,
+            ("then" | "else", _) if lacks("if") => {
+                return Some(warning("it says nothing without if"));
+            }
+            ("if", _) if lacks("then") && lacks("else") => {
+                return Some(info("it asks for nothing without then or else"));
+            }
+            ("minContains" | "maxContains", _) if lacks("contains") => {
+                return Some(warning("it says nothing without contains"));
+            }
+            ("exclusiveMinimum", Node::Boolean(true)) if lacks("minimum") => {
+                return Some(warning("true says nothing without minimum"));
+            }
+            ("exclusiveMaximum", Node::Boolean(true)) if lacks("maximum") => {
+                return Some(warning("true says nothing without maximum"));
+            }
+            ("additionalItems", _) if !self.has_item_array(schema) => {
+                return Some(info("it says nothing without an array of schemas in items"));
+            }
+            _ => {}
+        }
+        if keyword == "format" { None } else { self.on_other_types(schema, keyword, node) }
+    }
+
+    /// What is said of a keyword about types that `type` leaves out.
+    pub(in crate::json_schema) fn on_other_types(
+        &self,
+        schema: NodeId,
+        keyword: &str,
+        value: &Node,
+    ) -> Option<Remark> {
+        let (names, word) = types_of(keyword)?;
+        let types = self.types(schema).ok().flatten()?;
+        if names.iter().any(|name| types.has(name)) {
+            return None;
+        }
+        let named: Vec<&str> = Types::NAMES.into_iter().filter(|name| types.has(name)).collect();
+        let says_nothing = match value {
+            Node::Boolean(flag) => *flag != (keyword == "uniqueItems"),
+            Node::Array(items) => items.is_empty(),
+            Node::Object(object) => object.is_empty(),
+            Node::Number(number) => {
+                number.is_zero() && keyword.starts_with("min") && keyword != "minimum"
+            }
+            Node::String(_) | Node::Null => false,
+        };
+        let message =
+            format!("it is about {word}, and says nothing beside the type {}", named.join(", "));
+        Some((if says_nothing { Level::Info } else { Level::Warning }, message.into()))
+    }
+
+    fn has_item_array(&self, schema: NodeId) -> bool {
+        let items = self.value(schema, "items").map(|items| self.arena().node(items));
+        matches!(items, Some(Node::Array(_)))
+    }
+
+    fn on_annotation(&self, schema: NodeId, keyword: &Keyword, value: NodeId) -> Remark {
+        match keyword.name {
+            "discriminator" => self.on_discriminator(schema, value),
+            "contentEncoding" | "contentSchema" => warning(
+                "the keyword is an annotation, so what it says of the text is not enforced; look at \
+                 the text after it is parsed",
+            ),
+            _ if is_of_openapi(keyword) => info("the keyword is an annotation of OpenAPI"),
+            _ => info("the keyword is an annotation"),
+        }
+    }
+
+    fn on_other_dialect(
+        &self,
+        schema: NodeId,
+        language: Language,
+        keyword: &Keyword,
+        value: NodeId,
+    ) -> Option<Remark> {
+        let node = self.arena().node(value);
+        match keyword.name {
+            "nullable" if *node == Node::Boolean(true) => {
+                return self.on_nullable(schema, language);
+            }
+            "nullable" => {
+                return Some(info("the keyword is of openapi-3.0, and says nothing here"));
+            }
+            "additionalItems" if self.value(schema, "prefixItems").is_none() => {
+                // Without `$schema`, it counts where items is an array.
+                return match self.has_item_array(schema) {
+                    true => self.on_other_types(schema, keyword.name, node),
+                    false => Some(info("it says nothing without an array of schemas in items")),
+                };
+            }
+            _ => {}
+        }
+        let dialects = keyword.dialects();
+        let lacking = format!(
+            "the dialect of the schema, {}, has no such keyword; it is of {dialects}",
+            language.dialect.name()
+        );
+        Some(match (keyword.role, keyword.name) {
+            (Role::Constrains, "additionalItems") => {
+                warning(format!("{lacking}, and is not enforced; write items beside prefixItems"))
+            }
+            (Role::Constrains, _) => warning(format!(
+                "{lacking}, and is not enforced; name a dialect that has it in $schema"
+            )),
+            _ => info(lacking),
+        })
+    }
+
+    /// What is said of `"nullable": true`.
+    fn on_nullable(&self, schema: NodeId, language: Language) -> Option<Remark> {
+        let is_openapi = language.dialect == Dialect::OpenApi30;
+        let types = self.types(schema).ok().flatten();
+        let lacks_null = self.lists_null(schema) == Some(false);
+        match types {
+            Some(_) if is_openapi && !lacks_null => None,
+            _ if self.plainly_takes_null(schema) => {
+                Some(info("the keyword is of openapi-3.0; null is allowed without it"))
+            }
+            Some(_) if is_openapi => Some(warning(
+                "it is not enforced: enum stands beside it without null; list null in enum",
+            )),
+            Some(_) if lacks_null => Some(warning(
+                "the keyword is of openapi-3.0, and is not enforced: null is refused; list null in \
+                 enum, and pass dialect=\"openapi-3.0\" or add \"null\" to type",
+            )),
+            Some(_) => Some(warning(
+                "the keyword is of openapi-3.0, and is not enforced: null is refused; pass \
+                 dialect=\"openapi-3.0\", or add \"null\" to type",
+            )),
+            None => Some(warning(
+                "it is not enforced: openapi-3.0 gives it a meaning beside type alone; write \
+                 \"anyOf\": [{...}, {\"type\": \"null\"}]",
+            )),
+        }
+    }
+
+    /// Whether null is among the values that `enum` or `const` list, where there are any.
+    fn lists_null(&self, schema: NodeId) -> Option<bool> {
+        let is_null = |value: NodeId| *self.arena().node(value) == Node::Null;
+        let values = self.values(schema, "enum").ok().flatten();
+        let listed = values.map(|values| values.iter().any(|&value| is_null(value)));
+        match (listed, self.value(schema, "const").map(is_null)) {
+            (Some(listed), Some(constant)) => Some(listed && constant),
+            (listed, constant) => listed.or(constant),
+        }
+    }
+
+    /// Whether null is allowed by what a schema and the branches of its unions say of types and values.
+    fn plainly_takes_null(&self, schema: NodeId) -> bool {
+        let takes = |schema| {
+            let types = self.types(schema).ok().flatten();
+            match (types.map(|types| types.has("null")), self.lists_null(schema)) {
+                (None, None) => None,
+                (types, values) => Some(types.unwrap_or(true) && values.unwrap_or(true)),
+            }
+        };
+        if let Some(takes) = takes(schema) {
+            return takes;
+        }
+        let union = ["anyOf", "oneOf"]
+            .into_iter()
+            .find_map(|keyword| self.subschemas(schema, keyword).ok().flatten());
+        let others = ["$ref", "allOf", "not", "if"];
+        match union {
+            Some(branches) => branches.iter().any(|&branch| takes(branch) == Some(true)),
+            None => others.into_iter().all(|keyword| self.value(schema, keyword).is_none()),
+        }
+    }
+
+    /// What is said of a `discriminator`: whether each branch names its values by itself.
+    fn on_discriminator(&self, schema: NodeId, value: NodeId) -> Remark {
+        let arena = self.arena();
+        let name = arena.get(value, "propertyName").unwrap_or(value);
+        let Some(name) = arena.node(name).as_str() else {
+            return info("the keyword is an annotation of OpenAPI");
+        };
+        let branches = |keyword| self.values(schema, keyword).ok().flatten();
+        let Some(branches) = branches("oneOf").or_else(|| branches("anyOf")) else {
+            return warning(
+                "it is not enforced: the keyword is an annotation of OpenAPI, and neither oneOf nor \
+                 anyOf stands beside it; list the schemas in oneOf",
+            );
+        };
+        let lists = |&branch: &NodeId| self.lists_values(branch, name, &mut 0);
+        match branches.iter().find(|branch| !lists(branch)) {
+            None => info(format!(
+                "the keyword is an annotation of OpenAPI; each branch lists its values of {name:?}"
+            )),
+            Some(&branch) => warning(format!(
+                "it is not enforced: the keyword is an annotation of OpenAPI, and {} takes any value \
+                 of {name:?}; write an enum or const there",
+                arena.pointer(branch)
+            )),
+        }
+    }
+
+    /// Whether a schema lists the values of a member, itself or where `$ref` and `allOf` lead.
+    fn lists_values(&self, schema: NodeId, name: &str, steps: &mut usize) -> bool {
+        *steps += 1;
+        if *steps > MOST_STEPS {
+            return false;
+        }
+        if let Some(target) = self.reference(schema).ok().flatten() {
+            return self.lists_values(target, name, steps);
+        }
+        let properties = self.named(schema, "properties").ok().flatten();
+        let member = properties.and_then(|properties| properties.get(name));
+        let member = member.map(|member| self.reference(member).ok().flatten().unwrap_or(member));
+        let lists = |keyword| member.is_some_and(|member| self.value(member, keyword).is_some());
+        lists("enum") || lists("const") || {
+            let parts = self.subschemas(schema, "allOf").ok().flatten().unwrap_or_default();
+            parts.iter().any(|&part| self.lists_values(part, name, steps))
+        }
+    }
+
+    /// What is said of a name that is no keyword.
+    fn on_unknown(&self, schema: NodeId, object: &Object, name: &str, value: NodeId) -> Remark {
+        let node = self.arena().node(value);
+        if let Some(message) = of_others(name) {
+            return warning(message);
+        }
+        if name == "propertyOrdering" {
+            return self.on_ordering(schema, node);
+        }
+        if name.starts_with("x-") {
+            return info("the keyword is an extension, and says nothing");
+        }
+        let fits = |keyword: &'static Keyword| {
+            let is_long = name.len() > 4 || !matches!(keyword.name, "const" | "default");
+            is_long && object.get(keyword.name).is_none() && self.fits(keyword, node)
+        };
+        if let Some(keyword) = keyword_like(name, fits) {
+            let meant = format!("did you mean {:?}?", keyword.name);
+            return match keyword.role {
+                Role::Constrains => {
+                    warning(format!("no dialect has this keyword, so it is not enforced; {meant}"))
+                }
+                Role::Structure | Role::Annotates => {
+                    info(format!("no dialect has this keyword; {meant}"))
+                }
+            };
+        }
+        let types = self.types(schema).ok().flatten();
+        let may_be_object = types.is_none_or(|types| types.has("object"));
+        let is_wrapper = types.is_none() && WRAPPERS.contains(&name);
+        if may_be_object && !is_wrapper && !self.is_walked(value) && self.is_plainly_a_schema(value)
+        {
+            return warning(
+                "no dialect has this keyword, so it is not enforced; its value is a schema: members \
+                 of objects stand in properties",
+            );
+        }
+        info("no dialect has this keyword; it says nothing by itself")
+    }
+
+    /// What is said of `propertyOrdering`, which Gemini's schemas have.
+    fn on_ordering(&self, schema: NodeId, value: &Node) -> Remark {
+        let names = value.as_array().unwrap_or_default().iter();
+        let names = names.map(|&name| self.arena().node(name).as_str());
+        let properties = self.named(schema, "properties").ok().flatten();
+        let known = properties.into_iter().flat_map(Object::iter).map(|(name, _)| Some(name));
+        match names.eq(known) {
+            true => info("no dialect has this keyword; properties says the same order"),
+            false => warning(
+                "no dialect has this keyword, so it is not enforced: names stand in the order of \
+                 properties; sort them as they are to be written, or pass key_order=\"any\"",
+            ),
+        }
+    }
+
+    /// Whether a value is of a type that a keyword may have.
+    fn fits(&self, keyword: &Keyword, value: &Node) -> bool {
+        match (keyword.holds, value) {
+            (Holds::Schema, value) => matches!(value, Node::Object(_) | Node::Boolean(_)),
+            (Holds::Array, value) => matches!(value, Node::Array(_)),
+            (Holds::Object, value) => matches!(value, Node::Object(_)),
+            (Holds::SchemaOrArray, value) => {
+                matches!(value, Node::Object(_) | Node::Array(_) | Node::Boolean(_))
+            }
+            (Holds::NoSchema, value) => match keyword.name {
+                "const" | "default" | "example" => true,
+                "type" => self.names_types(value),
+                "enum" | "required" | "examples" => matches!(value, Node::Array(_)),
+                "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" | "nullable"
+                | "$recursiveAnchor" => matches!(value, Node::Boolean(_)),
+                "dependentRequired" | "$vocabulary" | "discriminator" | "externalDocs" | "xml" => {
+                    matches!(value, Node::Object(_))
+                }
+                "exclusiveMinimum" | "exclusiveMaximum" => {
+                    matches!(value, Node::Number(_) | Node::Boolean(_))
+                }
+                "minimum" | "maximum" | "multipleOf" => matches!(value, Node::Number(_)),
+                name if name.starts_with("min") || name.starts_with("max") => {
+                    matches!(value, Node::Number(_))
+                }
+                _ => matches!(value, Node::String(_)),
+            },
+        }
+    }
+
+    fn names_types(&self, value: &Node) -> bool {
+        let is_type = |node: &Node| node.as_str().is_some_and(|name| Types::NAMES.contains(&name));
+        match value {
+            Node::Array(items) => items.iter().all(|&item| is_type(self.arena().node(item))),
+            other => is_type(other),
+        }
+    }
+
+    fn is_plainly_a_schema(&self, value: NodeId) -> bool {
+        let at = |name| self.arena().get(value, name).map(|value| self.arena().node(value));
+        at("type").is_some_and(|types| self.names_types(types))
+            || at("$ref").is_some_and(|reference| matches!(reference, Node::String(_)))
+    }
+
+    /// The note on a root that constrains nothing: no keyword of it is without a note.
+    pub(in crate::json_schema) fn note_on_root(&self, notes: &[Note]) -> Option<Note> {
+        let root = self.root();
+        let object = self.arena().object(root)?;
+        let is_noted = |value| notes.iter().any(|note| note.place == value);
+        let mut unknown: Vec<&str> = Vec::new();
+        for (name, value) in object.iter() {
+            match Keyword::named(name) {
+                Some(keyword) if keyword.role != Role::Constrains => {}
+                Some(_) if !is_noted(value) => return None,
+                Some(_) => {}
+                None if name.starts_with("x-") => {}
+                None => unknown.push(name),
+            }
+        }
+        let is_misspelt = notes.iter().any(|note| {
+            let is_of_root = self.arena().parent(note.place) == Some(root);
+            is_of_root && note.level == Level::Warning && Keyword::named(&note.keyword).is_none()
+        });
+        let defined = ["$defs", "definitions"].into_iter().find_map(|keyword| {
+            let name = self.named(root, keyword).ok()??.name(0)?;
+            Some(format!("#/{keyword}/{}", name.replace('~', "~0").replace('/', "~1")))
+        });
+        let wrapped = WRAPPERS.into_iter().find(|name| {
+            object.get(name).is_some_and(|value| self.arena().object(value).is_some())
+        });
+        let message: Cow<'static, str> = if is_misspelt {
+            "no keyword of the schema constrains anything, so any JSON value is accepted".into()
+        } else if let Some(reference) = defined {
+            format!(
+                "the schema only defines others, so any JSON value is accepted; say which is meant, \
+                 as {{\"$ref\": {reference:?}}}"
+            )
+            .into()
+        } else if unknown.is_empty() {
+            "the schema has no keyword that constrains anything, so any JSON value is accepted; for \
+             any object write {\"type\": \"object\"}"
+                .into()
+        } else {
+            let few: Vec<String> = unknown.iter().take(3).map(|name| format!("{name:?}")).collect();
+            let mend = match wrapped {
+                _ if object.get("openapi").is_some() => {
+                    "pass {\"$ref\": \"openapi.json#/components/schemas/...\"} with \
+                     resources={\"openapi.json\": ...}"
+                        .to_owned()
+                }
+                Some(name) => format!("pass what stands under {name:?}"),
+                None => {
+                    "pass a schema of it, such as {\"properties\": {...}}, or a type".to_owned()
+                }
+            };
+            format!(
+                "this looks like a document, not like a schema: {} {}, and nothing else \
+                 constrains, so any JSON value is accepted; {mend}",
+                few.join(", "),
+                if few.len() == 1 { "is no keyword" } else { "are no keywords" }
+            )
+            .into()
+        };
+        Some(Note { place: root, keyword: Box::default(), level: Level::Warning, message })
+    }
+}
+
+fn is_of_openapi(keyword: &Keyword) -> bool {
+    keyword.first == Dialect::OpenApi30
 }

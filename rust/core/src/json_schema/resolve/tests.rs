@@ -3,7 +3,6 @@
 use super::*;
 use crate::budget::Interrupt;
 use crate::limits::Limits;
-use NoteReason::*;
 
 fn options() -> ReadOptions {
     ReadOptions { default_dialect: None, max_nesting: 1_000 }
@@ -141,9 +140,13 @@ fn a_reference_hides_its_siblings_up_to_draft_7() {
         let schemas = load(&text);
         let x = at(&schemas, "/properties/x");
         assert_eq!(schemas.value(x, "type").is_none(), hides, "{dialect}");
-        let notes = schemas.notes_on(x).expect("no draft 3");
-        let hidden = HiddenByReference(schemas.dialect(x));
-        assert_eq!(notes.first().map(|note| note.reason), hides.then_some(hidden));
+        let notes = schemas.notes_on(x, &budget()).expect("no draft 3");
+        let said = notes.first().map(|note| (note.level, &*note.message));
+        let hidden = format!(
+            "in {}, $ref hides all keywords beside it, so it is not enforced; write both into allOf",
+            schemas.dialect(x).name()
+        );
+        assert_eq!(said, hides.then_some((Level::Warning, &*hidden)));
         assert_eq!(target(&schemas, "/properties/x"), "#/definitions/a");
     }
 }
@@ -274,8 +277,9 @@ fn metaschemas_of_others_pick_vocabularies() {
     let schemas = load_with(text, &[("http://x/meta", &meta(""))]).expect("it is a schema");
     let a = at(&schemas, "/properties/a");
     assert_eq!(schemas.number(a, "minimum"), Ok(None));
-    let notes = schemas.notes_on(a).expect("no draft 3");
-    assert_eq!(notes[0].reason, Vocabulary);
+    let notes = schemas.notes_on(a, &budget()).expect("no draft 3");
+    let left_out = "the metaschema leaves out the vocabulary of the keyword";
+    assert_eq!((notes[0].level, &*notes[0].message), (Level::Warning, left_out));
     let optional = meta(r#", "http://x/vocab": false"#);
     assert!(load_with(text, &[("http://x/meta", &optional)]).is_ok());
     let required = meta(r#", "http://x/vocab": true"#);
@@ -290,7 +294,9 @@ fn metaschemas_of_others_pick_vocabularies() {
     assert!(schemas.shape(at(&schemas, "/properties/a")).is_err());
     let schemas = load(text);
     assert_eq!(schemas.dialect(schemas.root()), Dialect::Draft2020);
-    assert_eq!(schemas.notes()[0].reason, UnknownMetaschema);
+    assert!(
+        schemas.notes()[0].message.starts_with("the metaschema is neither of the standard nor")
+    );
     let own = r##"{"$schema": "http://x/meta"}"##;
     assert!(load_with(own, &[("http://x/meta", own)]).is_ok());
 }

@@ -1,7 +1,7 @@
 //! Schemas, URIs and anchors of a document.
 
 use super::load::Loader;
-use super::{Note, NoteReason, Place, Resource, ResourceId};
+use super::{Level, Note, Place, Remark, Resource, ResourceId};
 use crate::error::Result;
 use crate::json_schema::dialect::{Dialect, Holds, Language};
 use crate::json_schema::uri;
@@ -86,7 +86,8 @@ impl Loader<'_> {
         let text = |name: &str| self.text(schema, name);
         let hides = language.dialect.reference_hides_siblings();
         let is_hidden = hides && self.schemas.arena.get(schema, "$ref").is_some();
-        let id = text(language.dialect.id_keyword()).filter(|_| !is_hidden);
+        let id_keyword = language.dialect.id_keyword();
+        let id = text(id_keyword).filter(|_| !is_hidden && language.keyword(id_keyword).is_some());
         let (uri, fragment) = id.as_deref().map_or(("", None), uri::split_fragment);
         let mut owner = around;
         if !uri.is_empty() {
@@ -101,7 +102,12 @@ impl Loader<'_> {
             let resource = &mut self.schemas.resources[owner.0 as usize];
             (resource.language, resource.fault) = (language, fault);
         } else if self.schemas.arena.get(schema, "$schema").is_some() {
-            self.note(schema, "$schema", NoteReason::NotAResource);
+            let is_same =
+                language.dialect == self.schemas.resources[owner.0 as usize].language.dialect;
+            let level = if is_same { Level::Info } else { Level::Warning };
+            let message = "$schema has a meaning only at the root of a document and beside the URI of \
+                           a schema";
+            self.note(schema, "$schema", (level, message.into()));
         }
         let language = self.schemas.resources[owner.0 as usize].language;
         if let Some(anchor) = fragment.filter(|anchor| is_anchor(anchor)) {
@@ -155,9 +161,9 @@ impl Loader<'_> {
         arena.get(schema, name).and_then(|value| arena.node(value).as_str()).map(str::to_owned)
     }
 
-    pub(super) fn note(&mut self, schema: NodeId, keyword: &str, reason: NoteReason) {
+    pub(super) fn note(&mut self, schema: NodeId, keyword: &str, (level, message): Remark) {
         let place = self.schemas.arena.get(schema, keyword).unwrap_or(schema);
-        self.schemas.notes.push(Note { place, keyword: keyword.into(), reason });
+        self.schemas.notes.push(Note { place, keyword: keyword.into(), level, message });
     }
 
     fn add_resource(&mut self, root: NodeId, base: &str, language: Language) -> Result<ResourceId> {
