@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from tokfold import _converters, _core
 from tokfold._extras import require
+from tokfold.limits import Limits
 
 __all__ = [
     "DIALECTS",
@@ -147,10 +149,12 @@ class Request:
         additional_properties: bool,
         resources: Mapping[str, object] | None,
         lossy: Collection[str],
+        limits: Limits | None,
     ) -> Request:
         """Check the options.
 
         Raises:
+            LimitExceededError: a value is nested deeper than ``limits`` allow.
             TypeError, ValueError: an option is none of its values.
             UnsupportedGrammarError: ``schema`` cannot be written as JSON.
         """
@@ -176,8 +180,8 @@ class Request:
         }
         if dialect is not None:
             fields["dialect"] = dialect
-        given = sorted((uri, text_of(value)) for uri, value in (resources or {}).items())
-        return cls(text_of(schema), given, fields)
+        given = sorted((uri, text_of(value, limits)) for uri, value in (resources or {}).items())
+        return cls(text_of(schema, limits), given, fields)
 
 
 def _check(name: str, value: object, *values: str) -> None:
@@ -212,21 +216,24 @@ def _whitespace(
     return {"indented": (indent, item, name)}
 
 
-def text_of(schema: object) -> str:
+def text_of(schema: object, limits: Limits | None) -> str:
     """The text of a schema: text, a value of JSON, a pydantic model, or another type.
 
     Raises:
+        LimitExceededError: a value is nested deeper than text may be, or too large.
         UnsupportedGrammarError: a value is no JSON.
         MissingExtraError: a type needs pydantic, which is not installed.
     """
     if isinstance(schema, str):
         return schema
+    levels = (limits or Limits()).max_nesting
+    written = partial(_converters.json_text, what="JSON schema", levels=levels, limit="max_nesting")
     if schema is None or isinstance(schema, (bool, int, float, Mapping, list, tuple)):
         value = dict(schema) if isinstance(schema, Mapping) else schema
-        return _converters.json_text(value, "JSON schema")
+        return written(value)
     of_model = getattr(schema, "model_json_schema", None)
     if of_model is not None:
-        return _converters.json_text(of_model(), "JSON schema")
+        return written(of_model())
     pydantic = require("pydantic", "pydantic", f"the schema of {schema!r}")
     try:
         made = pydantic.TypeAdapter(schema).json_schema()
@@ -235,4 +242,4 @@ def text_of(schema: object) -> str:
             f"a schema must be text, a mapping, a bool or a type that pydantic knows, not "
             f"{schema!r}: {error}"
         ) from error
-    return _converters.json_text(made, "JSON schema")
+    return written(made)

@@ -11,6 +11,7 @@ from os import PathLike
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
+from tokfold._written import is_lark
 from tokfold.errors import AmbiguousSourceError
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
@@ -93,6 +94,11 @@ def _kind_of_text(text: str) -> SourceKind:
             f"the text {shown} is JSON: a schema, a structural tag, or itself what is to be "
             "written; call Grammar.from_json_schema or Grammar.from_structural_tag, or pass "
             "json.loads(text)"
+        )
+    if is_lark(text):
+        raise AmbiguousSourceError(
+            f"the text {shown} is Lark; call Grammar.from_lark(text), and pass the grammar that it "
+            "returns"
         )
     if "::=" not in text:
         raise AmbiguousSourceError(

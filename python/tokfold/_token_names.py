@@ -53,13 +53,17 @@ class NamedTokens:
         UnsupportedGrammarError: the vocabulary has no such token.
     """
 
-    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+    def __init__(self, text: str, vocabulary: Vocabulary | None) -> None:
+        """Look tokens up; without a vocabulary each is there, as some token."""
         named = [
             piece
             for piece in (_PIECES.finditer(text) if "<" in text else ())
             if piece["token"] and not piece["text"].startswith("<[")
         ]
-        ids = ids_of_texts({piece["text"] for piece in named}, vocabulary)
+        names = {piece["text"] for piece in named}
+        ids = {name: [0] for name in names}
+        if vocabulary is not None:
+            ids = ids_of_texts(names, vocabulary)
         parts: list[str] = []
         self._moved: list[tuple[int, int, int]] = []
         """Line, column behind a token as it is read, and how much further that is than it was."""

@@ -246,6 +246,7 @@ def compile_classes(
         raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
     limits = limits or Limits()
     ends = Interrupt._of(interrupt, limits)
+    grammar = grammar._over(vocabulary)
     if cache_dir is None:
         return _compile(grammar, vocabulary, limits, progress, prune, ends)
     from tokfold._cache import ArtifactCache

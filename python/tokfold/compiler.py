@@ -317,13 +317,15 @@ class GrammarCompiler:
                 Grammar.from_ebnf, grammar, vocabulary=self.vocabulary, limits=self.limits
             )
             return _Request(("ebnf", _digest(grammar)), len(grammar), make)
+        if grammar._is_unread:
+            grammar = grammar._over(self.vocabulary)
         text = grammar._frame_text
         size = _RULE * grammar.num_rules if text is None else len(text)
         return _Request(("grammar", grammar._key), size, lambda: grammar)
 
     def _json_schema(self, schema: object, **options: Any) -> _Request:
         options.setdefault("limits", self.limits)
-        text = text_of(schema)
+        text = text_of(schema, options["limits"])
         make = partial(Grammar.from_json_schema, text, **options)
         key = ("json schema", _digest(text), _key_of(options))
         return _Request(key, len(text), make)

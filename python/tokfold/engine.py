@@ -350,7 +350,7 @@ def compile(
         interrupt = interrupt or Interrupt.of_limits(limits)  # one deadline for both
         with interrupt._governing():
             grammar = grammar_of(grammar, kind, vocabulary, bounds, interrupt)
-    grammar = grammar._with_markers(vocabulary)
+    grammar = grammar._over(vocabulary)
     ends = Interrupt._of(interrupt, limits)
     linkable = grammar._linkable
     core = _core.Engine(

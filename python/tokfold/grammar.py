@@ -5,18 +5,21 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import hashlib
+import operator
 import re
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
 from tokfold import _core, _schemas
 from tokfold._checks import check_vocabulary, wrong_type
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
+from tokfold._operations import Operation, Plan, Step, bounds
 from tokfold._schemas import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold._token_names import NamedTokens, ids_of_texts
+from tokfold._written import written_in
 from tokfold.errors import (
     ArgumentTypeError,
     GrammarSyntaxError,
@@ -49,8 +52,8 @@ _Note = tuple[Literal["warning", "info"], str, str, str]
 _Converted = tuple[CoreGrammar, list[_Note], list[str]]
 """A grammar, notes and what is not enforced, as the core converts a schema."""
 
-_Steps = list[tuple[str, str, str, bool] | list[str] | str]
-"""A regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
+_Steps = list[Step]
+"""A regular language in postfix notation."""
 
 
 class _Lark(NamedTuple):
@@ -63,6 +66,28 @@ class _Lark(NamedTuple):
     tokens: dict[str, list[int]] | None
 
 
+class _Text(NamedTuple):
+    """What :meth:`Grammar.from_ebnf` reads."""
+
+    text: str
+    root: str
+    lookahead: Lookahead
+
+
+class _Unread(NamedTuple):
+    """Of a text that names tokens and was read without a vocabulary.
+
+    Attributes:
+        error: why it is not read to its end.
+        root: name of the start rule.
+        text: the text, unless it is Lark, which every grammar of Lark keeps.
+    """
+
+    error: UnsupportedGrammarError
+    root: str
+    text: _Text | None
+
+
 class Grammar:
     """A context-free grammar, read from XGrammar's EBNF or llama.cpp's GBNF.
 
@@ -73,10 +98,6 @@ class Grammar:
         lookahead: what ``(= ...)`` at the end of a rule means. ``"exact"``: it narrows masks, so
             what cannot honour it refuses the grammar. ``"implied"``: it says only what the rules
             imply anyway, as in text printed by XGrammar's converters, and is ignored.
-        notes: of a JSON Schema, in the order of the document: warnings of what is not enforced or
-            was probably meant otherwise, and for information annotations, and how patterns are read
-            that have what ECMA-262 lacks.
-        not_enforced: of a JSON Schema, pointers of what ``lossy`` left out.
     """
 
     __slots__ = (
@@ -86,17 +107,20 @@ class Grammar:
         "_languages",
         "_lark",
         "_limits",
+        "_not_enforced",
+        "_notes",
+        "_operation",
         "_origins",
         "_parts",
+        "_plan_",
         "_schema",
         "_tag",
         "_tags",
         "_takes_none",
         "_text",
+        "_unread",
         "_whole",
         "lookahead",
-        "not_enforced",
-        "notes",
     )
 
     _whole: _core.Grammar | None
@@ -105,13 +129,16 @@ class Grammar:
     _parts: Mapping[str, Grammar]
     _tags: CoreTags | None
     _takes_none: bool | None
+    _unread: _Unread | None
     _tag: Assembled | None
     _expanded: CoreGrammar | None
     _limits: Limits | None
     _text: str | None
     lookahead: Lookahead
-    notes: list[SchemaNote]
-    not_enforced: list[str]
+    _notes: list[SchemaNote] | None
+    _not_enforced: list[str] | None
+    _operation: Operation | None
+    _plan_: Plan | None
     _schema: _schemas.Request | None
     _languages: _Steps | None
     _lark: _Lark | None
@@ -137,15 +164,15 @@ class Grammar:
             text: XGrammar EBNF or GBNF.
             root: name of the start rule; it may occur in bodies.
             lookahead: see :attr:`lookahead`.
-            vocabulary: where tokens that the text names (``<|end|>``) are looked up; without it
-                they are refused. All tokens with that text are meant. The grammar has their ids.
+            vocabulary: where tokens that the text names (``<|end|>``) are looked up; all tokens
+                with that text are meant. :func:`tokfold.compile` looks them up where there is none;
+                until then nothing else can be asked of the grammar.
             limits: bounds on size and nesting.
             interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
             GrammarSyntaxError: the text is not in the language; says where and what to do.
-            UnsupportedGrammarError: the text names a token, and there is no vocabulary or no such
-                token in it.
+            UnsupportedGrammarError: the text names a token that the vocabulary lacks.
             LimitExceededError: the text is larger than ``limits`` allow.
             CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
@@ -153,23 +180,28 @@ class Grammar:
             raise wrong_type("grammar text", "a str", text)
         if lookahead not in ("exact", "implied"):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
-        fields = None if limits is None else limits.as_fields()
-        ends = Interrupt._of(interrupt, limits or Limits())
-        self = cls._without_text(lookahead, limits)
         if vocabulary is not None:
             check_vocabulary(vocabulary)
-        if vocabulary is not None and "<" in text:
-            named = NamedTokens(text, vocabulary)
-            try:
-                return cls.from_ebnf(
-                    named.text, root, lookahead=lookahead, limits=limits, interrupt=interrupt
-                )
-            except (GrammarSyntaxError, UnsupportedGrammarError) as error:
-                raise named.placed(error) from error
+        with written_in(text, "grammar text"):
+            return cls._of_text(_Text(text, root, lookahead), vocabulary, limits, interrupt)
+
+    @classmethod
+    def _of_text(
+        cls,
+        source: _Text,
+        vocabulary: Vocabulary | None,
+        limits: Limits | None,
+        interrupt: Interrupt | None = None,
+    ) -> Grammar:
+        fields = None if limits is None else limits.as_fields()
+        ends = Interrupt._of(interrupt, limits or Limits())
+        text, root, lookahead = source
+        self = cls._without_text(lookahead, limits)
+        named = NamedTokens(text, vocabulary) if vocabulary is not None else None
         try:
-            self._whole = _core.Grammar(text, root, fields, ends)
+            self._whole = _core.Grammar(named.text if named else text, root, fields, ends)
         except UnicodeEncodeError as error:
-            if error.object != text:
+            if error.object == root:
                 raise GrammarSyntaxError(
                     f"line 1, column 1: no rule is named {root!a}: a lone surrogate is no "
                     "character; pass the name of the start rule as the text has it",
@@ -177,13 +209,18 @@ class Grammar:
                     1,
                 ) from error
             raise _lone_surrogate(text, error) from error
-        except UnsupportedGrammarError as error:
-            if error.construct.startswith(("<", "!<")):  # the one construct that begins so
-                message = f"{error}, or pass the vocabulary: from_ebnf(text, vocabulary=...)"
-                raise UnsupportedGrammarError(
-                    message, error.construct, error.line, error.column
-                ) from error
-            raise
+        except (GrammarSyntaxError, UnsupportedGrammarError) as error:
+            if named is not None:
+                raise named.placed(error) from error
+            if isinstance(error, GrammarSyntaxError) or not _names_token(error):
+                raise
+            # All else is looked at now: as if each name were that of a token.
+            named = NamedTokens(text, None)
+            try:
+                _core.Grammar(named.text, root, fields, ends)
+            except (GrammarSyntaxError, UnsupportedGrammarError) as other:
+                raise named.placed(other) from other
+            self._unread = _Unread(_needs_vocabulary(error, "from_ebnf"), root, source)
         return self
 
     @classmethod
@@ -192,7 +229,8 @@ class Grammar:
         self = object.__new__(cls)
         self._whole = self._frame = self._frame_text = self._expanded = None
         self._text = self._takes_none = self._schema = self._languages = None
-        self.notes, self.not_enforced = [], []
+        self._notes, self._not_enforced = [], []
+        self._operation = self._plan_ = self._unread = None
         self._tag = self._tags = self._origins = self._lark = None
         self._parts = {}
         self._limits = limits
@@ -324,6 +362,7 @@ class Grammar:
             additional_properties=additional_properties,
             resources=resources,
             lossy=lossy,
+            limits=limits,
         )
         if not isinstance(strict, bool):
             raise TypeError("strict must be True or False")
@@ -359,8 +398,8 @@ class Grammar:
         cls, request: _schemas.Request, limits: Limits | None, converted: _Converted
     ) -> Grammar:
         self = cls._without_text("implied", limits)
-        self._whole, notes, self.not_enforced = converted
-        self.notes = [SchemaNote(*note) for note in notes]
+        self._whole, notes, self._not_enforced = converted
+        self._notes = [SchemaNote(*note) for note in notes]
         self._schema = request
         self._takes_none = True
         return self
@@ -444,7 +483,8 @@ class Grammar:
         for step in steps:
             texts = step[:1] if isinstance(step, tuple) else step if isinstance(step, list) else ()
             for text in texts:
-                _check_characters(text)
+                if isinstance(text, str):
+                    _check_characters(text)
         self = cls._without_text("exact", limits)
         ends = Interrupt._of(interrupt, limits or Limits())
         self._whole = _core.regular_grammar(steps, fields, ends)
@@ -455,19 +495,16 @@ class Grammar:
     def __and__(self, other: object) -> Grammar:
         """The texts that both grammars have, where both are regular.
 
+        Regular are grammars made by :meth:`from_regex` and :meth:`choices`, and what ``&``, ``~``,
+        ``|``, ``+``, :meth:`repeat` and :meth:`optional` make of regular ones.
+
         Raises:
-            UnsupportedGrammarError: one was not made by :meth:`from_regex` or :meth:`choices`.
+            UnsupportedGrammarError: one is not regular.
+            LimitExceededError: the automaton is too large.
         """
-        if not isinstance(other, Grammar):
+        if not _is_operand(other, "&"):
             return NotImplemented
         steps = [*self._regular("&"), *other._regular("&"), "and"]
-        return Grammar._of_languages(steps, self._limits or other._limits, None)
-
-    def __or__(self, other: object) -> Grammar:
-        """The texts that one of the grammars has, where both are regular; errors as for ``&``."""
-        if not isinstance(other, Grammar):
-            return NotImplemented
-        steps = [*self._regular("|"), *other._regular("|"), "or"]
         return Grammar._of_languages(steps, self._limits or other._limits, None)
 
     def __invert__(self) -> Grammar:
@@ -481,15 +518,167 @@ class Grammar:
         return Grammar._of_languages([*self._regular("~"), "not"], self._limits, None)
 
     def _regular(self, operation: str) -> _Steps:
-        if self._languages is None:
+        if self._languages is not None:
+            return self._languages
+        plan = self._plan
+        leaves = (self,) if plan is None else plan.leaves
+        of_leaves = [leaf._languages for leaf in leaves if leaf._languages is not None]
+        if plan is None or len(of_leaves) < len(leaves):
             raise UnsupportedGrammarError(
-                f"{operation} takes grammars made by Grammar.from_regex, Grammar.choices or these "
-                "operations: for others it is not decided which texts they lack",
+                f"{operation} takes regular grammars: those made by Grammar.from_regex and "
+                "Grammar.choices, and what &, ~, |, +, repeat and optional make of these. Of other "
+                "context-free grammars the texts that two have in common, or that one lacks, need "
+                "not be a context-free language; write the condition into the grammar, or as a "
+                "pattern in its schema",
                 operation,
                 1,
                 1,
             )
-        return self._languages
+        return plan.steps(of_leaves, (self._limits or Limits()).max_automaton_states)
+
+    def __or__(self, other: object) -> Grammar:
+        """The texts that one of the grammars has, whatever they were made from.
+
+        Raises:
+            ArgumentTypeError: the other is a str; write ``Grammar.choices([text])``.
+
+        >>> from tokfold import recognize
+        >>> age = Grammar.from_json_schema({"type": "integer"}) | Grammar.choices(["N/A"])
+        >>> recognize(age, "12").accepted, recognize(age, "N/A").accepted
+        (True, True)
+        """
+        if not _is_operand(other, "|"):
+            return NotImplemented
+        return Grammar._of_operation(Operation("or", (self, other)))
+
+    def __add__(self, other: object) -> Grammar:
+        r"""A text of this grammar with one of the other behind it; errors as for ``|``.
+
+        >>> from tokfold import recognize
+        >>> line = Grammar.from_json_schema({"type": "integer"}) + Grammar.choices(["\n"])
+        >>> recognize(line, "12\n").accepted, recognize(line, "12").accepted
+        (True, False)
+        """
+        if not _is_operand(other, "+"):
+            return NotImplemented
+        return Grammar._of_operation(Operation("then", (self, other)))
+
+    @classmethod
+    def concat(cls, *grammars: Grammar) -> Grammar:
+        """Texts of some grammars in a row: ``a + b + c``.
+
+        Args:
+            grammars: at least one.
+
+        Raises:
+            ValueError: there is none.
+            ArgumentTypeError: one is no grammar.
+
+        >>> call = Grammar.concat(
+        ...     Grammar.choices(["f(", "g("]),
+        ...     Grammar.from_json_schema({"type": "integer"}),
+        ...     Grammar.choices([")"]),
+        ... )
+        >>> from tokfold import recognize
+        >>> recognize(call, "g(12)").accepted
+        True
+        """
+        for grammar in grammars:
+            if not isinstance(grammar, Grammar):
+                raise wrong_type("concat: a grammar", "a tokfold.Grammar", grammar)
+        if not grammars:
+            raise ValueError('concat takes at least one grammar; Grammar.choices([""]) is no text')
+        if len(grammars) == 1:
+            return grammars[0]
+        return cls._of_operation(Operation("then", grammars))
+
+    def repeat(self, min: int, max: int | None = None) -> Grammar:
+        r"""Texts of the grammar in a row, so many of them.
+
+        Bounds are counted while a text is read: large ones cost what small ones do.
+
+        Args:
+            min: how many there are at least, from 0 to 4,294,967,295.
+            max: how many there are at most, likewise; None for no bound.
+
+        Raises:
+            ValueError: a bound is out of range, or ``max`` is less than ``min``.
+            ArgumentTypeError: a bound is no int.
+
+        >>> from tokfold import recognize
+        >>> lines = (Grammar.from_regex("[a-z]+") + Grammar.choices(["\n"])).repeat(1, 2)
+        >>> recognize(lines, "a\nb\n").accepted, recognize(lines, "a\nb\nc\n").accepted
+        (True, False)
+        """
+        return Grammar._of_operation(Operation("repeat", (self,), *bounds(min, max)))
+
+    def optional(self) -> Grammar:
+        """The texts of the grammar, and the empty text: ``repeat(0, 1)``.
+
+        >>> from tokfold import recognize
+        >>> recognize(Grammar.from_json_schema({"type": "integer"}).optional(), "").accepted
+        True
+        """
+        return self.repeat(0, 1)
+
+    @classmethod
+    def _of_operation(cls, operation: Operation) -> Grammar:
+        """What an operation makes: at once, as it is put together when first needed."""
+        limits = (operand._limits for operand in operation.operands)
+        self = cls._without_text("exact", next(filter(None, limits), None))
+        self._operation = operation
+        self._notes = self._not_enforced = None
+        return self
+
+    @property
+    def _plan(self) -> Plan | None:
+        """The operations that it is made by; None where there are none."""
+        if self._plan_ is None and self._operation is not None:
+            self._plan_ = Plan.of(self)
+        return self._plan_
+
+    def _put_together(self, plan: Plan) -> CoreGrammar:
+        fields = None if self._limits is None else self._limits.as_fields()
+        text = plan.text
+        parts = [
+            (f"part_{number}", leaf._without_lookahead) for number, leaf in enumerate(plan.leaves)
+        ]
+        frame = _core.Grammar(
+            text + "".join(f'{name} ::= "-"\n' for name, _ in parts), "root", fields
+        )
+        frame.check_composed([(name, part) for name, part in parts], fields)
+        return frame.composed(parts)
+
+    @property
+    def _without_lookahead(self) -> CoreGrammar:
+        """All of it, without lookahead that says nothing."""
+        return self._core.without_lookahead() if self.lookahead == "implied" else self._core
+
+    @property
+    def notes(self) -> list[SchemaNote]:
+        """What a conversion leaves to say, of a JSON Schema and of grammars made of some.
+
+        In the order of the document: warnings of what is not enforced or was probably meant
+        otherwise, and for information annotations, and how patterns are read that have what
+        ECMA-262 lacks.
+        """
+        if self._notes is None:
+            notes = (note for leaf in self._leaves for note in leaf.notes)
+            self._notes = list(dict.fromkeys(notes))
+        return self._notes
+
+    @property
+    def not_enforced(self) -> list[str]:
+        """Pointers of what ``lossy`` left out, of a JSON Schema and of grammars made of some."""
+        if self._not_enforced is None:
+            places = (place for leaf in self._leaves for place in leaf.not_enforced)
+            self._not_enforced = list(dict.fromkeys(places))
+        return self._not_enforced
+
+    @property
+    def _leaves(self) -> tuple[Grammar, ...]:
+        """The grammars that operations make it of."""
+        return () if (plan := self._plan) is None else plan.leaves
 
     @classmethod
     def from_lark(
@@ -515,7 +704,7 @@ class Grammar:
             dialect: whose regular expressions stand between slashes: those of the crate ``regex``,
                 as in llguidance, or of Python's ``re``, as in Lark.
             named: what ``@name`` means: Lark text with a ``start`` of its own, or a grammar.
-            vocabulary: where tokens that the text names are looked up.
+            vocabulary: where tokens that the text names are looked up, as in :meth:`from_ebnf`.
             limits: bounds on size and work.
             interrupt: ends the call early; by default the deadline of ``limits`` does.
 
@@ -537,9 +726,11 @@ class Grammar:
             raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
         tokens = None
         if vocabulary is not None:
-            tokens = _named_tokens(text, _core_of(named or {}), vocabulary)
+            check_vocabulary(vocabulary)
+            tokens = ids_of_texts(_token_names(text, named or {}), vocabulary)
         source = _Lark(text, start, dialect, dict(named or {}), tokens)
-        return cls._of_lark(source, limits, interrupt)
+        with written_in(text, "Lark"):
+            return cls._of_lark(source, limits, interrupt)
 
     @classmethod
     def _of_lark(
@@ -553,8 +744,16 @@ class Grammar:
                 _check_characters(each)
         self = cls._without_text("exact", limits)
         given = _core_of(named)
-        self._whole = _core.read_lark(text, start, dialect, given, tokens, {}, fields, ends)
         self._lark = source
+        try:
+            self._whole = _core.read_lark(text, start, dialect, given, tokens, {}, fields, ends)
+        except UnsupportedGrammarError as error:
+            if tokens is not None or not _names_token(error):
+                raise
+            # As with grammar text.
+            any_ids = {name: [0] for name in _token_names(text, named)}
+            _core.read_lark(text, start, dialect, given, any_ids, {}, fields, ends)
+            self._unread = _Unread(_needs_vocabulary(error, "from_lark"), start, None)
         return self
 
     @classmethod
@@ -632,8 +831,19 @@ class Grammar:
         new = changed(format, added, removed, settings)
         return of_format(new, settings, before=written)
 
-    def _with_markers(self, vocabulary: Vocabulary) -> Grammar:
-        """The same with the special tokens of a vocabulary, if it is of a tag read without one."""
+    def _over(self, vocabulary: Vocabulary) -> Grammar:
+        """The same with the tokens of a vocabulary that it names, where it was read without one."""
+        if self._unread is not None:
+            if self._lark is None:
+                assert self._unread.text is not None
+                return Grammar._of_text(self._unread.text, vocabulary, self._limits)
+            names = _token_names(self._lark.text, self._lark.named)
+            tokens = ids_of_texts(names, vocabulary)
+            return Grammar._of_lark(self._lark._replace(tokens=tokens), self._limits)
+        if (plan := self._plan) is not None:
+            leaves = [leaf._over(vocabulary) for leaf in plan.leaves]
+            is_same = all(map(operator.is_, leaves, plan.leaves))
+            return self if is_same else plan.built(leaves)
         if self._tag is None or self._tag.settings.vocabulary is not None:
             return self
         if not vocabulary._markers:
@@ -672,11 +882,21 @@ class Grammar:
         return self
 
     @property
+    def _is_unread(self) -> bool:
+        """Whether it names tokens and has met no vocabulary."""
+        return any(leaf._unread is not None for leaf in (self, *self._leaves))
+
+    @property
     def _core(self) -> CoreGrammar:
         """All of it. Two threads may both put it together: what they make is the same."""
         if self._whole is None:
+            if self._unread is not None:
+                error = self._unread.error
+                raise UnsupportedGrammarError(str(error), error.construct, error.line, error.column)
             if self._tags is not None:
                 self._whole = self._tags.grammar()
+            elif (plan := self._plan) is not None:
+                self._whole = self._put_together(plan)
             else:
                 assert self._frame is not None
                 parts = [(name, part._core) for name, part in self._parts.items()]
@@ -691,6 +911,8 @@ class Grammar:
         """
         if self._schema is not None:
             return self._schema
+        if (plan := self._plan) is not None:
+            return plan.nodes, *(leaf._key for leaf in plan.leaves)
         if self._frame_text is None:
             return self
         return self._frame_text, *((name, p._tags or p._core) for name, p in self._parts.items())
@@ -698,7 +920,9 @@ class Grammar:
     @property
     def root(self) -> str:
         """Name of the start rule."""
-        return self._core.root()
+        if self._operation is not None:
+            return "root"
+        return self._core.root() if self._unread is None else self._unread.root
 
     @property
     def rule_names(self) -> list[str]:
@@ -805,6 +1029,10 @@ class Grammar:
             vocabulary = settings.vocabulary
             words = "" if vocabulary is None else vocabulary.fingerprint
             return "tag", format, settings.additional_properties, words
+        if self._unread is not None:
+            return "text", self._unread.text
+        if (plan := self._plan) is not None:
+            return "operation", plan.nodes, [leaf.fingerprint for leaf in plan.leaves]
         return None
 
     @property
@@ -871,6 +1099,8 @@ class Grammar:
         return self._text
 
     def __repr__(self) -> str:
+        if self._is_unread:
+            return f"Grammar(root={self.root!r}, names tokens of a vocabulary)"
         return f"Grammar(root={self.root!r}, rules={self.num_rules})"
 
     def __eq__(self, other: object) -> bool:
@@ -889,6 +1119,8 @@ class Grammar:
             return _converted_again, (self._schema, self._limits)
         if self._languages is not None:
             return Grammar._of_languages, (self._languages, self._limits, None)
+        if (plan := self._plan) is not None:
+            return Plan.built, (plan, plan.leaves)
         # What was read under raised limits is read back under them. Printing may make the text
         # longer, and that alone must not refuse it.
         try:
@@ -898,12 +1130,28 @@ class Grammar:
                 return Grammar._of_lark, (self._lark, self._limits)
             if self._tag is not None:
                 return _assembled_again, (self._tag.format, self._tag.settings)
+            if self._unread is not None:
+                return Grammar._of_text, (self._unread.text, None, self._limits)
             raise
         limits = self._limits or Limits()
         size = len(text.encode())
         if size > limits.max_grammar_bytes:
             limits = dataclasses.replace(limits, max_grammar_bytes=size)
         return _read_back, (text, self.root, self.lookahead, limits)
+
+
+def _is_operand(other: object, operation: str) -> TypeGuard[Grammar]:
+    """Whether an operation takes it.
+
+    Raises:
+        ArgumentTypeError: it is a text, which may be meant in several ways.
+    """
+    if isinstance(other, str):
+        raise ArgumentTypeError(
+            f"{operation} takes a tokfold.Grammar, not a str; write Grammar.choices([text]) for "
+            "the text itself, Grammar.from_regex or Grammar.from_ebnf for what it says"
+        )
+    return isinstance(other, Grammar)
 
 
 def _assembled_again(format: Format, settings: Settings) -> Grammar:
@@ -939,13 +1187,24 @@ def _core_of(named: Mapping[str, Grammar | str]) -> dict[str, CoreGrammar | str]
     }
 
 
-def _named_tokens(
-    text: str, named: Mapping[str, object], vocabulary: Vocabulary
-) -> dict[str, list[int]]:
-    """The ids of the tokens that Lark text may name, by their texts."""
+def _token_names(text: str, named: Mapping[str, object]) -> set[str]:
+    """What may be names of tokens in Lark text."""
     texts = [text, *(value for value in named.values() if isinstance(value, str))]
-    wanted = {found for each in texts for found in re.findall(r"<[^<>\s]+>", each)}
-    return ids_of_texts(wanted, vocabulary)
+    return {found for each in texts for found in re.findall(r"<[^<>\s]+>", each)}
+
+
+def _names_token(error: UnsupportedGrammarError) -> bool:
+    return error.construct.startswith(("<", "!<"))  # the one construct that begins so
+
+
+def _needs_vocabulary(error: UnsupportedGrammarError, method: str) -> UnsupportedGrammarError:
+    return UnsupportedGrammarError(
+        f"{error}; or pass the vocabulary, Grammar.{method}(text, vocabulary=vocabulary), as "
+        "tokfold.compile(grammar, vocabulary) does by itself",
+        error.construct,
+        error.line,
+        error.column,
+    )
 
 
 def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import warnings
 
 import pytest
@@ -81,7 +83,8 @@ def test_a_compiler_knows_the_tokens_of_its_vocabulary(method, text) -> None:
 
 def test_compile_knows_the_tokens_of_its_vocabulary() -> None:
     assert walks(tokfold.compile("root ::= <|tool|>", TOOLS), 257)
-    assert "vocabulary=" in refused(tokfold.Grammar.from_ebnf, "root ::= <|tool|>")
+    without = tokfold.Grammar.from_ebnf("root ::= <|tool|>")
+    assert "vocabulary=" in refused(tokfold.recognize, without, "")
     tag = {"format": {"type": "grammar", "grammar": 'root ::= <|tool|> "x"'}}
     assert walks(tokfold.compile({"type": "structural_tag", **tag}, TOOLS), 257, ord("x"))
 
@@ -832,3 +835,72 @@ def test_other_tags_of_the_old_form_are_told_the_new_one(old) -> None:
 def test_a_tag_without_its_type_is_no_schema() -> None:
     compiled = tokfold.compile({"format": {"type": "const_string", "value": "a"}}, VOCABULARY)
     assert walks(compiled, ord("a"))
+
+
+# Tokens that a grammar names by their texts, read before there is a vocabulary
+
+NAMING = {
+    "text": lambda **options: tokfold.Grammar.from_ebnf('root ::= "a" <|tool|>', **options),
+    "Lark": lambda **options: tokfold.Grammar.from_lark('start: "a" <|tool|>', **options),
+}
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_tokens_are_looked_up_where_the_grammar_is_compiled(name: str) -> None:
+    late, early = NAMING[name](), NAMING[name](vocabulary=TOOLS)
+    compiler = tokfold.GrammarCompiler(TOOLS)
+    word = tokfold.Grammar.choices(["a"]).optional()
+    for grammar in (late, pickle.loads(pickle.dumps(late)), copy.copy(late), word + late):
+        for compiled in (tokfold.compile(grammar, TOOLS), compiler.compile_grammar(grammar)):
+            assert walks(compiled, ord("a"), 257)
+    assert tokfold.compile(late, TOOLS).grammar == early
+    assert tokfold.compile_classes(late, TOOLS) is not None
+    assert late == NAMING[name]()
+    assert hash(late) == hash(NAMING[name]())
+    assert late != early
+    assert repr(late).endswith("names tokens of a vocabulary)")
+    said = refused(tokfold.recognize, late, "a")
+    method = "from_ebnf" if name == "text" else "from_lark"
+    assert f"pass the vocabulary, Grammar.{method}(text, vocabulary=vocabulary)" in said
+    assert "<|tool|>" in said
+    assert said == refused(tokfold.recognize, word + late, "a")
+    assert "no such token" in refused(tokfold.compile, late, VOCABULARY)
+
+
+def test_all_else_in_a_text_that_names_tokens_is_looked_at_at_once() -> None:
+    said = refused(tokfold.Grammar.from_ebnf, 'root ::= "a" <think> %')
+    assert said.startswith("line 1, column 22: ")
+    said = refused(tokfold.Grammar.from_lark, 'start: "a" <think> b')
+    assert said.startswith("line 1, column 20: ")
+
+
+TEXT_OF_LARK = [
+    "start: NAME\nNAME: /[a-z]+/",
+    "  %import common.INT\nx: INT %",
+    "?start[lazy]: x::0",
+]
+GRAMMAR_TEXT = ['root ::= "a" b\nb ::= [a-z]+', 'root[lazy] ::= "a"', "# first\n  x.y-1 ::= <t>"]
+
+
+@pytest.mark.parametrize("text", TEXT_OF_LARK)
+def test_lark_is_told_from_grammar_text(text: str) -> None:
+    line, column = (1, 3) if text.startswith(" ") else (1, 1)
+    for given in ({}, {"vocabulary": TOOLS}):
+        said = refused(tokfold.Grammar.from_ebnf, text, **given)
+        assert said.startswith(f"line {line}, column {column}: this is Lark")
+        assert "call Grammar.from_lark(text)" in said
+    assert "is Lark; call Grammar.from_lark(text)" in refused(tokfold.compile, text, TOOLS)
+
+
+@pytest.mark.parametrize("text", GRAMMAR_TEXT)
+def test_grammar_text_is_told_from_lark(text: str) -> None:
+    line, column = (2, 3) if text.startswith("#") else (1, 1)
+    said = refused(tokfold.Grammar.from_lark, text)
+    assert said.startswith(f"line {line}, column {column}: this is grammar text")
+    assert "call Grammar.from_ebnf(text)" in said
+
+
+def test_other_faults_are_told_as_they_are() -> None:
+    assert "`x` is not defined" in refused(tokfold.Grammar.from_lark, "start: x")
+    for text in ('root ::= "a" %', 'root: "a"\nb ::= "a"', "a pattern: [a-z"):
+        assert "this is Lark" not in refused(tokfold.Grammar.from_ebnf, text)

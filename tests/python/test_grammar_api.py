@@ -358,6 +358,34 @@ def test_lone_surrogates(text, line, column):
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
+def test_surrogate_pairs_are_the_character_that_json_means():
+    for grammar in (
+        Grammar.from_ebnf(r'root ::= "\ud83d\ude00" [\ud83d\ude01-\ud83d\ude03]'),
+        Grammar.from_lark(r'start: "\ud83d\ude00" "\ud83d\ude01".."\ud83d\ude03"'),
+    ):
+        assert accepts(grammar, "😀😂", "😀😀", "\ud83d\ude00😂") == [True, False, False]
+        assert accepts(grammar, "😀😂".encode()) == [True]
+        assert Grammar.from_ebnf(str(grammar), grammar.root) == grammar
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        (r'NAME "a\ud83d"', 1, 2),
+        ('NAME "a"\n  | "\\ude00\\ud83d"', 2, 6),
+        (r'NAME "\ud83d\u0041"', 1, 1),
+        (r'NAME "\U0000dfff"', 1, 1),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused(text, line, column):
+    for name, read in (("root ::=", Grammar.from_ebnf), ("start:", Grammar.from_lark)):
+        with pytest.raises(GrammarSyntaxError, match="half of a surrogate pair") as got:
+            read(text.replace("NAME", name))
+        assert "write both halves" in str(got.value)
+        at = column + len(name) + 2 if line == 1 else column
+        assert (got.value.line, got.value.column) == (line, at)
+
+
 def test_a_root_with_a_surrogate():
     for text in ('root ::= "a"', '# first\nroot ::= "a"'):
         with pytest.raises(GrammarSyntaxError, match=r"no rule is named '\\ud800'") as caught:

@@ -23,6 +23,7 @@ from tokfold import (
     GrammarSyntaxError,
     InvalidSchemaError,
     LimitExceededError,
+    Limits,
     StructuralTagError,
     TokfoldError,
     UnsatisfiableSchemaError,
@@ -434,6 +435,37 @@ def deep() -> dict:
     return made
 
 
+def nested(levels: int) -> dict | bool:
+    """So many levels of arrays and objects."""
+    made: dict | bool = True
+    for _ in range(levels):
+        made = {"items": made}
+    return made
+
+
+def deep_text(levels: int) -> str:
+    return '{"items": ' * levels + "true" + "}" * levels
+
+
+@pytest.mark.parametrize("levels", [200, 201, 999, 1_000])
+def test_values_may_be_as_deep_as_texts(levels):
+    one = Grammar.from_json_schema(nested(levels))
+    other = Grammar.from_json_schema(deep_text(levels))
+    assert one == other
+    assert one.fingerprint == other.fingerprint
+
+
+def test_values_and_texts_that_are_too_deep():
+    for limits, levels in ((None, 1_001), (Limits(max_nesting=20), 21)):
+        for schema in (nested(levels), deep_text(levels)):
+            with pytest.raises(LimitExceededError, match=r"Limits\(max_nesting=") as caught:
+                Grammar.from_json_schema(schema, limits=limits)
+            assert (caught.value.limit, caught.value.value) == ("max_nesting", levels - 1)
+    raised = Limits(max_nesting=3_000)
+    made = Grammar.from_json_schema(nested(3_000), limits=raised)
+    assert made == Grammar.from_json_schema(deep_text(3_000), limits=raised)
+
+
 @pytest.mark.parametrize("make", [circular, doubled, deep])
 def test_values_that_cannot_be_written(make):
     compiler = GrammarCompiler(Vocabulary([b"a", b"</s>"], [1]), classes="never", seed=False)
@@ -441,7 +473,7 @@ def test_values_that_cannot_be_written(make):
     for refused in (Grammar.from_json_schema, compiler.compile_json_schema):
         with pytest.raises(LimitExceededError, match="JSON schema") as caught:
             refused(value)
-        assert caught.value.limit in ("MAX_JSON_NESTING", "MAX_JSON_NODES")
+        assert caught.value.limit in ("max_nesting", "MAX_JSON_NODES")
     tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": value}}
     for refused in (Grammar.from_structural_tag, compiler.compile_structural_tag):
         with pytest.raises(StructuralTagError, match="cannot be written as JSON"):

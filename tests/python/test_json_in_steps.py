@@ -33,6 +33,14 @@ def test_values_come_back(value: object, ensure_ascii: bool) -> None:
     assert _json.loads(text) == json.loads(text)
 
 
+KEYS = st.text(max_size=4) | st.integers() | st.booleans() | st.none()
+
+
+@given(st.recursive(VALUES, lambda inner: st.dictionaries(KEYS, inner).map(lambda d: (d, [d]))))
+def test_deep_values_are_written_alike(value: object) -> None:
+    assert _json.dumps_deep(value) == json.dumps(value)
+
+
 @given(VALUES, st.data())
 def test_broken_text_is_refused_at_the_same_place(value: object, data: st.DataObject) -> None:
     text = json.dumps(value)

@@ -21,8 +21,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {
     "ending-in-time": 2,
     "json-schema": 14,
-    "lark": 7,
+    "lark": 8,
     "masked": 5,
+    "operations": 2,
     "regular-expressions": 9,
 }
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from random import Random
 
@@ -21,7 +21,7 @@ from oracles.model import (
 )
 
 TEXTS = ["a", "b", "c", "(", ")", "-", "[", "]", "+", ",", " ", '"', "ab", "abc", "aa", "--"]
-UNICODE_TEXTS = ["é", "日", "😀", "本日", "\n", "\0", "\\", "^", "\ud800", "\U0010ffff"]
+UNICODE_TEXTS = ["é", "日", "😀", "本日", "\n", "\0", "\\", "^", "\ud7ff", "\U0010ffff"]
 
 CLASSES = [
     CharClass(((0x61, 0x63),)),
@@ -196,14 +196,25 @@ def reachable_rules(rules: Mapping[str, Expr], root: str) -> set[str]:
 
 
 def build_grammar(
-    random: Random, *, rules: int, unicode: float = 0.4, unproductive: float = 0.2
+    random: Random,
+    *,
+    rules: int,
+    unicode: float = 0.4,
+    unproductive: float = 0.2,
+    texts: Sequence[str] | None = None,
 ) -> Grammar:
     """A grammar of ``rules`` rules.
 
     ``unicode`` is the chance that it has more than ASCII, ``unproductive`` sets how much of it
-    nothing completes (0: only what chance brings about).
+    nothing completes (0: only what chance brings about). ``texts`` are its literals, and what they
+    are made of is all that it has.
     """
-    return _Builder(random, rules, unicode, unproductive).build()
+    builder = _Builder(random, rules, unicode, unproductive)
+    if texts is not None:
+        builder.texts = list(texts)
+        letters = sorted(set("".join(texts)))
+        builder.classes = [CharClass(tuple((ord(letter), ord(letter)) for letter in letters))]
+    return builder.build()
 
 
 def random_grammar(seed: int, rules: int = 40) -> Grammar:

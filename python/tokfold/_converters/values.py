@@ -30,13 +30,16 @@ def check_nesting(text: str, what: str, most: int = MAX_JSON_NESTING) -> int:
     return deepest
 
 
-def json_text(value: object, what: str, levels: int = MAX_JSON_NESTING) -> str:
+def json_text(
+    value: object, what: str, levels: int = MAX_JSON_NESTING, limit: str = "MAX_JSON_NESTING"
+) -> str:
     """A Python value as JSON text, without recursion on what is too deep for it.
 
     Args:
         value: dicts, lists and so on.
         what: for errors.
         levels: how deep they may stand in each other.
+        limit: name of the bound of levels.
 
     Raises:
         TypeError: a part of it is no JSON value; says where.
@@ -45,7 +48,8 @@ def json_text(value: object, what: str, levels: int = MAX_JSON_NESTING) -> str:
     """
     path: list[tuple[Iterator[tuple[object, object]], object]] = []
     entered: list[object] = []
-    nodes = 0
+    nodes = deepest = 0
+    raising = "" if limit == "MAX_JSON_NESTING" else f", or raise it, Limits({limit}=...)"
     found: object = value
     while True:
         nodes += 1
@@ -55,10 +59,11 @@ def json_text(value: object, what: str, levels: int = MAX_JSON_NESTING) -> str:
             if len(path) >= levels:
                 refuse_size(
                     f"{pointer_to(entered[:8])}...: this {what} is nested too deeply, or holds "
-                    "itself; make it flatter, with `$ref` for what repeats",
-                    "MAX_JSON_NESTING",
+                    f"itself; make it flatter, with `$ref` for what repeats{raising}",
+                    limit,
                     levels,
                 )
+            deepest = max(deepest, len(path) + 1)
             items = found.items() if isinstance(found, dict) else enumerate(found)
             path.append((iter(items), found))
         elif not (found is None or isinstance(found, str | int | float)):
@@ -84,7 +89,7 @@ def json_text(value: object, what: str, levels: int = MAX_JSON_NESTING) -> str:
         else:
             break
     try:
-        return _json.dumps(value)
+        return _json.dumps(value) if deepest <= MAX_JSON_NESTING else _json.dumps_deep(value)
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnsupportedGrammarError(
             f"this {what} cannot be written as JSON: {error}", what, 1, 1

@@ -20,9 +20,9 @@ Cost: linear in the grammar and the automata. Nothing recurses.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from tokfold.xgrammar.automata import Automaton, Bytes, Call, automata_of
 from tokfold.xgrammar.forms import (
@@ -134,7 +134,12 @@ class _Speller:
 
     def _literal(self, data: tuple[int, ...]) -> str:
         codes = [byte & 0xFF for byte in data] if self._as_bytes else _characters(data)
-        return '"' + "".join(map(_escape, codes or ())) + '"'
+        # Half of a surrogate pair stands in classes only.
+        pieces = [
+            '"' + "".join(map(_escape, run)) + '"' if is_text else _group_of_halves(run)
+            for is_text, run in groupby(codes or (), lambda code: not 0xD800 <= code < 0xE000)
+        ]
+        return pieces[0] if len(pieces) == 1 else "(" + " ".join(pieces or ['""']) + ")"
 
     # ----------------------------------------------------------- automata
 
@@ -199,6 +204,10 @@ def _group(choices: Sequence[str]) -> str:
     return choices[0] if len(choices) == 1 else "(" + " | ".join(choices) + ")"
 
 
+def _group_of_halves(codes: Iterable[int]) -> str:
+    return "(" + " ".join(f"[{_escape(code)}]" for code in codes) + ")"
+
+
 def _byte_class(letters: Sequence[Bytes]) -> str:
     return "[" + "".join(f"{_escape(a)}-{_escape(b)}" for a, b in letters) + "]"
 
@@ -210,7 +219,9 @@ def _escape(code: int) -> str:
     """One character, in a literal or a class."""
     if code < 0x80 and chr(code).isalnum():
         return chr(code)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    # Half of a surrogate pair in full, as two in a row by `\\u` are one character.
+    is_short = code < 0x10000 and not 0xD800 <= code < 0xE000
+    return f"\\u{code:04x}" if is_short else f"\\U{code:08x}"
 
 
 def _characters(data: tuple[int, ...]) -> list[int] | None:

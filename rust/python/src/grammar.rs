@@ -263,6 +263,11 @@ impl Grammar {
         Ok(Self::of(inner))
     }
 
+    /// The same grammar without lookahead, which its rules imply.
+    fn without_lookahead(&self, py: Python<'_>) -> Self {
+        Self::of(py.detach(|| self.inner.without_lookahead()))
+    }
+
     /// The same grammar with automata in place of the macros that are read byte by byte.
     #[pyo3(signature = (limits=None))]
     fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {

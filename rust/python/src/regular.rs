@@ -10,11 +10,12 @@ use tokfold_core::regular::grammars::{self, Operation};
 use tokfold_core::regular::pattern::{Dialect, parse};
 
 /// An operation in postfix notation: its name, and for a pattern the text, the dialect, the flags and
-/// whether a match within the text counts, or for texts these.
+/// whether a match within the text counts, for texts these, for a repetition its bounds.
 #[derive(FromPyObject)]
 pub(crate) enum Step {
     Pattern(String, String, String, bool),
     Texts(Vec<String>),
+    Repetition(u32, Option<u32>),
     Operation(String),
 }
 
@@ -50,9 +51,11 @@ pub(crate) fn regular_grammar(
                     Operation::Pattern(pattern, search)
                 }
                 Step::Texts(texts) => Operation::Texts(texts),
+                Step::Repetition(min, max) => Operation::Repetition(min, max),
                 Step::Operation(name) => match name.as_str() {
                     "and" => Operation::Intersection,
                     "or" => Operation::Union,
+                    "then" => Operation::Concatenation,
                     _ => Operation::Complement,
                 },
             });

@@ -81,7 +81,14 @@ fn numbered(text: &str, digits: usize, position: Position) -> Result<(char, usiz
 }
 
 fn no_character(text: &str, digits: usize, position: Position) -> crate::error::Error {
-    let message = format!("`\\{}` names no character", &text[..1 + digits]);
+    let escape = &text[..1 + digits];
+    let message = match hexadecimal(&text[1..], digits) {
+        Some(0xD800..=0xDFFF) => format!(
+            "`\\{escape}` is half of a surrogate pair, and no character; write both halves, as in \
+             `\\ud83d\\ude00`, or the character by its code point, as in `\\U0001F600`"
+        ),
+        _ => format!("`\\{escape}` names no character: U+10FFFF is the last"),
+    };
     syntax(position, message)
 }
 

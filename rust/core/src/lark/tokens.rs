@@ -51,8 +51,8 @@ fn named(text: &str, position: Position, subgrammars: &mut dyn Subgrammars) -> R
         TokenIds::Unknown => Err(unsupported(
             construct(),
             position,
-            "a token that is named by its text is looked up in a vocabulary: give one, or write the \
-             token's id as `<[id]>`",
+            "a token that is named by its text is looked up in a vocabulary, and here is none; write \
+             its id: `<[id]>`",
         )),
         TokenIds::Ids(ids) if ids.is_empty() => Err(unsupported(
             construct(),

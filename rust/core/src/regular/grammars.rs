@@ -23,6 +23,10 @@ pub enum Operation {
     Intersection,
     /// Replaces the last two by what either has.
     Union,
+    /// Replaces the last two by the texts of the first with one of the second behind.
+    Concatenation,
+    /// Replaces the last by texts of it in a row: so many at least, and at most.
+    Repetition(u32, Option<u32>),
     /// Replaces the last by all texts that it lacks.
     Complement,
 }
@@ -65,12 +69,16 @@ fn language(operations: &[Operation], bounds: &Bounds<'_>) -> Result<Dfa> {
             Operation::Pattern(pattern, search) => pattern.to_dfa(*search, bounds)?,
             Operation::Texts(texts) => Dfa::texts(texts.iter().map(String::as_str), bounds)?,
             Operation::Complement => stack.pop().ok_or_else(unbalanced)?.complement(),
-            Operation::Intersection | Operation::Union => {
+            Operation::Repetition(min, max) => {
+                stack.pop().ok_or_else(unbalanced)?.repetition(*min, *max, bounds)?
+            }
+            Operation::Intersection | Operation::Union | Operation::Concatenation => {
                 let (Some(second), Some(first)) = (stack.pop(), stack.pop()) else {
                     return Err(unbalanced());
                 };
                 match operation {
                     Operation::Union => first.union(&second, bounds)?,
+                    Operation::Concatenation => first.concatenation(&second, bounds)?,
                     _ => first.intersection(&second, bounds)?,
                 }
             }

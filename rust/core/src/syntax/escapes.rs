@@ -1,7 +1,9 @@
 //! The inside of literals and character classes.
 //!
-//! A literal is a sequence of code points (0 to 0x10FFFF, surrogates included), each encoded the
-//! way UTF-8 encodes it. Escapes are XGrammar's: `\n \r \t \a \b \f \v \e \0 \\ \" \' \? \/`,
+//! A literal is a sequence of characters in UTF-8. A class has code points (0 to 0x10FFFF, surrogates
+//! included), each encoded the way UTF-8 encodes it. Two escapes `\u` that are a surrogate pair are one
+//! character; half of one is none, and ends a range at most.
+//! Escapes are XGrammar's: `\n \r \t \a \b \f \v \e \0 \\ \" \' \? \/`,
 //! `\x` with every hexadecimal digit that follows, `\u` with four, `\U` with eight; in classes
 //! also `\^ \$ \. \* \+ \( \) \[ \] \{ \} \| \-`. GBNF adds `\[ \] \-` in literals.
 
@@ -127,11 +129,40 @@ fn escape(cursor: &mut Cursor<'_>, place: Place, here: Position) -> Result<u32> 
     if let Some(code) = simple(letter, place) {
         return Ok(code);
     }
-    match letter {
-        'x' => hexadecimal(cursor, here, 'x', None),
-        'u' => hexadecimal(cursor, here, 'u', Some(4)),
-        'U' => hexadecimal(cursor, here, 'U', Some(8)),
-        _ => Err(syntax(here, unknown(letter, place))),
+    let code = match letter {
+        'x' => hexadecimal(cursor, here, 'x', None)?,
+        'u' => match hexadecimal(cursor, here, 'u', Some(4))? {
+            high @ 0xD800..=0xDBFF => paired(cursor, high),
+            code => code,
+        },
+        'U' => hexadecimal(cursor, here, 'U', Some(8))?,
+        _ => return Err(syntax(here, unknown(letter, place))),
+    };
+    match code {
+        0xD800..=0xDFFF if place == Place::Literal => Err(syntax(
+            here,
+            format!(
+                "U+{code:04X} is half of a surrogate pair, and no character; write both halves, as in \
+                 `\\ud83d\\ude00`, or the character by its code point, as in `\\U0001F600`"
+            ),
+        )),
+        _ => Ok(code),
+    }
+}
+
+/// The character of a surrogate pair, if the other half stands here; else the half that it is.
+fn paired(cursor: &mut Cursor<'_>, high: u32) -> u32 {
+    const LENGTH: usize = "\\uDC00".len();
+    let low = cursor.rest().get(..LENGTH).and_then(|text| text.strip_prefix("\\u"));
+    let low = low.filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+    match low.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+        Some(low @ 0xDC00..=0xDFFF) => {
+            for _ in 0..LENGTH {
+                cursor.next();
+            }
+            0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+        }
+        _ => high,
     }
 }
 

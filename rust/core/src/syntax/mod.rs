@@ -9,11 +9,13 @@
 //!   dot between rules;
 //! - a rule may be defined once only, and bounds of repetitions count as written.
 //!
+//! Against both, `\ud83d\ude00` is the one character that JSON means by it, not two surrogates.
+//!
 //! From GBNF alone: empty alternatives, stacked repetitions, `.`, `<[id]>`, the escapes
 //! `\[ \] \-` in literals, names that begin with a digit or are `true` or `false`.
 //!
 //! Refused though an engine reads it, since it is a slip or has no exact meaning: a line end inside
-//! a literal or class, an empty right-hand side, code points past U+10FFFF, numbers past their
+//! a literal or class, an empty right-hand side, half of a surrogate pair in a literal, code points past U+10FFFF, numbers past their
 //! range (XGrammar wraps them), text after a NUL (XGrammar drops it).
 //!
 //! Layers, each knowing only those before it: `scanner` (bytes to tokens, never fails), `escapes`

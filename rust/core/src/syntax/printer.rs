@@ -266,16 +266,30 @@ fn class(out: &mut String, set: &CharSet) {
         complement = set.complement();
         ranges = complement.ranges();
     }
+    let mut before = 0;
     for &(low, high) in ranges {
-        character(out, low, &SPECIAL);
+        // Two halves of a surrogate pair side by side would be read as one character.
+        match (before, low) {
+            (0xD800..=0xDBFF, 0xDC00..=0xDFFF) => long_escape(out, low),
+            _ => character(out, low, &SPECIAL),
+        }
+        before = high;
         if low + 1 < high {
             out.push('-');
         }
-        if low < high {
-            character(out, high, &SPECIAL);
+        match (low, high) {
+            (0xDBFF, 0xDC00) => long_escape(out, high),
+            _ if low < high => character(out, high, &SPECIAL),
+            _ => {}
         }
     }
     out.push(']');
+}
+
+/// One code point by eight digits.
+fn long_escape(out: &mut String, code: u32) {
+    let written = write!(out, "\\U{code:08x}");
+    debug_assert!(written.is_ok(), "writing to a string does not fail");
 }
 
 /// One code point, escaped unless it is printable ASCII. Never `\x`: its length is not fixed.

@@ -76,7 +76,9 @@ fn literals() {
     wrong("start: \"a", 1, 8, "does not end on its line");
     wrong("start: /a\nx: /b", 1, 8, "does not end on its line");
     wrong("start: \"é\\q\"", 1, 10, "a literal has no escape `\\q`");
-    wrong("start: \"\\ud800\"", 1, 9, "`\\ud800` names no character");
+    wrong("start: \"\\ud800\"", 1, 9, "`\\ud800` is half of a surrogate pair, and no character");
+    wrong("start: \"\\ude00\\ud83d\"", 1, 9, "`\\ude00` is half of a surrogate pair");
+    wrong("start: \"\\U00110000\"", 1, 9, "names no character: U+10FFFF is the last");
     wrong("start: \"\\u00g0\"", 1, 9, "4 hexadecimal digits must follow `\\u`");
     wrong("start: \"b\"..\"a\"", 1, 8, "this range is backwards");
     wrong("start: \"ab\"..\"c\"", 1, 8, "an end of a range is one character");

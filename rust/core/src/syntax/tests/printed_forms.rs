@@ -13,7 +13,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     (r#""\x41 B""#, r#""A B""#),
     (r#""\x41B""#, r#""\u041b""#), // XGrammar: all digits; llama.cpp: "A" and "B"
     (r#""\u00e9f\U0001F600""#, r#""\u00e9f\U0001f600""#),
-    (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#), // two surrogates, not one character
+    (r#""\ud83d\ude00\uD83D\uDE00x""#, r#""\U0001f600\U0001f600x""#), // as in JSON
     (r#""\xff""#, r#""\u00ff""#),
     ("\"é😀\u{7f}\"", r#""\u00e9\U0001f600\u007f""#),
     (r#""\[\]\-""#, r#""[]-""#), // GBNF
@@ -37,6 +37,10 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     (r"[\u00e9-\u00fc\U0001F600\x1F601]", r"[\u00e9-\u00fc\U0001f600\U0001f601]"),
     ("[é-ü]", r"[\u00e9-\u00fc]"),
     (r"[\ud800-\udfff]", r"[\ud800-\udfff]"),
+    (r"[\ud83d\ude00-\ud83d\ude0e\ud83d]", r"[\ud83d\U0001f600-\U0001f60e]"),
+    (r"[\udbff\U0000dc00]", r"[\udbff\U0000dc00]"),
+    (r"[\ud83d\U0000de00]", r"[\ud83d\U0000de00]"),
+    (r"[\ud800-\udbff\U0000dd00-\udfff]", r"[\ud800-\udbff\U0000dd00-\udfff]"),
     (r"[\x80-\U0010FFFF]", r"[^\u0000-\u007f]"),
     // Sequences, alternatives, groups: single ones collapse, others stay as grouped.
     ("((a))", "a"),

@@ -166,6 +166,36 @@ pub(super) const RULE_ERRORS: &[Refusal] = &[
         11,
         "`\\x` names a code point past U+10FFFF, the last one; `\\x` takes every hexadecimal digit that follows, so write `\\u00HH` before a digit",
     ),
+    (
+        "root ::= \"a\\ud83d\"",
+        1,
+        12,
+        "U+D83D is half of a surrogate pair, and no character; write both halves, as in `\\ud83d\\ude00`, or the character by its code point, as in `\\U0001F600`",
+    ),
+    (
+        "root ::= \"a\"\n  | \"\\ud83d\\ud83d\\ude00\"",
+        2,
+        6,
+        "U+D83D is half of a surrogate pair, and no character; write both halves, as in `\\ud83d\\ude00`, or the character by its code point, as in `\\U0001F600`",
+    ),
+    (
+        "root ::= \"\\ude00\\ud83d\"",
+        1,
+        11,
+        "U+DE00 is half of a surrogate pair, and no character; write both halves, as in `\\ud83d\\ude00`, or the character by its code point, as in `\\U0001F600`",
+    ),
+    (
+        "root ::= \"\\U0000D83D\\ude00\"",
+        1,
+        11,
+        "U+D83D is half of a surrogate pair, and no character; write both halves, as in `\\ud83d\\ude00`, or the character by its code point, as in `\\U0001F600`",
+    ),
+    (
+        "root ::= \"\\ud83d\\u00e9\"",
+        1,
+        11,
+        "U+D83D is half of a surrogate pair, and no character; write both halves, as in `\\ud83d\\ude00`, or the character by its code point, as in `\\U0001F600`",
+    ),
     ("root ::= [\\U00110000]", 1, 11, "`\\U` names a code point past U+10FFFF, the last one"),
     (
         "root ::= [a z-a]",

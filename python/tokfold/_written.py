@@ -1,0 +1,59 @@
+"""Which language a text is written in that the reader of another one refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
+
+__all__ = ["is_lark", "written_in"]
+
+Language = Literal["grammar text", "Lark"]
+
+_RULE_OF_TEXT = re.compile(
+    r"^[ \t]*[A-Za-z0-9_][\w.\-]*(?:\[[^\]\r\n]*\])?[ \t]*::=", re.ASCII | re.MULTILINE
+)
+_RULE_OF_LARK = re.compile(
+    r"""
+    ^[ \t]*
+    (?: [?!]{0,2} [A-Za-z_][\w\-]*
+        (?:\{[^}\r\n]*\})? (?:\[[^\]\r\n]*\])? (?:\.-?\d+)? [ \t]* : (?![:=])
+    | %(?:declare|extend|grammar_options|ignore|import|llguidance|override)\b )
+    """,
+    re.ASCII | re.MULTILINE | re.VERBOSE,
+)
+
+
+def is_lark(text: str) -> bool:
+    """Whether a text that is no grammar text looks like Lark."""
+    return _RULE_OF_LARK.search(text) is not None and _RULE_OF_TEXT.search(text) is None
+
+
+@contextmanager
+def written_in(text: str, language: Language) -> Iterator[None]:
+    """Say of a text that is refused where it is written in the other language, and what to call.
+
+    Raises:
+        GrammarSyntaxError: in place of the error of the reader.
+    """
+    try:
+        yield
+    except (GrammarSyntaxError, UnsupportedGrammarError) as error:
+        if language == "Lark":
+            found = _RULE_OF_TEXT.search(text)
+            is_so = "is grammar text (`name ::= ...`), not Lark (`name: ...`)"
+            call = "Grammar.from_ebnf(text)"
+        else:
+            found = _RULE_OF_LARK.search(text) if is_lark(text) else None
+            is_so = "is Lark (`name: ...`), not grammar text (`name ::= ...`)"
+            call = "Grammar.from_lark(text)"
+        if found is None:
+            raise
+        line = text.count("\n", 0, found.start()) + 1
+        column = len(found[0]) - len(found[0].lstrip()) + 1
+        raise GrammarSyntaxError(
+            f"line {line}, column {column}: this {is_so}; call {call}", line, column
+        ) from error
