@@ -77,22 +77,39 @@ numbers! {
 }
 
 /// Values that are kept once, by number.
-pub(super) struct Interner<I, T> {
+pub(super) struct Interner<I, T: ?Sized> {
     values: Vec<Rc<T>>,
     numbers: FxHashMap<Rc<T>, I>,
 }
 
-impl<I: Copy + From<usize> + Into<usize>, T: Eq + Hash> Interner<I, T> {
+impl<I: Copy + From<usize> + Into<usize>, T: Eq + Hash + ?Sized> Interner<I, T> {
     pub(super) fn new() -> Self {
         Self { values: Vec::new(), numbers: FxHashMap::default() }
     }
 
-    pub(super) fn intern(&mut self, value: T) -> I {
-        if let Some(&known) = self.numbers.get(&value) {
-            return known;
+    pub(super) fn intern(&mut self, value: T) -> I
+    where
+        T: Sized,
+    {
+        match self.numbers.get(&value) {
+            Some(&known) => known,
+            None => self.add(Rc::new(value)),
         }
+    }
+
+    /// [`Self::intern`] of a value that is copied where it is new.
+    pub(super) fn intern_copy<'v>(&mut self, value: &'v T) -> I
+    where
+        Rc<T>: From<&'v T>,
+    {
+        match self.numbers.get(value) {
+            Some(&known) => known,
+            None => self.add(value.into()),
+        }
+    }
+
+    fn add(&mut self, value: Rc<T>) -> I {
         let id = I::from(self.values.len());
-        let value = Rc::new(value);
         self.values.push(value.clone());
         self.numbers.insert(value, id);
         id

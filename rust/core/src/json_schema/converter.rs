@@ -42,6 +42,9 @@ const FORMULAS_OF_A_VALUE: usize = 8;
 /// The edges of a formula that speaks of the value to come: a condition on the value, and what is left.
 pub(super) type Edges = Rc<[(ValueId, FormulaId)]>;
 
+/// What is asked of a value: schemas that it satisfies, or does not, and a restriction by type.
+pub(super) type Asked = (Box<[(SchemaId, bool)]>, Option<[FormulaId; 6]>);
+
 /// A dynamic scope: the schema that each dynamic anchor leads to, by name.
 pub(super) type Scope = Box<[(Box<str>, NodeId)]>;
 
@@ -67,7 +70,7 @@ pub(super) struct Converter<'a> {
     pub(super) bounds: Bounds<'a>,
     pub(super) formulas: Formulas<Atom>,
     pub(super) schema_keys: Interner<SchemaId, SchemaKey>,
-    pub(super) names: Interner<NameId, Box<str>>,
+    pub(super) names: Interner<NameId, str>,
     pub(super) texts: Interner<TextsId, Box<[Box<str>]>>,
     pub(super) used: Interner<UsedId, Box<[u64]>>,
     pub(super) decimals: Interner<DecimalId, Decimal>,
@@ -89,6 +92,11 @@ pub(super) struct Converter<'a> {
     /// The finite sets that uniqueItems ranges over, by the schema that says so.
     pub(super) distinct: FxHashMap<SchemaId, Rc<[SchemaId]>>,
     pub(super) edges: FxHashMap<FormulaId, Edges>,
+    /// What is left of a formula where a member of a name is read, and where there is none.
+    pub(super) present: FxHashMap<(FormulaId, NameId), FormulaId>,
+    pub(super) absent: FxHashMap<(FormulaId, NameId), FormulaId>,
+    /// The conditions on values that some schemas and restrictions are.
+    pub(super) value_keys: FxHashMap<Asked, ValueKey>,
     pub(super) objects: Vec<ObjectAutomaton>,
     pub(super) object_numbers: FxHashMap<AlternativesId, ObjectId>,
     /// The choices of branches that a schema leaves.
@@ -151,6 +159,9 @@ impl<'a> Converter<'a> {
             number_languages: FxHashMap::default(),
             distinct: FxHashMap::default(),
             edges: FxHashMap::default(),
+            present: FxHashMap::default(),
+            absent: FxHashMap::default(),
+            value_keys: FxHashMap::default(),
             objects: Vec::new(),
             object_numbers: FxHashMap::default(),
             choices: FxHashMap::default(),
@@ -337,6 +348,6 @@ impl<'a> Converter<'a> {
     }
 
     pub(super) fn name(&mut self, name: &str) -> NameId {
-        self.names.intern(name.into())
+        self.names.intern_copy(name)
     }
 }

@@ -7,7 +7,7 @@
 
 use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, SchemaId, SchemaKey, Type, ValueId, ValueKey};
-use super::converter::{Converter, Edges};
+use super::converter::{Asked, Converter, Edges};
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -103,12 +103,14 @@ impl Converter<'_> {
 
     /// Whether a formula is more than a conjunction of conditions and what does not speak of the value.
     fn has_choice(&self, formula: FormulaId) -> bool {
-        let is_value = |id: FormulaId| match self.formulas.get(id) {
-            Formula::Literal(atom, _) => matches!(self.atom(*atom), Atom::Value(_)),
-            _ => false,
+        let is_plain = |&part: &FormulaId| {
+            matches!(self.formulas.get(part), Formula::Literal(..))
+                || self.value_atoms(part).is_empty()
         };
-        let conjuncts = self.formulas.conjuncts(formula);
-        !conjuncts.iter().all(|&part| is_value(part) || self.value_atoms(part).is_empty())
+        match self.formulas.get(formula) {
+            Formula::And(operands) => !operands.iter().all(is_plain),
+            _ => !is_plain(&formula),
+        }
     }
 
     /// The schemas that a formula asks the value for.
@@ -129,6 +131,15 @@ impl Converter<'_> {
     /// The conditions on the value that stand in branches of `unevaluated...`.
     fn inner_values(&self, formula: FormulaId) -> Vec<SchemaId> {
         let mut out = FxHashSet::default();
+        let has_branches = |&(atom, _): &(u32, bool)| match self.atom(atom) {
+            Atom::UnevaluatedProperties(_, branches) | Atom::UnevaluatedItems(_, branches) => {
+                branches.iter().any(|branch| branch.0 != FormulaId::TRUE)
+            }
+            _ => false,
+        };
+        if !self.formulas.atoms_of(formula).iter().any(has_branches) {
+            return Vec::new();
+        }
         let mut work = vec![(formula, false)];
         let mut seen = FxHashSet::default();
         while let Some((formula, is_inner)) = work.pop() {
@@ -194,7 +205,7 @@ impl Converter<'_> {
             Ok(match this.atom(number).clone() {
                 Atom::Value(schema) => match known.get(&schema) {
                     Some(&holds) => FormulaId::of(holds),
-                    None => this.formulas.literal(Atom::Value(schema)),
+                    None => this.formulas.of_atom(number),
                 },
                 Atom::UnevaluatedProperties(owner, mut branches) => {
                     for branch in &mut branches {
@@ -208,7 +219,7 @@ impl Converter<'_> {
                     }
                     this.formulas.literal(Atom::UnevaluatedItems(owner, branches))
                 }
-                atom => this.formulas.literal(atom),
+                _ => this.formulas.of_atom(number),
             })
         })
     }
@@ -299,7 +310,7 @@ impl Converter<'_> {
             Cell::OtherText | Cell::OtherNumber => self.derive(formula, &mut |this, number| {
                 Ok(match this.atom(number).clone() {
                     Atom::Texts(_) | Atom::Decimals(_) => FormulaId::FALSE,
-                    atom => this.formulas.literal(atom),
+                    _ => this.formulas.of_atom(number),
                 })
             })?,
             Cell::Null | Cell::Array | Cell::Object => formula,
@@ -438,6 +449,9 @@ impl Converter<'_> {
 
     /// Disjunctive form: sets of conditions on the value, each with what is left under them.
     fn ways(&mut self, formula: FormulaId) -> Result<Ways> {
+        if !self.has_choice(formula) {
+            return self.only_way(formula);
+        }
         // Parts that do not speak of the value have no entry.
         let mut known: FxHashMap<FormulaId, Ways> = FxHashMap::default();
         let parts = self.formulas.parts(formula);
@@ -500,6 +514,27 @@ impl Converter<'_> {
         })
     }
 
+    /// The way of a conjunction of conditions on the value and what does not speak of it.
+    fn only_way(&mut self, formula: FormulaId) -> Result<Ways> {
+        if formula == FormulaId::FALSE {
+            return Ok(Vec::new());
+        }
+        let (mut conditions, mut rest) = (Vec::new(), Vec::new());
+        let operands = self.formulas.conjuncts(formula);
+        self.spend(1 + operands.len())?;
+        for operand in operands {
+            if let Formula::Literal(atom, sign) = *self.formulas.get(operand)
+                && let Atom::Value(schema) = *self.atom(atom)
+            {
+                conditions.push((schema, sign));
+            } else {
+                rest.push(operand);
+            }
+        }
+        conditions.sort_unstable();
+        Ok(vec![(conditions.into(), self.formulas.and(rest))])
+    }
+
     fn join_way(
         &mut self,
         (conditions, rest): (Conditions, FormulaId),
@@ -523,6 +558,21 @@ impl Converter<'_> {
 
     /// The condition that a value satisfies some schemas and not others, within a restriction.
     fn value_key(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        restriction: Option<&[FormulaId; 6]>,
+    ) -> Result<ValueKey> {
+        let asked: Asked = (conditions.into(), restriction.copied());
+        if let Some(&known) = self.value_keys.get(&asked) {
+            self.spend(1)?;
+            return Ok(known);
+        }
+        let key = self.make_value_key(conditions, restriction)?;
+        self.value_keys.insert(asked, key);
+        Ok(key)
+    }
+
+    fn make_value_key(
         &mut self,
         conditions: &[(SchemaId, bool)],
         restriction: Option<&[FormulaId; 6]>,

@@ -5,6 +5,7 @@
 //! operand stands before what holds it, so every pass is a loop over numbers and nothing recurses.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::hash::Hash;
 
 /// A formula of a [`Formulas`].
@@ -46,9 +47,13 @@ const UNKNOWN: u32 = u32::MAX;
 pub(super) struct Formulas<A> {
     atoms: Vec<A>,
     atom_numbers: FxHashMap<A, u32>,
+    /// The literal of each atom.
+    literals: Vec<FormulaId>,
     formulas: Vec<Formula>,
     numbers: FxHashMap<Formula, u32>,
     negations: Vec<u32>,
+    /// For each formula the number of the last walk that met it, and the number of the last walk.
+    met: RefCell<(Vec<u32>, u32)>,
 }
 
 impl<A: Clone + Eq + Hash> Formulas<A> {
@@ -57,9 +62,11 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
         Self {
             atoms: Vec::new(),
             atom_numbers: FxHashMap::default(),
+            literals: Vec::new(),
             numbers: constants.iter().cloned().zip(0..).collect(),
             formulas: constants.into(),
             negations: vec![1, 0],
+            met: RefCell::default(),
         }
     }
 
@@ -80,12 +87,20 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
 
     /// The literal of an atom.
     pub(super) fn literal(&mut self, atom: A) -> FormulaId {
-        let next = self.atoms.len() as u32;
-        let number = *self.atom_numbers.entry(atom).or_insert_with_key(|atom| {
-            self.atoms.push(atom.clone());
-            next
-        });
-        self.intern(Formula::Literal(number, true))
+        if let Some(&number) = self.atom_numbers.get(&atom) {
+            return self.of_atom(number);
+        }
+        let number = self.atoms.len() as u32;
+        self.atoms.push(atom.clone());
+        self.atom_numbers.insert(atom, number);
+        let literal = self.intern(Formula::Literal(number, true));
+        self.literals.push(literal);
+        literal
+    }
+
+    /// The literal of an atom that is known.
+    pub(super) fn of_atom(&self, number: u32) -> FormulaId {
+        self.literals[number as usize]
     }
 
     fn intern(&mut self, formula: Formula) -> FormulaId {
@@ -213,24 +228,33 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
 
     /// The formulas of which one is made, itself included: operands before what holds them.
     pub(super) fn parts(&self, id: FormulaId) -> Vec<FormulaId> {
-        match self.get(id) {
-            Formula::Constant(_) | Formula::Literal(..) => return vec![id],
-            _ => {}
-        }
-        let mut seen = FxHashSet::default();
-        let mut out = Vec::new();
-        let mut work = vec![id];
-        while let Some(id) = work.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
+        let (Formula::And(operands) | Formula::Or(operands)) = self.get(id) else {
+            return vec![id];
+        };
+        let mut out = Vec::with_capacity(operands.len() + 1);
+        if self.are_literals(operands) {
+            out.extend(operands);
             out.push(id);
-            if let Formula::And(parts) | Formula::Or(parts) = self.get(id) {
-                work.extend(parts);
+            return out;
+        }
+        let (met, walk) = &mut *self.met.borrow_mut();
+        met.resize(self.formulas.len(), 0);
+        *walk += 1;
+        let mut is_new = |id: FormulaId| std::mem::replace(&mut met[id.index()], *walk) != *walk;
+        out.push(id);
+        let mut next = 0;
+        while let Some(&id) = out.get(next) {
+            next += 1;
+            if let Formula::And(operands) | Formula::Or(operands) = self.get(id) {
+                out.extend(operands.iter().copied().filter(|&operand| is_new(operand)));
             }
         }
         out.sort_unstable();
         out
+    }
+
+    fn are_literals(&self, operands: &[FormulaId]) -> bool {
+        operands.iter().all(|&id| matches!(self.get(id), Formula::Literal(..)))
     }
 
     /// The atoms in a formula, each once, in order of their first use.
@@ -247,17 +271,39 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
 
     /// The truth value of a formula under those of its atoms.
     pub(super) fn evaluate(&self, id: FormulaId, holds: &mut impl FnMut(u32, &A) -> bool) -> bool {
-        let mut values: FxHashMap<FormulaId, bool> = FxHashMap::default();
-        for part in self.parts(id) {
+        let parts = self.parts(id);
+        let mut values: Vec<bool> = Vec::with_capacity(parts.len());
+        for &part in &parts {
+            let of = |part: &FormulaId| parts.binary_search(part).is_ok_and(|at| values[at]);
             let value = match self.get(part) {
                 Formula::Constant(value) => *value,
                 &Formula::Literal(atom, sign) => holds(atom, self.atom(atom)) == sign,
-                Formula::And(inner) => inner.iter().all(|part| values[part]),
-                Formula::Or(inner) => inner.iter().any(|part| values[part]),
+                Formula::And(inner) => inner.iter().all(of),
+                Formula::Or(inner) => inner.iter().any(of),
             };
-            values.insert(part, value);
+            values.push(value);
         }
-        values[&id]
+        // The formula itself stands last.
+        values.last().is_some_and(|&value| value)
+    }
+
+    /// A formula whose literals are replaced, where it is a conjunction or disjunction: `of` says what
+    /// became of the operands.
+    pub(super) fn rejoined(
+        &mut self,
+        id: FormulaId,
+        of: impl Fn(FormulaId) -> FormulaId,
+    ) -> FormulaId {
+        let (operands, all) = match self.get(id) {
+            Formula::And(operands) => (operands, true),
+            Formula::Or(operands) => (operands, false),
+            Formula::Constant(_) | Formula::Literal(..) => return id,
+        };
+        if operands.iter().all(|&operand| of(operand) == operand) {
+            return id;
+        }
+        let operands: Vec<FormulaId> = operands.iter().map(|&operand| of(operand)).collect();
+        self.join(operands, all)
     }
 
     /// The operands of a conjunction; the formula itself where it is none.

@@ -528,13 +528,12 @@ impl Converter<'_> {
             return Ok(formula);
         }
         self.derive(formula, &mut |this, number| {
-            let atom = this.atom(number).clone();
-            if let Atom::Properties(schema) = &atom
+            if let Atom::Properties(schema) = this.atom(number)
                 && spent.get(schema).is_some_and(|restricted| is_spent(restricted))
             {
                 return Ok(FormulaId::TRUE);
             }
-            Ok(this.formulas.literal(atom))
+            Ok(this.formulas.of_atom(number))
         })
     }
 
@@ -569,9 +568,9 @@ impl Converter<'_> {
         let others = if known.is_empty() {
             Dfa::anything()
         } else {
-            let texts: Vec<Rc<Box<str>>> =
+            let texts: Vec<Rc<str>> =
                 known.iter().map(|&name| self.names.get(name).clone()).collect();
-            Dfa::texts(texts.iter().map(|text| &***text), &bounds)?.complement()
+            Dfa::texts(texts.iter().map(|text| &**text), &bounds)?.complement()
         };
         let class = NameClass {
             names: others,

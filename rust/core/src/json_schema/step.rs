@@ -45,9 +45,28 @@ impl Converter<'_> {
         member: Member<'_>,
         depth: usize,
     ) -> Result<FormulaId> {
+        if let Member::Named(name) = member {
+            let key = (formula, name);
+            if let Some(&known) = self.present.get(&key) {
+                self.spend(1)?;
+                return Ok(known);
+            }
+            let rest = self.left_with(formula, member, depth)?;
+            self.present.insert(key, rest);
+            return Ok(rest);
+        }
+        self.left_with(formula, member, depth)
+    }
+
+    fn left_with(
+        &mut self,
+        formula: FormulaId,
+        member: Member<'_>,
+        depth: usize,
+    ) -> Result<FormulaId> {
         self.check_depth(depth)?;
         self.derive(formula, &mut |this, number| {
-            let itself = this.formulas.literal(this.atom(number).clone());
+            let itself = this.formulas.of_atom(number);
             Ok(match this.atom(number).clone() {
                 Atom::Properties(schema) => {
                     let value = this.member(schema, member)?;
@@ -92,8 +111,13 @@ impl Converter<'_> {
         name: NameId,
         depth: usize,
     ) -> Result<FormulaId> {
+        let key = (formula, name);
+        if let Some(&known) = self.absent.get(&key) {
+            self.spend(1)?;
+            return Ok(known);
+        }
         self.check_depth(depth)?;
-        self.derive(formula, &mut |this, number| {
+        let rest = self.derive(formula, &mut |this, number| {
             Ok(match this.atom(number).clone() {
                 Atom::Required(other) if other == name => FormulaId::FALSE,
                 Atom::RequiredAll(schema) if this.required_names(schema)?.contains(&name) => {
@@ -106,9 +130,11 @@ impl Converter<'_> {
                     }
                     this.unevaluated_atom(Atom::UnevaluatedProperties, owner, left)
                 }
-                atom => this.formulas.literal(atom),
+                _ => this.formulas.of_atom(number),
             })
-        })
+        })?;
+        self.absent.insert(key, rest);
+        Ok(rest)
     }
 
     /// What is left of a formula of arrays when an item is read.
@@ -120,7 +146,7 @@ impl Converter<'_> {
     ) -> Result<FormulaId> {
         self.check_depth(depth)?;
         self.derive(formula, &mut |this, number| {
-            let itself = this.formulas.literal(this.atom(number).clone());
+            let itself = this.formulas.of_atom(number);
             Ok(match this.atom(number).clone() {
                 Atom::Items(schema) => {
                     let value = this.item_of(schema, index)?;
@@ -195,11 +221,9 @@ impl Converter<'_> {
     ) -> Result<FormulaId> {
         let parts = self.formulas.parts(formula);
         self.spend(UNITS_OF_A_PART * parts.len())?;
-        let mut new: FxHashMap<FormulaId, FormulaId> =
-            FxHashMap::with_capacity_and_hasher(parts.len(), Default::default());
+        let mut new: Vec<FormulaId> = Vec::with_capacity(parts.len());
         for &part in &parts {
-            let derived = match self.formulas.get(part).clone() {
-                Formula::Constant(_) => part,
+            let derived = match *self.formulas.get(part) {
                 Formula::Literal(atom, sign) => {
                     if let (Atom::Distinct(schema, _), false) = (self.atom(atom), sign) {
                         return Err(self.repeated_items(*schema));
@@ -207,12 +231,14 @@ impl Converter<'_> {
                     let replaced = replace(self, atom)?;
                     if sign { replaced } else { self.formulas.not(replaced) }
                 }
-                Formula::And(inner) => self.formulas.and(inner.iter().map(|part| new[part])),
-                Formula::Or(inner) => self.formulas.or(inner.iter().map(|part| new[part])),
+                _ => self.formulas.rejoined(part, |operand| {
+                    parts.binary_search(&operand).map_or(operand, |at| new[at])
+                }),
             };
-            new.insert(part, derived);
+            new.push(derived);
         }
-        Ok(new[&formula])
+        // The formula itself stands last.
+        Ok(new.last().copied().unwrap_or(formula))
     }
 
     /// That some item is repeated: only that none is can be said.

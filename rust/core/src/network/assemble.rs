@@ -15,6 +15,7 @@ use crate::grammar::Guard;
 use crate::graph::{self, Components};
 use crate::limits::Limits;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 impl Network {
@@ -170,9 +171,12 @@ impl Network {
         let states = 0..self.len() as u32;
         let mut wide = vec![false; self.num_rules()];
         // What is counted need not loop: it is the counting that does.
+        let known: RefCell<FxHashMap<u32, bool>> = RefCell::default();
         let counts = |call: &Call| {
-            let bodies = if call.start < HOLE { self.bodies(call.start) } else { Vec::new() };
-            bodies.into_iter().any(|body| first(self, body) >= width.least)
+            *known.borrow_mut().entry(call.start).or_insert_with(|| {
+                let bodies = if call.start < HOLE { self.bodies(call.start) } else { Vec::new() };
+                bodies.into_iter().any(|body| first(self, body) >= width.least)
+            })
         };
         for q in states {
             ticks.steps(1 + self.listed(q).len() + self.calls(q).len())?;
