@@ -370,7 +370,7 @@ def test_notes_of_another_dialect() -> None:
 
 def test_lossy() -> None:
     schema = {
-        "properties": {"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}}
+        "properties": {"a": {"type": "array", "items": {"type": "object"}, "uniqueItems": True}}
     }
     with pytest.raises(UnsupportedSchemaError) as caught:
         Grammar.from_json_schema(schema)
@@ -378,7 +378,7 @@ def test_lossy() -> None:
     assert caught.value.pointer in ("#/properties/a", "#/properties/a/uniqueItems")
     grammar = Grammar.from_json_schema(schema, lossy={"uniqueItems"})
     assert [place.startswith("#/properties/a") for place in grammar.not_enforced] == [True]
-    check(schema, ['{"a": ["x", "y"]}', '{"a": ["x", "x"]}'], ['{"a": [1]}'], lossy={"uniqueItems"})
+    check(schema, ['{"a": [{}]}', '{"a": [{}, {}]}'], ['{"a": [1]}'], lossy={"uniqueItems"})
 
 
 def test_lossy_leaves_what_can_be_said() -> None:

@@ -29,6 +29,7 @@ pub mod recognizer;
 pub mod regular;
 mod stacks;
 pub mod syntax;
+mod unique;
 pub mod vocabulary;
 
 pub use hash::digest;

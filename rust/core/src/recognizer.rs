@@ -9,12 +9,14 @@ use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::network::{Network, contains};
 use crate::stacks::{NONE, REST, SetId, Stepper};
+use crate::unique::{Arrays, At, two_arrays};
 
 /// The state of a recognition.
 pub struct Recognizer<'a> {
     network: &'a Network,
     stepper: Stepper<&'a Network>,
-    current: SetId,
+    arrays: Arrays,
+    current: At,
     read: usize,
     limits: Limits,
     interrupt: Interrupt,
@@ -34,9 +36,10 @@ impl<'a> Recognizer<'a> {
         stepper.sets.max_depth = limits.max_stack_depth;
         stepper.sets.max_bytes = limits.max_automaton_bytes;
         let (limits, interrupt) = (limits.clone(), interrupt.clone());
-        let mut out = Self { network, stepper, current: NONE, read: 0, limits, interrupt };
+        let (arrays, current) = (Arrays::default(), At::Plain(NONE));
+        let mut out = Self { network, stepper, arrays, current, read: 0, limits, interrupt };
         let start = out.stepper.sets.add(&[(network.start(), REST)]);
-        out.current = start.map_err(|halt| out.halted(halt))?;
+        out.current = At::Plain(start.map_err(|halt| out.halted(halt))?);
         Ok(out)
     }
 
@@ -46,17 +49,21 @@ impl<'a> Recognizer<'a> {
     /// [`Error::Limit`] when the text is nested too deeply, or is so ambiguous that it takes too
     /// much memory or work; [`Error::Cancelled`] and [`Error::Deadline`] from the interrupt.
     pub fn advance(&mut self, byte: u8) -> Result<bool> {
-        let class = self.network.alphabet().class(byte);
         let bytes_read = WORK_PER_BYTE.saturating_mul(self.read as u64 + 1);
         let allowance = self.limits.total_work(self.network.len()).saturating_add(bytes_read);
         let meter = &mut self.stepper.sets.meter;
         meter.allow(allowance.saturating_sub(meter.spent()), &self.interrupt);
-        let next = self.stepper.step(self.current, class);
-        let next = next.map_err(|halt| self.halted(halt))?;
-        if next == NONE {
-            return Ok(false);
-        }
-        if self.stepper.bytes() > self.limits.max_automaton_bytes {
+        let Self { network, stepper, arrays, current, .. } = self;
+        let next = match (*current, network.has_unique_items()) {
+            (At::Plain(set), false) => stepper
+                .step(set, network.alphabet().class(byte))
+                .map(|next| (next != NONE).then_some(At::Plain(next))),
+            (at, _) => {
+                arrays.advance(network, stepper, at, &[byte], &mut |_| Ok(())).map(|next| next.0)
+            }
+        };
+        let Some(next) = next.map_err(|halt| self.halted(halt))? else { return Ok(false) };
+        if self.stepper.bytes() + self.arrays.bytes() > self.limits.max_automaton_bytes {
             return Err(self.halted(Halt::Bytes));
         }
         self.current = next;
@@ -64,12 +71,16 @@ impl<'a> Recognizer<'a> {
         Ok(true)
     }
 
+    fn set(&self) -> SetId {
+        self.arrays.set(self.current)
+    }
+
     /// Whether the bytes read are a string of the grammar.
     pub fn is_accepting(&self) -> bool {
         if self.read == 0 {
             self.network.accepts_empty()
         } else {
-            self.stepper.sets.has_rest(self.current)
+            self.stepper.sets.has_rest(self.set())
         }
     }
 
@@ -77,7 +88,7 @@ impl<'a> Recognizer<'a> {
     pub fn open_rules(&self) -> (Vec<u32>, Vec<u32>) {
         let is_state = |entry: &&(u32, SetId)| entry.0 != crate::network::BOTTOM;
         let mut path = Vec::new();
-        let mut set = self.current;
+        let mut set = self.set();
         let entries = self.stepper.sets.entries(set);
         let mut tops: Vec<u32> =
             entries.iter().filter(is_state).map(|e| self.network.origin_of(e.0)).collect();
@@ -92,15 +103,33 @@ impl<'a> Recognizer<'a> {
     }
 
     /// The bytes that may come next, ascending.
-    pub fn expected(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// Those of [`Self::advance`].
+    pub fn expected(&mut self) -> Result<Vec<u8>> {
         let mut classes = [0u64; 4];
-        for (state, _) in self.stepper.sets.entries(self.current) {
+        for (state, _) in self.stepper.sets.entries(self.set()) {
             if state != crate::network::BOTTOM {
                 let first = self.network.reads_first(state);
                 classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
             }
         }
-        (0..=255).filter(|&b| contains(&classes, self.network.alphabet().class(b))).collect()
+        let class = |byte| self.network.alphabet().class(byte);
+        let mut out: Vec<u8> = (0..=255).filter(|&b| contains(&classes, class(b))).collect();
+        if let At::Array(_) = self.current {
+            let mut repeated = Vec::new();
+            for &byte in &out {
+                let mark = self.arrays.mark();
+                let Self { network, stepper, arrays, current, .. } = self;
+                let next = arrays.advance(network, stepper, *current, &[byte], &mut |_| Ok(()));
+                if next.map_err(|halt| self.halted(halt))?.0.is_none() {
+                    repeated.push(byte);
+                }
+                self.arrays.reset(mark);
+            }
+            out.retain(|byte| !repeated.contains(byte));
+        }
+        Ok(out)
     }
 
     /// The error of a step that was not made.
@@ -110,6 +139,7 @@ impl<'a> Recognizer<'a> {
             Halt::Cancelled | Halt::Deadline => {
                 return self.interrupt.error(halt).unwrap_or(Error::Cancelled);
             }
+            Halt::Arrays => return two_arrays(),
             Halt::Work => (
                 "max_total_work",
                 self.limits.max_total_work,

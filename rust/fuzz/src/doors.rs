@@ -140,7 +140,7 @@ pub fn walks(texts: &Texts, letters: &[u8], input: &mut Input<'_>, mut check: im
             if recognizer.is_accepting() {
                 check(std::str::from_utf8(&text).expect("texts of a grammar are UTF-8"));
             }
-            let expected = recognizer.expected();
+            let expected = recognizer.expected().expect("no limit");
             let is_long = text.len() >= LONGEST_WALK;
             let preferred: &[u8] = if is_long { b"\"]})" } else { letters };
             let choice = usize::from(input.byte());

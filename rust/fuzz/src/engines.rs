@@ -249,7 +249,7 @@ pub fn seen(matcher: &Matcher) -> Seen {
         text: look.text(),
         is_accepting: look.is_accepting(),
         is_terminated: look.is_terminated(),
-        expected: look.expected(),
+        expected: look.expected().unwrap_or_default(),
         state: Said::State,
     };
     let state = Said::of(matcher.state(&none()));

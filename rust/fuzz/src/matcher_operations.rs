@@ -476,7 +476,7 @@ impl<'s> Case<'s> {
             let Some(matcher) = matcher else { continue };
             let at = || self.at(number, engine);
             let expected = matcher.look(&none(), |look| look.expected());
-            assert_eq!(expected.as_ref(), Ok(&here), "expected, {}", at());
+            assert_eq!(expected, Ok(Some(here.clone())), "expected, {}", at());
             match Said::of(matcher.readable(&text, &none())) {
                 Said::Done(said) => assert_eq!(said, (count, after.clone()), "{text:?}, {}", at()),
                 Said::State => assert!(ended, "nothing readable before the end, {}", at()),

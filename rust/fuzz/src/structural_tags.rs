@@ -191,7 +191,7 @@ impl Case<'_> {
                 let accepts = earley.accepts(place);
                 for (recognizer, what) in [(&one, "of parts"), (&two, "as a whole")] {
                     let text = String::from_utf8_lossy(&text);
-                    let found = recognizer.expected();
+                    let found = recognizer.expected().expect("no limit");
                     assert_eq!(found, expected, "behind {text:?}, {what}, of {}", self.name());
                     let found = recognizer.is_accepting();
                     assert_eq!(found, accepts, "whether {text:?} ends, {what}, of {}", self.name());

@@ -192,6 +192,17 @@ impl Grammar {
     }
 
     fn text(&self, py: Python<'_>) -> PyResult<String> {
+        if self.inner.has_unique_items() {
+            let refused = Error::Unsupported {
+                construct: "uniqueItems".into(),
+                message:
+                    "grammar text cannot say that the items of an array are all different; leave \
+                          the keyword out of the schema for a grammar that has a text"
+                        .into(),
+                position: self.inner.rule(self.inner.root()).position,
+            };
+            return Err(raise(py, &refused));
+        }
         if self.inner.has_guards() {
             let refused = Error::Unsupported {
                 construct: "members in any order".into(),

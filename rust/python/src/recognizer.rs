@@ -62,7 +62,7 @@ fn run(
         }
         read += 1;
     }
-    Ok((read, recognizer.is_accepting(), recognizer.expected()))
+    Ok((read, recognizer.is_accepting(), recognizer.expected()?))
 }
 
 /// The rules that are open after some bytes, outermost first: those of one parse, and last of all

@@ -11,7 +11,8 @@ use crate::budget::{Halt, Interrupt};
 use crate::chart::{ColumnId, Scratch, Tables, Tree};
 use crate::ending::Memo;
 use crate::network::{BOTTOM, ClassSet, Network};
-use crate::stacks::{Entry, NONE, REST, SetId, StackSets, Stepper};
+use crate::stacks::{Entry, NONE, REST, SetId, StackSets, Stepper, beneath_first};
+use crate::unique::{ArrayId, Arrays, At};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub(crate) enum Read {
 pub(crate) enum Stand {
     /// As a set of stacks.
     Stacks(SetId),
+    /// As a set of stacks, and beside them the array that is being read, whose items are unique.
+    Array(ArrayId),
     /// As a column of the chart.
     Chart(ColumnId),
 }
@@ -99,6 +102,8 @@ pub(crate) struct Family {
     /// The stacks at the start of the language.
     pub(crate) start: SetId,
     pub(crate) stepper: Stepper<Arc<Network>>,
+    /// The arrays with unique items that were read.
+    pub(crate) arrays: Arrays,
     steps: Vec<Step>,
     /// Bytes that were read as such, and where those of each step end.
     texts: Vec<u8>,
@@ -164,6 +169,7 @@ impl Family {
             network,
             start,
             stepper,
+            arrays: Arrays::default(),
             steps: Vec::new(),
             texts: Vec::new(),
             text_ends: Vec::new(),
@@ -198,6 +204,7 @@ impl Family {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.stepper.bytes()
+            + self.arrays.bytes()
             + self.network.set_bytes()
             + self.chart.as_ref().map_or(0, |chart| chart.tree.bytes())
             + self.steps.capacity() * size_of::<Step>()
@@ -295,6 +302,9 @@ impl Family {
             self.text_ends.truncate(first as usize);
         }
         self.steps.truncate(id as usize + 1);
+        if id == 0 && !matches!(self.steps[0].stand, Stand::Array(_)) {
+            self.arrays.clear();
+        }
     }
 
     /// What was read up to a step, oldest first.
@@ -323,12 +333,20 @@ impl Family {
         before.map_or(0, |before| self.text_ends[before])..self.text_ends[text as usize]
     }
 
+    /// The stacks of a stand; `None` on a chart.
+    pub(crate) fn set_of(&self, stand: Stand) -> Option<SetId> {
+        match stand {
+            Stand::Stacks(set) => Some(set),
+            Stand::Array(id) => Some(self.arrays.set(At::Array(id))),
+            Stand::Chart(_) => None,
+        }
+    }
+
     /// Whether the text may end.
     pub(crate) fn accepts(&self, stand: Stand) -> bool {
         match (stand, &self.chart) {
             (Stand::Chart(column), Some(chart)) => chart.tree.column(column).accepts(),
-            (Stand::Stacks(set), _) => self.stepper.sets.has_rest(set),
-            (Stand::Chart(_), None) => false, // there is no such stand
+            _ => self.set_of(stand).is_some_and(|set| self.stepper.sets.has_rest(set)),
         }
     }
 
@@ -337,8 +355,7 @@ impl Family {
         let mut classes = [0u64; 4];
         let set = match (stand, &self.chart) {
             (Stand::Chart(column), Some(chart)) => return *chart.tree.column(column).next(),
-            (Stand::Chart(_), None) => return classes,
-            (Stand::Stacks(set), _) => set,
+            _ => self.set_of(stand).unwrap_or(NONE),
         };
         let mut work = vec![set];
         while let Some(set) = work.pop() {
@@ -363,28 +380,25 @@ impl Family {
     pub(crate) fn tops(&self, stand: Stand) -> usize {
         match (stand, &self.chart) {
             (Stand::Chart(column), Some(chart)) => chart.tree.column(column).len(),
-            (Stand::Stacks(set), _) => self.stepper.sets.entries(set).len(),
-            (Stand::Chart(_), None) => 0,
+            _ => self.set_of(stand).map_or(0, |set| self.stepper.sets.entries(set).len()),
         }
     }
 
     /// What a mask is made of.
     pub(crate) fn view(&mut self, stand: Stand) -> View<'_> {
+        let set = self.set_of(stand).unwrap_or(NONE);
         match (stand, &mut self.chart) {
             (Stand::Chart(column), Some(chart)) => {
                 View::Chart(&chart.tables, chart.tree.columns(column))
             }
-            (Stand::Stacks(set), _) => View::Stacks(&self.network, &self.stepper.sets, set),
-            (Stand::Chart(_), None) => View::Stacks(&self.network, &self.stepper.sets, NONE),
+            _ => View::Stacks(&self.network, &self.stepper.sets, set),
         }
     }
 
     /// What can stand on top of each other, where that is stacks.
     pub(crate) fn stacks(&self, stand: Stand) -> Option<View<'_>> {
-        match stand {
-            Stand::Stacks(set) => Some(View::Stacks(&self.network, &self.stepper.sets, set)),
-            Stand::Chart(_) => None,
-        }
+        let set = self.set_of(stand)?;
+        Some(View::Stacks(&self.network, &self.stepper.sets, set))
     }
 
     /// The chart on which a text stands, and where.
@@ -398,7 +412,30 @@ impl Family {
         }
     }
 
-    /// What may follow one more letter; `None` where it cannot follow.
+    /// What may follow some bytes, of a network with arrays whose items are unique; `None` where they
+    /// cannot follow, and how many could be read.
+    pub(crate) fn advance_arrays(
+        &mut self,
+        stand: Stand,
+        bytes: &[u8],
+        look: &mut dyn FnMut(&mut Stepper<Arc<Network>>) -> Result<(), Halt>,
+    ) -> Result<(Option<Stand>, usize), Halt> {
+        let at = match stand {
+            Stand::Stacks(set) => At::Plain(set),
+            Stand::Array(id) => At::Array(id),
+            Stand::Chart(_) => return Ok((None, 0)), // there are no charts of such a network
+        };
+        let Self { network, stepper, arrays, .. } = self;
+        let (at, read) = arrays.advance(network, stepper, at, bytes, look)?;
+        let stand = at.map(|at| match at {
+            At::Plain(set) => Stand::Stacks(set),
+            At::Array(id) => Stand::Array(id),
+        });
+        Ok((stand, read))
+    }
+
+    /// What may follow one more letter; `None` where it cannot follow. In an array with unique items only
+    /// the letter that is no byte is read so.
     pub(crate) fn advance(&mut self, stand: Stand, class: u8) -> Result<Option<Stand>, Halt> {
         match (stand, &mut self.chart) {
             (Stand::Chart(column), Some(chart)) => {
@@ -408,8 +445,8 @@ impl Family {
                 }
                 Ok(scratch.step(tables, tree, column, class)?.map(Stand::Chart))
             }
-            (Stand::Chart(_), None) => Ok(None),
-            (Stand::Stacks(set), _) => {
+            _ => {
+                let set = self.set_of(stand).unwrap_or(NONE);
                 let next = self.stepper.step(set, class)?;
                 Ok((next != NONE).then_some(Stand::Stacks(next)))
             }
@@ -491,7 +528,7 @@ impl Family {
         stand: Stand,
         interrupt: &Interrupt,
     ) -> Result<Option<StacksApart>, Halt> {
-        let Stand::Stacks(set) = stand else { return Ok(None) };
+        let Some(set) = self.set_of(stand) else { return Ok(None) };
         let mut sets = StackSets::new();
         sets.max_depth = u32::MAX;
         sets.meter.allow(u64::MAX, interrupt);
@@ -560,7 +597,7 @@ impl Family {
         // A text that went over to the chart stays there: its last column has all before it.
         let last = path.iter().rev().find_map(|step| match step.stand {
             Stand::Chart(column) => Some(column),
-            Stand::Stacks(_) => None,
+            Stand::Stacks(_) | Stand::Array(_) => None,
         });
         if let (Some(column), Some(chart)) = (last, &mut self.chart) {
             let tables = chart.tables.clone();
@@ -568,17 +605,21 @@ impl Family {
             out.chart = Some(Chart::new(tables, tree));
         }
         let mut copies = FxHashMap::default();
+        let mut arrays = self.arrays.copying();
         let (mut parent, mut before) = (0, 0);
         for step in path {
             let stand = match (step.stand, &self.chart) {
                 (Stand::Chart(column), Some(chart)) => {
                     Stand::Chart(chart.tree.column(column).place())
                 }
-                (Stand::Chart(column), None) => Stand::Chart(column),
-                (Stand::Stacks(set), _) => {
+                (stand, _) => {
                     let sets = &mut out.stepper.sets;
-                    let from = &self.stepper.sets;
-                    Stand::Stacks(copy_moved(from, set, sets, &mut copies, &mut moved)?)
+                    let (from, set) = (&self.stepper.sets, self.set_of(stand).unwrap_or(NONE));
+                    let set = copy_moved(from, set, sets, &mut copies, &mut moved)?;
+                    match stand {
+                        Stand::Array(id) => Stand::Array(arrays.copy(id, set, &mut out.arrays)),
+                        _ => Stand::Stacks(set),
+                    }
                 }
             };
             let read = match step.read {
@@ -652,44 +693,4 @@ fn copy_moved(
         copies.insert(set, copied);
     }
     Ok(copies[&set])
-}
-
-/// The sets that a set is made of, itself the last, each after those beneath its tops; without
-/// those that are `known`. `spend` counts the entries looked at.
-pub(crate) fn beneath_first(
-    sets: &StackSets,
-    set: SetId,
-    known: impl Fn(SetId) -> bool,
-    spend: &mut dyn FnMut(u64) -> Result<(), Halt>,
-) -> Result<Vec<SetId>, Halt> {
-    beneath_first_by(sets, set, known, spend, |_| {})
-}
-
-/// The same, with the tops of each set in another order.
-pub(crate) fn beneath_first_by(
-    sets: &StackSets,
-    set: SetId,
-    known: impl Fn(SetId) -> bool,
-    spend: &mut dyn FnMut(u64) -> Result<(), Halt>,
-    arrange: impl Fn(&mut Vec<Entry>),
-) -> Result<Vec<SetId>, Halt> {
-    let mut out = Vec::new();
-    let mut seen: FxHashSet<SetId> = Default::default();
-    // A set is met twice: when it is found, and when all beneath it is listed.
-    let mut work = vec![(set, false)];
-    while let Some((set, ready)) = work.pop() {
-        if ready {
-            out.push(set);
-            continue;
-        }
-        if known(set) || !seen.insert(set) {
-            continue;
-        }
-        work.push((set, true));
-        let mut beneath = sets.entries(set);
-        arrange(&mut beneath);
-        spend(1 + beneath.len() as u64)?;
-        work.extend(beneath.iter().filter(|e| e.0 != BOTTOM).map(|e| (e.1, false)));
-    }
-    Ok(out)
 }

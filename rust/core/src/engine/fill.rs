@@ -83,7 +83,7 @@ impl Matcher {
         let stand = step.stand;
         let Some(view) = family.stacks(stand) else { return Ok(None) };
         let Some(mut cached) = self.engine.cached_now() else { return Ok(None) };
-        let is_there = cached.mask(view, row);
+        let is_there = cached.mask(view, row) && self.forbid_repeats_now(&family, stand, row);
         Ok(is_there.then(|| self.finish_row(family.accepts(stand), row)))
     }
 
@@ -150,7 +150,13 @@ impl Matcher {
                 _ => known.insert((&*self.engine, self.engine.cached())),
             };
             if cached.1.mask(view, row) {
-                return Ok(self.finish_row(family.accepts(stand), row));
+                let accepts = family.accepts(stand);
+                if !self.forbid_repeats_now(&family, stand, row) {
+                    drop(family);
+                    *known = None;
+                    self.forbid_repeats(stand, row, &self.mask_interrupt(interrupt))?;
+                }
+                return Ok(self.finish_row(accepts, row));
             }
         }
         drop(family);
@@ -165,6 +171,7 @@ impl Matcher {
             return Ok(self.finish_row(accepts, row));
         }
         self.make(family, stand, interrupt, row)?;
+        self.forbid_repeats(stand, row, interrupt)?;
         Ok(self.finish_row(accepts, row))
     }
 
@@ -429,9 +436,11 @@ impl Matcher {
             let accepts = family.accepts(stand);
             let is_there = !self.engine.network.is_for_charts()
                 && self.engine.cached().mask(family.view(stand), row);
-            if !is_there {
-                self.make(family, stand, interrupt, row)?;
+            match is_there {
+                true => drop(family),
+                false => self.make(family, stand, interrupt, row)?,
             }
+            self.forbid_repeats(stand, row, interrupt)?;
             self.finish_row(accepts, row);
         }
         Ok(allowed)

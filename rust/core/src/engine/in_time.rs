@@ -215,7 +215,11 @@ impl Matcher {
         let is_text = |&&id: &&u32| {
             vocabulary.is_textual(id) || network.takes_tokens() && vocabulary.is_whole(id)
         };
-        let message = if network.has_sets() {
+        let message = if network.has_unique_items() {
+            "the text has arrays with uniqueItems, whose items are not counted; pass \
+             lossy={\"uniqueItems\"} and check the result"
+                .into()
+        } else if network.has_sets() {
             "the text is read with members in any order, whose sets are not counted; compile with \
              key_order=\"schema\""
                 .into()
@@ -267,7 +271,7 @@ impl Matcher {
         if self.is_far(step.tokens, left) {
             return Ok(true);
         }
-        let Stand::Stacks(set) = step.stand else { return Ok(false) };
+        let Some(set) = family.set_of(step.stand) else { return Ok(false) };
         let halted = |halt| self.engine.ending_halted(halt, interrupt);
         if self.engine.network.has_sets() {
             return Ok(false);
@@ -310,6 +314,10 @@ impl Matcher {
     ) -> Result<T> {
         match family.step(self.at).stand {
             Stand::Stacks(set) => work(family, set),
+            Stand::Array(_) => {
+                self.refuse_uncounted()?;
+                Err(chart_refused()) // such arrays are sets, which are not counted
+            }
             Stand::Chart(_) => {
                 self.refuse_uncounted()?;
                 let (mut stacks, set) = self.read_again(family, interrupt)?;
@@ -355,6 +363,10 @@ impl Matcher {
                     _ => Ok(UNREACHABLE),
                 }
             })?,
+            (Stand::Array(_), _) => {
+                self.refuse_uncounted()?;
+                return Err(chart_refused());
+            }
             (Stand::Chart(_), None) => return Err(chart_refused()),
         };
         let taken = u32::from(token.is_some());

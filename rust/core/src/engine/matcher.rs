@@ -6,6 +6,7 @@ use super::{Engine, Representation, lock};
 use crate::budget::{Halt, Interrupt};
 use crate::error::{Error, Result};
 use crate::network::contains;
+use crate::unique::two_arrays;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,6 +110,7 @@ impl Matcher {
         let halted = |halt| match halt {
             Halt::Bytes => crowded(&engine),
             Halt::Sets => too_many_sets(&engine.network),
+            Halt::Arrays => two_arrays(),
             halt => interrupt.error(halt).unwrap_or_else(|| over(&engine)),
         };
         let mut family = Family::new(&engine.network).map_err(halted)?;
@@ -433,6 +435,7 @@ impl Matcher {
         match halt {
             Halt::Bytes => crowded(&self.engine),
             Halt::Sets => too_many_sets(&self.engine.network),
+            Halt::Arrays => two_arrays(),
             halt => interrupt.error(halt).unwrap_or_else(|| over(&self.engine)),
         }
     }
@@ -451,6 +454,17 @@ impl Matcher {
         bytes: &[u8],
         interrupt: &Interrupt,
     ) -> std::result::Result<(Option<Stand>, usize), Halt> {
+        if self.engine.network.has_unique_items() {
+            let limits = &self.engine.limits;
+            return family.advance_arrays(stand, bytes, &mut |stepper| {
+                interrupt.check()?;
+                stepper.sets.meter.allow(limits.max_accept_work, interrupt);
+                match stepper.bytes() > limits.max_matcher_bytes {
+                    true => Err(Halt::Bytes),
+                    false => Ok(()),
+                }
+            });
+        }
         for (i, &byte) in bytes.iter().enumerate() {
             if i > 0 && i & (CHUNK - 1) == 0 {
                 interrupt.check()?;
@@ -492,6 +506,10 @@ impl Matcher {
                 // Tokens are taken whole on stacks only.
                 (Some(Stand::Stacks(set)), Some(Stand::Stacks(whole))) => {
                     Some(Stand::Stacks(family.stepper.sets.union(set, whole)?))
+                }
+                (Some(Stand::Array(id)), Some(Stand::Stacks(whole))) => {
+                    let Family { stepper, arrays, .. } = family;
+                    Some(Stand::Array(arrays.unite(stepper, id, whole)?))
                 }
                 (stand, whole) => stand.or(whole),
             };
@@ -723,15 +741,25 @@ impl Matcher {
                 if escape.is_some_and(|escape| contains(&classes, escape)) {
                     break;
                 }
-                let mut bytes = (0..=255).filter(|&b| contains(&classes, self.engine.class(b)));
-                let (Some(byte), None) = (bytes.next(), bytes.next()) else { break };
+                let bytes = (0..=255).filter(|&b| contains(&classes, self.engine.class(b)));
+                let mut alive: Vec<u8> = Vec::new();
+                for byte in bytes {
+                    // Of what the stacks allow, items that are unique leave some out.
+                    let may_follow = !matches!(stand, Stand::Array(_))
+                        || self.advance(family, stand, &[byte], interrupt)?.0.is_some();
+                    alive.extend(may_follow.then_some(byte));
+                    if alive.len() > 1 {
+                        break;
+                    }
+                }
+                let &[byte] = &*alive else { break };
                 if out.len() % AHEAD_BETWEEN_CHECKS == 0 {
                     interrupt.check()?;
                     if family.bytes() > self.engine.limits.max_matcher_bytes {
                         return Err(Halt::Bytes);
                     }
                 }
-                match family.advance(stand, self.engine.class(byte))? {
+                match self.advance(family, stand, &[byte], interrupt)?.0 {
                     Some(next) => stand = next,
                     None => break,
                 }
@@ -754,13 +782,23 @@ impl Matcher {
                     interrupt.check()?;
                     self.allow(family, interrupt);
                 }
-                match family.advance(stand, self.engine.class(byte))? {
+                match self.advance(family, stand, &[byte], interrupt)?.0 {
                     Some(next) => stand = next,
                     None => break,
                 }
                 read += 1;
             }
-            Ok((read, self.expected_after(family, stand)))
+            let mut expected = self.expected_after(family, stand);
+            if self.engine.network.has_unique_items() {
+                let mut repeated = Vec::new();
+                for &byte in &expected {
+                    if self.advance(family, stand, &[byte], interrupt)?.0.is_none() {
+                        repeated.push(byte);
+                    }
+                }
+                expected.retain(|byte| !repeated.contains(byte));
+            }
+            Ok((read, expected))
         })
     }
 
@@ -775,11 +813,12 @@ impl Matcher {
         interrupt.look()?;
         self.settle(&mut family, interrupt)?;
         let stand = family.step(self.at).stand;
-        let last = family.last_column();
+        let (last, mark) = (family.last_column(), family.arrays.mark());
         self.allow(&mut family, interrupt);
         let done = read(&mut family, stand);
         family.release();
         family.forget_columns(last);
+        family.arrays.reset(mark);
         done.map_err(|halt| self.halted(halt, interrupt))
     }
 
@@ -830,9 +869,12 @@ impl Look<'_> {
         self.matcher.ended(self.family)
     }
 
-    /// The bytes that may come next.
-    pub fn expected(&self) -> Vec<u8> {
-        self.matcher.expected_after(self.family, self.stand())
+    /// The bytes that may come next; `None` in an array whose items are unique, where they are found by
+    /// [`Matcher::readable`].
+    pub fn expected(&self) -> Option<Vec<u8>> {
+        let stand = self.stand();
+        let is_plain = !matches!(stand, Stand::Array(_));
+        is_plain.then(|| self.matcher.expected_after(self.family, stand))
     }
 
     /// The tokens that the text may still take, the stop token counted; `None` where it may take any

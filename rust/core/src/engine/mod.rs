@@ -43,6 +43,7 @@ mod memo;
 mod pending;
 mod pool;
 mod reading;
+mod repeats;
 mod state;
 mod upper;
 mod walker;
@@ -60,6 +61,7 @@ use crate::classes::TokenClasses;
 use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
 use crate::network::{ClassSet, Network, members};
+use crate::unique::ManyItems;
 use crate::vocabulary::{Trie, Vocabulary};
 use family::{Family, Stand};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
@@ -100,6 +102,8 @@ pub struct Engine {
     /// Held while the tables are made; why they cannot be, once that is known.
     making_tables: Mutex<Option<Halt>>,
     gap: gap::Gap,
+    /// The tokens that hold more than one item of an array, once a mask needed to know.
+    many_items: OnceLock<ManyItems>,
     /// The longest that a mask took which was not cached, in microseconds.
     worst_mask: AtomicU64,
     endings: in_time::Endings,
@@ -174,6 +178,7 @@ impl Engine {
             tables: OnceLock::new(),
             making_tables: Mutex::default(),
             gap: gap::Gap::default(),
+            many_items: OnceLock::new(),
             worst_mask: AtomicU64::new(0),
             endings: in_time::Endings::default(),
         }
@@ -185,6 +190,16 @@ impl Engine {
     /// [`Error::Unsupported`] for a chart where the grammar takes tokens whole: a text may then be
     /// read in ways of different lengths.
     pub fn remembering(self, representation: Representation) -> Result<Self> {
+        if representation == Representation::Chart && self.network.has_unique_items() {
+            return Err(Error::Unsupported {
+                construct: "engine=\"chart\"".into(),
+                message:
+                    "the grammar has arrays with uniqueItems, whose items a chart does not keep; \
+                          use \"auto\" or \"stack\""
+                        .into(),
+                position: Position { line: 1, column: 1 },
+            });
+        }
         if representation == Representation::Chart && self.network.has_sets() {
             return Err(Error::Unsupported {
                 construct: "engine=\"chart\"".into(),

@@ -1,15 +1,18 @@
 //! States as values: equal, hashed, saved and restored.
 
-use super::family::{Family, Read, Stand, beneath_first_by};
+use super::family::{Family, Read, Stand};
 use super::matcher::SOFT_BYTES;
 use super::{Engine, Matcher, lock};
 use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use crate::network::{BOTTOM, Moved, Moves, Network};
-use crate::stacks::{Entry, LABEL, NONE, SetId};
+use crate::stacks::{Entry, LABEL, NONE, SetId, beneath_first_by};
+use crate::unique::At;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// Says that an array whose items are unique stands before the stacks.
+const ARRAY: u32 = u32::MAX;
 /// While a text is read again.
 const LETTERS_BETWEEN_CHECKS: usize = 64;
 /// While a state is written or read.
@@ -76,7 +79,8 @@ impl Matcher {
     ///
     /// Network states that are sets of members have no numbers of their own in another process. They are
     /// listed first, behind a 0, each with the state without guards and the members, and named by their
-    /// place in that list above [`LABEL`].
+    /// place in that list above [`LABEL`]. Before them stands an array whose items are unique, if one is
+    /// being read: 0, [`ARRAY`], the number of words, and what was read of it.
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Cancelled`] where that takes too much.
@@ -88,6 +92,7 @@ impl Matcher {
         let mut again = None;
         let (set, sets) = match step.stand {
             Stand::Stacks(set) => (set, &family.stepper.sets),
+            Stand::Array(id) => (family.arrays.set(At::Array(id)), &family.stepper.sets),
             Stand::Chart(_) => {
                 let (stacks, set) = self.read_again(&family, interrupt)?;
                 (set, &again.insert(stacks).stepper.sets)
@@ -130,6 +135,11 @@ impl Matcher {
             let list = [0, members.written.len() as u32];
             out.splice(1..1, list.into_iter().chain(members.written));
         }
+        if let Stand::Array(id) = step.stand {
+            let written = family.arrays.written(id);
+            let list = [0, ARRAY, written.len() as u32];
+            out.splice(1..1, list.into_iter().chain(written));
+        }
         Ok(out)
     }
 
@@ -171,7 +181,7 @@ impl Matcher {
         }
         match stand {
             Stand::Stacks(set) => Ok((stacks, set)),
-            Stand::Chart(_) => Err(unreadable()), // stacks stay stacks
+            Stand::Array(_) | Stand::Chart(_) => Err(unreadable()), // stacks stay stacks
         }
     }
 
@@ -254,6 +264,14 @@ impl Matcher {
             let mut family = fresh.family.write(); // nobody else has it
             let (&stop, rest) = state.split_first().ok_or_else(refused)?;
             let network = &family.network().clone();
+            let (array, rest) = match rest {
+                [0, ARRAY, length, rest @ ..] => {
+                    let split = rest.split_at_checked(*length as usize);
+                    let (array, rest) = split.ok_or_else(refused)?;
+                    (Some(array), rest)
+                }
+                rest => (None, rest),
+            };
             let (numbers, mut rest) = restored_sets(network, rest).ok_or_else(refused)?;
             while let Some((&count, after)) = rest.split_first() {
                 if (places.len() + 1).is_multiple_of(SETS_BETWEEN_CHECKS) {
@@ -304,7 +322,17 @@ impl Matcher {
                 Some(_) => return Err(refused()),
             };
             family.may_chart = false;
-            family.begin_after(Stand::Stacks(set), read, bytes)
+            let Family { arrays, stepper, .. } = &mut *family;
+            let within = arrays.within(network, &mut stepper.sets, set).map_err(|_| refused())?;
+            let stand = match array {
+                Some(array) => {
+                    let id = arrays.restored(network, &mut stepper.sets, set, array);
+                    Stand::Array(id.ok_or_else(refused)?)
+                }
+                None if within.any => return Err(refused()),
+                None => Stand::Stacks(set),
+            };
+            family.begin_after(stand, read, bytes)
         };
         self.family = fresh.family;
         self.at = at;

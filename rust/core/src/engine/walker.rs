@@ -78,7 +78,7 @@ impl From<Halt> for Stop {
             Halt::Work | Halt::Depth => Stop::Work,
             Halt::Bytes => Stop::Memory,
             Halt::Sets => Stop::Sets,
-            Halt::Cancelled | Halt::Deadline => Stop::Halted(halt),
+            Halt::Arrays | Halt::Cancelled | Halt::Deadline => Stop::Halted(halt),
         }
     }
 }

@@ -53,6 +53,51 @@ pub enum Guard {
     Adds(u32),
     /// The call is there where all of these members were read.
     Needs(Box<[u32]>),
+    /// The call reads the items of a JSON array up to its closing bracket, no two of which are equal.
+    Unique(UniqueItems),
+}
+
+/// What is known of the items of an array that are all different.
+///
+/// Whoever makes such a call guarantees that an array that has read some items can be completed, as long
+/// as the item that it is reading, or the next, can be another than all before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UniqueItems {
+    /// Whether each beginning of a string that is an item is one of infinitely many strings.
+    pub endless_strings: bool,
+    /// The same for numbers, but for beginnings of zero.
+    pub endless_numbers: bool,
+    /// There are so many different items, or more.
+    pub least: u32,
+    /// There are so many strings among them, or more, if there are any.
+    pub strings: u32,
+}
+
+impl UniqueItems {
+    /// Any number of strings and numbers.
+    pub const ENDLESS: Self =
+        Self { endless_strings: true, endless_numbers: true, least: u32::MAX, strings: u32::MAX };
+
+    /// What holds for both of two.
+    pub(crate) fn both(self, other: Self) -> Self {
+        Self {
+            endless_strings: self.endless_strings && other.endless_strings,
+            endless_numbers: self.endless_numbers && other.endless_numbers,
+            least: self.least.min(other.least),
+            strings: self.strings.min(other.strings),
+        }
+    }
+
+    /// Whether there may be no more than so many, or no more strings.
+    pub(crate) fn few(self, count: u32) -> bool {
+        self.least.min(self.strings) <= count
+    }
+
+    /// It as numbers, for fingerprints.
+    pub(crate) fn key(self) -> [u32; 3] {
+        let endless = u32::from(self.endless_strings) | u32::from(self.endless_numbers) << 1;
+        [endless, self.least, self.strings]
+    }
 }
 
 impl ByteAutomaton {
@@ -306,6 +351,11 @@ impl Grammar {
     /// Whether some automaton has guards.
     pub fn has_guards(&self) -> bool {
         self.guards().next().is_some()
+    }
+
+    /// Whether the items of some arrays are unique.
+    pub fn has_unique_items(&self) -> bool {
+        self.guards().any(|(_, guard)| matches!(guard, Guard::Unique(_)))
     }
 
     /// The guards of all automata.

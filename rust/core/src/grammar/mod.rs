@@ -14,7 +14,7 @@ mod dispatch;
 mod right_linear;
 mod tokens;
 
-pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Guard, Meaning};
+pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Guard, Meaning, UniqueItems};
 pub use charset::CharSet;
 pub(crate) use compose::{Stub, key_of};
 pub(crate) use dispatch::{Compact, Dispatch, compact};

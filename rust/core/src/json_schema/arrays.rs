@@ -5,6 +5,7 @@ use super::atoms::{ArrayId, Atom, SchemaId, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
+use crate::grammar::UniqueItems;
 use rustc_hash::FxHashMap;
 
 /// What is left of an array.
@@ -25,6 +26,8 @@ pub(super) enum ArrayAutomaton {
     /// Each of some values at most once, in any order, between so many and so many of them: what a
     /// schema says whose `uniqueItems` is said by the set of the items that were read.
     Distinct { schema: SchemaId, items: Vec<ValueId>, least: u32, most: Option<u32> },
+    /// As another says, with no two items that are equal.
+    Unique { schema: SchemaId, inner: ArrayId, items: UniqueItems },
     /// Whatever follows from each state.
     States(Vec<ArrayState>),
 }
@@ -35,9 +38,12 @@ impl Converter<'_> {
         if let Some(&known) = self.array_numbers.get(&formula) {
             return Ok(known);
         }
-        let automaton = match self.plain_array(formula)? {
-            Some(plain) => plain,
-            None => self.array_states(formula)?,
+        let automaton = match self.unique_array(formula)? {
+            Some(unique) => unique,
+            None => match self.plain_array(formula)? {
+                Some(plain) => plain,
+                None => self.array_states(formula)?,
+            },
         };
         let id = ArrayId::from(self.arrays.len());
         self.arrays.push(automaton);

@@ -174,6 +174,8 @@ pub(super) enum Atom {
     UnevaluatedItems(SchemaId, Box<[Branch]>),
     /// `uniqueItems` over a schema whose items have few values: those in the set are used.
     Distinct(SchemaId, UsedId),
+    /// `uniqueItems` of a schema whose items no list bounds.
+    Unique(SchemaId),
 
     /// Of a string: it has so many characters, or more.
     AtLeastCharacters(u32),

@@ -279,19 +279,8 @@ impl Converter<'_> {
         parts: &mut Vec<FormulaId>,
     ) -> Result<()> {
         let Some(values) = self.few_items(node, scope)? else {
-            if self.options.lossy_unique_items {
-                self.not_enforced.push(self.schemas.arena().pointer(node));
-                return Ok(());
-            }
-            return Err(self.unsupported(
-                node,
-                "uniqueItems",
-                format!(
-                    "a grammar can remember which items were read only where `enum` or `const` list \
-                     all that there are, {MOST_KEPT} at most; list them, remove the keyword, or pass \
-                     lossy={{\"uniqueItems\"}} and check the result"
-                ),
-            ));
+            parts.push(self.formulas.literal(Atom::Unique(schema)));
+            return Ok(());
         };
         let none = vec![0; values.len().div_ceil(64)];
         let none = self.used.intern(none.into());

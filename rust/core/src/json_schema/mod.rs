@@ -44,6 +44,7 @@ mod reading;
 pub mod resolve;
 mod scalars;
 mod step;
+mod unique;
 mod unordered;
 mod unsatisfiable;
 mod uri;

@@ -225,7 +225,9 @@ impl Converter<'_> {
         for &part in &parts {
             let derived = match *self.formulas.get(part) {
                 Formula::Literal(atom, sign) => {
-                    if let (Atom::Distinct(schema, _), false) = (self.atom(atom), sign) {
+                    if let (Atom::Distinct(schema, _) | Atom::Unique(schema), false) =
+                        (self.atom(atom), sign)
+                    {
                         return Err(self.repeated_items(*schema));
                     }
                     let replaced = replace(self, atom)?;
@@ -242,7 +244,7 @@ impl Converter<'_> {
     }
 
     /// That some item is repeated: only that none is can be said.
-    fn repeated_items(&self, schema: SchemaId) -> Error {
+    pub(super) fn repeated_items(&self, schema: SchemaId) -> Error {
         self.unsupported(
             self.place(schema),
             "uniqueItems",

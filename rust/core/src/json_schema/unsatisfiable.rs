@@ -1,7 +1,7 @@
 //! Why no value satisfies a schema: the deepest place that leaves none, and the keyword there.
 
 use super::arrays::ArrayAutomaton;
-use super::atoms::{Atom, ObjectId, SchemaId, SchemaKey, Type, ValueId};
+use super::atoms::{ArrayId, Atom, ObjectId, SchemaId, SchemaKey, Type, ValueId};
 use super::converter::Converter;
 use super::formula::FormulaId;
 use super::reading::Applied;
@@ -127,7 +127,8 @@ impl Converter<'_> {
 
     fn impossible_item(&self, array: usize, values: &Values) -> Option<ValueId> {
         let is_impossible = |value: &ValueId| !values.productive.contains(value);
-        match &self.arrays[array] {
+        match self.array_of(ArrayId::from(array)) {
+            ArrayAutomaton::Unique { .. } => None,
             ArrayAutomaton::Plain { prefix, rest, least, .. } => {
                 let first = prefix.iter().take(*least as usize).copied();
                 first.chain(*rest).find(is_impossible)

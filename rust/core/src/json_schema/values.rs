@@ -66,7 +66,7 @@ impl Converter<'_> {
                 let states = &self.objects[usize::from(object)].states;
                 states.iter().flat_map(|state| &state.members).for_each(|edge| enter(edge.value));
             }
-            match value.array.map(|array| &self.arrays[usize::from(array)]) {
+            match value.array.map(|array| self.array_of(array)) {
                 Some(ArrayAutomaton::Plain { prefix, rest, .. }) => {
                     prefix.iter().chain(rest).copied().for_each(enter);
                 }
@@ -76,7 +76,7 @@ impl Converter<'_> {
                 Some(ArrayAutomaton::States(states)) => {
                     states.iter().flat_map(|state| &state.items).for_each(|item| enter(item.0));
                 }
-                None => {}
+                Some(ArrayAutomaton::Unique { .. }) | None => {}
             }
             out.all.insert(id, value);
             out.order.push(id);
@@ -174,6 +174,9 @@ impl Converter<'_> {
             {
                 let live = self.live_items(array, out);
                 self.bounds.budget.spend(live.len())?;
+                if let ArrayAutomaton::Unique { inner, .. } = self.arrays[usize::from(array)] {
+                    out.array_states.insert(inner, live.clone());
+                }
                 out.array_states.insert(array, live);
             }
         }
@@ -182,7 +185,8 @@ impl Converter<'_> {
 
     fn array_is_productive(&self, array: ArrayId, out: &Values) -> bool {
         let is_productive = |value: &ValueId| out.productive.contains(value);
-        match &self.arrays[usize::from(array)] {
+        match self.array_of(array) {
+            ArrayAutomaton::Unique { .. } => false, // what one refers to is another
             ArrayAutomaton::Plain { prefix, rest, least, most } => {
                 let least = *least as usize;
                 most.is_none_or(|most| least <= most as usize)
@@ -222,7 +226,7 @@ impl Converter<'_> {
     }
 
     fn live_items(&self, array: ArrayId, out: &Values) -> Vec<bool> {
-        let ArrayAutomaton::States(states) = &self.arrays[usize::from(array)] else {
+        let ArrayAutomaton::States(states) = self.array_of(array) else {
             return Vec::new();
         };
         let edges = states.iter().map(|state| {

@@ -447,6 +447,7 @@ fn place_sets(
         let guards = guards.map(|(&callee, guard)| {
             let guard = match guard {
                 Guard::Adds(member) => MemberGuard::Adds(*member),
+                Guard::Unique(items) => MemberGuard::Unique(*items),
                 Guard::Needs(members) => {
                     let mut set = vec![0; words];
                     members.iter().for_each(|&m| set[m as usize / 64] |= 1 << (m % 64));
@@ -465,6 +466,7 @@ fn words_of<'g>(guards: impl Iterator<Item = &'g Guard>) -> usize {
     let members = guards.flat_map(|guard| match guard {
         Guard::Adds(member) => std::slice::from_ref(member),
         Guard::Needs(members) => members,
+        Guard::Unique(_) => &[],
     });
     members.max().map_or(0, |&last| last as usize / 64 + 1)
 }

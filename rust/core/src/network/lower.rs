@@ -22,6 +22,16 @@ const MANY: usize = 16;
 
 /// Refuses guards where there is no exact meaning for them.
 pub(crate) fn guards_refused(grammar: &Grammar, what: &str) -> Error {
+    if grammar.has_unique_items() {
+        return Error::Unsupported {
+            construct: "uniqueItems".into(),
+            message: format!(
+                "{what} cannot keep the items that an array has read; use the engine without token \
+                 classes, or a schema without uniqueItems, and check the result"
+            ),
+            position: grammar.rule(grammar.root()).position,
+        };
+    }
     Error::Unsupported {
         construct: "members in any order".into(),
         message: format!(

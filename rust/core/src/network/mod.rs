@@ -58,6 +58,7 @@ pub use split::{PartCache, PartCounters};
 
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
+use crate::grammar::UniqueItems;
 use crate::limits::MOST_TEXT_BYTES;
 use counters::Counters;
 use sets::{MemberGuard, Record, SetStates};
@@ -443,6 +444,7 @@ impl Network {
         for (start, callee, guard) in self.guards() {
             let (kind, members) = match &guard {
                 MemberGuard::Adds(member) => (0, std::slice::from_ref(member).to_vec()),
+                MemberGuard::Unique(items) => (2, items.key().to_vec()),
                 MemberGuard::Needs(set) => {
                     let words = set.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
                     (1, words.collect())
@@ -469,6 +471,21 @@ impl Network {
     /// For a state that is a set, the state without guards and the members that were read.
     pub(crate) fn as_set(&self, state: u32) -> Option<(u32, &[u64])> {
         self.set_state(state).map(|(_, set)| (set.listed, &*set.read))
+    }
+
+    /// Whether the items of some arrays are unique.
+    pub(crate) fn has_unique_items(&self) -> bool {
+        self.sets.as_ref().is_some_and(|sets| !sets.unique().is_empty())
+    }
+
+    /// For a state of the rule of an array whose items are unique, what they are.
+    pub(crate) fn unique_items(&self, state: u32) -> Option<UniqueItems> {
+        let unique = self.sets.as_ref()?.unique();
+        if unique.is_empty() {
+            return None;
+        }
+        let (_, set) = self.set_state(state)?;
+        unique.get(&self.rule_of(set.listed)).copied()
     }
 
     /// The number of a state that is a set; `None` where its rule has none with such members, or there is

@@ -18,6 +18,7 @@
 //! result.
 
 use super::{Call, ClassSet, Network};
+use crate::grammar::UniqueItems;
 use crate::hash::hash_of;
 use hashbrown::HashTable;
 use parking_lot::RwLock;
@@ -33,6 +34,8 @@ pub(super) type MemberSet = Box<[u64]>;
 pub(super) enum MemberGuard {
     Adds(u32),
     Needs(MemberSet),
+    /// The items of an array, all of them different: nothing is asked here (see [`crate::unique`]).
+    Unique(UniqueItems),
 }
 
 /// The guards of a rule.
@@ -80,6 +83,8 @@ pub(super) struct SetStates {
     /// first, in the order of the rules.
     first: u32,
     rules: Arc<GuardedRules>,
+    /// The rules of arrays whose items are unique.
+    unique: FxHashMap<u32, UniqueItems>,
     starts: Box<[(u32, OnceLock<u32>)]>,
     most_bytes: usize,
     table: RwLock<Table>,
@@ -118,9 +123,18 @@ impl SetStates {
             rules.iter().map(|(&rule, guarded)| (rule, guarded.start)).collect();
         starts.sort_unstable();
         let next = first + starts.len() as u32;
+        let items = rules.iter().filter_map(|(&rule, guarded)| {
+            let items = guarded.guards.values().find_map(|guard| match guard {
+                MemberGuard::Unique(items) => Some(*items),
+                _ => None,
+            });
+            items.map(|items| (rule, items))
+        });
+        let unique = items.collect();
         Self {
             first,
             rules,
+            unique,
             starts: starts.into_iter().map(|(_, start)| (start, OnceLock::new())).collect(),
             most_bytes,
             table: RwLock::new(Table { next, ..Table::default() }),
@@ -132,6 +146,12 @@ impl SetStates {
     /// The same for another holder, who has met nothing yet.
     pub(super) fn fresh(&self) -> Self {
         Self::new(self.first, self.rules.clone(), self.most_bytes)
+    }
+
+    /// The rules of arrays whose items are unique.
+    #[inline]
+    pub(super) fn unique(&self) -> &FxHashMap<u32, UniqueItems> {
+        &self.unique
     }
 
     /// The rules by their numbers.
@@ -343,6 +363,7 @@ impl MemberGuard {
     fn is_there(&self, read: &[u64]) -> bool {
         match self {
             MemberGuard::Adds(member) => read[*member as usize / 64] >> (member % 64) & 1 == 0,
+            MemberGuard::Unique(_) => true,
             MemberGuard::Needs(members) => members.iter().zip(read).all(|(a, b)| a & !b == 0),
         }
     }

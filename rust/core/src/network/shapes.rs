@@ -256,9 +256,14 @@ fn write_automaton(automaton: &ByteAutomaton, of: impl Fn(ExprId) -> u32, key: &
     }
     // Behind the edges, whose parts are numbered from 0, for each guard three words and its members.
     for (rule, guard) in &automaton.guards {
+        let items;
         let (kind, members) = match guard {
             Guard::Adds(member) => (0, std::slice::from_ref(member)),
             Guard::Needs(members) => (1, &**members),
+            Guard::Unique(unique) => {
+                items = unique.key();
+                (2, &items[..])
+            }
         };
         key.extend([kind, rule.index() as u32, members.len() as u32]);
         key.extend(members);

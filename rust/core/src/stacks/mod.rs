@@ -11,7 +11,9 @@ mod sets;
 mod shards;
 mod sweep;
 
-pub(crate) use sets::{Entry, LABEL, NONE, REST, SetId, StackSets, sort_pairs};
+pub(crate) use sets::{
+    Entry, LABEL, NONE, REST, SetId, StackSets, beneath_first, beneath_first_by, sort_pairs,
+};
 
 use crate::budget::Halt;
 use crate::hash::hash_of;

@@ -15,6 +15,7 @@ use super::shards::Shards;
 use crate::budget::{Halt, Meter};
 use crate::hash::hash_of;
 use crate::network::BOTTOM;
+use rustc_hash::FxHashSet;
 
 /// A stack set.
 pub(crate) type SetId = u32;
@@ -466,6 +467,46 @@ impl StackSets {
             }
         }
     }
+}
+
+/// The sets that a set is made of, itself the last, each after those beneath its tops; without
+/// those that are `known`. `spend` counts the entries looked at.
+pub(crate) fn beneath_first(
+    sets: &StackSets,
+    set: SetId,
+    known: impl Fn(SetId) -> bool,
+    spend: &mut dyn FnMut(u64) -> Result<(), Halt>,
+) -> Result<Vec<SetId>, Halt> {
+    beneath_first_by(sets, set, known, spend, |_| {})
+}
+
+/// The same, with the tops of each set in another order.
+pub(crate) fn beneath_first_by(
+    sets: &StackSets,
+    set: SetId,
+    known: impl Fn(SetId) -> bool,
+    spend: &mut dyn FnMut(u64) -> Result<(), Halt>,
+    arrange: impl Fn(&mut Vec<Entry>),
+) -> Result<Vec<SetId>, Halt> {
+    let mut out = Vec::new();
+    let mut seen: FxHashSet<SetId> = Default::default();
+    // A set is met twice: when it is found, and when all beneath it is listed.
+    let mut work = vec![(set, false)];
+    while let Some((set, ready)) = work.pop() {
+        if ready {
+            out.push(set);
+            continue;
+        }
+        if known(set) || !seen.insert(set) {
+            continue;
+        }
+        work.push((set, true));
+        let mut beneath = sets.entries(set);
+        arrange(&mut beneath);
+        spend(1 + beneath.len() as u64)?;
+        work.extend(beneath.iter().filter(|e| e.0 != BOTTOM).map(|e| (e.1, false)));
+    }
+    Ok(out)
 }
 
 /// Sorts pairs as single numbers, which takes half the time of comparing them as pairs.

@@ -379,7 +379,10 @@ impl Matcher {
 
     /// The bytes that may come next.
     fn expected<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.look(py, |look| look.expected())?))
+        if let Some(expected) = self.look(py, |look| look.expected())? {
+            return Ok(PyBytes::new(py, &expected));
+        }
+        Ok(self.readable(py, b"")?.1)
     }
 
     fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

@@ -4,7 +4,7 @@ use super::automaton::Automaton;
 use super::gaps::Gap;
 use super::{Emitter, RuleKey};
 use crate::error::Result;
-use crate::grammar::{Expr, Guard};
+use crate::grammar::{Expr, Guard, UniqueItems};
 use crate::ids::{ExprId, RuleId};
 use crate::json_schema::arrays::ArrayAutomaton;
 use crate::json_schema::atoms::{ArrayId, ValueId};
@@ -20,6 +20,8 @@ pub(super) enum Around {
     Comma,
     /// The closing bracket, with what comes before it.
     Close,
+    /// The closing bracket alone.
+    End,
 }
 
 impl Around {
@@ -29,7 +31,7 @@ impl Around {
             Self::Open => "the beginning of an array",
             Self::Nothing => "an array without items",
             Self::Comma => "a comma between items",
-            Self::Close => "the end of an array",
+            Self::Close | Self::End => "the end of an array",
         }
     }
 }
@@ -43,7 +45,32 @@ impl Emitter<'_, '_> {
             ArrayAutomaton::Distinct { items, least, most, .. } => {
                 self.distinct_items(id, &items, (least, most), level)
             }
+            ArrayAutomaton::Unique { items, .. } => self.unique_items(id, items, level),
             ArrayAutomaton::States(_) => self.array_states(id, level),
+        }
+    }
+
+    /// An array no two of whose items are equal: a frame beneath its items says so.
+    fn unique_items(&mut self, id: ArrayId, items: UniqueItems, level: u32) -> Result<ExprId> {
+        let unclosed = self.rule(RuleKey::Unclosed(id, level));
+        let mut out = Automaton::default();
+        let (start, behind, end) = (out.state(), out.state(), out.state());
+        out.finals[end as usize] = true;
+        let called = self.add(Expr::Rule(unclosed));
+        out.part(start, called, behind);
+        let close = self.call(RuleKey::Around(Around::End, level));
+        out.part(behind, close, end);
+        out.guards = vec![(unclosed, Guard::Unique(items))];
+        self.finish_automaton(out)
+    }
+
+    /// Writes the closing bracket, where it is written here.
+    fn bracket(&mut self, out: &mut Automaton, from: u32, end: u32) {
+        match self.leaves_open {
+            true => out.part(from, self.empty, end),
+            false => {
+                out.text(from, b"]", Some(end));
+            }
         }
     }
 
@@ -120,6 +147,7 @@ impl Emitter<'_, '_> {
                 out.text(at, b"]", None)
             }
             Around::Comma => this.comma(out, from, &gaps),
+            Around::End => out.text(from, b"]", None),
             Around::Close => {
                 let at = this.gap(out, from, &gaps.before_close);
                 out.text(at, b"]", None)
@@ -162,7 +190,7 @@ impl Emitter<'_, '_> {
                 Gap::Free => self.gap(&mut out, open, &Gap::Free),
                 Gap::Text(_) => open,
             };
-            out.text(at, b"]", Some(end));
+            self.bracket(&mut out, at, end);
         }
         if is_empty_last {
             return self.finish_automaton(out);
@@ -182,7 +210,7 @@ impl Emitter<'_, '_> {
             count += 1;
             if count >= least {
                 let close = self.gap(&mut out, at, &gaps.before_close);
-                out.text(close, b"]", Some(end));
+                self.bracket(&mut out, close, end);
             }
         }
         let Some(rest) = rest.filter(|_| most.is_none_or(|most| count < most)) else {
@@ -214,7 +242,7 @@ impl Emitter<'_, '_> {
             to
         };
         let close = self.gap(&mut out, to, &gaps.before_close);
-        out.text(close, b"]", Some(end));
+        self.bracket(&mut out, close, end);
         self.finish_automaton(out)
     }
 
@@ -251,7 +279,7 @@ impl Emitter<'_, '_> {
             before[0] = Some(first);
             todo.push((true, 0));
             if is_final && matches!(gaps.open, Gap::Free) {
-                out.text(at, b"]", Some(end));
+                self.bracket(&mut out, at, end);
             }
         }
         if is_final && !(has_items && matches!(gaps.open, Gap::Free)) {
@@ -259,7 +287,7 @@ impl Emitter<'_, '_> {
                 Gap::Free => self.gap(&mut out, open, &Gap::Free),
                 Gap::Text(_) => open,
             };
-            out.text(at, b"]", Some(end));
+            self.bracket(&mut out, at, end);
         }
         while let Some((is_before, state)) = todo.pop() {
             self.converter.spend(1)?;
@@ -293,7 +321,7 @@ impl Emitter<'_, '_> {
             }
             if states[state].is_final {
                 let at = self.gap(&mut out, from, &gaps.before_close);
-                out.text(at, b"]", Some(end));
+                self.bracket(&mut out, at, end);
             }
         }
         self.finish_automaton(out)

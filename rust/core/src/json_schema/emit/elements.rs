@@ -141,6 +141,15 @@ impl Emitter<'_, '_> {
                     out.part(at, repeat, end);
                 }
             }
+            ArrayAutomaton::Unique { schema, .. } => {
+                return Err(self.converter.unsupported(
+                    self.converter.place(schema),
+                    "uniqueItems",
+                    "this style of writing arguments is no JSON, so that equal items cannot be found; \
+                     pass lossy={\"uniqueItems\"} and check the result"
+                        .into(),
+                ));
+            }
             ArrayAutomaton::Distinct { schema, .. } => {
                 return Err(self.converter.unsupported(
                     self.converter.place(schema),

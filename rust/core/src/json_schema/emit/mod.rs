@@ -21,6 +21,7 @@ mod styles;
 mod unordered;
 mod xml;
 
+use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, ObjectId, ValueId};
 use super::converter::Converter;
 use super::formats;
@@ -66,6 +67,8 @@ enum RuleKey {
     /// An item of an array in which it stands at most once, and what stands around such items.
     Only(ArrayId, ValueId, u32),
     Around(Around, u32),
+    /// An array up to its closing bracket.
+    Unclosed(ArrayId, u32),
     /// What follows a name: colon, value.
     Entry(ValueId, u32),
     /// One character of a string: of any, or of those of a set by its number.
@@ -97,6 +100,8 @@ struct Emitter<'c, 'a> {
     bodies: Vec<Option<ExprId>>,
     sets: Vec<CharSet>,
     empty: ExprId,
+    /// Whether arrays are written without their closing brackets.
+    leaves_open: bool,
 }
 
 impl<'a> Converter<'a> {
@@ -124,6 +129,7 @@ impl<'a> Converter<'a> {
             bodies: Vec::new(),
             sets: Vec::new(),
             empty,
+            leaves_open: false,
         };
         emitter.rule(match emitter.marks() {
             None => RuleKey::Value(root, 0),
@@ -256,6 +262,16 @@ impl Emitter<'_, '_> {
             RuleKey::Entry(value, level) => self.entry(value, level),
             RuleKey::Only(_, value, level) => Ok(self.call_value(value, self.level_below(level))),
             RuleKey::Around(what, level) => self.around_items(what, level),
+            RuleKey::Unclosed(id, level) => {
+                let ArrayAutomaton::Unique { inner, .. } = self.converter.arrays[usize::from(id)]
+                else {
+                    return Ok(self.empty);
+                };
+                self.leaves_open = true;
+                let body = self.array(inner, level);
+                self.leaves_open = false;
+                body
+            }
             RuleKey::Character(set, is_free) => {
                 let set = self.sets[set as usize].clone();
                 let spelling = Spelling::Json(self.escapes(is_free));
@@ -355,6 +371,7 @@ impl RuleKey {
             RuleKey::Items(_) => "array",
             RuleKey::Item(_) | RuleKey::Only(..) => "item",
             RuleKey::Around(..) => "bracket",
+            RuleKey::Unclosed(..) => "items",
             RuleKey::Raw(_) => "string",
             RuleKey::RawNames(..) => "name",
         }

@@ -50,7 +50,7 @@ impl Emitter<'_, '_> {
             | RuleKey::Members(object)
             | RuleKey::RawNames(object, _)
             | RuleKey::Close(object, ..) => order.find(|id| value(id).object == Some(object)),
-            RuleKey::Array(array, _) | RuleKey::Items(array) => {
+            RuleKey::Array(array, _) | RuleKey::Unclosed(array, _) | RuleKey::Items(array) => {
                 order.find(|id| value(id).array == Some(array))
             }
             RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
@@ -114,7 +114,9 @@ impl Emitter<'_, '_> {
                 | RuleKey::Members(object)
                 | RuleKey::RawNames(object, _)
                 | RuleKey::Close(object, ..) => of(&owners.objects[object]),
-                RuleKey::Array(array, _) | RuleKey::Items(array) => of(&owners.arrays[array]),
+                RuleKey::Array(array, _) | RuleKey::Unclosed(array, _) | RuleKey::Items(array) => {
+                    of(&owners.arrays[array])
+                }
                 RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
                     of(&owners.strings[formula])
                 }
@@ -149,7 +151,7 @@ impl Emitter<'_, '_> {
                 let names = self.converter.orders.get(automaton.order).clone();
                 described_names(&self.converter.names_of(&names))
             }
-            RuleKey::Array(array, _) | RuleKey::Items(array) => {
+            RuleKey::Array(array, _) | RuleKey::Unclosed(array, _) | RuleKey::Items(array) => {
                 self.converter.describe_array(array)
             }
             RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {

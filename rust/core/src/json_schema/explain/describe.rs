@@ -151,6 +151,14 @@ impl Converter<'_> {
                     most => format!("an array{}", counted(*least, most, "item")),
                 }
             }
+            ArrayAutomaton::Unique { inner, .. } => match self.arrays[usize::from(*inner)] {
+                ArrayAutomaton::Plain { rest: Some(_), least, most, .. }
+                    if (least, most) != (0, None) =>
+                {
+                    format!("an array{}", counted(least, most, "different item"))
+                }
+                _ => "an array of different items".into(),
+            },
             ArrayAutomaton::Distinct { least: 0, most: None, .. } => {
                 "an array of different items".into()
             }

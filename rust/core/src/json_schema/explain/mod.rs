@@ -190,6 +190,13 @@ impl Explainer<'_, '_> {
                     if is_last && is_due && possible.is_empty() {
                         return self.at_empty_array(&open);
                     }
+                    if is_last
+                        && let Spot::Value { start, .. } = scan.spot
+                        && self.is_repeated(&open, items, start)?
+                    {
+                        push_index(&mut self.pointer, count);
+                        return Ok(());
+                    }
                     if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
                         let open = self.walk.narrowed(behind, end.0..end.1)?;
                         return self.at_item(&open);
@@ -223,6 +230,38 @@ impl Explainer<'_, '_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether the scalar at a place is equal to an item before, where items are unique; says so.
+    fn is_repeated(
+        &mut self,
+        open: &[OpenArray],
+        items: &[std::ops::Range<usize>],
+        start: usize,
+    ) -> Result<bool> {
+        let schemas: Vec<SchemaId> =
+            open.iter().filter_map(|array| self.walk.unique_schema(array)).collect();
+        let text = self.walk.text;
+        let length = text[start..].iter().take_while(|&&byte| is_numeric(byte)).count();
+        let end = match end_of_scalar(text, start) {
+            Some(end) => end,
+            None if length > 0 => start + length,
+            None => return Ok(false),
+        };
+        if schemas.is_empty() || end < self.read {
+            return Ok(false);
+        }
+        let Some(value) = self.walk.read(start..end)? else { return Ok(false) };
+        for (place, item) in items.iter().enumerate() {
+            let Some(item) = self.walk.read(item.clone())? else { continue };
+            self.walk.budget.spend(1)?;
+            if self.walk.arena.equal(item, value) {
+                let message = format!("expected an item that is not equal to item {place}");
+                self.say(&schemas, message)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn pop(&mut self) {

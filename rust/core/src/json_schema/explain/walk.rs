@@ -240,16 +240,26 @@ impl Walk<'_, '_> {
         Ok(self.converter.ends(formula))
     }
 
+    /// The schema that asks an open array for unique items, where the matcher remembers them.
+    pub(super) fn unique_schema(&self, array: &OpenArray) -> Option<SchemaId> {
+        match &self.converter.arrays[usize::from(array.array)] {
+            ArrayAutomaton::Unique { schema, .. } => Some(*schema),
+            _ => None,
+        }
+    }
+
     /// What may be the next item of an open array, and the array behind it.
     pub(super) fn item(&mut self, array: &OpenArray) -> Result<Vec<(Possible, OpenArray)>> {
         let mut next = OpenArray { count: array.count + 1, ..array.clone() };
-        let plain = match &self.converter.arrays[usize::from(array.array)] {
+        let plain = match self.converter.array_of(array.array) {
             ArrayAutomaton::Plain { prefix, rest, most, .. } => {
                 let is_full = most.is_some_and(|most| array.count >= most as usize);
                 let value = prefix.get(array.count).copied().or(*rest);
                 Some((value.filter(|_| !is_full), prefix.len()))
             }
-            ArrayAutomaton::Distinct { .. } | ArrayAutomaton::States(_) => None,
+            ArrayAutomaton::Unique { .. }
+            | ArrayAutomaton::Distinct { .. }
+            | ArrayAutomaton::States(_) => None,
         };
         let Some((value, prefix)) = plain else {
             let asked = self.converter.item(array.formula, array.count, 0)?;
@@ -364,11 +374,11 @@ impl Walk<'_, '_> {
     }
 
     fn may_end_array(&self, array: &OpenArray) -> bool {
-        match &self.converter.arrays[usize::from(array.array)] {
+        match self.converter.array_of(array.array) {
             ArrayAutomaton::Plain { least, .. } => array.count >= *least as usize,
-            ArrayAutomaton::Distinct { .. } | ArrayAutomaton::States(_) => {
-                self.converter.ends(array.formula)
-            }
+            ArrayAutomaton::Unique { .. }
+            | ArrayAutomaton::Distinct { .. }
+            | ArrayAutomaton::States(_) => self.converter.ends(array.formula),
         }
     }
 

@@ -1,0 +1,39 @@
+//! Arrays no two of whose items are equal (`uniqueItems` of JSON Schema), where no list bounds what the
+//! items may be.
+//!
+//! The language is not context-free, so a network reads such an array as if its items might repeat. The
+//! rule of the array keeps a frame on the stack while its items are read ([`crate::grammar::Guard`]).
+//! Beside the stacks stands a reader of the text of the array: the values that it has read, and the
+//! beginning of the item that it is reading. A byte that makes an item equal to one before takes away the
+//! stacks that have such a frame; so does a token after which every end of the item would do that. What
+//! is left is exact, and everything that knows stacks alone works as it did.
+//!
+//! JSON can be read in one way, so the values belong to the text and not to a stack. Where a grammar of
+//! other parts begins two such arrays at different places of one text, that is an error with a name.
+//!
+//! - [`numbers`]: numbers by value.
+//! - [`reader`]: what the bytes of an array say.
+//! - [`values`]: what was read.
+//! - [`arrays`]: the stacks and the reader together.
+//! - [`tokens`]: the tokens of a vocabulary that need a second look wherever they stand.
+
+mod arrays;
+mod numbers;
+mod reader;
+mod tokens;
+mod values;
+
+pub(crate) use arrays::{ArrayId, Arrays, At};
+pub(crate) use tokens::ManyItems;
+
+use crate::error::Error;
+
+/// That one text would need the values of two arrays.
+pub(crate) fn two_arrays() -> Error {
+    Error::State(
+        "the grammar reads this text as two arrays with uniqueItems that begin at different places; \
+         only one of them can be kept: make the parts of the grammar begin with texts that tell them \
+         apart"
+            .into(),
+    )
+}

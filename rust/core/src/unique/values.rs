@@ -1,0 +1,328 @@
+//! The values of the items that the texts of one holder have read.
+//!
+//! A value is a key: of a string what it says, of a number its value, of a literal its first letter. Keys
+//! are held once, in order, so that one is found by how it begins. What an array has read is a node of a
+//! tree, from which the way to the root names its values: texts that part share what they read before,
+//! and a text that goes back goes to an ancestor. Jump pointers (Myers' random access lists) tell in
+//! logarithmic time whether a node is an ancestor.
+
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The last value that an array has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct NodeId(u32);
+
+impl NodeId {
+    /// Of an array that has read none.
+    pub(super) const NONE: Self = Self(u32::MAX);
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    parent: NodeId,
+    /// An ancestor further up, or the node itself where none has a parent.
+    jump: NodeId,
+    depth: u32,
+    value: u32,
+    /// The last node before with the same value.
+    same: NodeId,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    keys: Vec<Arc<[u8]>>,
+    sorted: BTreeMap<Arc<[u8]>, u32>,
+    /// For each value its last node.
+    nodes_of: Vec<NodeId>,
+    nodes: Vec<Node>,
+    /// The beginnings of items: the piece before, and where one ends in `text`.
+    pieces: Vec<(Option<u32>, usize)>,
+    text: Vec<u8>,
+    bytes: usize,
+}
+
+/// How much there is of everything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    values: usize,
+    nodes: usize,
+    pieces: usize,
+}
+
+impl Values {
+    fn node(&self, id: NodeId) -> Node {
+        self.nodes[id.0 as usize]
+    }
+
+    /// The number of values that an array has read.
+    pub(super) fn count(&self, seen: NodeId) -> u32 {
+        if seen == NodeId::NONE { 0 } else { self.node(seen).depth + 1 }
+    }
+
+    /// Whether an array has read a value.
+    pub(super) fn has(&self, seen: NodeId, key: &[u8]) -> bool {
+        let Some(&value) = self.sorted.get(key).filter(|_| seen != NodeId::NONE) else {
+            return false;
+        };
+        let mut node = self.nodes_of[value as usize];
+        while node != NodeId::NONE {
+            if self.is_above(node, seen) {
+                return true;
+            }
+            node = self.node(node).same;
+        }
+        false
+    }
+
+    fn is_above(&self, above: NodeId, mut node: NodeId) -> bool {
+        let depth = self.node(above).depth;
+        loop {
+            let Node { parent, jump, depth: here, .. } = self.node(node);
+            if here <= depth {
+                return node == above;
+            }
+            node = if self.node(jump).depth >= depth { jump } else { parent };
+        }
+    }
+
+    /// What an array has read after one more value.
+    pub(super) fn add(&mut self, seen: NodeId, key: Vec<u8>) -> NodeId {
+        let value = match self.sorted.get(&*key) {
+            Some(&value) => value,
+            None => {
+                let value = self.keys.len() as u32;
+                let key: Arc<[u8]> = key.into();
+                // A key, two shares of it, a place in the tree.
+                self.bytes += key.len() + 4 * size_of::<Arc<[u8]>>();
+                self.keys.push(key.clone());
+                self.sorted.insert(key, value);
+                self.nodes_of.push(NodeId::NONE);
+                value
+            }
+        };
+        let id = NodeId(self.nodes.len() as u32);
+        let (depth, jump) = match seen {
+            NodeId::NONE => (0, id),
+            seen => {
+                let p = self.node(seen);
+                let j = if p.jump == seen { p } else { self.node(p.jump) };
+                let jj = self.node(j.jump);
+                let is_even = p.depth - j.depth == j.depth - jj.depth && p.depth > 0;
+                (p.depth + 1, if is_even { j.jump } else { seen })
+            }
+        };
+        let same = std::mem::replace(&mut self.nodes_of[value as usize], id);
+        self.nodes.push(Node { parent: seen, jump, depth, value, same });
+        id
+    }
+
+    /// A value that begins so, with the length of the beginning.
+    pub(super) fn like(&self, beginning: &[u8]) -> Option<(u32, usize)> {
+        let from = (Bound::Included(beginning), Bound::Unbounded);
+        let (key, &value) = self.sorted.range::<[u8], _>(from).next()?;
+        key.starts_with(beginning).then_some((value, beginning.len()))
+    }
+
+    /// The values that begin so, of all texts, in order.
+    pub(super) fn beginning_with(&self, beginning: &[u8]) -> impl Iterator<Item = &Arc<[u8]>> {
+        // No key holds this byte.
+        let past = [beginning, &[0xff]].concat();
+        let range = (Bound::Included(beginning), Bound::Excluded(&*past));
+        self.sorted.range::<[u8], _>(range).map(|(key, _)| key)
+    }
+
+    /// A value that begins as one does, and goes on with a byte.
+    pub(super) fn longer(&self, (value, length): (u32, usize), byte: u8) -> Option<(u32, usize)> {
+        let key = &self.keys[value as usize];
+        match key.get(length) {
+            Some(&next) if next == byte => Some((value, length + 1)),
+            _ => self.like(&[&key[..length], &[byte]].concat()),
+        }
+    }
+
+    /// Whether an array has read the value that is the beginning of another.
+    pub(super) fn has_beginning(&self, seen: NodeId, (value, length): (u32, usize)) -> bool {
+        self.has(seen, self.beginning((value, length)))
+    }
+
+    /// Remembers the beginning of an item behind another piece of it.
+    pub(super) fn piece(&mut self, before: Option<u32>, bytes: &[u8]) -> Option<u32> {
+        if bytes.is_empty() {
+            return before;
+        }
+        self.text.extend_from_slice(bytes);
+        self.pieces.push((before, self.text.len()));
+        Some(self.pieces.len() as u32 - 1)
+    }
+
+    /// The beginning of an item.
+    pub(super) fn text(&self, piece: u32) -> Vec<u8> {
+        let mut parts = Vec::new();
+        let mut at = Some(piece);
+        while let Some(piece) = at {
+            parts.push(self.bytes_of(piece));
+            at = self.pieces[piece as usize].0;
+        }
+        parts.reverse();
+        parts.concat()
+    }
+
+    /// The values that an array has read, the first one first.
+    pub(super) fn read(&self, seen: NodeId) -> Vec<Arc<[u8]>> {
+        let mut out = Vec::new();
+        let mut at = seen;
+        while at != NodeId::NONE {
+            let node = self.node(at);
+            out.push(self.keys[node.value as usize].clone());
+            at = node.parent;
+        }
+        out.reverse();
+        out
+    }
+
+    /// The beginning of a value.
+    pub(super) fn beginning(&self, (value, length): (u32, usize)) -> &[u8] {
+        &self.keys[value as usize][..length]
+    }
+
+    /// A node in other tables; `copies` are those that are there.
+    pub(super) fn copy_node(
+        &self,
+        node: NodeId,
+        to: &mut Self,
+        copies: &mut FxHashMap<NodeId, NodeId>,
+    ) -> NodeId {
+        let mut missing = Vec::new();
+        let mut at = node;
+        while at != NodeId::NONE && !copies.contains_key(&at) {
+            missing.push(at);
+            at = self.node(at).parent;
+        }
+        let mut copy = copies.get(&at).copied().unwrap_or(NodeId::NONE);
+        for node in missing.into_iter().rev() {
+            copy = to.add(copy, self.keys[self.node(node).value as usize].to_vec());
+            copies.insert(node, copy);
+        }
+        copy
+    }
+
+    /// The same for the beginning of an item.
+    pub(super) fn copy_piece(
+        &self,
+        piece: u32,
+        to: &mut Self,
+        copies: &mut FxHashMap<u32, u32>,
+    ) -> u32 {
+        let mut missing = Vec::new();
+        let mut at = Some(piece);
+        while let Some(piece) = at.filter(|piece| !copies.contains_key(piece)) {
+            missing.push(piece);
+            at = self.pieces[piece as usize].0;
+        }
+        let mut before = at.and_then(|piece| copies.get(&piece).copied());
+        for piece in missing.into_iter().rev() {
+            before = to.piece(before, self.bytes_of(piece));
+            copies.extend(before.map(|copy| (piece, copy)));
+        }
+        before.unwrap_or(piece)
+    }
+
+    fn bytes_of(&self, piece: u32) -> &[u8] {
+        let piece = piece as usize;
+        let begins = piece.checked_sub(1).map_or(0, |before| self.pieces[before].1);
+        &self.text[begins..self.pieces[piece].1]
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+            + self.keys.len() * 4
+            + self.nodes.capacity() * size_of::<Node>()
+            + self.pieces.capacity() * size_of::<(Option<u32>, usize)>()
+            + self.text.capacity()
+    }
+
+    /// How much there is now.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { values: self.keys.len(), nodes: self.nodes.len(), pieces: self.pieces.len() }
+    }
+
+    /// Drops what was added since.
+    pub(super) fn reset(&mut self, mark: Mark) {
+        while self.nodes.len() > mark.nodes
+            && let Some(node) = self.nodes.pop()
+        {
+            self.nodes_of[node.value as usize] = node.same;
+        }
+        while self.keys.len() > mark.values
+            && let Some(key) = self.keys.pop()
+        {
+            self.bytes -= key.len() + 4 * size_of::<Arc<[u8]>>();
+            self.sorted.remove(&key);
+            self.nodes_of.pop();
+        }
+        self.pieces.truncate(mark.pieces);
+        self.text.truncate(self.pieces.last().map_or(0, |piece| piece.1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn values_are_those_of_the_way_to_the_root() {
+        let mut values = Values::default();
+        let mut texts: Vec<(NodeId, BTreeSet<Vec<u8>>)> = vec![(NodeId::NONE, BTreeSet::new())];
+        let mut random = 7u64;
+        for step in 0..2_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = match random >> 40 & 7 {
+                0 => (random >> 45) as usize % texts.len(),
+                _ => texts.len() - 1,
+            };
+            let key = format!("\"{}", random >> 33 & 255).into_bytes();
+            let (seen, read) = texts[at].clone();
+            assert_eq!(values.has(seen, &key), read.contains(&key), "step {step}");
+            assert_eq!(values.count(seen) as usize, read.len());
+            if read.contains(&key) {
+                continue;
+            }
+            let mark = values.mark();
+            values.add(seen, b"\"what is dropped again".to_vec());
+            values.reset(mark);
+            let mut more = read;
+            more.insert(key.clone());
+            texts.push((values.add(seen, key), more));
+        }
+        for (seen, read) in &texts {
+            let keys: BTreeSet<Vec<u8>> =
+                values.read(*seen).iter().map(|key| key.to_vec()).collect();
+            assert_eq!(keys, *read);
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_by_how_it_begins() {
+        let mut values = Values::default();
+        let mut seen = NodeId::NONE;
+        for key in ["\"ab", "\"abc", "\"b", "#1e0"] {
+            seen = values.add(seen, key.into());
+        }
+        let begins = |text: &str| values.like(text.as_bytes()).map(|like| like.0);
+        assert_eq!(
+            ["\"", "\"ab", "\"abc", "\"abd", "#"].map(begins),
+            [Some(0), Some(0), Some(1), None, Some(3)]
+        );
+        let mut like = values.like(b"\"");
+        for (byte, is_read) in [(b'a', false), (b'b', true), (b'c', true)] {
+            like = values.longer(like.expect("more begin so"), byte);
+            assert_eq!(values.has_beginning(seen, like.expect("one goes on so")), is_read);
+        }
+        assert_eq!(values.longer(like.expect("the last"), b'x'), None);
+    }
+}
