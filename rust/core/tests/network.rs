@@ -222,7 +222,7 @@ fn options(prune: bool, inline_budget: usize) -> NetworkOptions {
 
 /// Reads every string of the full length, and compares at each prefix not met before.
 fn agrees(network: &Network, meaning: &Meaning) -> Result<(), TestCaseError> {
-    let check = |recognizer: &Recognizer<'_>, read: &[u8]| {
+    let check = |recognizer: &mut Recognizer<'_>, read: &[u8]| {
         prop_assert_eq!(recognizer.is_accepting(), meaning.language[number(read)], "{:?}", read);
         if read.len() < LONGEST as usize {
             let can = |b: &u8| meaning.prefixes[number(&[read, &[*b]].concat())];
@@ -236,7 +236,7 @@ fn agrees(network: &Network, meaning: &Meaning) -> Result<(), TestCaseError> {
         let mut recognizer =
             Recognizer::new(network, &Limits::default(), &Interrupt::default()).expect("fits");
         if value == 0 {
-            check(&recognizer, b"")?;
+            check(&mut recognizer, b"")?;
         }
         for read in 1..=word.len() {
             let viable = recognizer.advance(word[read - 1]).expect("fits");
@@ -245,7 +245,7 @@ fn agrees(network: &Network, meaning: &Meaning) -> Result<(), TestCaseError> {
                 break;
             }
             if word[read..].iter().all(|&b| b == b'a') {
-                check(&recognizer, &word[..read])?;
+                check(&mut recognizer, &word[..read])?;
             }
         }
     }

@@ -189,7 +189,7 @@ impl Case<'_> {
                 let next = earley.next_bytes(place);
                 let expected: Vec<u8> = (0..=255).filter(|&byte| next[byte as usize]).collect();
                 let accepts = earley.accepts(place);
-                for (recognizer, what) in [(&one, "of parts"), (&two, "as a whole")] {
+                for (recognizer, what) in [(&mut one, "of parts"), (&mut two, "as a whole")] {
                     let text = String::from_utf8_lossy(&text);
                     let found = recognizer.expected().expect("no limit");
                     assert_eq!(found, expected, "behind {text:?}, {what}, of {}", self.name());

@@ -12,7 +12,7 @@ use crate::chart::{ColumnId, Scratch, Tables, Tree};
 use crate::ending::Memo;
 use crate::network::{BOTTOM, ClassSet, Network};
 use crate::stacks::{Entry, NONE, REST, SetId, StackSets, Stepper, beneath_first};
-use crate::unique::{ArrayId, Arrays, At};
+use crate::unique::{ArrayId, Arrays, At, Look};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -418,7 +418,7 @@ impl Family {
         &mut self,
         stand: Stand,
         bytes: &[u8],
-        look: &mut dyn FnMut(&mut Stepper<Arc<Network>>) -> Result<(), Halt>,
+        look: &mut Look<'_, Arc<Network>>,
     ) -> Result<(Option<Stand>, usize), Halt> {
         let at = match stand {
             Stand::Stacks(set) => At::Plain(set),

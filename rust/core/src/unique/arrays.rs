@@ -59,6 +59,9 @@ pub(crate) struct ArraysMark {
 /// Bytes read between two looks of the caller.
 const CHUNK: usize = 1_024;
 
+/// What a caller does now and then while a long text is read: it may end that.
+pub(crate) type Look<'l, N> = dyn FnMut(&mut Stepper<N>) -> Result<(), Halt> + 'l;
+
 /// What the ends of an item are looked for with.
 type Work = Vec<(SetId, Reader)>;
 
@@ -301,7 +304,7 @@ impl Arrays {
         stepper: &mut Stepper<N>,
         at: At,
         bytes: &[u8],
-        look: &mut dyn FnMut(&mut Stepper<N>) -> Result<(), Halt>,
+        look: &mut Look<'_, N>,
     ) -> Result<(Option<At>, usize), Halt> {
         let mut set = self.set(at);
         let mut reader = match at {

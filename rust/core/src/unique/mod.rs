@@ -23,7 +23,7 @@ mod reader;
 mod tokens;
 mod values;
 
-pub(crate) use arrays::{ArrayId, Arrays, At};
+pub(crate) use arrays::{ArrayId, Arrays, At, Look};
 pub(crate) use tokens::ManyItems;
 
 use crate::error::Error;
