@@ -145,7 +145,7 @@ class Request:
         separators: tuple[str, str] | None,
         integers: str,
         escapes: str,
-        formats: str,
+        formats: str | Mapping[str, str],
         additional_properties: bool,
         resources: Mapping[str, object] | None,
         lossy: Collection[str],
@@ -164,7 +164,7 @@ class Request:
         _check("whitespace", whitespace, "any", "compact", "spaced")
         _check("integers", integers, "1", "1.0")
         _check("escapes", escapes, "standard", "any", "plain")
-        _check("formats", formats, "assert", "annotation")
+        own = _own_formats(formats)
         if isinstance(lossy, str) or not set(lossy) <= {"uniqueItems"}:
             raise ValueError(f"lossy may hold 'uniqueItems' and nothing else, not {lossy!r}")
         if not isinstance(additional_properties, bool):
@@ -173,21 +173,36 @@ class Request:
             "any_order": key_order == "any",
             "integers_with_fraction": integers == "1.0",
             "escapes": escapes,
-            "assert_formats": formats == "assert",
+            "assert_formats": formats != "annotation",
             "open_objects": additional_properties,
             "lossy_unique_items": "uniqueItems" in lossy,
             **_whitespace(whitespace, max_whitespace, indent, separators),
         }
         if dialect is not None:
             fields["dialect"] = dialect
+        if own:
+            fields["formats"] = own
         given = sorted((uri, text_of(value, limits)) for uri, value in (resources or {}).items())
         return cls(text_of(schema, limits), given, fields)
 
 
-def _check(name: str, value: object, *values: str) -> None:
+def _own_formats(formats: object) -> list[tuple[str, str]]:
+    """The formats that are patterns of the caller, by name."""
+    if not isinstance(formats, Mapping):
+        _check(
+            "formats", formats, "assert", "annotation", more=" or a mapping of names to patterns"
+        )
+        return []
+    for name, pattern in formats.items():
+        if not isinstance(name, str) or not isinstance(pattern, str):
+            raise TypeError(f"formats[{name!r}] must be a pattern as text, not {pattern!r}")
+    return sorted(formats.items())
+
+
+def _check(name: str, value: object, *values: str, more: str = "") -> None:
     if value not in values:
         allowed = " or ".join(map(repr, values))
-        raise ValueError(f"{name} must be {allowed}, not {value!r}")
+        raise ValueError(f"{name} must be {allowed}{more}, not {value!r}")
 
 
 def _whitespace(

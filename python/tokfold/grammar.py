@@ -291,7 +291,7 @@ class Grammar:
         separators: tuple[str, str] | None = None,
         integers: Literal["1", "1.0"] = "1",
         escapes: Literal["standard", "any", "plain"] = "standard",
-        formats: Literal["assert", "annotation"] = "assert",
+        formats: Literal["assert", "annotation"] | Mapping[str, str] = "assert",
         additional_properties: bool = True,
         resources: Mapping[str, object] | None = None,
         lossy: Collection[str] = (),
@@ -324,7 +324,9 @@ class Grammar:
             escapes: ``"standard"``: strings that no pattern, format or enum restricts may spell
                 characters as ``\/`` and ``\uXXXX``; ``"any"``: all strings but names of
                 properties; ``"plain"``: none.
-            formats: whether ``format`` is a condition or an annotation.
+            formats: whether ``format`` is a condition or an annotation. A mapping of names to
+                patterns of ECMA-262: it is a condition, and these formats are as the patterns say,
+                which are searched for as those of ``pattern`` are: write ``^`` and ``$``.
             additional_properties: False: objects that do not say otherwise have no other members
                 than those that the schema names.
             resources: schemas that references lead to, by their URIs. Nothing is ever fetched.

@@ -78,6 +78,20 @@ def test_check_against_a_schema_takes_its_options(schema, tmp_path):
     run("check", text, "-s", schema, "--integers", "1.0")
 
 
+def test_check_against_a_schema_takes_formats(tmp_path):
+    schema, text = tmp_path / "s.json", tmp_path / "text.json"
+    schema.write_text('{"format": "ticket", "type": "string"}')
+    text.write_text('"a=1"')
+    run("check", text, "-s", schema, "--formats", "ticket=^a=[0-9]$", "--formats", "b=c")
+    run("check", text, "-s", schema, "--formats", "ticket=^b", code=1)
+    run("check", text, "-s", schema, "--formats", "annotation")
+    said = " ".join(fails("check", text, "-s", schema, "--formats", "ticket=x(").split())
+    assert 'formats["ticket"]: the pattern "x(", column' in said
+    assert "NAME=PATTERN" in fails("check", text, "-s", schema, "--formats", "none")
+    both = ("--formats", "annotation", "--formats", "a=b")
+    assert "give it alone" in fails("check", text, "-s", schema, *both)
+
+
 def test_check_against_a_schema_with_resources(tmp_path):
     schema, age, text = tmp_path / "s.json", tmp_path / "age.json", tmp_path / "text.json"
     schema.write_text(json.dumps(SCHEMA))

@@ -20,7 +20,7 @@ from support import processes
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {
     "ending-in-time": 2,
-    "json-schema": 14,
+    "json-schema": 15,
     "lark": 8,
     "masked": 5,
     "operations": 2,

@@ -68,13 +68,6 @@ class EscapesChoice(enum.Enum):
     PLAIN = "plain"
 
 
-class FormatsChoice(enum.Enum):
-    """Whether ``format`` counts."""
-
-    ASSERT = "assert"
-    ANNOTATION = "annotation"
-
-
 class LossyChoice(enum.Enum):
     """What may be left out."""
 
@@ -180,12 +173,13 @@ Escapes = Annotated[
     ),
 ]
 Formats = Annotated[
-    FormatsChoice | None,
+    list[str] | None,
     typer.Option(
         "--formats",
         metavar="HOW",
         rich_help_panel=_PANEL,
-        help="The keyword format is a condition (assert, the default) or an annotation.",
+        help="The keyword format is a condition (assert, the default) or an annotation; "
+        "NAME=PATTERN: a format of that name, by a pattern of ECMA-262; may be repeated.",
     ),
 ]
 NoAdditionalProperties = Annotated[
@@ -219,6 +213,7 @@ Lossy = Annotated[
 def given_options(
     *,
     max_whitespace: str | None = None,
+    formats: list[str] | None = None,
     resources: list[str] | None = None,
     lossy: list[LossyChoice] | None = None,
     no_additional_properties: bool = False,
@@ -243,6 +238,8 @@ def given_options(
                 f"--max-whitespace {max_whitespace}: give a number from 0, or none for no bound"
             )
         given["max_whitespace"] = None if max_whitespace == "none" else int(max_whitespace)
+    if formats:
+        given["formats"] = _formats(formats)
     if resources:
         given["resources"] = dict(_resource(text) for text in resources)
     if dialect is not None:
@@ -274,6 +271,20 @@ def show_schema_notes(source: str, grammar: Grammar, choice: NotesChoice) -> Non
     name = "standard input" if source == STDIN else source
     for note in _chosen(grammar, choice):
         report_note(note.level, f"{name}: {note}")
+
+
+def _formats(given: list[str]) -> str | dict[str, str]:
+    modes = {text for text in given if text in ("assert", "annotation")}
+    own: dict[str, str] = {}
+    for text in given:
+        name, mark, pattern = text.partition("=")
+        if mark and name:
+            own[name] = pattern
+        elif text not in modes:
+            raise TokfoldError(f"--formats {text}: give assert, annotation or NAME=PATTERN")
+    if len(modes) > 1 or ("annotation" in modes and own):
+        raise TokfoldError("--formats annotation: formats are no conditions, so give it alone")
+    return own or modes.pop()
 
 
 def _resource(text: str) -> tuple[str, str]:

@@ -86,6 +86,7 @@ fn options(input: &mut Input<'_>, is_text: bool) -> SchemaOptions {
         escapes: [Escapes::Standard, Escapes::Any, Escapes::Plain, Escapes::Standard]
             [usize::from(more >> 2 & 3)],
         assert_formats: more & 16 == 0,
+        formats: Vec::new(),
         open_objects: !is_text || more & 32 == 0,
         lossy_unique_items: is_text && more & 64 == 64,
         max_alternatives: 256,

@@ -11,6 +11,8 @@ use tokfold_core::json_schema::{
     self, Beginning, Escapes, KeyOrder, Level, SchemaNote, SchemaOptions, Source, Style, Whitespace,
 };
 
+use tokfold_core::regular::pattern::{Dialect as PatternDialect, Pattern, parse};
+
 /// What a note says: its level, the pointer, the keyword, and what there is to say of it.
 type Note = (&'static str, String, String, String);
 
@@ -50,6 +52,7 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
                 };
             }
             "assert_formats" => options.assert_formats = value.extract()?,
+            "formats" => options.formats = formats(value.extract()?)?,
             "open_objects" => options.open_objects = value.extract()?,
             "style" => options.style = style(&value.extract::<String>()?)?,
             "excludes" => {
@@ -101,6 +104,18 @@ fn said(note: SchemaNote) -> Note {
         Level::Warning => "warning",
     };
     (level, note.pointer, note.keyword, note.message)
+}
+
+/// Formats of the caller, each a pattern.
+fn formats(given: Vec<(String, String)>) -> PyResult<Vec<(Box<str>, Pattern)>> {
+    let read = |(name, text): (String, String)| match parse(&text, PatternDialect::Ecma, "") {
+        Ok(pattern) => Ok((name.into(), pattern)),
+        Err(error) => Err(misuse(format!(
+            "formats[{name:?}]: the pattern {text:?}, column {}: {}: {}",
+            error.column, error.construct, error.message
+        ))),
+    };
+    given.into_iter().map(read).collect()
 }
 
 fn style(name: &str) -> PyResult<Style> {

@@ -10,6 +10,7 @@ use super::atoms::{
 };
 use super::decimal::Decimal;
 use super::formats::remark_on_format;
+use super::formats::within::Within;
 use super::formula::{FormulaId, Formulas};
 use super::objects::ObjectAutomaton;
 use super::one_of::Overlaps;
@@ -119,6 +120,8 @@ pub(super) struct Converter<'a> {
     pub(super) required: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
     /// Where `multipleOf` asks for a step, for errors.
     pub(super) steps: FxHashMap<DecimalId, NodeId>,
+    /// Automata, and the regular expressions that are of them too.
+    pub(super) expressions: Vec<(Dfa, Rc<Within>)>,
     /// A schema whose format is `regex`, for errors.
     pub(super) expression: Option<NodeId>,
     /// What `uniqueItems` is not enforced at, where that is allowed.
@@ -175,6 +178,7 @@ impl<'a> Converter<'a> {
             num_states: 0,
             required: FxHashMap::default(),
             steps: FxHashMap::default(),
+            expressions: Vec::new(),
             expression: None,
             not_enforced: Vec::new(),
             asked: FxHashSet::default(),
@@ -249,7 +253,12 @@ impl<'a> Converter<'a> {
     fn note_format(&self, schema: NodeId, notes: &mut Vec<Note>) -> Result<()> {
         let Some(place) = self.schemas.value(schema, "format") else { return Ok(()) };
         let Some(name) = self.schemas.text(schema, "format")? else { return Ok(()) };
-        let remark = match remark_on_format(name, self.options.assert_formats) {
+        let own = self.options.pattern_of_format(name).filter(|_| self.options.assert_formats);
+        for remark in own.map(Pattern::remarks).unwrap_or_default() {
+            let (level, message) = (Level::Info, remark.to_string().into());
+            notes.push(Note { place, keyword: "format".into(), level, message });
+        }
+        let remark = match remark_on_format(name, self.options) {
             Some(remark) => remark,
             None => match self.schemas.on_other_types(schema, "format", self.node(place)) {
                 Some(remark) => remark,

@@ -6,30 +6,35 @@
 //!
 //! - `abnf`: languages put together as the rules of an RFC are
 //! - `time`: `date`, `time`, `date-time`, `duration`
-//! - `address`: `ipv4`, `ipv6`, `uuid`
-//! - `host`: `hostname`, `email`
+//! - `address`: `ipv4`, `ipv6`, `uuid`, and those of pydantic for Python's `ipaddress` and `uuid`
+//! - `binary`: `base64`, `base64url`, `byte`
+//! - `host`: `hostname`, `email`, `name-email`
 //! - `reference`: `uri`, `uri-reference`, `iri`, `iri-reference`
 //! - `template`: `uri-template`
 //! - `pointer`: `json-pointer`, `relative-json-pointer`
-//! - `regex`: `regex`, as rules of a context-free grammar
+//! - `regex`: `regex`, as rules of a context-free grammar; `within`: beside other conditions
 
 mod abnf;
 mod address;
+mod binary;
 mod host;
 mod pointer;
 mod reference;
 pub mod regex;
 mod template;
 mod time;
+pub mod within;
 
 #[cfg(test)]
 mod tests;
 
+use super::options::SchemaOptions;
 use super::resolve::{Level, Remark, name_like};
 use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::regular::{Bounds, Dfa};
+use abnf::choice;
 use std::sync::OnceLock;
 
 /// What the name of a format says about a string.
@@ -70,17 +75,34 @@ impl Known {
 /// The most states of an automaton on the way to a format: five times what any of them needs.
 const MAX_STATES: usize = 20_000;
 
-static KNOWN: [Known; 16] = [
+static KNOWN: [Known; 34] = [
+    Known::new("base64", |bounds| binary::base64().automaton(bounds)),
+    Known::new("base64url", |bounds| binary::base64url().automaton(bounds)),
+    Known::new("byte", |bounds| binary::base64().automaton(bounds)),
     Known::new("date", |bounds| time::date().automaton(bounds)),
     Known::new("date-time", |bounds| time::date_time().automaton(bounds)),
     Known::new("duration", |bounds| time::duration().automaton(bounds)),
     Known::new("email", host::email),
     Known::new("hostname", host::hostname),
     Known::new("ipv4", |bounds| address::ipv4().automaton(bounds)),
+    Known::new("ipv4interface", |bounds| address::ipv4_interface().automaton(bounds)),
+    Known::new("ipv4network", |bounds| address::ipv4_network().automaton(bounds)),
     Known::new("ipv6", |bounds| address::ipv6().automaton(bounds)),
+    Known::new("ipv6interface", |bounds| address::ipv6_interface().automaton(bounds)),
+    Known::new("ipv6network", |bounds| address::ipv6_network().automaton(bounds)),
+    Known::new("ipvanyaddress", |bounds| {
+        choice(&[&address::ipv4(), &address::ipv6()]).automaton(bounds)
+    }),
+    Known::new("ipvanyinterface", |bounds| {
+        choice(&[&address::ipv4_interface(), &address::ipv6_interface()]).automaton(bounds)
+    }),
+    Known::new("ipvanynetwork", |bounds| {
+        choice(&[&address::ipv4_network(), &address::ipv6_network()]).automaton(bounds)
+    }),
     Known::new("iri", |bounds| reference::iri().automaton(bounds)),
     Known::new("iri-reference", |bounds| reference::iri_reference().automaton(bounds)),
     Known::new("json-pointer", |bounds| pointer::json_pointer().automaton(bounds)),
+    Known::new("name-email", host::name_email),
     Known::new("relative-json-pointer", |bounds| {
         pointer::relative_json_pointer().automaton(bounds)
     }),
@@ -89,13 +111,27 @@ static KNOWN: [Known; 16] = [
     Known::new("uri-reference", |bounds| reference::uri_reference().automaton(bounds)),
     Known::new("uri-template", |bounds| template::uri_template().automaton(bounds)),
     Known::new("uuid", |bounds| address::uuid().automaton(bounds)),
+    Known::new("uuid1", |bounds| address::uuid_of("1").automaton(bounds)),
+    Known::new("uuid3", |bounds| address::uuid_of("3").automaton(bounds)),
+    Known::new("uuid4", |bounds| address::uuid_of("4").automaton(bounds)),
+    Known::new("uuid5", |bounds| address::uuid_of("5").automaton(bounds)),
+    Known::new("uuid6", |bounds| address::uuid_of("6").automaton(bounds)),
+    Known::new("uuid7", |bounds| address::uuid_of("7").automaton(bounds)),
+    Known::new("uuid8", |bounds| address::uuid_of("8").automaton(bounds)),
 ];
 
 /// Formats that tell how a value is stored or shown, and assert nothing.
-const OF_STORAGE: [&str; 6] = ["binary", "double", "float", "int32", "int64", "password"];
+///
+/// `int32` and `int64` are among them: validators of JSON Schema let them say nothing, and `minimum`
+/// and `maximum` say a range.
+const OF_STORAGE: [&str; 7] = ["binary", "double", "float", "int32", "int64", "password", "path"];
 
 /// What there is to say of a format that is not enforced.
-pub(super) fn remark_on_format(name: &str, is_asserted: bool) -> Option<Remark> {
+pub(super) fn remark_on_format(name: &str, options: &SchemaOptions) -> Option<Remark> {
+    let own = options.formats.iter().map(|(name, _)| &**name);
+    if options.assert_formats && own.clone().any(|known| known == name) {
+        return None;
+    }
     if OF_STORAGE.contains(&name) {
         let message = format!("the format {name:?} tells how a value is stored or shown");
         return Some((Level::Info, message.into()));
@@ -104,11 +140,11 @@ pub(super) fn remark_on_format(name: &str, is_asserted: bool) -> Option<Remark> 
     let others = ["idn-email", "idn-hostname", "regex"];
     if others.contains(&name) || names().any(|known| known == name) {
         let message = "formats are annotations, as the options say";
-        return (!is_asserted).then(|| (Level::Info, message.into()));
+        return (!options.assert_formats).then(|| (Level::Info, message.into()));
     }
-    let meant = match name_like(name, names()) {
+    let meant = match name_like(name, names().chain(own)) {
         Some(known) => format!("did you mean {known:?}?"),
-        None => "write a pattern for it".to_owned(),
+        None => format!("write a pattern for it, or pass formats={{{name:?}: pattern}}"),
     };
     let message = format!("the format {name:?} is not known, so it is not enforced; {meant}");
     Some((Level::Warning, message.into()))

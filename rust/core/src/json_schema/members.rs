@@ -385,6 +385,11 @@ impl Converter<'_> {
         if self.options.assert_formats
             && let Some(name) = schemas.text(node, "format")?
         {
+            if let Some(pattern) = self.options.pattern_of_format(name) {
+                let language = self.language(node, "format", name, Some(pattern.clone()), None);
+                parts.push(self.formulas.literal(Atom::Language(language)));
+                return Ok(());
+            }
             match format(name, &self.bounds)? {
                 Format::Annotation => {} // see the notes
                 Format::ContextFree(_) => {

@@ -575,6 +575,7 @@ impl Converter<'_> {
         let class = NameClass {
             names: others,
             lengths: (0, None),
+            expression: None,
             matches: FxHashMap::default(),
             satisfies: FxHashMap::default(),
         };
@@ -585,14 +586,56 @@ impl Converter<'_> {
                 class.matches.insert(pattern, holds);
             })?;
         }
+        let mut expressions = Vec::new();
         for schema in schemas {
             let formula = self.type_formula(schema, Type::String)?;
+            if let Some(rest) = self.beside_expression(formula) {
+                expressions.push((schema, rest));
+                continue;
+            }
             let (automaton, lengths) = self.counted_language(formula)?;
             classes = self.divide(classes, (&automaton, lengths), |class, holds| {
                 class.satisfies.insert(schema, holds);
             })?;
         }
+        if !expressions.is_empty() {
+            classes = self.of_expressions(formula, classes, &expressions)?;
+        }
         Ok(classes.into_iter().map(Rc::new).collect())
+    }
+
+    /// Those of the classes that are regular expressions, as schemas of `propertyNames` ask. Other names
+    /// are in no class, so the formula must ask for these schemas in any case.
+    fn of_expressions(
+        &mut self,
+        formula: FormulaId,
+        classes: Vec<NameClass>,
+        schemas: &[(SchemaId, FormulaId)],
+    ) -> Result<Vec<NameClass>> {
+        let mut language = Dfa::anything();
+        for &(schema, rest) in schemas {
+            let names = self.formulas.literal(Atom::Names(schema));
+            if !self.formulas.conjuncts(formula).contains(&names) {
+                return Err(self.expression_beside());
+            }
+            let rest = self.string_language(rest)?;
+            language = language.intersection(&rest, &self.bounds)?;
+        }
+        let mut out = Vec::new();
+        for mut class in classes {
+            let (least, most) = class.lengths;
+            let lengths = Dfa::lengths(least, most, &self.bounds)?;
+            let names = class.names.intersection(&language, &self.bounds)?;
+            let names = names.intersection(&lengths, &self.bounds)?;
+            let within = self.expression_within(&names)?;
+            if self.expressions[within as usize].1.is_empty() {
+                continue;
+            }
+            class.expression = Some(within);
+            class.satisfies.extend(schemas.iter().map(|&(schema, _)| (schema, true)));
+            out.push(class);
+        }
+        Ok(out)
     }
 
     fn divide(

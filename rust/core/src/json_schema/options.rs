@@ -1,6 +1,7 @@
 //! How a schema becomes a grammar, and how its texts are written.
 
 use super::dialect::Dialect;
+use crate::regular::pattern::Pattern;
 
 /// The order in which the members of an object may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub struct SchemaOptions {
     pub escapes: Escapes,
     /// Whether `format` is a condition; else it is an annotation.
     pub assert_formats: bool,
+    /// Formats that are patterns, by their names; of a name that is known too, the pattern counts.
+    pub formats: Vec<(Box<str>, Pattern)>,
     /// Whether objects that do not say so may have other members.
     pub open_objects: bool,
     /// Whether `uniqueItems` is left out where it cannot be said.
@@ -84,6 +87,14 @@ pub struct SchemaOptions {
     pub max_alternatives: usize,
     /// Levels of values, where they are indented.
     pub max_indented_levels: u32,
+}
+
+impl SchemaOptions {
+    /// The pattern that a format is by these options.
+    pub(super) fn pattern_of_format(&self, name: &str) -> Option<&Pattern> {
+        let mut named = self.formats.iter().filter(|(known, _)| **known == *name);
+        named.next().map(|(_, pattern)| pattern)
+    }
 }
 
 impl Default for SchemaOptions {
@@ -97,6 +108,7 @@ impl Default for SchemaOptions {
             integers_with_fraction: false,
             escapes: Escapes::Standard,
             assert_formats: true,
+            formats: Vec::new(),
             open_objects: true,
             lossy_unique_items: false,
             max_alternatives: 4_096,

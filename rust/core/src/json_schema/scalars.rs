@@ -3,6 +3,7 @@
 use super::atoms::{Atom, DecimalId, LanguageId, Type, ValueId};
 use super::converter::Converter;
 use super::decimal::Decimal;
+use super::formats::within::{self, Within};
 use super::formula::{Formula, FormulaId};
 use super::numbers::{self, Bound, Conditions, NumberOptions, Sign};
 use crate::automata::lengths::Lengths;
@@ -58,6 +59,8 @@ pub(super) enum Text {
     Pattern(LanguageId),
     /// A regular expression.
     RegularExpression,
+    /// A regular expression that is of an automaton too, by its number.
+    ExpressionWithin(u32),
 }
 
 impl Converter<'_> {
@@ -275,6 +278,14 @@ impl Converter<'_> {
                 }
                 _ => {}
             }
+        }
+        if let Some(rest) = self.beside_expression(formula) {
+            let rest = self.string_language(rest)?;
+            let within = self.expression_within(&rest)?;
+            return Ok(match self.expressions[within as usize].1.is_empty() {
+                true => Text::Listed([].into()),
+                false => Text::ExpressionWithin(within),
+            });
         }
         if least > 0 || most.is_some() {
             let is_length = |part: &&FormulaId| match *self.formulas.get(**part) {
@@ -541,13 +552,52 @@ impl Converter<'_> {
         }
     }
 
-    fn expression_beside(&self) -> Error {
+    /// What a formula of strings asks beside that the text is a regular expression; `None` where it
+    /// does not ask for that.
+    pub(super) fn beside_expression(&mut self, formula: FormulaId) -> Option<FormulaId> {
+        let mut conjuncts = self.formulas.conjuncts(formula);
+        let is_expression = |part: &FormulaId| match *self.formulas.get(*part) {
+            Formula::Literal(number, true) => *self.atom(number) == Atom::RegularExpression,
+            _ => false,
+        };
+        let place = conjuncts.iter().position(is_expression)?;
+        conjuncts.remove(place);
+        Some(self.formulas.and(conjuncts))
+    }
+
+    /// The number of the regular expressions among the texts of an automaton.
+    pub(super) fn expression_within(&mut self, automaton: &Dfa) -> Result<u32> {
+        if let Some(known) = self.expressions.iter().position(|known| known.0 == *automaton) {
+            return Ok(known as u32);
+        }
+        if automaton.num_states() > within::MOST_STATES {
+            let node = self.expression.unwrap_or_else(|| self.schemas.root());
+            return Err(Error::LimitInSchema {
+                pointer: self.schemas.arena().pointer(node),
+                limit: "max_regex_states",
+                value: within::MOST_STATES as u64,
+                message: format!(
+                    "format: the conditions beside \"regex\" take an automaton of {} states, and the \
+                     rules of nested brackets are made for each pair of them; give smaller lengths, \
+                     or a simpler pattern",
+                    automaton.num_states()
+                ),
+            });
+        }
+        let made = Within::new(automaton, &self.bounds)?;
+        let number = self.expressions.len() as u32;
+        self.expressions.push((automaton.clone(), Rc::new(made)));
+        Ok(number)
+    }
+
+    pub(super) fn expression_beside(&self) -> Error {
         let node = self.expression.unwrap_or_else(|| self.schemas.root());
         self.unsupported(
             node,
             "format",
-            "\"regex\" is no regular language, so no other condition can stand beside it; remove the \
-             others, or pass formats=\"annotation\""
+            "\"regex\" is no regular language: it may stand beside other conditions, but not under \
+             `not`, in an alternative for strings that has others, or where it tells names of \
+             members apart; move it out, or pass formats=\"annotation\""
                 .into(),
         )
     }
@@ -583,7 +633,7 @@ impl Converter<'_> {
 }
 
 /// Whether a text is a regular expression of ECMA-262.
-fn is_regular_expression(text: &str) -> bool {
+pub(super) fn is_regular_expression(text: &str) -> bool {
     use crate::regular::pattern::{Dialect, PatternFault, parse};
     match parse(text, Dialect::Ecma, "u") {
         Ok(_) => true,

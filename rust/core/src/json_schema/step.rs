@@ -20,6 +20,8 @@ pub(super) struct NameClass {
     pub(super) names: Dfa,
     /// How many at least, and at most, where that is not a matter of the automaton.
     pub(super) lengths: (u32, Option<u32>),
+    /// The number of the regular expressions that they are, where they are such.
+    pub(super) expression: Option<u32>,
     /// The patterns that match them.
     pub(super) matches: FxHashMap<LanguageId, bool>,
     /// The schemas of `propertyNames` that hold of them.

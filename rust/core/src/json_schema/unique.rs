@@ -223,7 +223,7 @@ impl Converter<'_> {
             Text::Characters(_, Some(most)) => (false, CHARACTERS.saturating_pow(most), most == 0),
             Text::Listed(texts) => (false, texts.len() as u64, true),
             // What is not looked into may be few.
-            Text::Pattern(_) => (false, 1, false),
+            Text::Pattern(_) | Text::ExpressionWithin(_) => (false, 1, false),
             Text::Automaton(automaton) => {
                 self.spend(automaton.num_states())?;
                 let (count, is_exact) = self.words_within(&automaton, 0, None)?;

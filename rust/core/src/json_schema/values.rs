@@ -107,7 +107,8 @@ impl Converter<'_> {
                 Text::Characters(..)
                 | Text::Counted(..)
                 | Text::Pattern(_)
-                | Text::RegularExpression => false,
+                | Text::RegularExpression
+                | Text::ExpressionWithin(_) => false,
             };
             out.texts.insert(formula, text);
             string = string.filter(|_| !is_empty);

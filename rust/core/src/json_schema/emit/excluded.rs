@@ -28,14 +28,18 @@ impl Emitter<'_, '_> {
             }
             Text::Automaton(automaton) => (automaton, false),
             Text::Pattern(language) => (self.converter.automaton(language)?, false),
-            Text::RegularExpression => {
-                let node = self.converter.expression.unwrap_or(self.converter.schemas.root());
-                let message = "regular expressions are no regular language, so nothing can be \
-                               excluded from them (the end of an element is, in styles other than \
-                               JSON); leave the format out";
-                return Err(self.converter.unsupported(node, "format", message.into()));
+            Text::RegularExpression | Text::ExpressionWithin(_) => {
+                return Err(self.expression_without());
             }
         })
+    }
+
+    pub(super) fn expression_without(&self) -> Error {
+        let node = self.converter.expression.unwrap_or(self.converter.schemas.root());
+        let message = "regular expressions are no regular language, so nothing can be excluded from \
+                       them (the end of an element is, in styles other than JSON); leave the format \
+                       out";
+        self.converter.unsupported(node, "format", message.into())
     }
 
     /// The texts of an automaton as they are written, without those in which an excluded text or

@@ -75,6 +75,11 @@ enum RuleKey {
     Character(u32, bool),
     Whitespace,
     RegularExpression,
+    /// The regular expressions within an automaton: all, or between two states; a part of one between two
+    /// states; a leaf of these parts.
+    Expression(u32, Option<(u32, u32)>),
+    ExpressionItem(u32, (u32, u32)),
+    ExpressionLeaf(u32, u32),
     /// In another style than JSON: the object that is the root, or a value that is no object.
     Root(ValueId),
     /// What stands behind the name of an element, or the beginning of an item, to its end.
@@ -286,6 +291,12 @@ impl Emitter<'_, '_> {
                 };
                 Ok(self.add(Expr::Repeat { body, min: 0, max }))
             }
+            RuleKey::Expression(within, between) => self.expression(within, between),
+            RuleKey::ExpressionItem(within, pair) => self.expression_item(within, pair),
+            RuleKey::ExpressionLeaf(within, leaf) => {
+                let within = self.converter.expressions[within as usize].1.clone();
+                self.encoded(&within.leaves[leaf as usize], Spelling::Json(self.escapes(false)))
+            }
             RuleKey::RegularExpression => {
                 let bounds = self.converter.bounds;
                 let escapes = self.escapes(false);
@@ -364,7 +375,10 @@ impl RuleKey {
             RuleKey::Close(..) => "close",
             RuleKey::Character(..) => "character",
             RuleKey::Whitespace => "space",
-            RuleKey::RegularExpression => "pattern",
+            RuleKey::RegularExpression
+            | RuleKey::Expression(..)
+            | RuleKey::ExpressionItem(..)
+            | RuleKey::ExpressionLeaf(..) => "pattern",
             RuleKey::Root(_) => "root",
             RuleKey::Element(_) | RuleKey::NamedElement(..) => "element",
             RuleKey::Members(_) => "object",

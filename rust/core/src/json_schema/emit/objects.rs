@@ -76,6 +76,14 @@ impl Emitter<'_, '_> {
         let class = self.converter.objects[usize::from(object)].classes[number as usize].clone();
         let is_free = class.names.is_universal();
         let (escapes, bounds) = (self.escapes(is_free), self.converter.bounds);
+        if let Some(within) = class.expression {
+            if !self.options().excludes.is_empty() {
+                return Err(self.expression_without());
+            }
+            let body = self.call(RuleKey::Expression(within, None));
+            let end = self.literal(b"\"");
+            return Ok(self.sequence(vec![body, end]));
+        }
         if class.lengths != (0, None) {
             let body = self.counted(
                 RuleKey::CountedNames(object, number),

@@ -60,6 +60,9 @@ impl Emitter<'_, '_> {
             RuleKey::Character(..)
             | RuleKey::Whitespace
             | RuleKey::RegularExpression
+            | RuleKey::Expression(..)
+            | RuleKey::ExpressionItem(..)
+            | RuleKey::ExpressionLeaf(..)
             | RuleKey::Around(..)
             | RuleKey::Empty(_)
             | RuleKey::Open(_)
@@ -124,6 +127,9 @@ impl Emitter<'_, '_> {
                 RuleKey::Character(..)
                 | RuleKey::Whitespace
                 | RuleKey::RegularExpression
+                | RuleKey::Expression(..)
+                | RuleKey::ExpressionItem(..)
+                | RuleKey::ExpressionLeaf(..)
                 | RuleKey::Around(..)
                 | RuleKey::Empty(_)
                 | RuleKey::Open(_)
@@ -170,7 +176,12 @@ impl Emitter<'_, '_> {
             RuleKey::Member(..) | RuleKey::NamedElement(..) => "a member of another name".into(),
             RuleKey::Character(..) => "a character of a string".into(),
             RuleKey::Whitespace => "white space".into(),
-            RuleKey::RegularExpression => "a regular expression".into(),
+            RuleKey::RegularExpression | RuleKey::Expression(_, None) => {
+                "a regular expression".into()
+            }
+            RuleKey::Expression(..) | RuleKey::ExpressionItem(..) | RuleKey::ExpressionLeaf(..) => {
+                "a part of a regular expression".into()
+            }
             RuleKey::Entry(..) => "the value of a member of another name".into(),
             RuleKey::Empty(_) => "an object without members".into(),
             RuleKey::Open(_) => "the beginning of an object".into(),

@@ -5,6 +5,7 @@ use super::{Emitter, HERE, RuleKey};
 use crate::error::{Error, Result};
 use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
+use crate::json_schema::formats::within::Item;
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::Escapes;
 use crate::json_schema::scalars::Text;
@@ -97,9 +98,62 @@ impl Emitter<'_, '_> {
                 }
             }
             Text::RegularExpression => self.call(RuleKey::RegularExpression),
+            Text::ExpressionWithin(within) => self.call(RuleKey::Expression(within, None)),
         };
         let quote = self.literal(b"\"");
         Ok(self.sequence(vec![quote, body, quote]))
+    }
+
+    /// A regular expression between two states of an automaton, or from its start to its ends.
+    pub(super) fn expression(
+        &mut self,
+        number: u32,
+        between: Option<(u32, u32)>,
+    ) -> Result<ExprId> {
+        let within = self.converter.expressions[number as usize].1.clone();
+        let (start, ends) = within.ends(between);
+        let is_on_way = |state: u32| {
+            within.leads(start, state) && ends.iter().any(|&end| within.leads(state, end))
+        };
+        let mut out = Automaton::default();
+        let mut states: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut state = |out: &mut Automaton, of: u32| {
+            *states.entry(of).or_insert_with(|| {
+                let new = out.state();
+                out.finals[new as usize] = ends.contains(&of);
+                new
+            })
+        };
+        state(&mut out, start);
+        for &(from, to) in within.pairs.iter().filter(|pair| is_on_way(pair.0) && is_on_way(pair.1))
+        {
+            let item = self.call(RuleKey::ExpressionItem(number, (from, to)));
+            let (from, to) = (state(&mut out, from), state(&mut out, to));
+            out.part(from, item, to);
+        }
+        if out.parts.is_empty() {
+            return Ok(self.empty);
+        }
+        self.finish_automaton(out)
+    }
+
+    /// A part of a regular expression, or a group, between two states of an automaton.
+    pub(super) fn expression_item(&mut self, number: u32, pair: (u32, u32)) -> Result<ExprId> {
+        let within = self.converter.expressions[number as usize].1.clone();
+        let mut out = Vec::new();
+        for item in within.items.get(&pair).into_iter().flatten() {
+            self.converter.spend(1)?;
+            out.push(match *item {
+                Item::Leaf(leaf) => self.call(RuleKey::ExpressionLeaf(number, leaf)),
+                Item::Group(open, inner, close) => {
+                    let open = self.call(RuleKey::ExpressionLeaf(number, open));
+                    let inner = self.call(RuleKey::Expression(number, Some(inner)));
+                    let close = self.call(RuleKey::ExpressionLeaf(number, close));
+                    self.sequence(vec![open, inner, close])
+                }
+            });
+        }
+        Ok(self.choice(out))
     }
 
     /// The inside of a string: characters that are counted, where all are of one set.

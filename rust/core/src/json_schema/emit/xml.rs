@@ -155,6 +155,9 @@ impl Emitter<'_, '_> {
     pub(super) fn raw_names(&mut self, object: ObjectId, class: u32) -> Result<ExprId> {
         let Some(marks) = self.marks() else { return Ok(self.empty) };
         let class = self.converter.objects[usize::from(object)].classes[class as usize].clone();
+        if class.expression.is_some() {
+            return Err(self.expression_without());
+        }
         let bounds = self.converter.bounds;
         let others: &[(u32, u32)] = match marks.escapes {
             [] => &NOT_IN_NAMES,

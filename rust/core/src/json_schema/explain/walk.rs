@@ -13,6 +13,7 @@ use crate::json_schema::atoms::{
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::KeyOrder;
+use crate::json_schema::scalars::is_regular_expression;
 use crate::json_schema::step::Member;
 use crate::json_schema::value::{Arena, Node, NodeId};
 use crate::json_schema::values::{Value, Values};
@@ -196,7 +197,8 @@ impl Walk<'_, '_> {
                     let count = name.chars().count();
                     let is_long_enough = count >= least as usize;
                     let is_short_enough = most.is_none_or(|most| count <= most as usize);
-                    is_long_enough && is_short_enough && class.names.accepts(name)
+                    let is_expression = class.expression.is_none() || is_regular_expression(name);
+                    is_expression && is_long_enough && is_short_enough && class.names.accepts(name)
                 });
                 let Some(class) = class else { return Ok(Err(Refused::Unknown)) };
                 self.converter.present(next.formula, Member::Other(class), 0)?

@@ -1,4 +1,4 @@
-//! `hostname` (RFC 1123, section 2.1) and `email` (RFC 5321, section 4.1.2).
+//! `hostname` (RFC 1123, section 2.1), `email` (RFC 5321, section 4.1.2) and `name-email`.
 //!
 //! A label has at most 63 characters and a name at most 253. An automaton that counts both exactly
 //! needs a state for nearly each pair of counts, some 25,000. So the first labels of a name are
@@ -8,6 +8,7 @@ use super::abnf::{Rule, alphanumeric, any_number, choice, class, repeated, seque
 use super::address;
 use crate::error::Result;
 use crate::grammar::CharSet;
+use crate::regular::pattern::{Dialect, parse};
 use crate::regular::{Bounds, Dfa};
 use std::collections::HashMap;
 
@@ -40,9 +41,25 @@ pub(super) fn email(bounds: &Bounds<'_>) -> Result<Dfa> {
     sequence(&[&Rule::Automaton(local_part(bounds)?), &"@", &domain]).automaton(bounds)
 }
 
+/// A mailbox behind a name and in angle brackets, or alone (RFC 5322, section 3.4, and RFC 6532).
+///
+/// Narrowed: the mailbox as [`email`]; the name is words with one space between them, of the
+/// characters of an atom and of letters of any script, without quotation marks.
+pub(super) fn name_email(bounds: &Bounds<'_>) -> Result<Dfa> {
+    let letter = match parse(r"^\p{L}$", Dialect::Ecma, "u") {
+        Ok(letter) => letter.to_dfa(true, bounds)?,
+        Err(_) => Dfa::nothing(),
+    };
+    let character = choice(&[&alphanumeric(ATOM), &Rule::Automaton(letter)]).automaton(bounds)?;
+    let word = repeated(&Rule::Automaton(character), 1, None);
+    let name = sequence(&[&word, &any_number(&sequence(&[&" ", &word]))]);
+    let mailbox = Rule::Automaton(email(bounds)?);
+    choice(&[&mailbox, &sequence(&[&name, &" <", &mailbox, &">"])]).automaton(bounds)
+}
+
 /// `Local-part`, of at most 64 characters.
 fn local_part(bounds: &Bounds<'_>) -> Result<Dfa> {
-    let atom = repeated(&alphanumeric("!#$%&'*+-/=?^_`{|}~"), 1, None);
+    let atom = repeated(&alphanumeric(ATOM), 1, None);
     let dots = any_number(&sequence(&[&".", &atom]));
     let dot_string = sequence(&[&atom, &dots]);
     let text = class(&[(' ', '!'), ('#', '['), (']', '~')], "");
@@ -52,6 +69,9 @@ fn local_part(bounds: &Bounds<'_>) -> Result<Dfa> {
     let any_length = choice(&[&dot_string, &quoted]).automaton(bounds)?;
     any_length.intersection(&Dfa::lengths(1, Some(64), bounds)?, bounds)
 }
+
+/// The characters of an atom, beside letters and digits.
+const ATOM: &str = "!#$%&'*+-/=?^_`{|}~";
 
 /// How the characters of a name are counted.
 struct Host {

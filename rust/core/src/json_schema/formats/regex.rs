@@ -99,13 +99,13 @@ const BLOCKS: [u32; 14] = [
 ];
 
 /// The regular parts of a pattern.
-struct Parts {
+pub(super) struct Parts {
     /// What has no group: a character or a class and its quantifier, an anchor, a bar.
-    flat: Dfa,
+    pub(super) flat: Dfa,
     /// What opens a group, and what closes one.
-    group: (Dfa, Dfa),
+    pub(super) group: (Dfa, Dfa),
     /// What opens a lookaround, and what closes one.
-    look: (Dfa, Dfa),
+    pub(super) look: (Dfa, Dfa),
 }
 
 /// Adds the right-hand side of the rule `rule`, whose language is that of the patterns.
@@ -134,7 +134,7 @@ pub fn body(
 }
 
 /// The parts, made once a process.
-fn parts() -> Result<&'static Parts> {
+pub(super) fn parts() -> Result<&'static Parts> {
     static PARTS: OnceLock<Result<Parts>> = OnceLock::new();
     let made = PARTS.get_or_init(|| {
         let budget = Budget::new(&Limits::default(), &Interrupt::default());

@@ -33,12 +33,12 @@ pub(super) fn keyword_like(
 }
 
 /// The nearest of some names, where few letters differ; the first where several are as near.
-pub(in crate::json_schema) fn name_like(
+pub(in crate::json_schema) fn name_like<'n>(
     name: &str,
-    names: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
+    names: impl Iterator<Item = &'n str>,
+) -> Option<&'n str> {
     let wanted = plain(name)?;
-    let near = |known| {
+    let near = |known: &'n str| {
         let letters = plain(known)?;
         let most = if letters.len() < 6 { 1 } else { 2 };
         Some((changes(&wanted, &letters, most)?, known))
