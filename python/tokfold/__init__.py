@@ -6,6 +6,9 @@ writes, before each token, which tokens may come next. A server makes one :class
 apart: our engine uses them, and so can others (:mod:`tokfold.xgrammar`).
 """
 
+from typing import TYPE_CHECKING
+
+from tokfold._names import missing_in_module
 from tokfold.batch import (
     accept_token_batch,
     fill_bitmask_batch,
@@ -104,3 +107,16 @@ __all__ = [
     "recognize",
     "rollback_batch",
 ]
+
+_MODULES = frozenset(
+    {"chart_gpu", "laboratory", "llama_cpp", "mask_store", "mlx", "sglang", "structural_tags"}
+    | {"torch", "transformers", "vllm", "xgrammar"}
+)
+
+if not TYPE_CHECKING:  # a checker would believe that there is every name
+
+    def __getattr__(name: str) -> object:
+        """Say what stands for a name that others have."""
+        import sys
+
+        missing_in_module(sys.modules[__name__], name, _MODULES)

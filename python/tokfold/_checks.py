@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from tokfold.errors import ArgumentTypeError
 
@@ -10,7 +13,9 @@ if TYPE_CHECKING:
     from tokfold.limits import Limits
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["bitmask_error", "check_limits", "check_vocabulary", "wrong_type"]
+E = TypeVar("E", bound=BaseException)
+
+__all__ = ["bitmask_error", "check_limits", "check_vocabulary", "of_row", "shared", "wrong_type"]
 
 
 def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
@@ -48,6 +53,23 @@ def check_limits(limits: Limits | None) -> None:
         raise wrong_type("limits", "tokfold.Limits or None", limits)
 
 
+def of_row(error: E, row: int) -> E:
+    """The error, which says now in which row of a batch it is; nothing else of it changes."""
+    error.args = (f"row {row}: {error}", *error.args[1:])
+    return error
+
+
+def shared(bitmask: object) -> npt.NDArray[np.int32] | None:
+    """The memory of a torch tensor on the CPU as an array; None for all else."""
+    if type(bitmask).__module__.partition(".")[0] != "torch":
+        return None
+    tensor: Any = bitmask
+    if str(tensor.device) != "cpu" or str(tensor.dtype) != "torch.int32":
+        return None
+    array: npt.NDArray[np.int32] = tensor.detach().numpy()
+    return array
+
+
 def bitmask_error(bitmask: object, error: TypeError) -> ArgumentTypeError:
     """The error for a bitmask that is no array of numpy, from that of the core."""
     if type(bitmask).__module__.partition(".")[0] != "torch":
@@ -55,12 +77,10 @@ def bitmask_error(bitmask: object, error: TypeError) -> ArgumentTypeError:
     device = getattr(bitmask, "device", "cpu")
     dtype = getattr(bitmask, "dtype", "")
     if str(device) != "cpu":
-        what = f"is on {device}; masks are written on the CPU: pass a tensor there as "
-    elif str(dtype) != "torch.int32":
-        what = f"has the dtype {dtype}; pass one of torch.int32 as "
+        what = f"is on {device}; masks are written on the CPU: pass a tensor there"
     else:
-        what = "shares its memory with numpy: pass "
+        what = f"has the dtype {dtype}; pass one of torch.int32"
     return ArgumentTypeError(
-        "the bitmask must be a numpy array of dtype int32, not a torch.Tensor. This tensor "
-        f"{what}tensor.numpy()"
+        "the bitmask must be a numpy array or a torch.Tensor of dtype int32 on the CPU. This "
+        f"tensor {what}"
     )

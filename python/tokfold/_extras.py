@@ -25,7 +25,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             raise  # installed, but broken inside: the true cause must stay visible
         raise MissingExtraError(
             f"{purpose} needs the package {error.name!r}, which is not installed: "
-            f'pip install "tokfold[{extra}]"',
+            f'pip install ".[{extra}]" in a checkout of tokfold',
             name=error.name,
         ) from error
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error, wrong_type
-from tokfold.errors import MatcherStateError
+from tokfold._checks import bitmask_error, of_row, shared, wrong_type
+from tokfold.errors import MatcherStateError, TokfoldError, VocabularyError
 from tokfold.matcher import Matcher
 
 __all__ = [
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from tokfold.mask_store import StoreMatcher
 
 AnyMatcher: TypeAlias = "Matcher | StoreMatcher"
+
+Ended = Literal["stop", "leave", "raise"]
 
 _CORE = operator.attrgetter("_core")
 
@@ -42,23 +45,31 @@ def fill_bitmask_batch(
     bitmask: npt.NDArray[np.int32],
     rows: Sequence[int] | None = None,
     threads: int | None = None,
+    *,
+    ended: Ended = "stop",
 ) -> npt.NDArray[np.bool_]:
     """Write the rows of many matchers, without the GIL.
 
     Args:
         matchers: the matchers, over vocabularies of one size; none twice. Matchers of a
             :class:`tokfold.mask_store.MaskStore` may be among them; then all are filled one by one.
-        bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))``.
+        bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))``; a torch tensor on the CPU is
+            taken too.
         rows: the row of each matcher; by default 0, 1, 2 and so on.
         threads: how many to use; by default one for each 16 matchers, at most one for each CPU.
+        ended: what becomes of the row of a text that has ended. ``"stop"``: it allows the stop
+            tokens of its matcher alone. ``"leave"``: nothing is written into it, and the answer is
+            False. ``"raise"``: the call raises :class:`MatcherStateError`.
 
     Returns:
         bool, shape ``(len(matchers),)``: False where every token is allowed.
 
     Raises:
-        As :meth:`Matcher.fill_bitmask`, for the first matcher that does. Rows then mean nothing.
+        As :meth:`Matcher.fill_bitmask`, for the first matcher that does; the message begins with
+        its row. Rows then mean nothing.
+        VocabularyError: a text has ended, ``ended="stop"``, and its matcher has no stop token.
     """
-    return _filled(matchers, bitmask, rows, threads, False)
+    return _filled(matchers, bitmask, rows, threads, False, ended)
 
 
 def fill_class_bitmask_batch(
@@ -66,6 +77,8 @@ def fill_class_bitmask_batch(
     bitmask: npt.NDArray[np.int32],
     rows: Sequence[int] | None = None,
     threads: int | None = None,
+    *,
+    ended: Ended = "stop",
 ) -> npt.NDArray[np.bool_]:
     """Write the rows of token classes of many matchers, without the GIL.
 
@@ -74,15 +87,17 @@ def fill_class_bitmask_batch(
         bitmask: int32, C-contiguous, shape ``(rows, ceil(C / 32))`` for ``C`` classes.
         rows: as for :func:`fill_bitmask_batch`.
         threads: as there.
+        ended: as there, by the classes of stop tokens.
 
     Returns:
         As there.
 
     Raises:
-        As :meth:`Matcher.fill_class_bitmask`, for the first matcher that does. Rows then mean
-        nothing.
+        As :meth:`Matcher.fill_class_bitmask`, for the first matcher that does; the message begins
+        with its row. Rows then mean nothing.
+        VocabularyError: as for :func:`fill_bitmask_batch`.
     """
-    return _filled(matchers, bitmask, rows, threads, True)
+    return _filled(matchers, bitmask, rows, threads, True, ended)
 
 
 def _filled(
@@ -91,8 +106,13 @@ def _filled(
     rows: Sequence[int] | None,
     threads: int | None,
     classes: bool,
+    ended: Ended,
 ) -> npt.NDArray[np.bool_]:
     _check_many(matchers)
+    if ended not in get_args(Ended):
+        raise ValueError(f"ended must be 'stop', 'leave' or 'raise', not {ended!r}")
+    tensor = shared(bitmask)
+    bitmask = bitmask if tensor is None else tensor
     places = None if rows is None else list(rows)
     if places is not None:
         if len(places) != len(matchers):
@@ -103,11 +123,19 @@ def _filled(
     if _any_on_device(matchers):
         _check(matchers)
         fills = [_filler(matcher, classes) for matcher in matchers]
-        pairs = enumerate(fills) if places is None else zip(places, fills, strict=True)
-        return np.array([fill(bitmask, row) for row, fill in pairs], dtype=bool)
+        said = [
+            _said(matcher, fill, bitmask, index if places is None else places[index])
+            for index, (matcher, fill) in enumerate(zip(matchers, fills, strict=True))
+        ]
+        return _settled(matchers, said, bitmask, places, classes, ended)
     count = _threads(threads, len(matchers))
     try:
-        found = _core.fill_batch(list(map(_CORE, matchers)), bitmask, places, count, classes)
+        cores = list(map(_CORE, matchers))
+        try:
+            found = _core.fill_batch(cores, bitmask, places, count, classes)
+        except TokfoldError:  # which row it is, and whether its text has just ended
+            each = _core.fill_batch_each(cores, bitmask, places, count, classes)
+            found = _settled(matchers, each, bitmask, places, classes, ended)
         if not classes:
             for index, matcher in enumerate(cast("Sequence[Matcher]", matchers)):
                 if matcher._has_no_end and found[index]:
@@ -121,7 +149,11 @@ def _filled(
 
 
 def accept_token_batch(
-    matchers: Sequence[AnyMatcher], token_ids: Sequence[int], threads: int | None = None
+    matchers: Sequence[AnyMatcher],
+    token_ids: Sequence[int],
+    threads: int | None = None,
+    *,
+    ended: Literal["leave", "raise"] = "leave",
 ) -> npt.NDArray[np.bool_]:
     """Read a token with each of many matchers, without the GIL.
 
@@ -129,14 +161,20 @@ def accept_token_batch(
         matchers: the matchers; none twice.
         token_ids: the token of each.
         threads: as for :func:`fill_bitmask_batch`.
+        ended: what becomes of a text that has ended. ``"leave"``: its matcher stays as it is,
+            whatever the token, which may be padding of any number, and the answer is False.
+            ``"raise"``: the call raises :class:`MatcherStateError`.
 
     Returns:
         bool, shape ``(len(matchers),)``: False where the token cannot follow, and that matcher is
         as it was.
 
     Raises:
-        As :meth:`Matcher.accept_token`, for the first matcher that does; no matcher has moved.
+        As :meth:`Matcher.accept_token`, for the first matcher that does; the message begins with
+        its row, its place in ``matchers``. No matcher has moved.
     """
+    if ended not in ("leave", "raise"):
+        raise ValueError(f"ended must be 'leave' or 'raise', not {ended!r}")
     _check_many(matchers)
     if len(token_ids) != len(matchers):
         raise ValueError(f"{len(matchers)} matchers, but {len(token_ids)} tokens")
@@ -145,13 +183,24 @@ def accept_token_batch(
     if not _any_on_device(matchers):
         try:
             return _core.accept_batch(list(map(_CORE, matchers)), ids, count)
-        except OverflowError:  # an id that is none, which is named below
-            pass
+        except (OverflowError, TokfoldError):  # whose row it is, is found below
+            if len(set(map(id, matchers))) < len(matchers):
+                raise
         except (AttributeError, TypeError):
             _check(matchers)
             raise
-    ids = [_id(m, token_id) for m, token_id in zip(matchers, ids, strict=True)]
-    return _accepted_one_by_one(matchers, ids)
+        going_on = [i for i, m in enumerate(matchers) if ended == "raise" or not m.is_terminated]
+        if len(going_on) < len(matchers):  # the threads are for those that have not ended
+            cores = [matchers[index]._core for index in going_on]
+            with contextlib.suppress(OverflowError, TokfoldError):
+                taken = np.zeros(len(matchers), dtype=np.bool_)
+                tokens = [ids[index] for index in going_on]
+                taken[going_on] = _core.accept_batch(
+                    cast("list[_core.Matcher]", cores), tokens, count
+                )
+                return taken
+    _check(matchers)
+    return _accepted_one_by_one(matchers, ids, ended == "leave")
 
 
 def rollback_batch(
@@ -170,12 +219,12 @@ def rollback_batch(
     _check_many(matchers)
     if len(counts) != len(matchers):
         raise ValueError(f"{len(matchers)} matchers, but {len(counts)} counts")
-    for matcher, count in zip(matchers, counts, strict=True):
+    for row, (matcher, count) in enumerate(zip(matchers, counts, strict=True)):
         if count < 0:
-            raise ValueError(f"count must be 0 or more, not {count}")
+            raise ValueError(f"row {row}: count must be 0 or more, not {count}")
         if count > matcher.num_steps:
             raise MatcherStateError(
-                f"{count} steps cannot be taken back: {matcher.num_steps} were accepted"
+                f"row {row}: {count} steps cannot be taken back: {matcher.num_steps} were accepted"
             )
     if _any_on_device(matchers):
         for matcher, count in zip(matchers, counts, strict=True):
@@ -185,18 +234,79 @@ def rollback_batch(
     _core.rollback_batch(cores, list(counts), _threads(threads, len(matchers)))
 
 
-def _accepted_one_by_one(matchers: Sequence[AnyMatcher], ids: list[int]) -> npt.NDArray[np.bool_]:
+def _accepted_one_by_one(
+    matchers: Sequence[AnyMatcher], ids: list[int], leave_ended: bool
+) -> npt.NDArray[np.bool_]:
     """Read a token with each; where one raises, those before it take theirs back."""
+    have_ended = [leave_ended and matcher.is_terminated for matcher in matchers]
     taken: list[bool] = []
     try:
-        for matcher, token_id in zip(matchers, ids, strict=True):
-            taken.append(matcher.accept_token(token_id))
-    except BaseException:
+        for matcher, token_id, has_ended in zip(matchers, ids, have_ended, strict=True):
+            taken.append(not has_ended and matcher.accept_token(_id(matcher, token_id)))
+    except BaseException as error:
         for matcher, was_taken in zip(matchers, taken, strict=False):
             if was_taken:
                 matcher.rollback(1)
+        if isinstance(error, TokfoldError):
+            of_row(error, len(taken))
         raise
     return np.array(taken, dtype=np.bool_)
+
+
+def _said(
+    matcher: AnyMatcher,
+    fill: Callable[[npt.NDArray[np.int32], int], bool],
+    bitmask: npt.NDArray[np.int32],
+    row: int,
+) -> bool | Exception:
+    """What filling a row says, or the error of the text in it."""
+    try:
+        return fill(bitmask, row)
+    except TokfoldError as error:
+        return error
+
+
+def _settled(
+    matchers: Sequence[AnyMatcher],
+    said: Sequence[bool | Exception],
+    bitmask: npt.NDArray[np.int32],
+    places: Sequence[int] | None,
+    classes: bool,
+    ended: Ended,
+) -> npt.NDArray[np.bool_]:
+    """What was said of each row, where texts that have ended are settled and errors have a row."""
+    found = np.zeros(len(said), dtype=np.bool_)
+    for index, (matcher, answer) in enumerate(zip(matchers, said, strict=True)):
+        row = index if places is None else places[index]
+        if not isinstance(answer, Exception):
+            found[index] = answer
+        elif ended == "raise" or not matcher.is_terminated:
+            raise of_row(answer, row)
+        elif ended == "stop":
+            found[index] = True
+            _only_stops(matcher, bitmask, row, classes)
+    return found
+
+
+def _only_stops(
+    matcher: AnyMatcher, bitmask: npt.NDArray[np.int32], row: int, classes: bool
+) -> None:
+    """Allow the stop tokens of a matcher alone, or their classes."""
+    ids = list(matcher.stop_token_ids)
+    if not ids:
+        raise VocabularyError(
+            f"row {row}: the text has ended, and no stop token can hold its row: give the "
+            "vocabulary stop_token_ids, or pass ended='leave' and leave the row out"
+        )
+    if classes:
+        folded = matcher.compiled.classes if isinstance(matcher, Matcher) else None
+        if folded is None:
+            raise MatcherStateError(f"row {row}: there are no token classes (yet): wait() for them")
+        ids = [int(folded.class_of[token_id]) for token_id in ids]
+    words = (bitmask if bitmask.ndim == 1 else bitmask[row]).view(np.uint32)
+    words[:] = 0
+    for bit in ids:
+        words[bit >> 5] |= np.uint32(1 << (bit & 31))
 
 
 def _id(matcher: AnyMatcher, token_id: int) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
@@ -22,6 +22,7 @@ from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
 from tokfold._checks import check_limits, check_vocabulary
 from tokfold._converters import TAG_LEVELS, json_text
+from tokfold._names import Named, missing, with_our_options
 from tokfold._schemas import text_of
 from tokfold._sources import Source, kind_of
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
@@ -128,7 +129,7 @@ class _Held:
     bytes: int = 0
 
 
-class GrammarCompiler:
+class GrammarCompiler(metaclass=Named):
     """A vocabulary with what was compiled for it; the methods have XGrammar's names.
 
     Equal requests are compiled once: those that come while the first is at work wait for it. At
@@ -147,6 +148,10 @@ class GrammarCompiler:
         matcher = tokfold.Matcher(compiled)
     """
 
+    if not TYPE_CHECKING:  # a checker would believe that there is every name
+        __getattr__ = missing
+
+    @with_our_options("GrammarCompiler")
     def __init__(
         self,
         vocabulary: Vocabulary,

@@ -14,6 +14,7 @@ from tokfold import _core, _parts
 from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
 from tokfold._cache import check_folder
 from tokfold._checks import check_limits, check_vocabulary
+from tokfold._names import Named, missing
 from tokfold._sources import Source, grammar_of, kind_of
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import (
@@ -75,7 +76,7 @@ class Shortest(NamedTuple):
     """The fewest bytes; None where no text completes it."""
 
 
-class CompiledGrammar:
+class CompiledGrammar(metaclass=Named):
     """A grammar and a vocabulary, ready for any number of matchers; made by :func:`compile`.
 
     What masks cost is paid once: each answer is made when first needed, remembered, and shared by
@@ -87,6 +88,9 @@ class CompiledGrammar:
         limits: the bounds in force.
         device: with ``engine="chart-gpu"``, what its matchers share on the device; else None.
     """
+
+    if not TYPE_CHECKING:  # a checker would believe that there is every name
+        __getattr__ = missing
 
     def __init__(
         self, grammar: Grammar, vocabulary: Vocabulary, limits: Limits, core: _core.Engine

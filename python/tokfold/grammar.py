@@ -16,6 +16,7 @@ from tokfold import _core, _schemas
 from tokfold._checks import check_vocabulary, wrong_type
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
+from tokfold._names import Named, missing, with_our_options
 from tokfold._operations import Operation, Plan, Step, bounds
 from tokfold._schemas import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold._token_names import NamedTokens, ids_of_texts
@@ -88,7 +89,7 @@ class _Unread(NamedTuple):
     text: _Text | None
 
 
-class Grammar:
+class Grammar(metaclass=Named):
     """A context-free grammar, read from XGrammar's EBNF or llama.cpp's GBNF.
 
     Make one with :meth:`from_ebnf` or another ``from_`` method. Immutable; ``str(grammar)`` is
@@ -143,6 +144,9 @@ class Grammar:
     _languages: _Steps | None
     _lark: _Lark | None
     _origins: Mapping[str, RuleOrigin] | None
+
+    if not TYPE_CHECKING:  # a checker would believe that there is every name
+        __getattr__ = missing
 
     def __init__(self) -> None:
         raise TypeError("make a Grammar with Grammar.from_ebnf(text) or another from_ method")
@@ -278,6 +282,7 @@ class Grammar:
             raise GrammarSyntaxError(f"{path}: {error}", error.line, error.column) from error
 
     @classmethod
+    @with_our_options("Grammar.from_json_schema")
     def from_json_schema(
         cls,
         schema: object,

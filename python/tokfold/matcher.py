@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error, wrong_type
+from tokfold._checks import bitmask_error, shared, wrong_type
+from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
 from tokfold.errors import MatcherStateError, StopTokenWarning, VocabularyError
 from tokfold.state import MatcherState
@@ -35,7 +36,7 @@ NO_END = (
 """What is said of a text that nothing ends."""
 
 
-class Matcher:
+class Matcher(metaclass=Named):
     """One text on its way through a grammar.
 
     A token is allowed in the mask exactly when :meth:`accept_token` would take it, which is
@@ -53,10 +54,13 @@ class Matcher:
         matcher.accept_string(text, interrupt=tokfold.Interrupt(milliseconds=20))
     """
 
-    __slots__ = ("_core", "_has_no_end", "_is_restored", "compiled")
+    __slots__ = ("_before", "_core", "_has_no_end", "_is_restored", "compiled")
 
     _is_on_device: ClassVar[bool] = False
     """Whether the core's matcher is not what reads."""
+
+    if not TYPE_CHECKING:  # a checker would believe that there is every name
+        __getattr__ = missing
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         """A matcher, or one on the device where the grammar was compiled for one."""
@@ -67,6 +71,7 @@ class Matcher:
             return cast(Self, object.__new__(DeviceMatcher))
         return object.__new__(cls)
 
+    @with_our_options("Matcher")
     def __init__(
         self,
         compiled: CompiledGrammar,
@@ -100,6 +105,7 @@ class Matcher:
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
         self._is_restored = False
+        self._before: bytes | None = b""
         # Who passes no stop tokens means it.
         has_stops = stops is not None or compiled.vocabulary.stop_token_ids
         self._has_no_end = not has_stops and not terminate_without_stop_token
@@ -133,7 +139,8 @@ class Matcher:
         Args:
             bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))`` or ``(ceil(V / 32),)``;
                 bit ``j`` of word ``i`` is token ``32 * i + j``, 1 is allowed. Bits past the last
-                token are 0. A torch tensor goes in as ``tensor.numpy()``.
+                token are 0. A torch tensor on the CPU is
+                taken too.
             row: the row.
             tokens_left: the tokens that the text may still take, the one that this mask is for and
                 the stop token counted: a token is allowed exactly when the text can be completed
@@ -165,7 +172,10 @@ class Matcher:
                 self._check_end(bitmask, row)
             return is_restricted
         except TypeError as error:
-            raise bitmask_error(bitmask, error) from None
+            tensor = shared(bitmask)
+            if tensor is None:
+                raise bitmask_error(bitmask, error) from None
+            return self.fill_bitmask(tensor, row, tokens_left=tokens_left, interrupt=interrupt)
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
 
@@ -208,7 +218,12 @@ class Matcher:
         try:
             return self._core.fill_classes(bitmask, row, _within(interrupt), left)
         except TypeError as error:
-            raise bitmask_error(bitmask, error) from None
+            tensor = shared(bitmask)
+            if tensor is None:
+                raise bitmask_error(bitmask, error) from None
+            return self.fill_class_bitmask(
+                tensor, row, tokens_left=tokens_left, interrupt=interrupt
+            )
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
 
@@ -286,7 +301,12 @@ class Matcher:
         try:
             allowed = self._core.fill_draft(nodes, ids, bitmask, classes, _within(interrupt))
         except TypeError as error:
-            raise bitmask_error(bitmask, error) from None
+            tensor = shared(bitmask)
+            if tensor is None:
+                raise bitmask_error(bitmask, error) from None
+            return self.fill_bitmask_draft(
+                token_ids, tensor, parents, classes=classes, interrupt=interrupt
+            )
         return np.array(allowed, dtype=np.bool_)
 
     def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
@@ -320,7 +340,7 @@ class Matcher:
         """
         forked = object.__new__(type(self))
         forked.compiled, forked._is_restored = self.compiled, self._is_restored
-        forked._has_no_end = self._has_no_end
+        forked._has_no_end, forked._before = self._has_no_end, self._before
         forked._core = self._core.fork()
         return forked
 
@@ -388,8 +408,18 @@ class Matcher:
 
     @property
     def text(self) -> bytes:
-        """Everything read since the start, or since the state was restored."""
-        return self._core.text()
+        """Everything read since the start.
+
+        Where the matcher was made from a state without its text, everything read since then:
+        :attr:`has_whole_text` is False.
+        """
+        since: bytes = self._core.text()
+        return self._before + since if self._before else since
+
+    @property
+    def has_whole_text(self) -> bool:
+        """Whether :attr:`text` begins at the start; a state does not hold what came before."""
+        return self._before is not None
 
     @property
     def expected_bytes(self) -> bytes:
@@ -437,12 +467,22 @@ class Matcher:
         return MatcherState(self.compiled._core.fingerprint, self._core.state())
 
     @classmethod
-    def from_state(cls, compiled: CompiledGrammar, state: MatcherState, **options: Any) -> Matcher:
+    def from_state(
+        cls,
+        compiled: CompiledGrammar,
+        state: MatcherState,
+        *,
+        text: bytes | None = None,
+        **options: Any,
+    ) -> Matcher:
         """A matcher that goes on from a state, in this or another process.
 
         Args:
             compiled: the same grammar compiled, by the same version.
             state: where to begin; nothing before it can be rolled back.
+            text: what was read before, the :attr:`text` of the matcher that the state is of, which
+                the state does not hold. It is the beginning of :attr:`text` here, and is not read
+                again or checked.
             options: those of the constructor; ``max_tokens`` counts from the state on.
 
         Raises:
@@ -450,6 +490,8 @@ class Matcher:
             TokenBudgetError, UnsupportedGrammarError: as the constructor.
         """
         max_tokens = options.pop("max_tokens", None)
+        if text is not None and not isinstance(text, bytes):
+            raise wrong_type("text", "the bytes that were read before, matcher.text", text)
         if compiled.device is None:
             self = cls(compiled, **options)
         else:  # a state does not have the text, so no chart can be made
@@ -458,7 +500,7 @@ class Matcher:
         if state._engine != compiled._core.fingerprint:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
         self._core.restore(state._data)
-        self._is_restored = True
+        self._is_restored, self._before = True, text
         if max_tokens is not None:
             self._core.limit_tokens(_count(max_tokens, "max_tokens"))
         return self
@@ -487,6 +529,7 @@ class Matcher:
         other = Matcher(compiled, **options)
         other._core.restore(state)
         other._is_restored = True
+        other._before = self.text if self.has_whole_text else None
         if max_tokens is not None:
             other._core.limit_tokens(_count(max_tokens, "max_tokens"))
         return other
@@ -513,7 +556,8 @@ class Matcher:
         return {**own, "bytes_held": self._core.bytes_held(), "steps": self._core.steps()}
 
     def __repr__(self) -> str:
-        return f"<Matcher after {self.num_steps} steps>"
+        without = "" if self.has_whole_text else ", from a state without its text"
+        return f"<Matcher after {self.num_steps} steps{without}>"
 
 
 def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:

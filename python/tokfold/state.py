@@ -16,7 +16,8 @@ class MatcherState:
     """Where a matcher stands, as a value: equal states allow the same texts to follow.
 
     Equal and hashed by content, across matchers, forks and processes. What was read before is no
-    part of it.
+    part of it: keep :attr:`Matcher.text <tokfold.Matcher.text>` beside it, and pass it to
+    :meth:`Matcher.from_state <tokfold.Matcher.from_state>`.
     """
 
     __slots__ = ("_data", "_engine")
@@ -60,4 +61,4 @@ class MatcherState:
         return MatcherState, (self._engine, self._data)
 
     def __repr__(self) -> str:
-        return f"<MatcherState of {len(self._data)} bytes>"
+        return f"<MatcherState of {len(self._data)} bytes, without the text before it>"

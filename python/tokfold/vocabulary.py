@@ -31,6 +31,7 @@ from tokfold._loaders import Kind, LoadedVocabulary, load_path, transformers_tok
 from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
 from tokfold._loaders.companions import Companions, add_tokens, read_companions
 from tokfold._loaders.resolve import checked_special, detected_stop_ids, final_size
+from tokfold._names import Named, missing, with_our_options
 from tokfold.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class _kept(Generic[_T]):  # noqa: N801 - a decorator
         return kept
 
 
-class Vocabulary:
+class Vocabulary(metaclass=Named):
     """An immutable vocabulary: bytes of each token, stop tokens, special tokens.
 
     Two vocabularies are equal when sizes, bytes, stop and special tokens are; ``name`` and
@@ -89,6 +90,9 @@ class Vocabulary:
     """The bytes of all tokens, one after the other."""
     _offsets: npt.NDArray[np.int64]
     """Shape ``(size + 1,)``, read-only: token i is ``_blob[_offsets[i]:_offsets[i + 1]]``."""
+
+    if not TYPE_CHECKING:  # a checker would believe that there is every name
+        __getattr__ = missing
 
     def __init__(
         self,
@@ -194,6 +198,7 @@ class Vocabulary:
         return cls._from_loaded(loaded, companions, size, stop_token_ids)
 
     @classmethod
+    @with_our_options("Vocabulary.from_huggingface")
     def from_huggingface(
         cls,
         tokenizer: object,

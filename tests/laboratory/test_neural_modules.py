@@ -355,4 +355,4 @@ except tokfold.MissingExtraError as error:
 def test_without_torch_the_extra_is_named():
     code = [sys.executable, "-c", WITHOUT_TORCH]
     out = processes.run(code, check=True)
-    assert 'pip install "tokfold[torch]"' in out.stdout
+    assert 'pip install ".[torch]" in a checkout of tokfold' in out.stdout

@@ -283,7 +283,7 @@ def test_without_torch() -> None:
     result = processes.run(command, check=True)
     assert result.stdout == (
         "tokfold.torch needs the package 'torch', which is not installed: "
-        'pip install "tokfold[torch]"\n'
+        'pip install ".[torch]" in a checkout of tokfold\n'
     )
 
 

@@ -112,16 +112,16 @@ def test_a_batch_that_raises_moves_nobody(compiled, threads):
     assert ended.accept_tokens([0, 1, STOP]) == 3
     matchers.insert(17, ended)
     before = [(m.state, m.num_steps) for m in matchers]
-    with pytest.raises(tokfold.MatcherStateError, match="ended"):
-        tokfold.accept_token_batch(matchers, [0] * len(matchers), threads)
+    with pytest.raises(tokfold.MatcherStateError, match=r"^row 17: the text has ended"):
+        tokfold.accept_token_batch(matchers, [0] * len(matchers), threads, ended="raise")
     assert [(m.state, m.num_steps) for m in matchers] == before
-    with pytest.raises(tokfold.MatcherStateError, match="cannot be taken back"):
+    with pytest.raises(tokfold.MatcherStateError, match=r"^row 40: 99 steps cannot be taken back"):
         tokfold.rollback_batch(matchers, [1] * 40 + [99], threads)
     assert [(m.state, m.num_steps) for m in matchers] == before
     with pytest.raises(tokfold.MatcherStateError, match="in use"):
         tokfold.accept_token_batch([matchers[0], matchers[0]], [0, 0], threads)
     for token in (len(TOKENS), -1, 1 << 40):
-        with pytest.raises(tokfold.VocabularyError, match="outside"):
+        with pytest.raises(tokfold.VocabularyError, match=r"^row 1: .*outside"):
             tokfold.accept_token_batch(matchers[:3], [0, token, 0], threads)
     for call in (
         lambda: tokfold.accept_token_batch(matchers, [0], threads),
@@ -233,3 +233,88 @@ def test_forks_of_one_text_never_wait_for_each_other(compiled):
     for row, fork in enumerate(forks):
         fork.fill_bitmask(single, row)
     assert np.array_equal(single, rows)
+
+
+def with_an_ended_one(compiled: tokfold.CompiledGrammar) -> list[tokfold.Matcher]:
+    """64 matchers, the one in row 17 at its end."""
+    matchers = [walked(compiled, seed, seed % 5) for seed in range(64)]
+    matchers[17] = tokfold.Matcher(compiled)
+    assert matchers[17].accept_tokens([0, 1, STOP]) == 3
+    return matchers
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_of_64_texts_has_ended(compiled, threads):
+    """``fill_bitmask_batch`` holds its row to the stop token, and the others are what they are."""
+    matchers = with_an_ended_one(compiled)
+    one = tokfold.allocate_bitmask(64, len(TOKENS))
+    said = [row == 17 or m.fill_bitmask(one, row) for row, m in enumerate(matchers)]
+    one[17] = 1 << STOP
+    rows = np.full_like(one, 0x5A5A5A5A)
+    assert tokfold.fill_bitmask_batch(matchers, rows, threads=threads).tolist() == said
+    assert np.array_equal(rows, one)
+    places = list(range(63, -1, -1))
+    tokfold.fill_bitmask_batch(matchers, rows, places, threads)
+    assert np.array_equal(rows[::-1], one)
+
+    rows = np.full_like(one, 0x5A5A5A5A)
+    said[17] = False
+    found = tokfold.fill_bitmask_batch(matchers, rows, threads=threads, ended="leave")
+    assert found.tolist() == said
+    assert (rows[17] == 0x5A5A5A5A).all()
+    with pytest.raises(tokfold.MatcherStateError, match=r"^row 17: the text has ended"):
+        tokfold.fill_bitmask_batch(matchers, rows, threads=threads, ended="raise")
+    with pytest.raises(tokfold.MatcherStateError, match=r"^row 46: the text has ended"):
+        tokfold.fill_bitmask_batch(matchers, rows, places, threads, ended="raise")
+    with pytest.raises(ValueError, match="ended must be 'stop', 'leave' or 'raise'"):
+        tokfold.fill_bitmask_batch(matchers, rows, ended="skip")
+
+    before = matchers[17].state
+    tokens = [0] * 64
+    tokens[17] = -100  # padding of any number
+    single = [row != 17 and m.fork().accept_token(0) for row, m in enumerate(matchers)]
+    assert tokfold.accept_token_batch(matchers, tokens, threads).tolist() == single
+    assert matchers[17].state == before
+    with pytest.raises(ValueError, match="ended must be 'leave' or 'raise'"):
+        tokfold.accept_token_batch(matchers, tokens, ended="stop")
+
+
+def test_rows_of_classes_of_an_ended_text(compiled):
+    if not compiled.has_classes:
+        pytest.skip("there are none")
+    matchers = with_an_ended_one(compiled)
+    classes = compiled.classes
+    rows = tokfold.allocate_bitmask(64, len(classes))
+    assert tokfold.fill_class_bitmask_batch(matchers, rows).all()
+    allowed_classes = [i for i in range(len(classes)) if rows[17, i // 32] >> (i % 32) & 1]
+    assert allowed_classes == [classes.class_of[STOP]]
+
+
+def test_an_ended_text_that_no_stop_token_holds(compiled):
+    vocabulary = tokfold.Vocabulary(TOKENS[:-1])
+    other = tokfold.compile(compiled.grammar, vocabulary, classes="never")
+    matcher = tokfold.Matcher(other, terminate_without_stop_token=True)
+    matcher.accept_tokens([0, 1])
+    rows = tokfold.allocate_bitmask(1, len(vocabulary))
+    with pytest.raises(tokfold.VocabularyError, match=r"^row 0: the text has ended, and no stop"):
+        tokfold.fill_bitmask_batch([matcher], rows)
+    assert not tokfold.fill_bitmask_batch([matcher], rows, ended="leave").any()
+
+
+def test_errors_of_a_batch_name_the_row(compiled):
+    limits = tokfold.Limits(max_mask_work=1)
+    small = tokfold.compile(compiled.grammar, compiled.vocabulary, limits, classes="never")
+    matchers = [tokfold.Matcher(compiled) for _ in range(5)]
+    matchers[3] = tokfold.Matcher(small)
+    rows = tokfold.allocate_bitmask(9, len(TOKENS))
+    with pytest.raises(tokfold.LimitExceededError, match=r"^row 3: ") as caught:
+        tokfold.fill_bitmask_batch(matchers, rows)
+    assert caught.value.limit == "max_mask_work"
+    with pytest.raises(tokfold.LimitExceededError, match=r"^row 7: "):
+        tokfold.fill_bitmask_batch(matchers, rows, [0, 1, 2, 7, 8])
+    matchers[3].cancel()
+    with pytest.raises(tokfold.CancelledError, match=r"^row 3: "):
+        tokfold.accept_token_batch(matchers, [0] * 5)
+    assert [matcher.num_steps for matcher in matchers] == [0] * 5
+    with pytest.raises(ValueError, match=r"^row 2: count must be 0 or more"):
+        tokfold.rollback_batch(matchers, [0, 0, -1, 0, 0])

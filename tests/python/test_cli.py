@@ -380,7 +380,7 @@ def test_without_the_extra(module):
     assert result.returncode == 2
     assert result.stdout == b""
     assert result.stderr.count(b"\n") == 1
-    assert b'pip install "tokfold[cli]"' in result.stderr
+    assert b'pip install ".[cli]" in a checkout of tokfold' in result.stderr
 
 
 def test_interrupt_is_130(grammar, tokenizer, monkeypatch):

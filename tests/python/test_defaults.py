@@ -410,7 +410,7 @@ def test_torch_with_wrong_arguments() -> None:
     assert "each of the matchers" in refused(NextMasks, [COMPILED])
 
 
-def test_torch_bitmasks_are_told_of_numpy() -> None:
+def test_torch_bitmasks_are_taken() -> None:
     torch = pytest.importorskip("torch")
     matcher = tokfold.Matcher(COMPILED)
     bitmask = torch.zeros((2, 9), dtype=torch.int32)
@@ -419,11 +419,16 @@ def test_torch_bitmasks_are_told_of_numpy() -> None:
         lambda one: matcher.fill_bitmask_draft([97], one),
         lambda one: tokfold.fill_bitmask_batch([matcher], one),
     ):
-        assert "pass tensor.numpy()" in refused(call, bitmask)
-        assert "torch.int64" in refused(call, bitmask.long())
-        assert "is on meta" in refused(call, bitmask.to("meta"))
+        bitmask.zero_()
+        call(bitmask)
+        assert bitmask[0, 3] == 2  # written where it is
+        assert "has the dtype torch.int64; pass one of torch.int32" in refused(call, bitmask.long())
+        assert "is on meta; masks are written on the CPU" in refused(call, bitmask.to("meta"))
     assert matcher.fill_bitmask(bitmask.numpy())
-    assert bitmask[0, 3] == 2  # the same memory
+    classes = tokfold.compile('root ::= "a"', VOCABULARY, classes="now")
+    rows = torch.zeros((1, -(-len(classes.classes) // 32)), dtype=torch.int32)
+    tokfold.Matcher(classes).fill_class_bitmask(rows)
+    assert rows.any()
 
 
 # ------------------------------------------------------------------- logits processors
@@ -904,3 +909,42 @@ def test_other_faults_are_told_as_they_are() -> None:
     assert "`x` is not defined" in refused(tokfold.Grammar.from_lark, "start: x")
     for text in ('root ::= "a" %', 'root: "a"\nb ::= "a"', "a pattern: [a-z"):
         assert "this is Lark" not in refused(tokfold.Grammar.from_ebnf, text)
+
+
+# ------------------------------------------------------------------------- saved states
+
+
+def test_a_matcher_from_a_saved_state_says_whether_it_has_its_text() -> None:
+    compiled = tokfold.compile("root ::= [a-z]*", VOCABULARY)
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_string("abc")
+    assert matcher.has_whole_text
+    saved = tokfold.MatcherState.from_bytes(matcher.state.to_bytes())
+    assert "without the text before it" in repr(saved)
+
+    without = tokfold.Matcher.from_state(compiled, saved)
+    assert (without.text, without.has_whole_text) == (b"", False)
+    assert repr(without) == "<Matcher after 0 steps, from a state without its text>"
+    assert not without.fork().has_whole_text
+
+    whole = tokfold.Matcher.from_state(compiled, saved, text=matcher.text)
+    assert whole.accept_string("def")
+    assert (whole.text, whole.has_whole_text) == (b"abcdef", True)
+    fork = whole.fork()
+    fork.rollback()
+    assert fork.text == b"abc"
+    assert fork.state == saved
+    said = refused(tokfold.Matcher.from_state, compiled, saved, text="abc")
+    assert said == "text must be the bytes that were read before, matcher.text, not str"
+
+
+def test_a_matcher_that_is_moved_to_other_tools_keeps_its_text() -> None:
+    tag = {"type": "tag", "begin": "<f>", "content": {"type": "any_text"}, "end": "</f>"}
+    free = {"type": "triggered_tags", "triggers": ["<"], "tags": [tag]}
+    grammar = tokfold.Grammar.from_structural_tag({"type": "structural_tag", "format": free})
+    matcher = tokfold.Matcher(tokfold.compile(grammar, VOCABULARY))
+    assert matcher.accept_string("I look. ")
+    more = grammar.with_tags(added=[{**tag, "begin": "<g>", "end": "</g>"}])
+    moved = matcher.moved_to(tokfold.compile(more, VOCABULARY))
+    assert moved.accept_string("<g>")
+    assert moved.text == b"I look. <g>"

@@ -161,7 +161,7 @@ class TestAfterTheEnd:
         before, steps = matcher.state, matcher.num_steps
         for use in (
             lambda: matcher.fill_bitmask(rows()),
-            lambda: tokfold.fill_bitmask_batch([matcher], rows()),
+            lambda: tokfold.fill_bitmask_batch([matcher], rows(), ended="raise"),
             lambda: matcher.accept_token(0),
             lambda: matcher.accept_token(STOP),
             lambda: matcher.accept_token(SPECIAL),
@@ -307,8 +307,9 @@ class TestBatches:
         ended = matcher.fork()
         assert ended.accept_bytes(b"x))")
         assert ended.accept_token(STOP)
-        with pytest.raises(tokfold.MatcherStateError, match="ended"):
-            tokfold.fill_bitmask_batch([matcher, ended, matcher.fork()], rows(), threads=3)
+        three = [matcher, ended, matcher.fork()]
+        with pytest.raises(tokfold.MatcherStateError, match=r"^row 1: the text has ended"):
+            tokfold.fill_bitmask_batch(three, rows(), threads=3, ended="raise")
         assert matcher.fill_bitmask(rows())
 
     def test_vocabularies_of_other_sizes(self, matcher):

@@ -306,6 +306,29 @@ def test_harmony_calls_tools_of_the_server():
     assert accepts(unnamed, SEARCHED.replace("browser.search", "search"))
 
 
+def test_harmony_writes_what_its_maker_documents():
+    """A space before ``<|constrain|>``, and a preamble in ``commentary``."""
+    preamble = "<|channel|>commentary<|message|>I look that up.<|end|>"
+    call = (
+        '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":"x","n":1}<|call|>'
+    )
+    for parallel in (True, False):
+        tag = for_model("harmony", [F], parallel=parallel)
+        assert accepts(tag, call)
+        assert accepts(tag, preamble + "<|start|>assistant" + call)
+        assert accepts(tag, preamble)
+    assert accepts(for_model("harmony", [F], tool_choice="required"), call)
+
+
+def test_qwen_coder_calls_a_tool_without_arguments():
+    now = {"type": "function", "function": {"name": "now", "parameters": {"type": "object"}}}
+    for model in ("qwen_3_coder", "qwen_3_5"):
+        tag = for_model(model, [now, F], reasoning="disabled")
+        for end in ("</function>", "\n</function>"):
+            assert accepts(tag, f"<tool_call>\n<function=now>\n{end}\n</tool_call>")
+        assert not accepts(tag, "<tool_call>\n<function=f>\n</function>\n</tool_call>")
+
+
 def test_harmony_demands_a_call():
     thought = "<|channel|>analysis<|message|>Hm.<|end|>"
     between = "<|start|>assistant"

@@ -206,7 +206,7 @@ class TestInstalled:
     def test_the_command_line_names_its_extra(self, environment: Path, tmp_path: Path) -> None:
         result = call(environment, "tokfold", "demo", cwd=tmp_path)
         assert result.returncode == 2
-        assert 'pip install "tokfold[cli]"' in result.stderr
+        assert 'pip install ".[cli]" in a checkout of tokfold' in result.stderr
         assert "Traceback" not in result.stderr
 
     @pytest.mark.parametrize(
@@ -220,5 +220,5 @@ class TestInstalled:
         self, environment: Path, tmp_path: Path, code: str, extra: str
     ) -> None:
         result = call(environment, "python", "-c", code, cwd=tmp_path)
-        assert f'pip install "tokfold[{extra}]"' in result.stderr
+        assert f'pip install ".[{extra}]" in a checkout of tokfold' in result.stderr
         assert "MissingExtraError" in result.stderr

@@ -23,6 +23,7 @@ PAGES = {
     "json-schema": 15,
     "lark": 8,
     "masked": 5,
+    "names": 1,
     "operations": 2,
     "regular-expressions": 9,
 }

@@ -432,7 +432,7 @@ class TestPlugin:
     )
     def test_what_is_missing_names_its_extra(self, code: str, extra: str) -> None:
         run = processes.run([sys.executable, "-c", code])
-        assert f'pip install "tokfold[{extra}]"' in run.stderr
+        assert f'pip install ".[{extra}]" in a checkout of tokfold' in run.stderr
         assert "MissingExtraError" in run.stderr
 
     def test_a_method_of_other_parameters(self, monkeypatch) -> None:

@@ -86,7 +86,7 @@ class DeviceMatcher(Matcher):
             raise _without_budget("max_tokens")
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
-        self._is_restored = False
+        self._is_restored, self._before = False, b""
         self._when_complete = terminate_without_stop_token
         self._twin = _core.Matcher(
             compiled._core, stop_ids=stops, when_complete=terminate_without_stop_token
@@ -268,7 +268,7 @@ class DeviceMatcher(Matcher):
             forked = object.__new__(type(self))
             forked.compiled, forked._is_restored = self.compiled, self._is_restored
             forked._when_complete, forked._stops = self._when_complete, self._stops
-            forked._has_no_end = self._has_no_end
+            forked._has_no_end, forked._before = self._has_no_end, self._before
             forked._begin(self._text.fork())
             forked._steps = list(self._steps)
             forked._twin, forked._twin_steps = self._twin.fork(), list(self._twin_steps)

@@ -219,14 +219,14 @@ def read_packaged_tekken() -> Vocabulary:
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise MissingExtraError(
             "the vocabulary 'tekken' comes with the package mistral-common, which is not "
-            'installed: pip install "tokfold[demo]"',
+            'installed: pip install ".[demo]" in a checkout of tokfold',
             name="mistral_common",
         ) from error
     dated = sorted(name for name in names if re.fullmatch(r"tekken\w*\.json", name))
     if not dated:
         raise TokfoldError(
             "this version of mistral-common holds no tekken.json; "
-            'pip install --upgrade "tokfold[demo]"'
+            'pip install --upgrade ".[demo]" in a checkout of tokfold'
         )
     with importlib.resources.as_file(folder / dated[-1]) as path:
         return Vocabulary.from_file(path)

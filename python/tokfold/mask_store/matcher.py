@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error
+from tokfold._checks import bitmask_error, shared
 from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.mask_store.newlines import Layout
 from tokfold.mask_store.store import MaskStore
@@ -99,6 +99,8 @@ class StoreMatcher:
         return True
 
     def _row_of(self, bitmask: npt.NDArray[np.int32], row: int) -> npt.NDArray[np.int32]:
+        tensor = shared(bitmask)
+        bitmask = bitmask if tensor is None else tensor
         if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
             error = TypeError("the bitmask must be a numpy array of dtype int32")
             raise bitmask_error(bitmask, error)

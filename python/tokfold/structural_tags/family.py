@@ -54,6 +54,8 @@ class Call:
     """How arguments are written: a style of the format ``json_schema``."""
     excludes: tuple[str, ...] = ()
     """What strings and names within the arguments never hold."""
+    end_without_arguments: str = ""
+    """What may stand in place of ``end`` where no argument is required."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,8 @@ class MessageFamily:
     """The beginning of a message that holds reasoning."""
     answer: str
     """The beginning of a message for the user."""
+    preamble: str
+    """The beginning of a message for the user that announces calls."""
     ends: tuple[str, ...]
     """The texts that end a message which is no call."""
     separator: str

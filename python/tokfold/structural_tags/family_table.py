@@ -125,6 +125,7 @@ _QWEN_XML = Family(
     call=Call(
         begin="<tool_call>\n<function={name}>\n",
         end="\n</function>\n</tool_call>",
+        end_without_arguments="</function>\n</tool_call>",
         style="qwen_xml",
     ),
     trigger="<tool_call>\n<function=",
@@ -233,6 +234,7 @@ _HARMONY = MessageFamily(
         Call(begin=begin, end="<|call|>")
         for begin in (
             "<|channel|>commentary to=functions.{name}<|constrain|>json<|message|>",
+            "<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>",
             " to=functions.{name}<|channel|>commentary <|constrain|>json<|message|>",
             " to=functions.{name}<|channel|>commentary json<|message|>",
         )
@@ -246,6 +248,7 @@ _HARMONY = MessageFamily(
     ),
     reasoning="<|channel|>analysis<|message|>",
     answer="<|channel|>final<|message|>",
+    preamble="<|channel|>commentary<|message|>",
     ends=("<|end|>", "<|return|>"),
     separator="<|start|>assistant",
 )

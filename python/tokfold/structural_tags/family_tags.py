@@ -99,7 +99,16 @@ def _call(call: Call, tool: Tool, request: Request) -> Json:
     for text in others:
         content += [{"type": "regex", "pattern": r"\d+"}, _text(text)]
     content.append(_arguments(call, tool, request))
-    return _tag(begin, _in_a_row(content), call.end)
+    return _tag(begin, _in_a_row(content), _ends(call, tool))
+
+
+def _ends(call: Call, tool: Tool) -> str | list[str]:
+    """What ends a call; a tool that needs no arguments may have an end more."""
+    schema = tool.schema
+    needs_some = isinstance(schema, dict) and schema.get("required")
+    if not call.end_without_arguments or needs_some:
+        return call.end
+    return [call.end, call.end_without_arguments]
 
 
 def _check_name(call: Call, name: str) -> None:
@@ -189,7 +198,7 @@ def _messages(family: MessageFamily, request: Request) -> Json:
         for tool in request.tools
         for form in (family.function_calls if tool.is_function else family.server_calls)
     ]
-    begins = [family.answer] * (request.choice == "auto")
+    begins = [family.answer, family.preamble] * (request.choice == "auto")
     begins += [family.reasoning] * (request.reasoning != "disabled")
     others = [_tag(begin, _any_text([]), list(family.ends)) for begin in begins]
 

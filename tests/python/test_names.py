@@ -1,0 +1,105 @@
+"""Names that people know from other libraries: errors say what stands for them here."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import tokfold
+from tokfold._names import NAMES, OPTIONS
+from tokfold.errors import ArgumentTypeError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "names.md"
+VOCABULARY = tokfold.Vocabulary(
+    [*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256]
+)
+COMPILED = tokfold.compile('root ::= "a"', VOCABULARY)
+OWNERS = {
+    "tokfold": tokfold,
+    "Matcher": tokfold.Matcher(COMPILED),
+    "CompiledGrammar": COMPILED,
+    "Grammar": tokfold.Grammar,
+    "GrammarCompiler": tokfold.GrammarCompiler(VOCABULARY, seed=False),
+    "Vocabulary": VOCABULARY,
+}
+CALLS = {
+    "Grammar.from_json_schema": lambda **options: tokfold.Grammar.from_json_schema({}, **options),
+    "GrammarCompiler": lambda **options: tokfold.GrammarCompiler(VOCABULARY, **options),
+    "Matcher": lambda **options: tokfold.Matcher(COMPILED, **options),
+    "Vocabulary.from_huggingface": lambda **options: tokfold.Vocabulary.from_huggingface(
+        None, **options
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(owner, name) for owner, names in NAMES.items() for name in names]
+)
+def test_a_name_of_another_library_names_ours(owner: str, name: str) -> None:
+    library, ours = NAMES[owner][name]
+    with pytest.raises(AttributeError) as caught:
+        getattr(OWNERS[owner], name)
+    said = str(caught.value)
+    assert f"has no attribute '{name}': that is a name of {library}; use {ours}" in said
+    assert caught.value.name == name
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"`{name}`" in page
+    assert ours.replace("|", r"\|") in page
+
+
+@pytest.mark.parametrize(
+    ("call", "option"), [(call, option) for call, options in OPTIONS.items() for option in options]
+)
+def test_an_option_of_another_library_names_ours(call: str, option: str) -> None:
+    library, ours = OPTIONS[call][option]
+    with pytest.raises(ArgumentTypeError) as caught:
+        CALLS[call](**{option: None})
+    said = f"{call} has no option '{option}': that is one of {library}; use {ours}"
+    assert str(caught.value) == said
+    assert isinstance(caught.value, TypeError)
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"| `{call}` | `{option}` | {library} | {ours} |" in page
+
+
+def test_compilers_name_our_options_too() -> None:
+    compiler = tokfold.GrammarCompiler(VOCABULARY, seed=False)
+    with pytest.raises(TypeError, match='whitespace="spaced"'):
+        compiler.compile_json_schema({"type": "object"}, any_whitespace=False)
+    with pytest.raises(TypeError, match="additional_properties=False"):
+        compiler.compile_json_schema({"type": "object"}, strict_mode=True)
+
+
+def test_names_that_nobody_has_are_what_python_says() -> None:
+    for value, said in (
+        (tokfold, "module 'tokfold' has no attribute 'nothing'"),
+        (OWNERS["Matcher"], "'Matcher' object has no attribute 'nothing'"),
+        (tokfold.Grammar, "type object 'Grammar' has no attribute 'nothing'"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            getattr(value, "nothing")  # noqa: B009
+        assert str(caught.value) == said
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nothing'"):
+        tokfold.Grammar.from_json_schema({}, nothing=1)
+    assert copy.copy(VOCABULARY) == VOCABULARY
+
+
+def test_modules_that_are_imported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(tokfold, "transformers", raising=False)
+    with pytest.raises(AttributeError, match=r"it is a module; write import tokfold\.transformers"):
+        tokfold.transformers  # noqa: B018
+
+
+def test_names_are_those_of_xgrammar() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    theirs = {
+        "tokfold": xgrammar,
+        "Matcher": xgrammar.GrammarMatcher,
+        "CompiledGrammar": xgrammar.CompiledGrammar,
+        "Grammar": xgrammar.Grammar,
+        "GrammarCompiler": xgrammar.GrammarCompiler,
+        "Vocabulary": xgrammar.TokenizerInfo,
+    }
+    for owner, names in NAMES.items():
+        for name, (library, _) in names.items():
+            assert library != "XGrammar" or hasattr(theirs[owner], name), (owner, name)
