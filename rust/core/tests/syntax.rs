@@ -33,9 +33,10 @@ fn code_point() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Characters in UTF-8, without what is half of a surrogate pair.
+/// Characters in UTF-8; in place of what is half of a surrogate pair U+FFFD.
 fn text(codes: &[u32]) -> Box<[u8]> {
-    codes.iter().filter_map(|&code| char::from_u32(code)).collect::<String>().into_bytes().into()
+    let character = |&code: &u32| char::from_u32(code).unwrap_or('\u{fffd}');
+    codes.iter().map(character).collect::<String>().into_bytes().into()
 }
 
 fn call() -> impl Strategy<Value = Macro> {
@@ -59,10 +60,7 @@ fn leaf() -> impl Strategy<Value = Tree> {
         .prop_map(|ends| CharSet::new(ends.into_iter().map(|(a, b)| (a.min(b), a.max(b)))));
     prop_oneof![
         Just(Expr::Empty),
-        vec(code_point(), 1..6).prop_map(|codes| match text(&codes) {
-            empty if empty.is_empty() => Expr::Empty,
-            bytes => Expr::Literal(bytes),
-        }),
+        vec(code_point(), 1..6).prop_map(|codes| Expr::Literal(text(&codes))),
         (class, any::<bool>()).prop_map(|(set, c)| Expr::Class(if c {
             set.complement()
         } else {
