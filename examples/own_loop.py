@@ -33,7 +33,7 @@ matcher = tokfold.Matcher(compiled)
 bitmask = tokfold.allocate_bitmask(DRAFT + 1, len(vocabulary))
 output, calls = [], 0
 while not matcher.is_terminated:
-    forced = vocabulary.encode_greedy(matcher.forced_bytes())  # needs no model
+    forced = matcher.forced_tokens()  # needs no model; pass the encode of your tokenizer
     assert matcher.accept_tokens(forced) == len(forced)
     output += forced
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from tokfold.errors import (
     UnsupportedGrammarError,
     VocabularyError,
 )
-from tokfold.matcher import NO_END, Matcher
+from tokfold.matcher import NO_END, Matcher, _count
 
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
@@ -61,6 +61,13 @@ class AnyMatcher(Protocol):
     def fork(self) -> AnyMatcher: ...
     @property
     def is_terminated(self) -> bool: ...
+
+
+@runtime_checkable
+class _Reading(Protocol):
+    """A matcher that reads bytes, as that of a mask store."""
+
+    def accept_bytes(self, data: bytes) -> bool: ...
 
 
 class _EndlessMatcher(Matcher):
@@ -105,11 +112,45 @@ def _store(compiled: object) -> MaskStore | None:
     return compiled if module is not None and isinstance(compiled, module.MaskStore) else None
 
 
-def begin(compiled: AnyCompiled, max_tokens: int | None = None) -> AnyMatcher:
-    """A matcher at the start, of whichever engine, that may take so many tokens.
+def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = "") -> AnyMatcher:
+    """A matcher behind a prefix, of whichever engine, that may take so many tokens from there.
 
     Where nothing can end the text, an empty mask is an error: a model cannot choose of it.
+
+    Raises:
+        MatcherStateError: no text of the grammar begins with the prefix.
     """
+    if not isinstance(prefix, str):
+        raise ArgumentTypeError(f"prefix must be a str, not {type(prefix).__name__}")
+    matcher = _begin(compiled, None if prefix and _is_counted(compiled) else max_tokens)
+    if not prefix:
+        return matcher
+    if not isinstance(matcher, Matcher | _Reading):
+        raise UnsupportedGrammarError(
+            "prefix: XGrammar's matchers do not take it here; compile the grammar with "
+            "tokfold.compile",
+            "prefix",
+            1,
+            1,
+        )
+    if not matcher.accept_bytes(prefix.encode()):
+        data, read = prefix.encode(), 0
+        while read < len(data) and matcher.accept_bytes(data[read : read + 1]):
+            read += 1
+        raise MatcherStateError(
+            f"no text of the grammar begins with the prefix {prefix!r}: byte {read + 1} of "
+            f"{len(data)} cannot be; pass what of the prompt belongs to the text, or none of it"
+        )
+    if max_tokens is not None and isinstance(matcher, Matcher) and _is_counted(compiled):
+        matcher._core.limit_tokens(_count(max_tokens, "max_tokens"))
+    return cast("AnyMatcher", matcher)
+
+
+def _is_counted(compiled: AnyCompiled) -> bool:
+    return isinstance(compiled, CompiledGrammar) and not compiled.device
+
+
+def _begin(compiled: AnyCompiled, max_tokens: int | None) -> AnyMatcher:
     if isinstance(compiled, CompiledGrammar):
         if not compiled.vocabulary.stop_token_ids and not compiled.device:
             return _EndlessMatcher(compiled, max_tokens=max_tokens)
@@ -225,10 +266,11 @@ class Sequence:
         compiled: AnyCompiled,
         on_error: OnError = "raise",
         max_tokens: int | None = None,
+        prefix: str = "",
     ) -> None:
-        if max_tokens is not None:
-            begin(compiled, max_tokens)  # refuses now what the first call would
-        self._compiled, self._max_tokens = compiled, max_tokens
+        if max_tokens is not None or prefix:
+            begin(compiled, max_tokens, prefix)  # refuses now what the first call would
+        self._compiled, self._max_tokens, self._prefix = compiled, max_tokens, prefix
         self._on_error = on_error
         self._stops = stop_token_ids(compiled)
         self._vocab_size = vocab_size(compiled)
@@ -292,7 +334,10 @@ class Sequence:
                     "processor of its own. If this is the prompt of a new generation, call reset() "
                     "before it."
                 )
-            self._matcher, self._accepted = begin(self._compiled, self._max_tokens), []
+            self._matcher, self._accepted = (
+                begin(self._compiled, self._max_tokens, self._prefix),
+                [],
+            )
             self._prompt_length = len(found)
             self.failure = None
         self._seen = found

@@ -81,7 +81,7 @@ NAMES: dict[str, dict[str, tuple[str, str]]] = {
         "compute_logit_bias": (_LL, "matcher.fill_bitmask(bitmask, row)"),
         "unsafe_compute_mask_ptr": (_LL, "matcher.fill_bitmask(bitmask, row)"),
         "compute_ff_bytes": (_LL, "matcher.forced_bytes()"),
-        "compute_ff_tokens": (_LL, "matcher.forced_bytes()"),
+        "compute_ff_tokens": (_LL, "matcher.forced_tokens(encode)"),
         "consume_token": (_LL, "matcher.accept_token(token_id)"),
         "consume_tokens": (_LL, "matcher.accept_tokens(token_ids)"),
         "try_consume_tokens": (_LL, "matcher.accept_tokens(token_ids)"),

@@ -72,9 +72,12 @@ class GrammarLogitsProcessor:
         max_tokens: the tokens that a text may take, the stop token counted: what the library is
             told, too. A token is masked when the text could not be completed with those that are
             left, so no text is cut.
+        prefix: the end of the prompt that belongs to the text: what the assistant's turn was begun
+            with. A grammar sees it before the first token.
 
     Raises:
         TokenBudgetError: even the shortest text takes more than ``max_tokens``.
+        MatcherStateError: no text of a grammar begins with ``prefix``.
         UnsupportedGrammarError: ``max_tokens`` for a grammar that cannot be counted, as those of
             :mod:`tokfold.xgrammar`.
         TypeError: something else than a compiled grammar.
@@ -87,10 +90,11 @@ class GrammarLogitsProcessor:
         *,
         on_error: OnError = "end",
         max_tokens: int | None = None,
+        prefix: str = "",
     ) -> None:
         vocab_size(compiled_grammar)  # refuses what is no compiled grammar
         checked_on_error(on_error, stop_token_ids(compiled_grammar))
-        self._sequence = Sequence(compiled_grammar, on_error, max_tokens)
+        self._sequence = Sequence(compiled_grammar, on_error, max_tokens, prefix)
         self._stops = stop_token_ids(compiled_grammar)
         self._error: BaseException | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -443,6 +443,54 @@ class Matcher(metaclass=Named):
         if limit < 0:
             raise ValueError(f"limit must be 0 or more, not {limit}")
         return self._core.forced_bytes(limit, _within(interrupt))
+
+    def forced_tokens(
+        self,
+        encode: Callable[[str], Sequence[int]] | None = None,
+        *,
+        limit: int = MAX_FORCED_BYTES,
+        interrupt: Interrupt | None = None,
+    ) -> list[int]:
+        """The tokens of :meth:`forced_bytes`, but for those that may merge with what follows.
+
+        A tokenizer writes a text in its own way, and a model expects that way. The last bytes that
+        are forced may be the beginning of a longer token: the tokens with these bytes are left to
+        the model, whose mask allows what begins with them. The matcher stays where it is.
+
+        Args:
+            encode: the tokenizer's own, of a text, without special tokens:
+                ``lambda text: tokenizer.encode(text, add_special_tokens=False)``. By default each
+                token is the longest that fits, which is not how tokenizers write every text.
+            limit: as for :meth:`forced_bytes`.
+            interrupt: ends the call early.
+
+        Raises:
+            VocabularyError: ``encode`` writes another text; without it, no token fits.
+            MatcherStateError, LimitExceededError, CancelledError: as :meth:`forced_bytes`.
+        """
+        data = self.forced_bytes(limit, interrupt=interrupt)
+        vocabulary = self.compiled.vocabulary
+        if encode is None:
+            ids = vocabulary.encode_greedy(data)
+        else:
+            try:
+                text = data.decode()
+            except UnicodeDecodeError as error:  # it ends, or begins, within a character
+                text = data[: error.start].decode()
+                data = data[: error.start]
+            ids = list(encode(text))
+            if vocabulary.decode(ids) != data:
+                raise VocabularyError(
+                    f"encode must write the text {text!r} alone, and wrote "
+                    f"{vocabulary.decode(ids)!r}: leave out special tokens, as "
+                    "tokenizer.encode(text, add_special_tokens=False) does"
+                )
+        settled, end = len(data) - vocabulary._unsettled(data), 0
+        for count, token_id in enumerate(ids):
+            end += len(vocabulary[token_id])
+            if end > settled:
+                return ids[:count]
+        return ids
 
     def explain(self, token_id: int) -> Explanation:
         """Why a token is allowed, or what stands against it.

@@ -88,6 +88,7 @@ def processor(
     dead_rows: Literal["raise", "leave"] = "raise",
     on_error: OnError = "end",
     max_tokens: int | None = None,
+    prefix: str = "",
 ) -> GrammarLogitsProcessor:
     """Make the logits processor of a model and what it is to write; nothing else is needed.
 
@@ -107,6 +108,7 @@ def processor(
         dead_rows: as for :class:`GrammarLogitsProcessor`.
         on_error: as there.
         max_tokens: as there: the ``max_new_tokens`` of ``generate()``, so that no text is cut.
+        prefix: as there: the end of the prompt that belongs to the text, as ``'{"name": '``.
 
     Raises:
         VocabularyError: nothing says which token ends a text, or the tokenizer cannot be read, or
@@ -130,7 +132,7 @@ def processor(
             check_width(width, vocab_size(one))
             _compare(ends, one, stacklevel=3)
         return GrammarLogitsProcessor(
-            compiled, dead_rows=dead_rows, on_error=on_error, max_tokens=max_tokens
+            compiled, dead_rows=dead_rows, on_error=on_error, max_tokens=max_tokens, prefix=prefix
         )
     source: Any = grammar
     kind_of(source)  # before the vocabulary, which takes longer
@@ -147,6 +149,7 @@ def processor(
         dead_rows=dead_rows,
         on_error=on_error,
         max_tokens=max_tokens,
+        prefix=prefix,
     )
 
 
@@ -280,6 +283,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         max_tokens: the tokens that each text may take, the stop token counted: the
             ``max_new_tokens`` of ``generate()``. A token is masked when the text could not be
             completed with those that are left, so no text is cut.
+        prefix: the end of each prompt that belongs to the text: what the assistant's turn was begun
+            with, as ``'{"name": '``. The grammar sees it before the first token that is generated;
+            what is decoded is the rest of the text.
 
     Warns:
         StopTokenWarning: a stop token of a grammar is none of the model's.
@@ -289,6 +295,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             ``on_error="end"`` where there is no stop token.
         TypeError: something else than a compiled grammar.
         TokenBudgetError: even the shortest text takes more than ``max_tokens``.
+        MatcherStateError: no text of a grammar begins with ``prefix``.
         UnsupportedGrammarError: ``max_tokens`` for a grammar that cannot be counted, as those of
             :mod:`tokfold.xgrammar`.
     """
@@ -301,6 +308,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         on_error: OnError = "end",
         model: object = None,
         max_tokens: int | None = None,
+        prefix: str = "",
     ) -> None:
         if dead_rows not in ("raise", "leave"):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
@@ -319,10 +327,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         for stops in self._stops:
             checked_on_error(on_error, stops)
         self._on_error: OnError = on_error
-        self._max_tokens = max_tokens
-        if max_tokens is not None:
+        self._max_tokens, self._prefix = max_tokens, prefix
+        if max_tokens is not None or prefix:
             for grammar in grammars:
-                begin(grammar, max_tokens)  # refuses now what the first call would
+                begin(grammar, max_tokens, prefix)  # refuses now what the first call would
         self._has_warned = model is not None
         if model is not None:
             for grammar in grammars:
@@ -416,7 +424,12 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._bitmask = allocate_bitmask(count, self._vocab_size)
         share = count // len(self._grammars)
         self._rows = [
-            _Row(begin(self._grammars[row // share], self._max_tokens), row // share, 0, False)
+            _Row(
+                begin(self._grammars[row // share], self._max_tokens, self._prefix),
+                row // share,
+                0,
+                False,
+            )
             for row in range(count)
         ]
 

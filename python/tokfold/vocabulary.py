@@ -14,6 +14,7 @@ What a token *is* for a grammar depends on three disjoint groups of ids:
 
 from __future__ import annotations
 
+import bisect
 import functools
 import hashlib
 import itertools
@@ -414,6 +415,21 @@ class Vocabulary(metaclass=Named):
             if token and token_id not in excluded:
                 ids.setdefault(token, token_id)
         return ids, sorted({len(token) for token in ids}, reverse=True)
+
+    @functools.cached_property
+    def _sorted_texts(self) -> list[bytes]:
+        """The bytes of all tokens that are text, sorted."""
+        return sorted(self._greedy_index[0])
+
+    def _unsettled(self, data: bytes) -> int:
+        """How many of the last bytes may begin a token that is longer than they are."""
+        texts, longest = self._sorted_texts, self._greedy_index[1][:1]
+        for count in range(min(len(data), *longest) if longest else 0, 0, -1):
+            end = data[-count:]
+            place = bisect.bisect_right(texts, end)
+            if place < len(texts) and texts[place].startswith(end):
+                return count
+        return 0
 
     @_kept
     def _pool(self) -> MaskPool:

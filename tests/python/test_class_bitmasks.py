@@ -188,7 +188,7 @@ def test_texts_that_have_ended(compiled) -> None:
     assert matcher.accept_token(STOP)
     for fill in (
         lambda: matcher.fill_class_bitmask(rows),
-        lambda: tokfold.fill_class_bitmask_batch([other, matcher], rows),
+        lambda: tokfold.fill_class_bitmask_batch([other, matcher], rows, ended="raise"),
     ):
         with pytest.raises(tokfold.MatcherStateError, match="ended"):
             fill()

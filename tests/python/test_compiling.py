@@ -93,7 +93,7 @@ def test_a_progress_bar(nested, vocabulary, classes):
 
 def test_a_progress_bar_without_its_package(nested, vocabulary, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
-    with pytest.raises(MissingExtraError, match=r"tokfold\[cli\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[cli\]"):
         compile_classes(nested, vocabulary, progress=True)
 
 

@@ -948,3 +948,69 @@ def test_a_matcher_that_is_moved_to_other_tools_keeps_its_text() -> None:
     moved = matcher.moved_to(tokfold.compile(more, VOCABULARY))
     assert moved.accept_string("<g>")
     assert moved.text == b"I look. <g>"
+
+
+# ------------------------------------------------------------------------ forced tokens
+
+
+def test_forced_tokens_leave_what_may_merge() -> None:
+    """``encode_greedy(forced_bytes())`` keeps the last quote, which may merge with the name."""
+    tokens = [*BYTES, b"</s>", b'{"', b"name", b'": "', b'"A', b"<s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[256], special_token_ids=[261])
+    compiled = tokfold.compile(r'root ::= "{\"name\": \"" [A-Z]+ "\"}"', vocabulary)
+    matcher = tokfold.Matcher(compiled)
+    assert vocabulary.encode_greedy(matcher.forced_bytes()) == [257, 258, 259]
+    assert matcher.forced_tokens() == [257, 258]
+    assert matcher.num_steps == 0
+
+    def encode(text: str) -> list[int]:
+        assert text == '{"name": "'
+        return [257, *b"name", *b'": ', ord('"')]
+
+    assert matcher.forced_tokens(encode) == [257, *b"name", *b'": ']
+    said = refused(matcher.forced_tokens, lambda text: [261, *encode(text)])
+    assert said.startswith("encode must write the text '{\"name\": \"' alone, and wrote b'<s>{")
+    assert "add_special_tokens=False" in said
+    assert matcher.accept_string('{"name": "A')
+    assert matcher.forced_tokens() == []
+
+
+def test_forced_tokens_within_a_character() -> None:
+    compiled = tokfold.compile('root ::= "a" [é-ê]', VOCABULARY)  # c3 a9, c3 aa
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.forced_bytes() == b"a\xc3"
+    assert matcher.forced_tokens() == [97, 0xC3]
+    assert matcher.forced_tokens(lambda text: list(text.encode())) == [97]
+
+
+# ------------------------------------------------------------------ prefixes in the prompt
+
+
+@pytest.mark.parametrize("max_tokens", [None, 5])
+def test_the_prefill_of_an_assistant_is_part_of_the_text(tiny, max_tokens) -> None:
+    from tokfold.transformers import processor
+
+    grammar = r'root ::= "{\"name\": " ("true" | "null") "}"'
+    prefix = '{"name": '
+    constrain = processor(*tiny, grammar, prefix=prefix, max_tokens=6)
+    for text in generated(tiny, constrain, max_new_tokens=6):
+        assert text in ("true}", "null}")
+    said = refused(processor, *tiny, grammar, prefix='{"age": ', max_tokens=max_tokens)
+    assert said.startswith(
+        """no text of the grammar begins with the prefix '{"age": ': byte 3 of 8"""
+    )
+    if max_tokens:
+        said = refused(processor, *tiny, grammar, prefix=prefix, max_tokens=5)
+        assert said.startswith("5 tokens are left, and the shortest completion of the text takes 6")
+    assert "prefix must be a str, not bytes" in refused(processor, *tiny, grammar, prefix=b"{")
+
+
+def test_a_sequence_begins_behind_its_prefix() -> None:
+    from tokfold._history import Sequence
+
+    compiled = tokfold.compile('root ::= "ab" [cd]', VOCABULARY)
+    sequence = Sequence(compiled, prefix="ab")
+    sequence.follow([1, 2, 3])
+    assert sequence.allowed(257).nonzero()[0].tolist() == [ord("c"), ord("d")]
+    sequence.follow([1, 2, 3, ord("c")])
+    assert sequence.allowed(257).nonzero()[0].tolist() == [STOP]

@@ -227,7 +227,7 @@ def check_ended(matcher) -> None:
         lambda: matcher.accept_bytes(b""),
         lambda: matcher.forced_bytes(),
         lambda: matcher.explain(0),
-        lambda: tokfold.fill_bitmask_batch([matcher], bitmask),
+        lambda: tokfold.fill_bitmask_batch([matcher], bitmask, ended="raise"),
         *(lambda t=token: matcher.accept_token(t) for token in matcher.stop_token_ids),
     ):
         try:

@@ -66,7 +66,7 @@ def conditions_of(features: GrammarFeatures, matchers: Sequence[Matcher]) -> Con
     size = len(features.compiled.vocabulary)
     rows = np.zeros((len(matchers), features.size), np.float32)
     bitmask = allocate_bitmask(len(matchers), size)
-    fill_bitmask_batch(matchers, bitmask)
+    fill_bitmask_batch(matchers, bitmask, ended="raise")
     for row, words, matcher in zip(rows, bitmask, matchers, strict=True):
         allowed = _count(words)
         if not allowed:

@@ -426,7 +426,12 @@ impl Family {
             Stand::Chart(_) => return Ok((None, 0)), // there are no charts of such a network
         };
         let Self { network, stepper, arrays, .. } = self;
-        let (at, read) = arrays.advance(network, stepper, at, bytes, look)?;
+        let mark = arrays.mark();
+        let advanced = arrays.advance(network, stepper, at, bytes, look);
+        if !matches!(advanced, Ok((Some(_), _))) {
+            arrays.reset(mark); // what was read cannot follow
+        }
+        let (at, read) = advanced?;
         let stand = at.map(|at| match at {
             At::Plain(set) => Stand::Stacks(set),
             At::Array(id) => Stand::Array(id),

@@ -4,7 +4,8 @@
 pub(super) const NUMBER: u8 = b'#';
 
 /// The key of the value of a JSON number: its sign, its digits without zeros at either end, and the
-/// exponent of the last of them, whatever the size of that. All zeros have one key.
+/// exponent of the last of them, whatever the size of that. All zeros have one key. What is spelled of
+/// the same letters and is no number has some key that no number has.
 pub(super) fn key(text: &[u8]) -> Vec<u8> {
     let (sign, text) = match text.strip_prefix(b"-") {
         Some(rest) => (&b"-"[..], rest),
@@ -38,6 +39,9 @@ fn sum(text: &[u8], more: i64) -> Vec<u8> {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] | digits => (false, digits),
     };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return text.to_vec();
+    }
     let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
     let digits = &digits[zeros..];
     if digits.len() <= 18 {
@@ -90,6 +94,14 @@ mod tests {
             }
             assert!(!keys.contains(&key), "{group:?}");
             keys.push(key);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_has_a_key_of_its_own() {
+        for text in ["1e5-3", "1e--", "1e.", "1.2.3", "--1", "1e+-2"] {
+            let key = key(text.as_bytes());
+            assert!(!["0", "1", "5", "12"].iter().any(|one| super::key(one.as_bytes()) == key));
         }
     }
 

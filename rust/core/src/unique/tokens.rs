@@ -12,6 +12,9 @@ use crate::grammar::UniqueItems;
 use crate::vocabulary::{Trie, Vocabulary, group};
 use rustc_hash::FxHashMap;
 
+/// So many values, and as many as there are ends of items, are looked for among these.
+const SOME_VALUES: usize = 4_096;
+
 /// The tokens that hold more than the end of one item and the beginning of the next.
 #[derive(Debug)]
 pub(crate) struct ManyItems {
@@ -275,12 +278,24 @@ impl Arrays {
                 (false, _) => Some(&[STRING][..]),
             };
             if let Some(beginning) = beginning.filter(|_| !ends.strings.is_empty()) {
+                // Either what was read is looked for among the ends, or these among what was read.
+                let few = SOME_VALUES + ends.strings.len();
+                let mut left = few;
                 for key in values.beginning_with(beginning) {
                     let more = &key[beginning.len()..];
                     if more.len() <= ends.longest
                         && let Some(nodes) = ends.strings.get(more)
                         && values.has(seen, key)
                     {
+                        forbid(nodes);
+                    }
+                    left -= 1;
+                    if left == 0 {
+                        break;
+                    }
+                }
+                for (more, nodes) in ends.strings.iter().filter(|_| left == 0) {
+                    if values.has(seen, &[beginning, more].concat()) {
                         forbid(nodes);
                     }
                 }
