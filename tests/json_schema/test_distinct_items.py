@@ -40,7 +40,9 @@ def digits(alphabet: str, most: int) -> list[str]:
 
 SIGNS, WHOLE = ["", "-"], ["0", *(text for text in digits("012", 4) if text[0] != "0")]
 FRACTIONS = ["", *(f".{text}" for text in digits("015", 2))]
-EXPONENTS = ["", *(f"e{sign}{text}" for sign in ("", "-", "+") for text in digits("012", 2))]
+# With those that no token spells: each beginning has an end that no array here has read.
+POWERS = [*digits("012", 2), "6", "06", "16", "26"]
+EXPONENTS = ["", *(f"e{sign}{text}" for sign in ("", "-", "+") for text in POWERS)]
 NUMBERS = ["".join(parts) for parts in itertools.product(SIGNS, WHOLE, FRACTIONS, EXPONENTS)]
 LITERALS = ["null", "true", "false"]
 
