@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import tokfold
 from strategies.profiles import LONG
+from tokfold.laboratory.equivalence import compare
 
 Schema: TypeAlias = dict[str, Any]
 Value: TypeAlias = tuple[str, Any]
@@ -485,8 +486,11 @@ def test_long_strings_and_long_arrays() -> None:
 
 def test_what_knows_only_grammars_says_so() -> None:
     grammar = tokfold.Grammar.from_json_schema(unique(STRING))
+    plain = tokfold.Grammar.from_json_schema({"type": "array", "items": STRING})
     for use in (
         lambda: str(grammar),
+        lambda: compare(grammar, plain),
+        lambda: compare(plain, grammar),
         lambda: tokfold.compile_classes(grammar, VOCABULARY),
         lambda: tokfold.compile(grammar, VOCABULARY, engine="chart"),
         lambda: tokfold.Matcher(tokfold.compile(grammar, VOCABULARY), max_tokens=9),

@@ -103,8 +103,8 @@ ShownNotes = Annotated[
         "--notes",
         metavar="WHICH",
         rich_help_panel=_READING,
-        help="What is said of the schema: warnings (the default), all, with annotations and the "
-        "like, or none.",
+        help="Which notes on the schema to print: warnings (the default), all (annotations too), "
+        "or none.",
     ),
 ]
 KeyOrder = Annotated[

@@ -127,6 +127,7 @@ fn prepare(
     let grammar = read(kind, text, interrupt)?;
     let options = NetworkOptions {
         counters: true,
+        unique_items: true,
         share_wide: Some(WIDE),
         left_recursion: LeftRecursion::Fitting,
         ..NetworkOptions::default()

@@ -40,7 +40,14 @@ pub fn network_options(way: usize, limits: Limits) -> NetworkOptions {
         2 => (LeftRecursion::Kept, Some(WIDE)),
         _ => (LeftRecursion::Loops, None),
     };
-    NetworkOptions { left_recursion, share_wide, counters: way < 3, limits, ..Default::default() }
+    NetworkOptions {
+        left_recursion,
+        share_wide,
+        counters: way < 3,
+        unique_items: true,
+        limits,
+        ..Default::default()
+    }
 }
 
 /// The limit that is a bound on what an engine remembers.

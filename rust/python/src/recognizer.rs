@@ -43,6 +43,7 @@ fn run(
 ) -> Result<(usize, bool, Vec<u8>)> {
     let options = NetworkOptions {
         skip_lookahead,
+        unique_items: true,
         // Each copy of what is repeated reads a byte, so more copies than bytes, and one to tell
         // what may come next, are never reached.
         repeat_window: u32::try_from(data.len()).ok().and_then(|n| n.checked_add(2)),
@@ -79,6 +80,7 @@ pub(crate) fn open_rules(
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let options = NetworkOptions {
         skip_lookahead,
+        unique_items: true,
         simplify: false,
         counters: true,
         limits: self::limits(limits)?,

@@ -102,8 +102,6 @@ pub struct Engine {
     /// Held while the tables are made; why they cannot be, once that is known.
     making_tables: Mutex<Option<Halt>>,
     gap: gap::Gap,
-    /// The tokens that hold more than one item of an array, once a mask needed to know.
-    many_items: OnceLock<ManyItems>,
     /// The longest that a mask took which was not cached, in microseconds.
     worst_mask: AtomicU64,
     endings: in_time::Endings,
@@ -114,11 +112,13 @@ const TABLES_OF_MATCHER: usize = 4;
 /// Work units of what is made once for an engine: the order of calls, and the tables of charts.
 const PREPARATION: u64 = 20_000_000;
 
-/// The tries of a vocabulary, made by the first engine that needs them.
+/// The tries of a vocabulary, and what arrays need to know of its tokens, made by the first engine that
+/// needs them.
 #[derive(Default)]
 pub struct Tries {
     of_bytes: OnceLock<Arc<Trie>>,
     with_ids: OnceLock<Arc<Trie>>,
+    many_items: OnceLock<ManyItems>,
 }
 
 impl Tries {
@@ -130,6 +130,12 @@ impl Tries {
     /// The same with tokens that are taken whole.
     fn with_ids(&self, vocabulary: &Vocabulary) -> &Arc<Trie> {
         self.with_ids.get_or_init(|| Arc::new(vocabulary.trie_with_ids()))
+    }
+
+    /// The tokens that hold more than one item of an array. The nodes of bytes have the same numbers in
+    /// both tries.
+    fn many_items(&self, vocabulary: &Vocabulary) -> &ManyItems {
+        self.many_items.get_or_init(|| ManyItems::new(vocabulary, self.of_bytes(vocabulary)))
     }
 }
 
@@ -159,6 +165,9 @@ impl Engine {
             true => tries.with_ids(&vocabulary),
             false => tries.of_bytes(&vocabulary),
         };
+        if network.has_unique_items() {
+            tries.many_items(&vocabulary);
+        }
         let mut spelled = Box::new([[0; 4]; 256]);
         for byte in 0..=255u8 {
             let class = network.alphabet().class(byte);
@@ -178,7 +187,6 @@ impl Engine {
             tables: OnceLock::new(),
             making_tables: Mutex::default(),
             gap: gap::Gap::default(),
-            many_items: OnceLock::new(),
             worst_mask: AtomicU64::new(0),
             endings: in_time::Endings::default(),
         }

@@ -1,17 +1,9 @@
 //! Masks in arrays whose items are unique: what the stacks allow, without what repeats an item.
 
 use super::family::{Family, Stand};
-use super::{Engine, Matcher, lock};
+use super::{Matcher, lock};
 use crate::budget::Interrupt;
 use crate::error::Result;
-use crate::unique::ManyItems;
-
-impl Engine {
-    /// The tokens that need a second look, where there are such arrays.
-    fn many_items(&self) -> &ManyItems {
-        self.many_items.get_or_init(|| ManyItems::new(&self.vocabulary, &self.plain().trie))
-    }
-}
 
 impl Matcher {
     /// Takes what repeats an item out of a row for a stand; false where that takes the stacks, and the
@@ -27,7 +19,7 @@ impl Matcher {
 
     /// Takes out of a row what is seen from the bytes; the tokens for which the stacks are needed.
     fn doubtful(&self, family: &Family, stand: Stand, row: &mut [i32]) -> Vec<u32> {
-        let many = self.engine.many_items();
+        let many = self.engine.tries.many_items(&self.engine.vocabulary);
         let allows = |row: &[i32], token: u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
         let mut doubtful = Vec::new();
         match stand {

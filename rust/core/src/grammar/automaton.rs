@@ -57,19 +57,20 @@ pub enum Guard {
     Unique(UniqueItems),
 }
 
-/// What is known of the items of an array that are all different.
+/// What is known of the values of the items of an array whose items are unique.
 ///
-/// Whoever makes such a call guarantees that an array that has read some items can be completed, as long
-/// as the item that it is reading, or the next, can be another than all before.
+/// The author of the automaton guarantees: if the current item, or the next one, can be completed to a
+/// value that the array does not have yet, the whole array can be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UniqueItems {
-    /// Whether each beginning of a string that is an item is one of infinitely many strings.
+    /// Whether every prefix of a string item is a prefix of infinitely many string items.
     pub endless_strings: bool,
-    /// The same for numbers, but for beginnings of zero.
+    /// Whether every prefix of a number item that has a nonzero digit is a prefix of items with infinitely
+    /// many values. Prefixes of zero (`0`, `0.0e`) may have that value alone.
     pub endless_numbers: bool,
-    /// There are so many different items, or more.
+    /// A lower bound on the number of values that items can have.
     pub least: u32,
-    /// There are so many strings among them, or more, if there are any.
+    /// A lower bound on the number of strings among them; `u32::MAX` if no item is a string.
     pub strings: u32,
 }
 

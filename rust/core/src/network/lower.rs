@@ -26,8 +26,8 @@ pub(crate) fn guards_refused(grammar: &Grammar, what: &str) -> Error {
         return Error::Unsupported {
             construct: "uniqueItems".into(),
             message: format!(
-                "{what} cannot keep the items that an array has read; use the engine without token \
-                 classes, or a schema without uniqueItems, and check the result"
+                "{what} cannot keep the items that an array has read, as tokfold.compile without token \
+                 classes and tokfold.recognize do; leave the keyword out and check the result"
             ),
             position: grammar.rule(grammar.root()).position,
         };
@@ -173,6 +173,10 @@ impl Lowering<'_> {
     fn with_guards(&self, automaton: &ByteAutomaton, rule: RuleId) -> Result<Automaton> {
         if !self.options.prune {
             return Err(guards_refused(self.grammar, "a network that is not pruned"));
+        }
+        let is_unique = |guard: &(RuleId, Guard)| matches!(guard.1, Guard::Unique(_));
+        if !self.options.unique_items && automaton.guards.iter().any(is_unique) {
+            return Err(guards_refused(self.grammar, "this use of a grammar"));
         }
         self.work.spend(automaton.size())?;
         let Some((mut out, guards)) = self.of_guarded(automaton) else {

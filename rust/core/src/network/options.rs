@@ -44,6 +44,9 @@ pub struct NetworkOptions {
     /// Count the passes of automata with bounds too, where repetitions are counted. Without, they are
     /// written out.
     pub counted_automata: bool,
+    /// Take grammars with arrays whose items are unique. The network reads them as if items might
+    /// repeat, so it says what the grammar does only to who keeps the items (`unique`).
+    pub unique_items: bool,
     /// Automata of so many ranges of bytes or more are written down as they stand, where large
     /// repetitions are counted: making them minimal takes long and finds little.
     pub large_automaton: usize,
@@ -63,6 +66,7 @@ impl Default for NetworkOptions {
             left_recursion: LeftRecursion::Loops,
             counters: false,
             counted_automata: true,
+            unique_items: false,
             large_automaton: LARGE_AUTOMATON,
             limits: Limits::default(),
         }

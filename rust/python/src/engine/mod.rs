@@ -89,6 +89,7 @@ impl Engine {
         let options = NetworkOptions {
             skip_lookahead,
             counters,
+            unique_items: true,
             share_wide: Some(WIDE),
             // Parts that are linked have loops, the same for every engine.
             left_recursion: match representation {

@@ -31,7 +31,7 @@ pub struct Note {
     pub message: Cow<'static, str>,
 }
 
-/// What is said of a keyword.
+/// The level and the message of a note.
 pub(in crate::json_schema) type Remark = (Level, Cow<'static, str>);
 
 /// Schemas on the way to one whose `enum` or `const` is looked for.
@@ -192,7 +192,7 @@ impl Schemas {
         }
     }
 
-    /// What is said of a keyword that counts.
+    /// The notes on a keyword that is enforced.
     fn on_effect(
         &self,
         schema: NodeId,
@@ -237,7 +237,7 @@ impl Schemas {
         if keyword == "format" { None } else { self.on_other_types(schema, keyword, node) }
     }
 
-    /// What is said of a keyword about types that `type` leaves out.
+    /// The note on a keyword for types that `type` excludes.
     pub(in crate::json_schema) fn on_other_types(
         &self,
         schema: NodeId,
@@ -321,7 +321,7 @@ impl Schemas {
         })
     }
 
-    /// What is said of `"nullable": true`.
+    /// The note on `"nullable": true`.
     fn on_nullable(&self, schema: NodeId, language: Language) -> Option<Remark> {
         let is_openapi = language.dialect == Dialect::OpenApi30;
         let types = self.types(schema).ok().flatten();
@@ -382,7 +382,7 @@ impl Schemas {
         }
     }
 
-    /// What is said of a `discriminator`: whether each branch names its values by itself.
+    /// The note on a `discriminator`: whether each branch names its values by itself.
     fn on_discriminator(&self, schema: NodeId, value: NodeId) -> Remark {
         let arena = self.arena();
         let name = arena.get(value, "propertyName").unwrap_or(value);
@@ -428,7 +428,7 @@ impl Schemas {
         }
     }
 
-    /// What is said of a name that is no keyword.
+    /// The note on a name that is no keyword.
     fn on_unknown(&self, schema: NodeId, object: &Object, name: &str, value: NodeId) -> Remark {
         let node = self.arena().node(value);
         if let Some(message) = of_others(name) {
@@ -468,7 +468,7 @@ impl Schemas {
         info("no dialect has this keyword; it says nothing by itself")
     }
 
-    /// What is said of `propertyOrdering`, which Gemini's schemas have.
+    /// The note on `propertyOrdering`, which Gemini's schemas have.
     fn on_ordering(&self, schema: NodeId, value: &Node) -> Remark {
         let names = value.as_array().unwrap_or_default().iter();
         let names = names.map(|&name| self.arena().node(name).as_str());
