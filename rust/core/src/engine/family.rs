@@ -622,7 +622,7 @@ impl Family {
                     let (from, set) = (&self.stepper.sets, self.set_of(stand).unwrap_or(NONE));
                     let set = copy_moved(from, set, sets, &mut copies, &mut moved)?;
                     match stand {
-                        Stand::Array(id) => Stand::Array(arrays.copy(id, set, &mut out.arrays)),
+                        Stand::Array(id) => Stand::Array(arrays.copy(id, set, &mut out.arrays)?),
                         _ => Stand::Stacks(set),
                     }
                 }

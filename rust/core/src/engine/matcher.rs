@@ -508,8 +508,9 @@ impl Matcher {
                     Some(Stand::Stacks(family.stepper.sets.union(set, whole)?))
                 }
                 (Some(Stand::Array(id)), Some(Stand::Stacks(whole))) => {
+                    let network = family.network().clone();
                     let Family { stepper, arrays, .. } = family;
-                    Some(Stand::Array(arrays.unite(stepper, id, whole)?))
+                    Some(Stand::Array(arrays.unite(&network, stepper, id, whole)?))
                 }
                 (stand, whole) => stand.or(whole),
             };

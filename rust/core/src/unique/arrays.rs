@@ -2,7 +2,7 @@
 
 use super::numbers;
 use super::reader::{End, Escape, Phase, Reader, STRING};
-use super::values::{Mark, NodeId, Values};
+use super::values::{Like, Mark, NodeId, Piece, Values};
 use crate::budget::Halt;
 use crate::grammar::UniqueItems;
 use crate::network::{BOTTOM, Network, contains};
@@ -28,9 +28,8 @@ pub(crate) struct Place {
     pub(crate) set: SetId,
     seen: NodeId,
     phase: Phase,
-    like: Option<(u32, u32)>,
-    piece: Option<u32>,
-    within: Within,
+    like: Option<Like>,
+    piece: Option<Piece>,
 }
 
 /// Which stacks of a set have a frame of an array whose items are unique, and what its items are.
@@ -81,7 +80,6 @@ impl Arrays {
 
     pub(super) fn reader(&self, id: ArrayId) -> Reader {
         let &Place { seen, phase, like, piece, .. } = self.place(id);
-        let like = like.map(|(value, length)| (value, length as usize));
         Reader { seen, phase, like, before: piece, piece: Vec::new() }
     }
 
@@ -91,7 +89,12 @@ impl Arrays {
 
     /// What the items of a place are.
     pub(super) fn items(&self, id: ArrayId) -> UniqueItems {
-        self.place(id).within.items
+        self.within_of(id).items
+    }
+
+    /// What is known of the frames of a place: it was asked for when the place was made.
+    fn within_of(&self, id: ArrayId) -> Within {
+        self.within[&self.place(id).set]
     }
 
     /// Bytes held.
@@ -121,14 +124,15 @@ impl Arrays {
     /// The place of one text with more stacks, in which no array is being read.
     pub(crate) fn unite<N: Deref<Target = Network>>(
         &mut self,
+        network: &Network,
         stepper: &mut Stepper<N>,
         id: ArrayId,
         more: SetId,
     ) -> Result<ArrayId, Halt> {
         let place = *self.place(id);
         let set = stepper.sets.union(place.set, more)?;
-        let within = Within { all: false, ..place.within };
-        self.places.push(Place { set, within, ..place });
+        self.within(network, &mut stepper.sets, set)?;
+        self.places.push(Place { set, ..place });
         Ok(self.places.len() as ArrayId - 1)
     }
 
@@ -137,7 +141,8 @@ impl Arrays {
         Copying { from: self, nodes: FxHashMap::default(), pieces: FxHashMap::default() }
     }
 
-    /// A place as numbers that are equal exactly when what may follow is: but for its stacks.
+    /// A place without its stacks as numbers. Places with equal numbers and equal stacks allow the same
+    /// texts; numbers that differ may do so too, as after `1.0` and `1.00`.
     pub(crate) fn written(&self, id: ArrayId) -> Vec<u32> {
         let place = self.place(id);
         let (phase, escape) = match place.phase {
@@ -207,10 +212,9 @@ impl Arrays {
             Phase::String(_) => self.values.like(&beginning),
             _ => None,
         };
-        let like = like.map(|(value, length)| (value, length as u32));
-        let piece = self.values.piece(None, &beginning);
-        let within = self.within(network, sets, set).ok().filter(|within| within.any)?;
-        self.places.push(Place { set, seen, phase, like, piece, within });
+        let piece = self.values.piece(None, &beginning).ok()?;
+        self.within(network, sets, set).ok().filter(|within| within.any)?;
+        self.places.push(Place { set, seen, phase, like, piece });
         Some(self.places.len() as ArrayId - 1)
     }
 
@@ -397,9 +401,8 @@ impl Arrays {
             return Ok((set != NONE).then_some(At::Plain(set)));
         }
         let Reader { seen, phase, like, before, piece } = array;
-        let like = like.map(|(value, length)| (value, length as u32));
-        let piece = self.values.piece(before, &piece);
-        self.places.push(Place { set, seen, phase, like, piece, within });
+        let piece = self.values.piece(before, &piece)?;
+        self.places.push(Place { set, seen, phase, like, piece });
         Ok(Some(At::Array(self.places.len() as ArrayId - 1)))
     }
 
@@ -468,7 +471,7 @@ impl Arrays {
 
     /// Whether all stacks of a place are in its array.
     pub(crate) fn is_alone(&self, id: ArrayId) -> bool {
-        self.place(id).within.all
+        self.within_of(id).all
     }
 }
 
@@ -504,22 +507,30 @@ fn is_number(key: &[u8]) -> bool {
 pub(crate) struct Copying<'a> {
     from: &'a Arrays,
     nodes: FxHashMap<NodeId, NodeId>,
-    pieces: FxHashMap<u32, u32>,
+    pieces: FxHashMap<Piece, Piece>,
 }
 
 impl Copying<'_> {
     /// A place there, over a copy of its stacks.
-    pub(crate) fn copy(&mut self, id: ArrayId, set: SetId, to: &mut Arrays) -> ArrayId {
+    ///
+    /// # Errors
+    /// [`Halt::Bytes`] where there is no room.
+    pub(crate) fn copy(
+        &mut self,
+        id: ArrayId,
+        set: SetId,
+        to: &mut Arrays,
+    ) -> Result<ArrayId, Halt> {
         let (place, from) = (self.from.place(id), &self.from.values);
         let seen = from.copy_node(place.seen, &mut to.values, &mut self.nodes);
-        let piece = place.piece;
-        let piece = piece.map(|piece| from.copy_piece(piece, &mut to.values, &mut self.pieces));
-        let like = place.like.and_then(|(value, length)| {
-            let (value, length) = to.values.like(from.beginning((value, length as usize)))?;
-            Some((value, length as u32))
-        });
+        let piece = match place.piece {
+            None => None,
+            Some(piece) => from.copy_piece(piece, &mut to.values, &mut self.pieces)?,
+        };
+        let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
+        to.within.insert(set, self.from.within_of(id));
         to.places.push(Place { set, seen, piece, like, ..*place });
-        to.places.len() as ArrayId - 1
+        Ok(to.places.len() as ArrayId - 1)
     }
 }
 

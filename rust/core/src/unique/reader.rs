@@ -4,7 +4,8 @@
 //! It reads nothing but arrays that a network reads as well, which is what refuses all other texts.
 
 use super::numbers::{self, NUMBER};
-use super::values::{NodeId, Values};
+use super::values::{Like, NodeId, Piece, Values};
+use std::num::NonZeroU16;
 
 /// What the key of a string begins with.
 pub(super) const STRING: u8 = b'"';
@@ -29,7 +30,7 @@ pub(super) enum Phase {
 /// An escape sequence that has begun, and a high surrogate before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Escape {
-    high: Option<u16>,
+    high: Option<NonZeroU16>,
     /// The hexadecimal digits that are still to come, and one more; for the letter behind the backslash 6.
     left: u8,
     code: u16,
@@ -43,16 +44,16 @@ impl Escape {
 
     /// It as a number, for saved states.
     pub(super) fn number(self) -> [u32; 2] {
-        let high = self.high.map_or(0, |high| 1 + u32::from(high));
-        [high, u32::from(self.left) << 16 | u32::from(self.code)]
+        let high = self.high.map_or(0, NonZeroU16::get);
+        [u32::from(high), u32::from(self.left) << 16 | u32::from(self.code)]
     }
 
     /// The one with a number.
     pub(super) fn of([high, rest]: [u32; 2]) -> Option<Self> {
-        let high = match high.checked_sub(1) {
-            None => None,
-            Some(high) => Some(u16::try_from(high).ok().filter(|high| high & 0xfc00 == 0xd800)?),
-        };
+        let high = NonZeroU16::new(u16::try_from(high).ok()?);
+        if high.is_some_and(|high| high.get() & 0xfc00 != 0xd800) {
+            return None;
+        }
         let left = u8::try_from(rest >> 16).ok().filter(|&left| left <= 6)?;
         Some(Self { high, left, code: rest as u16 })
     }
@@ -85,10 +86,10 @@ pub(crate) struct Reader {
     pub(super) phase: Phase,
     /// A value that begins as the string does that is being read, and how many bytes of its key have been
     /// read; `None` where there is none.
-    pub(super) like: Option<(u32, usize)>,
+    pub(super) like: Option<Like>,
     /// Where the beginning of the item stands, and what follows that: of a string what it says, of a
     /// number its text; with the first byte of the key.
-    pub(super) before: Option<u32>,
+    pub(super) before: Option<Piece>,
     pub(super) piece: Vec<u8>,
 }
 
@@ -115,7 +116,7 @@ impl Reader {
     }
 
     /// What the string is like if it ends here; `None` where it cannot.
-    pub(super) fn like_at_end(&self, values: &Values) -> Option<Option<(u32, usize)>> {
+    pub(super) fn like_at_end(&self, values: &Values) -> Option<Option<Like>> {
         let Phase::String(escape) = self.phase else { return None };
         if escape.left > 0 {
             return None;
@@ -199,9 +200,9 @@ impl Reader {
     }
 
     /// A high surrogate without a low one stands for itself.
-    fn flush(&mut self, high: Option<u16>, values: &Values) {
+    fn flush(&mut self, high: Option<NonZeroU16>, values: &Values) {
         if let Some(high) = high {
-            self.push(&encoded(u32::from(high)).1[..3], values);
+            self.push(&encoded(u32::from(high.get())).1[..3], values);
         }
     }
 
@@ -240,15 +241,15 @@ impl Reader {
     }
 
     /// A code unit of UTF-16, behind a high surrogate perhaps.
-    fn unit(&mut self, high: Option<u16>, code: u16, next: &mut Escape, values: &Values) {
+    fn unit(&mut self, high: Option<NonZeroU16>, code: u16, next: &mut Escape, values: &Values) {
         let character = match (high, code) {
             (Some(high), 0xdc00..=0xdfff) => {
-                0x1_0000 + (u32::from(high & 0x3ff) << 10 | u32::from(code & 0x3ff))
+                0x1_0000 + (u32::from(high.get() & 0x3ff) << 10 | u32::from(code & 0x3ff))
             }
             (high, _) => {
                 self.flush(high, values);
                 if code & 0xfc00 == 0xd800 {
-                    next.high = Some(code);
+                    next.high = NonZeroU16::new(code);
                     return;
                 }
                 u32::from(code)

@@ -6,10 +6,25 @@
 //! and a text that goes back goes to an ancestor. Jump pointers (Myers' random access lists) tell in
 //! logarithmic time whether a node is an ancestor.
 
+use crate::budget::Halt;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::ops::Bound;
 use std::sync::Arc;
+
+/// A beginning of a value: the number of the value, and how many bytes of its key.
+pub(super) type Like = (u32, NonZeroU32);
+
+/// The beginning of an item: its last piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Piece(NonZeroU32);
+
+impl Piece {
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 /// The last value that an array has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +54,7 @@ pub(super) struct Values {
     nodes_of: Vec<NodeId>,
     nodes: Vec<Node>,
     /// The beginnings of items: the piece before, and where one ends in `text`.
-    pieces: Vec<(Option<u32>, usize)>,
+    pieces: Vec<(Option<Piece>, u32)>,
     text: Vec<u8>,
     bytes: usize,
 }
@@ -120,10 +135,11 @@ impl Values {
     }
 
     /// A value that begins so, with the length of the beginning.
-    pub(super) fn like(&self, beginning: &[u8]) -> Option<(u32, usize)> {
+    pub(super) fn like(&self, beginning: &[u8]) -> Option<Like> {
         let from = (Bound::Included(beginning), Bound::Unbounded);
         let (key, &value) = self.sorted.range::<[u8], _>(from).next()?;
-        key.starts_with(beginning).then_some((value, beginning.len()))
+        let length = NonZeroU32::new(u32::try_from(beginning.len()).ok()?)?;
+        key.starts_with(beginning).then_some((value, length))
     }
 
     /// The values that begin so, of all texts, in order.
@@ -135,36 +151,43 @@ impl Values {
     }
 
     /// A value that begins as one does, and goes on with a byte.
-    pub(super) fn longer(&self, (value, length): (u32, usize), byte: u8) -> Option<(u32, usize)> {
-        let key = &self.keys[value as usize];
-        match key.get(length) {
-            Some(&next) if next == byte => Some((value, length + 1)),
-            _ => self.like(&[&key[..length], &[byte]].concat()),
+    pub(super) fn longer(&self, (value, length): Like, byte: u8) -> Option<Like> {
+        match self.keys[value as usize].get(length.get() as usize) {
+            Some(&next) if next == byte => Some((value, length.checked_add(1)?)),
+            _ => self.like(&[self.beginning((value, length)), &[byte]].concat()),
         }
     }
 
     /// Whether an array has read the value that is the beginning of another.
-    pub(super) fn has_beginning(&self, seen: NodeId, (value, length): (u32, usize)) -> bool {
-        self.has(seen, self.beginning((value, length)))
+    pub(super) fn has_beginning(&self, seen: NodeId, like: Like) -> bool {
+        self.has(seen, self.beginning(like))
     }
 
     /// Remembers the beginning of an item behind another piece of it.
-    pub(super) fn piece(&mut self, before: Option<u32>, bytes: &[u8]) -> Option<u32> {
+    ///
+    /// # Errors
+    /// [`Halt::Bytes`] where there is no number for so much text.
+    pub(super) fn piece(
+        &mut self,
+        before: Option<Piece>,
+        bytes: &[u8],
+    ) -> Result<Option<Piece>, Halt> {
         if bytes.is_empty() {
-            return before;
+            return Ok(before);
         }
+        let end = u32::try_from(self.text.len() + bytes.len()).map_err(|_| Halt::Bytes)?;
         self.text.extend_from_slice(bytes);
-        self.pieces.push((before, self.text.len()));
-        Some(self.pieces.len() as u32 - 1)
+        self.pieces.push((before, end));
+        Ok(NonZeroU32::new(self.pieces.len() as u32).map(Piece))
     }
 
     /// The beginning of an item.
-    pub(super) fn text(&self, piece: u32) -> Vec<u8> {
+    pub(super) fn text(&self, piece: Piece) -> Vec<u8> {
         let mut parts = Vec::new();
         let mut at = Some(piece);
         while let Some(piece) = at {
             parts.push(self.bytes_of(piece));
-            at = self.pieces[piece as usize].0;
+            at = self.pieces[piece.index()].0;
         }
         parts.reverse();
         parts.concat()
@@ -184,8 +207,8 @@ impl Values {
     }
 
     /// The beginning of a value.
-    pub(super) fn beginning(&self, (value, length): (u32, usize)) -> &[u8] {
-        &self.keys[value as usize][..length]
+    pub(super) fn beginning(&self, (value, length): Like) -> &[u8] {
+        &self.keys[value as usize][..length.get() as usize]
     }
 
     /// A node in other tables; `copies` are those that are there.
@@ -212,28 +235,27 @@ impl Values {
     /// The same for the beginning of an item.
     pub(super) fn copy_piece(
         &self,
-        piece: u32,
+        piece: Piece,
         to: &mut Self,
-        copies: &mut FxHashMap<u32, u32>,
-    ) -> u32 {
+        copies: &mut FxHashMap<Piece, Piece>,
+    ) -> Result<Option<Piece>, Halt> {
         let mut missing = Vec::new();
         let mut at = Some(piece);
         while let Some(piece) = at.filter(|piece| !copies.contains_key(piece)) {
             missing.push(piece);
-            at = self.pieces[piece as usize].0;
+            at = self.pieces[piece.index()].0;
         }
         let mut before = at.and_then(|piece| copies.get(&piece).copied());
         for piece in missing.into_iter().rev() {
-            before = to.piece(before, self.bytes_of(piece));
+            before = to.piece(before, self.bytes_of(piece))?;
             copies.extend(before.map(|copy| (piece, copy)));
         }
-        before.unwrap_or(piece)
+        Ok(before)
     }
 
-    fn bytes_of(&self, piece: u32) -> &[u8] {
-        let piece = piece as usize;
-        let begins = piece.checked_sub(1).map_or(0, |before| self.pieces[before].1);
-        &self.text[begins..self.pieces[piece].1]
+    fn bytes_of(&self, piece: Piece) -> &[u8] {
+        let begins = piece.index().checked_sub(1).map_or(0, |before| self.pieces[before].1);
+        &self.text[begins as usize..self.pieces[piece.index()].1 as usize]
     }
 
     /// Bytes held.
@@ -241,7 +263,7 @@ impl Values {
         self.bytes
             + self.keys.len() * 4
             + self.nodes.capacity() * size_of::<Node>()
-            + self.pieces.capacity() * size_of::<(Option<u32>, usize)>()
+            + self.pieces.capacity() * size_of::<(Option<Piece>, u32)>()
             + self.text.capacity()
     }
 
@@ -265,7 +287,7 @@ impl Values {
             self.nodes_of.pop();
         }
         self.pieces.truncate(mark.pieces);
-        self.text.truncate(self.pieces.last().map_or(0, |piece| piece.1));
+        self.text.truncate(self.pieces.last().map_or(0, |piece| piece.1 as usize));
     }
 }
 
