@@ -47,12 +47,13 @@ STAMPS := $(VENV)/.stamps
 HAS_VENV := $(STAMPS)/venv
 HAS_TORCH := $(STAMPS)/torch
 HAS_DEMO := $(STAMPS)/demo
+HAS_DOCS := $(STAMPS)/docs
 HAS_TOOLS := $(STAMPS)/tools
 HAS_TESTS := $(STAMPS)/tests
 HAS_EXTENSION := $(STAMPS)/extension
 HAS_WHEEL := $(STAMPS)/wheel
 
-.PHONY: help demo check test test-serving fuzz bench wheel sdist clean
+.PHONY: help demo docs check test test-serving fuzz bench wheel sdist clean
 .PHONY: tools test-rust test-python lint-rust lint-python types stub format
 .DEFAULT_GOAL := help
 
@@ -64,7 +65,8 @@ help:
 	@echo '  make test         everything that is checked: lints, types, Rust and Python tests'
 	@echo '  make test-serving the tests of the servers, against vLLM and SGLang: some 10 GB; SERVERS='
 	@echo '  make fuzz         the fuzz targets of the core, each FUZZ_SECONDS=60; FUZZ_TARGETS=vocabulary'
-	@echo '  make bench        the benchmark table of the README; BENCH_ARGS="--tokenizer PATH"'
+	@echo '  make bench        the tables of docs/benchmarks.md; BENCH_ARGS="--tokenizer PATH"'
+	@echo '  make docs         the site, in target/site/html; needs no Rust, a minute'
 	@echo '  make wheel        a wheel for this machine, in dist/'
 	@echo '  make sdist        a source distribution, in dist/'
 	@echo '  make format       put all code in the common format'
@@ -79,6 +81,9 @@ help:
 
 demo: $(HAS_DEMO) $(HAS_EXTENSION)
 	@$(BIN)/tokfold demo
+
+docs: $(HAS_DOCS)
+	@$(PY) docs/build_site.py
 
 # Lints and tests of what changed since the merge base with the main branch. The release build is
 # made only where there is none: the check builds the extension itself, in a quarter of the time.
@@ -181,6 +186,10 @@ $(HAS_EXTENSION): $(RUST_FILES) pyproject.toml | $(HAS_WHEEL) $(HAS_TORCH)
 
 $(HAS_DEMO): pyproject.toml $(HAS_TORCH) | $(HAS_EXTENSION)
 	$(PIP) install --quiet 'tokfold[demo]'
+	@touch $@
+
+$(HAS_DOCS): pyproject.toml | $(HAS_VENV)
+	$(PIP) install --quiet --group docs
 	@touch $@
 
 $(HAS_TOOLS): pyproject.toml $(HAS_TORCH)

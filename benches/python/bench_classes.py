@@ -1,4 +1,4 @@
-"""From grammar text to token classes: time, number, memory; the table of the README.
+"""From grammar text to token classes: time, number, memory; a table of docs/benchmarks.md.
 
     python benches/python/bench_classes.py --tokenizer path/to/model
 

@@ -74,6 +74,12 @@ def parser(description: str, *, writes: bool = False) -> argparse.ArgumentParser
         result.add_argument("--json", action="store_true", help="print one JSON object, no tables")
         return result
     result.add_argument("--json", type=Path, metavar="OUT", help="write all figures there")
+    add_results(result)
+    return result
+
+
+def add_results(result: argparse.ArgumentParser) -> None:
+    """The options that :func:`keep` reads."""
     result.add_argument(
         "--results",
         type=Path,
@@ -81,7 +87,6 @@ def parser(description: str, *, writes: bool = False) -> argparse.ArgumentParser
         help="write KIND-MACHINE-DATE.md and .json there, to be kept",
     )
     result.add_argument("--machine", metavar="NAME", help="in these names (default: the processor)")
-    return result
 
 
 def tokenizers(options: argparse.Namespace) -> dict[str, Vocabulary]:
@@ -467,13 +472,7 @@ def publish(
         sheets: the tables.
         notes: a line each, after the tables.
     """
-    if hasattr(os, "getloadavg"):
-        report["load"] = round(os.getloadavg()[1], 1)
-        cores = report["machine"]["cores"]
-        notes = [
-            *notes,
-            f"load average of the last five minutes: {report['load']} on {cores} cores",
-        ]
+    notes = [*notes, *load(report)]
     out = console(width=120)
     out.print(_origin(report))
     out.print()
@@ -481,20 +480,50 @@ def publish(
         show(out, *sheet)
     for note in notes:
         out.print(note)
-    text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
     if options.json:
-        options.json.write_text(text, encoding="utf-8")
-    if options.results:
-        name = options.machine or report["machine"].get("gpu") or report["machine"]["processor"]
-        slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(\w+\)", "", name.lower())).strip("-")
-        path = options.results / f"{kind}-{slug}-{report['date']}"
-        options.results.mkdir(parents=True, exist_ok=True)
-        parts = [f"# bench_{kind}.py", _origin(report)]
-        parts += [f"## {sheet.title}\n\n{_markdown(sheet)}" for sheet in sheets]
-        parts.append("\n".join(f"- {note}" for note in notes))
-        path.with_name(path.name + ".json").write_text(text, encoding="utf-8")
-        path.with_name(path.name + ".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        options.json.write_text(_as_json(report), encoding="utf-8")
+    path = keep(options, kind, report, sheets, notes)
+    if path:
         out.print(f"written: {path}.md, .json")
+
+
+def keep(
+    options: argparse.Namespace, kind: str, report: Result, sheets: list[Sheet], notes: list[str]
+) -> Path | None:
+    """Write the two files that ``--results`` asks for; their path without a suffix.
+
+    Args:
+        options: with the options of :func:`add_results`.
+        kind: which benchmark.
+        report: as for :func:`publish`.
+        sheets: the tables.
+        notes: a line each, after the tables.
+    """
+    if not options.results:
+        return None
+    name = options.machine or report["machine"].get("gpu") or report["machine"]["processor"]
+    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(\w+\)", "", name.lower())).strip("-")
+    path = Path(options.results) / f"{kind}-{slug}-{report['date']}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parts = [f"# bench_{kind}.py", _origin(report)]
+    parts += [f"## {sheet.title}\n\n{_markdown(sheet)}" for sheet in sheets]
+    parts.append("\n".join(f"- {note}" for note in notes))
+    path.with_name(path.name + ".json").write_text(_as_json(report), encoding="utf-8")
+    path.with_name(path.name + ".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return path
+
+
+def _as_json(report: Result) -> str:
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def load(report: Result) -> list[str]:
+    """Put the load of the machine into a report; the note on it, where the system knows it."""
+    if not hasattr(os, "getloadavg"):
+        return []
+    report["load"] = round(os.getloadavg()[1], 1)
+    cores = report["machine"]["cores"]
+    return [f"load average of the last five minutes: {report['load']} on {cores} cores"]
 
 
 def _origin(report: Result) -> str:

@@ -45,6 +45,7 @@ One file of more than 600 lines, so that what is timed, judged and reported is r
 from __future__ import annotations
 
 import argparse
+import datetime
 import gc
 import hashlib
 import itertools
@@ -69,6 +70,7 @@ CLASSES = ("never", "auto", "now")
 KEY_ORDERS = ("schema", "any")
 THIRDS = 3
 LEVELS = (50.0, 99.0, 99.9)
+PACKAGES = ("xgrammar", "llguidance", "numpy")
 FORK: Any = multiprocessing.get_context("fork")
 
 
@@ -150,8 +152,10 @@ def main() -> None:
     settings = Settings(options.timeout, options.memory, options.shared, options.cpu)
     for name, engine in _engines(options).items():
         results[name] = measure(engine, vocabulary, cases, settings, _progress(name))
-    report = {
+    report: common.Result = {
         "machine": common.machine(),
+        "versions": common.versions(*PACKAGES),
+        "date": datetime.date.today().isoformat(),
         "tokenizer": vocabulary.name,
         "tokenization": tokenization,
         "shared": options.shared,
@@ -177,6 +181,8 @@ def main() -> None:
     if options.json:
         details = {name: _details(cases, outcomes) for name, outcomes in results.items()}
         options.json.write_text(json.dumps({**report, "details": details}), encoding="utf-8")
+    notes = [*_notes(report), *common.load(report)]
+    common.keep(options, "maskbench", report, _sheets(report), notes)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -211,6 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compare", action="store_true", help="engines two by two; verdicts too")
     parser.add_argument("--slowest", type=int, default=0, metavar="N", help="show the slowest")
     parser.add_argument("--json", type=Path, metavar="OUT", help="everything, each mask too")
+    common.add_results(parser)
     return parser
 
 
@@ -558,15 +565,35 @@ def _details(cases: list[Case], outcomes: Outcomes) -> common.Result:
 def _show(out: Any, report: common.Result) -> None:
     found = report["machine"]
     out.print(f"{found['processor']}, {found['cores']} cores, Python {found['python']}")
-    out.print(
-        f"{number(report['schemas'])} schemas, {number(report['tokens'])} tokens of "
-        f"{report['tokenizer']} ({report['tokenization']})"
-    )
+    out.print(_notes(report)[0])
     out.print()
+    for sheet in _sheets(report):
+        common.show(out, *sheet)
+    reasons = [
+        [name, what, number(count), reason]
+        for name, row in report["engines"].items()
+        for what, key in (("refused", "reasons"), ("gave up", "troubles"))
+        for reason, count in row[key].items()
+    ]
+    if reasons:
+        common.show(out, "Why", ["engine", "", ">times", "*reason"], reasons)
+
+
+def _notes(report: common.Result) -> list[str]:
+    """What was measured, a line each."""
+    return [
+        f"{number(report['schemas'])} schemas, {number(report['tokens'])} tokens of "
+        f"{report['tokenizer']} ({report['tokenization']})",
+        f"schemas that are held back: {report['held_back']}; clock: {report['clock']}",
+    ]
+
+
+def _sheets(report: common.Result) -> list[common.Sheet]:
     shared = next(iter(report["common"].values()))["schemas"]
+    sheets = []
     if len(report["engines"]) > 1:
-        _show_times(out, f"the {number(shared)} schemas that all took", report["common"])
-    _show_times(out, "all schemas that the engine took", report["engines"])
+        sheets += _times(f"the {number(shared)} schemas that all took", report["common"])
+    sheets += _times("all schemas that the engine took", report["engines"])
     columns = ["engine", ">right", ">refused", ">timeout", ">crashed"]
     columns += [">valid rejected", ">invalid accepted", ">gave up", ">contradictions"]
     rows = [
@@ -581,15 +608,7 @@ def _show(out: Any, report: common.Result) -> None:
         for name, row in report["engines"].items()
     ]
     title = f"Verdicts: of {number(report['schemas'])} schemas, over what the engine took"
-    common.show(out, title, columns, rows)
-    reasons = [
-        [name, what, number(count), reason]
-        for name, row in report["engines"].items()
-        for what, key in (("refused", "reasons"), ("gave up", "troubles"))
-        for reason, count in row[key].items()
-    ]
-    if reasons:
-        common.show(out, "Why", ["engine", "", ">times", "*reason"], reasons)
+    return [*sheets, common.Sheet(title, columns, rows)]
 
 
 def _wrong(row: common.Result, wrong: str, schemas: str, of: str) -> str:
@@ -598,21 +617,21 @@ def _wrong(row: common.Result, wrong: str, schemas: str, of: str) -> str:
     return f"{text}, {number(row[schemas])} schemas" if row[wrong] else text
 
 
-def _show_times(out: Any, which: str, rows: common.Result) -> None:
+def _times(which: str, rows: common.Result) -> list[common.Sheet]:
     keys: tuple[str, ...] = ("mean", "p50", "p99", "max")
     cells = [
         [name, number(row["schemas"]), *(_time(row["compile"], key) for key in keys)]
         for name, row in rows.items()
     ]
     columns = ["engine", ">schemas", *(f">{key}" for key in keys)]
-    common.show(out, f"Compile to first mask: {which}", columns, cells)
+    compiling = common.Sheet(f"Compile to first mask: {which}", columns, cells)
     keys = ("mean", "p50", "p99", "p99.9", "max")
     cells = [
         [name, number(row["steps"]), *(_time(row["between_masks"], key) for key in keys)]
         for name, row in rows.items()
     ]
     columns = ["engine", ">tokens", *(f">{key}" for key in keys)]
-    common.show(out, f"Between masks: {which}", columns, cells)
+    return [compiling, common.Sheet(f"Between masks: {which}", columns, cells)]
 
 
 def _time(summary: dict[str, float], key: str) -> str:

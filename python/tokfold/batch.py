@@ -65,8 +65,8 @@ def fill_bitmask_batch(
         bool, shape ``(len(matchers),)``: False where every token is allowed.
 
     Raises:
-        As :meth:`Matcher.fill_bitmask`, for the first matcher that does; the message begins with
-        its row. Rows then mean nothing.
+        TokfoldError: as :meth:`Matcher.fill_bitmask`, for the first matcher that does; the message
+            begins with its row. Rows then mean nothing.
         VocabularyError: a text has ended, ``ended="stop"``, and its matcher has no stop token.
     """
     return _filled(matchers, bitmask, rows, threads, False, ended)
@@ -93,8 +93,8 @@ def fill_class_bitmask_batch(
         As there.
 
     Raises:
-        As :meth:`Matcher.fill_class_bitmask`, for the first matcher that does; the message begins
-        with its row. Rows then mean nothing.
+        TokfoldError: as :meth:`Matcher.fill_class_bitmask`, for the first matcher that does; the
+            message begins with its row. Rows then mean nothing.
         VocabularyError: as for :func:`fill_bitmask_batch`.
     """
     return _filled(matchers, bitmask, rows, threads, True, ended)
@@ -170,8 +170,8 @@ def accept_token_batch(
         as it was.
 
     Raises:
-        As :meth:`Matcher.accept_token`, for the first matcher that does; the message begins with
-        its row, its place in ``matchers``. No matcher has moved.
+        TokfoldError: as :meth:`Matcher.accept_token`, for the first matcher that does; the message
+            begins with its row, its place in ``matchers``. No matcher has moved.
     """
     if ended not in ("leave", "raise"):
         raise ValueError(f"ended must be 'leave' or 'raise', not {ended!r}")

@@ -147,7 +147,7 @@ class GrammarLogitsProcessor:
         """An item of a ``StoppingCriteriaList``: whether a stop token was generated.
 
         Raises:
-            As the call before, whose error was dropped.
+            Exception: what the call before raised, and the library dropped.
         """
         del input_ids, logits  # those of the last call
         self.check()
@@ -157,7 +157,7 @@ class GrammarLogitsProcessor:
         """Raise what the last call raised; for ``create_chat_completion``, which has no criteria.
 
         Raises:
-            As the call.
+            Exception: as the call.
         """
         error, self._error = self._error, None
         if error is not None:

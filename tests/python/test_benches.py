@@ -68,8 +68,14 @@ class TestMaskbench:
     ) -> None:
         out = tmp_path / "out.json"
         options = ["--tokenizer", tokenizer, "--classes", "never", "now", "--json", out]
+        options += ["--results", tmp_path, "--machine", "A (R) b"]
         printed = run("bench_maskbench.py", folder, *options)
         report = json.loads(out.read_text(encoding="utf-8"))
+        kept = tmp_path / f"maskbench-a-b-{report['date']}"
+        figures = json.loads(Path(f"{kept}.json").read_text(encoding="utf-8"))
+        assert figures.pop("load") >= 0
+        assert figures.items() <= report.items()
+        assert "| tokfold now | 1 |" in Path(f"{kept}.md").read_text(encoding="utf-8")
         assert report["schemas"] == 2
         assert list(report["engines"]) == ["tokfold never", "tokfold now"]
         for name, engine in report["engines"].items():

@@ -57,7 +57,7 @@ def grammar(tmp_path):
 
 def test_help_teaches():
     assert "tokfold demo" in run("--help").stdout
-    for command in ("classes", "check", "explain", "walk", "replay", "inspect", "demo"):
+    for command in ("classes", "check", "explain", "walk", "replay", "inspect", "report", "demo"):
         text = run(command, "--help").stdout
         assert "Examples" in text
         assert f"tokfold {command}" in text

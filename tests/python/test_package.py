@@ -76,3 +76,8 @@ def test_who_imports_xgrammar():
     }
     outside = {name for name in found if not name.startswith(("xgrammar/", "laboratory/"))}
     assert outside == {"cli/demo_run.py"}
+
+
+def test_the_citation_names_this_version():
+    text = (Path(__file__).resolve().parents[2] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {tokfold.__version__}\n" in text

@@ -22,7 +22,7 @@ PAGES = {
     "ending-in-time": 2,
     "json-schema": 15,
     "lark": 8,
-    "masked": 5,
+    "masked": 6,
     "names": 1,
     "operations": 2,
     "regular-expressions": 9,

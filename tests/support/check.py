@@ -30,6 +30,9 @@ PYTHON = ("tests/python", "tests/differential", "tests/hostile")
 PAGES = (
     "tests/python/test_readme.py",
     "tests/python/test_pages.py",
+    "tests/python/test_links.py",
+    "tests/python/test_figures.py",
+    "tests/python/test_site.py",
     "tests/*/test_page.py",
     "tests/differential/test_differences.py",
 )
@@ -111,13 +114,18 @@ AREAS = (
     # Pages and what they show.
     Area("docs/", PAGES),
     Area("README.md", PAGES),
-    Area("CONTRIBUTING.md", ("tests/python/test_readme.py", "tests/python/test_check.py")),
+    Area(
+        "CONTRIBUTING.md",
+        (*PAGES, "tests/python/test_contributing.py", "tests/python/test_check.py"),
+    ),
     Area("CHANGELOG.md"),
-    Area("DESIGN.md"),
+    Area("DESIGN.md", ("tests/python/test_links.py",)),
+    Area("SECURITY.md", ("tests/python/test_links.py",)),
+    Area("CITATION.cff", ("tests/python/test_package.py",)),
     Area("LICENSE"),
     Area("examples/treebank/", ("tests/chart_gpu/test_treebank.py",)),
     Area("examples/", ("tests/serving/test_examples.py",)),
-    Area("benches/", ("tests/python/test_benches.py",)),
+    Area("benches/", ("tests/python/test_benches.py", "tests/python/test_figures.py")),
     Area("grammars/", GRAMMARS),
     Area("Makefile", ("tests/python/test_readme.py",)),
     Area("pyproject.toml", ("tests/python/test_package.py", "tests/python/test_readme.py")),

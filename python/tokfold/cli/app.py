@@ -23,6 +23,7 @@ from tokfold.cli.maskdiff import maskdiff
 from tokfold.cli.optimize import optimize
 from tokfold.cli.profile import profile
 from tokfold.cli.replay import replay
+from tokfold.cli.report import report
 from tokfold.cli.store import store
 from tokfold.cli.walk import walk
 from tokfold.errors import TokfoldError
@@ -64,6 +65,7 @@ app.command(no_args_is_help=True)(walk)
 app.command(no_args_is_help=True)(replay)
 app.command(no_args_is_help=True)(inspect)
 app.command(no_args_is_help=True)(store)
+app.command()(report)
 app.command()(demo)
 
 _LABORATORY = "The grammar laboratory"

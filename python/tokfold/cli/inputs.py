@@ -30,6 +30,7 @@ __all__ = [
     "decoded",
     "describe_grammar",
     "describe_vocabulary",
+    "kind_of_file",
     "located",
     "read_grammar",
     "read_packaged_tekken",
@@ -79,6 +80,11 @@ def chosen_kind(schema: bool, regex: bool, lark: bool, tag: bool) -> GrammarKind
     return given[0][1] if given else None
 
 
+def kind_of_file(source: str) -> GrammarKind:
+    """The kind that the extension of a file says; a structural tag is JSON like a schema."""
+    return _BY_EXTENSION.get(Path(source).suffix.lower(), GrammarKind.EBNF)
+
+
 def read_text(path: str, chomp: bool = False) -> bytes:
     """The bytes of a file, or of standard input for ``-``.
 
@@ -120,7 +126,7 @@ def read_grammar(
         TokfoldError: it cannot be read; names the file and the place in it.
         OSError: the file cannot be read.
     """
-    kind = kind or _BY_EXTENSION.get(Path(source).suffix.lower(), GrammarKind.EBNF)
+    kind = kind or kind_of_file(source)
     if root is not None and kind is not GrammarKind.EBNF:
         raise TokfoldError(f"--root names a rule of grammar text; a {kind.value} has none")
     options = options or {}

@@ -1,0 +1,221 @@
+"""``tokfold report``: versions, platform and a reproduction, in one file for an issue."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import platform
+import sys
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import tokfold
+from tokfold import Grammar, Matcher, Vocabulary, compile, recognize
+from tokfold.cli.console import print_json, report_note
+from tokfold.cli.inputs import (
+    STDIN,
+    GrammarKind,
+    chosen_kind,
+    decoded,
+    describe_vocabulary,
+    kind_of_file,
+    read_grammar,
+    read_text,
+    read_tokenizer,
+)
+from tokfold.cli.options import Chomp, IsLark, IsRegex, IsSchema, IsTag, Root
+from tokfold.errors import TokfoldError
+
+__all__ = ["report"]
+
+PACKAGES = (
+    "numpy",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "pydantic",
+    "xgrammar",
+    "llguidance",
+    "mlx-lm",
+    "llama-cpp-python",
+    "vllm",
+    "sglang",
+    "triton",
+)
+"""What a result may depend on, where it is installed."""
+_KEYS = {
+    GrammarKind.EBNF: "grammar",
+    GrammarKind.JSON_SCHEMA: "json_schema",
+    GrammarKind.REGEX: "regex",
+    GrammarKind.LARK: "lark",
+    GrammarKind.STRUCTURAL_TAG: "structural_tag",
+}
+"""The names that ``tokfold replay`` has for kinds of grammars."""
+
+
+def report(
+    grammar: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[GRAMMAR]", help="Grammar file, as for tokfold explain.", show_default=False
+        ),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="FILE", help="The text at which it happens.")
+    ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            "--tokenizer", "-t", metavar="PATH", help="Tokenizer, as for tokfold explain."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report there.")
+    ] = None,
+    root: Root = None,
+    chomp: Chomp = False,
+    schema: IsSchema = False,
+    regex: IsRegex = False,
+    lark: IsLark = False,
+    tag: IsTag = False,
+) -> None:
+    """Write what an issue needs: versions, platform, and the case as one JSON file.
+
+    With a grammar and a text the report has both, and what tokfold makes of
+    them: the error, or where the text stops. It holds no paths and, of the
+    environment, the variables that begin with TOKFOLD_ alone. Read it before
+    you send it: the grammar and the text are in it.
+
+    Exit code: 0; 2 if a file cannot be read.
+
+    [bold]Examples[/bold]
+      tokfold report
+      tokfold report schema.json --text answer.json -t path/to/model -o report.json
+    """
+    kind = chosen_kind(schema, regex, lark, tag)
+    if grammar is None and text is not None:
+        raise TokfoldError("--text goes with a grammar; name the file of the grammar first")
+    if grammar == STDIN and kind is not GrammarKind.REGEX:
+        raise TokfoldError("a report reads the grammar from a file; name one")
+    document: dict[str, Any] = {
+        "tokfold": tokfold.__version__,
+        "python": _python(),
+        "platform": _platform(),
+        "packages": _packages(),
+        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("TOKFOLD_")},
+    }
+    vocabulary = None if tokenizer is None else read_tokenizer(tokenizer)
+    if tokenizer is not None and vocabulary is not None:
+        document["vocabulary"] = describe_vocabulary(Path(tokenizer).name, vocabulary)
+    if grammar is not None:
+        data = b"" if text is None else read_text(text, chomp)
+        kind, case = _case(grammar, kind, root, data)
+        document["result"] = result = _result(grammar, kind, root, data, vocabulary)
+        accepted = {"accepted": result["accepted"]} if "accepted" in result else {}
+        document["case"] = {**case, **accepted, "source": "tokfold report"}
+    if output is None:
+        print_json(document)
+        return
+    output.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    report_note("info", f"{output} is written; read it, then attach it to the issue")
+
+
+def _python() -> dict[str, Any]:
+    return {
+        "version": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    }
+
+
+def _platform() -> dict[str, Any]:
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+        "cpus": os.cpu_count(),
+        "bits": sys.maxsize.bit_length() + 1,
+    }
+
+
+def _packages() -> dict[str, str]:
+    """Versions of the packages that are installed; nothing is imported."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _case(
+    grammar: str, kind: GrammarKind | None, root: str | None, data: bytes
+) -> tuple[GrammarKind, dict[str, Any]]:
+    """The grammar and the text as a case of ``tokfold replay``, and the kind of the grammar."""
+    kind = kind or kind_of_file(grammar)
+    source: Any = grammar if kind is GrammarKind.REGEX else decoded(read_text(grammar), grammar)
+    if kind in (GrammarKind.JSON_SCHEMA, GrammarKind.STRUCTURAL_TAG):
+        # What is no JSON is reported as the text that it is.
+        with contextlib.suppress(ValueError, RecursionError):
+            source = json.loads(source)
+        if isinstance(source, dict) and source.get("type") == "structural_tag":
+            kind = GrammarKind.STRUCTURAL_TAG
+    case = {_KEYS[kind]: source}
+    if root is not None:
+        case["root"] = root
+    try:
+        case["text"] = data.decode()
+    except UnicodeDecodeError:
+        case["bytes"] = base64.b64encode(data).decode()
+    return kind, case
+
+
+def _result(
+    grammar: str,
+    kind: GrammarKind,
+    root: str | None,
+    data: bytes,
+    vocabulary: Vocabulary | None,
+) -> dict[str, Any]:
+    """What tokfold makes of the case: a verdict and a place, and the error where there is one."""
+    found: dict[str, Any] = {}
+    try:
+        read, _ = read_grammar(grammar, kind, root)
+        found.update(_verdict(read, data))
+        found.update(_tokens(read, data, vocabulary))
+    except TokfoldError as error:
+        cause = error.__cause__ if isinstance(error.__cause__, TokfoldError) else error
+        found["error"] = type(cause).__name__
+        found["message"] = str(error).replace(grammar, Path(grammar).name)
+    return found
+
+
+def _verdict(grammar: Grammar, data: bytes) -> dict[str, Any]:
+    found = recognize(grammar, data)
+    return {
+        "accepted": found.accepted,
+        "bytes_read": found.read,
+        "line": found.line,
+        "column": found.column,
+    }
+
+
+def _tokens(grammar: Grammar, data: bytes, vocabulary: Vocabulary | None) -> dict[str, Any]:
+    """How far the text goes token by token, and why it stops there."""
+    if vocabulary is None:
+        return {}
+    matcher = Matcher(compile(grammar, vocabulary, classes="never"))
+    tokens = vocabulary.encode_greedy(data)
+    for index, token in enumerate(tokens):
+        if not matcher.accept_token(token):
+            why = matcher.explain(token)
+            return {"tokens": tokens, "tokens_read": index, "reason": why.reason}
+    return {"tokens": tokens, "tokens_read": len(tokens)}
