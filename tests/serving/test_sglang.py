@@ -311,7 +311,7 @@ class TestJump:
 INVALID = [
     ("json", "{"),
     ("json", '{"type": "nothing"}'),
-    ("json", '{"type": "array", "uniqueItems": true}'),
+    ("json", '{"not": {"type": "array", "uniqueItems": true}}'),
     ("json", '{"type": "integer", "enum": ["a"]}'),
     ("json", '{"type": "string", "pattern": "(a)\\\\1"}'),
     ("json", '{"type": "string", "pattern": "a\\u0000"}'),

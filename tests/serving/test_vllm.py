@@ -225,7 +225,7 @@ class TestConversation:
 INVALID = [
     ("json", "{"),
     ("json", '{"type": "nothing"}'),
-    ("json", '{"type": "array", "uniqueItems": true}'),
+    ("json", '{"not": {"type": "array", "uniqueItems": true}}'),
     ("json", '{"type": "integer", "enum": ["a"]}'),
     ("json", '{"type": "string", "pattern": "(a)\\\\1"}'),
     ("json", '{"$ref": "#/nowhere"}'),

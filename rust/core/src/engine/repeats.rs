@@ -52,6 +52,7 @@ impl Matcher {
         }
         let mut family = lock::write(&self.family, interrupt)?;
         let mark = family.arrays.mark();
+        family.arrays.try_out(true);
         let mut read = Ok(());
         for token in doubtful {
             self.allow(&mut family, interrupt);
@@ -66,6 +67,7 @@ impl Matcher {
         }
         family.release();
         family.arrays.reset(mark);
+        family.arrays.try_out(false);
         read
     }
 }

@@ -72,12 +72,22 @@ pub struct UniqueItems {
     pub least: u32,
     /// A lower bound on the number of strings among them; `u32::MAX` if no item is a string.
     pub strings: u32,
+    /// Whether an item may be an array or an object.
+    pub nested: bool,
+    /// Whether each number in an item may end behind each digit of it.
+    pub whole_numbers: bool,
 }
 
 impl UniqueItems {
     /// Any number of strings and numbers.
-    pub const ENDLESS: Self =
-        Self { endless_strings: true, endless_numbers: true, least: u32::MAX, strings: u32::MAX };
+    pub const ENDLESS: Self = Self {
+        endless_strings: true,
+        endless_numbers: true,
+        least: u32::MAX,
+        strings: u32::MAX,
+        nested: false,
+        whole_numbers: true,
+    };
 
     /// What holds for both of two.
     pub(crate) fn both(self, other: Self) -> Self {
@@ -86,6 +96,8 @@ impl UniqueItems {
             endless_numbers: self.endless_numbers && other.endless_numbers,
             least: self.least.min(other.least),
             strings: self.strings.min(other.strings),
+            nested: self.nested || other.nested,
+            whole_numbers: self.whole_numbers && other.whole_numbers,
         }
     }
 
@@ -96,8 +108,9 @@ impl UniqueItems {
 
     /// It as numbers, for fingerprints.
     pub(crate) fn key(self) -> [u32; 3] {
-        let endless = u32::from(self.endless_strings) | u32::from(self.endless_numbers) << 1;
-        [endless, self.least, self.strings]
+        let flags = [self.endless_strings, self.endless_numbers, self.nested, self.whole_numbers];
+        let flags = flags.into_iter().fold(0, |all, flag| all << 1 | u32::from(flag));
+        [flags, self.least, self.strings]
     }
 }
 

@@ -16,7 +16,8 @@
 //!   formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
 //!   names; `alternatives`: branches of unions, each with an order of its own
-//! - `objects`, `arrays`, `values`: automata; `emit`: the grammar
+//! - `objects`, `arrays`, `values`: automata; `unique`, `sizes`: arrays whose items are unique, and how many
+//!   values there are; `emit`: the grammar
 //! - `unsatisfiable`: why a schema has no value
 //! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
 
@@ -43,6 +44,7 @@ mod origins;
 mod reading;
 pub mod resolve;
 mod scalars;
+mod sizes;
 mod step;
 mod unique;
 mod unordered;

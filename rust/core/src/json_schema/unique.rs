@@ -10,6 +10,8 @@ use super::atoms::{ArrayId, Atom, SchemaId, Type, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
 use super::scalars::Text;
+use super::sizes::Sizes;
+use super::values::Values;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
 use crate::regular::Dfa;
@@ -37,6 +39,23 @@ impl Converter<'_> {
         let Some(schema) = self.asks_for_unique(formula) else {
             return self.unique_of_listed(formula);
         };
+        let known = self.unique_of_any(formula, schema);
+        if let Some(automaton) = self.unless_lossy(known, schema)? {
+            return Ok(Some(automaton));
+        }
+        let all = self.derive(formula, &mut |this, atom| match this.atom(atom) {
+            Atom::Unique(_) => Ok(FormulaId::TRUE),
+            other => {
+                let other = other.clone();
+                Ok(this.formulas.literal(other))
+            }
+        })?;
+        let plain = self.array(all)?;
+        Ok(Some(self.arrays[usize::from(plain)].clone()))
+    }
+
+    /// The same over items that no list bounds.
+    fn unique_of_any(&mut self, formula: FormulaId, schema: SchemaId) -> Result<ArrayAutomaton> {
         let mut atoms = self.formulas.atoms_of(formula).into_iter();
         if atoms.any(|(atom, sign)| !sign && matches!(self.atom(atom), Atom::Unique(_))) {
             return Err(self.repeated_items(schema));
@@ -60,26 +79,15 @@ impl Converter<'_> {
         }
         let inner = self.array(others)?;
         if let ArrayAutomaton::Plain { most: Some(0 | 1), .. } = self.arrays[usize::from(inner)] {
-            return Ok(Some(self.arrays[usize::from(inner)].clone()));
+            return Ok(self.arrays[usize::from(inner)].clone());
         }
-        match self.unique_of(inner, schema) {
+        Ok(match self.unique_of(inner, schema)? {
+            Some(items) => ArrayAutomaton::Unique { schema, inner, items },
             // There are fewer values than items.
-            Ok(None) => Ok(Some(ArrayAutomaton::Plain {
-                prefix: Vec::new(),
-                rest: None,
-                least: 1,
-                most: Some(0),
-            })),
-            Ok(Some(items)) => Ok(Some(ArrayAutomaton::Unique { schema, inner, items })),
-            Err(Error::Schema { .. }) if self.options.lossy_unique_items => {
-                let pointer = self.schemas.arena().pointer(self.place(schema));
-                if !self.not_enforced.contains(&pointer) {
-                    self.not_enforced.push(pointer);
-                }
-                Ok(Some(self.arrays[usize::from(inner)].clone()))
+            None => {
+                ArrayAutomaton::Plain { prefix: Vec::new(), rest: None, least: 1, most: Some(0) }
             }
-            Err(error) => Err(error),
-        }
+        })
     }
 
     /// The same of a formula whose items are listed, if they are scalars and so many that the sets of those
@@ -107,8 +115,9 @@ impl Converter<'_> {
             return Ok(None);
         }
         match self.unique_of(inner, schema) {
-            Ok(Some(items)) => Ok(Some(ArrayAutomaton::Unique { schema, inner, items })),
             // Objects and arrays among them are kept as sets.
+            Ok(Some(items)) if items.nested => Ok(None),
+            Ok(Some(items)) => Ok(Some(ArrayAutomaton::Unique { schema, inner, items })),
             Ok(None) | Err(Error::Schema { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -128,14 +137,60 @@ impl Converter<'_> {
         })
     }
 
-    fn refused(&self, schema: SchemaId, why: &str) -> Error {
+    pub(super) fn refused(&self, schema: SchemaId, why: &str) -> Error {
         let message = format!("{why}, or pass lossy={{\"uniqueItems\"}} and check the result");
         self.unsupported(self.place(schema), "uniqueItems", message)
     }
 
     /// What is known of the items of an array; `None` where there are fewer than it must have.
     fn unique_of(&mut self, inner: ArrayId, schema: SchemaId) -> Result<Option<UniqueItems>> {
-        let (values, least): (Vec<ValueId>, u32) = match &self.arrays[usize::from(inner)] {
+        let (values, least) = self.items_of_array(inner, schema)?;
+        let mut out = UniqueItems::ENDLESS;
+        let mut is_exact = true;
+        for &value in &values {
+            let (items, counts_all) = self.items_of_value(value)?;
+            out = out.both(items);
+            is_exact &= counts_all;
+        }
+        match self.suffices(&values, least, out, is_exact, schema)? {
+            true => Ok(Some(out)),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether arrays of such items can be completed whatever they have read; false where there are fewer
+    /// values than an array must have.
+    fn suffices(
+        &self,
+        values: &[ValueId],
+        least: u32,
+        items: UniqueItems,
+        is_exact: bool,
+        schema: SchemaId,
+    ) -> Result<bool> {
+        if values.len() > 1 && items.least < u32::MAX {
+            return Err(self.refused(
+                schema,
+                "items at different places have conditions of their own, and those at some place have \
+                 finitely many values, which others could take; give all items one schema",
+            ));
+        }
+        if least > items.least.max(1) {
+            if is_exact {
+                return Ok(false);
+            }
+            let message = format!(
+                "minItems asks for {least} different items, and it cannot be shown that there are so \
+                 many; lower it"
+            );
+            return Err(self.refused(schema, &message));
+        }
+        Ok(true)
+    }
+
+    /// The values of the items of an array, and how many items it must have.
+    fn items_of_array(&self, inner: ArrayId, schema: SchemaId) -> Result<(Vec<ValueId>, u32)> {
+        let (mut values, least): (Vec<ValueId>, u32) = match &self.arrays[usize::from(inner)] {
             ArrayAutomaton::Plain { prefix, rest, least, .. } => {
                 (prefix.iter().chain(rest).copied().collect(), *least)
             }
@@ -147,52 +202,74 @@ impl Converter<'_> {
                 return Err(self.refused(schema, "the keyword stands beside itself; write it once"));
             }
         };
-        let mut values = values;
         values.sort_unstable();
         values.dedup();
-        let mut out = UniqueItems::ENDLESS;
-        let mut is_exact = true;
-        for &value in &values {
-            let (items, counts_all) = self.items_of_value(value, schema)?;
-            out = out.both(items);
-            is_exact &= counts_all;
-        }
-        if values.len() > 1 && out.least < u32::MAX {
-            return Err(self.refused(
-                schema,
-                "items at different places have conditions of their own, and those at some place have \
-                 finitely many values, which others could take; give all items one schema",
-            ));
-        }
-        if least > out.least.max(1) {
-            if is_exact {
-                return Ok(None);
+        Ok((values, least))
+    }
+
+    /// The same where the conversion may leave the keyword out: `None` where it does.
+    fn unless_lossy<T>(&mut self, known: Result<T>, schema: SchemaId) -> Result<Option<T>> {
+        match known {
+            Err(Error::Schema { .. }) if self.options.lossy_unique_items => {
+                let pointer = self.schemas.arena().pointer(self.place(schema));
+                if !self.not_enforced.contains(&pointer) {
+                    self.not_enforced.push(pointer);
+                }
+                Ok(None)
             }
-            let message = format!(
-                "minItems asks for {least} different items, and it cannot be shown that there are so \
-                 many; lower it"
-            );
-            return Err(self.refused(schema, &message));
+            known => known.map(Some),
         }
-        Ok(Some(out))
+    }
+
+    /// Completes what is known of arrays whose unique items may be arrays and objects, when all values are
+    /// known.
+    pub(super) fn settle_unique_items(&mut self, values: &Values) -> Result<()> {
+        let mut arrays: Vec<ArrayId> =
+            values.all.values().filter_map(|value| value.array).collect();
+        arrays.sort_unstable();
+        arrays.dedup();
+        let is_nested = |array: &ArrayId| {
+            let array = &self.arrays[usize::from(*array)];
+            matches!(array, ArrayAutomaton::Unique { items, .. } if items.nested)
+        };
+        arrays.retain(is_nested);
+        if arrays.is_empty() {
+            return Ok(());
+        }
+        let sizes = Sizes::of(self, values)?;
+        let whole_numbers = values.numbers.values().all(has_whole_numbers);
+        for array in arrays {
+            let ArrayAutomaton::Unique { schema, inner, items } = self.arrays[usize::from(array)]
+            else {
+                continue;
+            };
+            let (held, least) = self.items_of_array(inner, schema)?;
+            let fewest = held.iter().map(|&value| sizes.of_value(value)).min().unwrap_or(0);
+            let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
+            let items = UniqueItems { least: fewest, whole_numbers, ..items };
+            let known = self.suffices(&held, least, items, false, schema);
+            self.arrays[usize::from(array)] = match self.unless_lossy(known, schema)? {
+                Some(_) => ArrayAutomaton::Unique { schema, inner, items },
+                None => self.arrays[usize::from(inner)].clone(),
+            };
+        }
+        Ok(())
     }
 
     /// What is known of the values that an item may have, and whether they are no more than that says.
-    fn items_of_value(&mut self, value: ValueId, schema: SchemaId) -> Result<(UniqueItems, bool)> {
+    fn items_of_value(&mut self, value: ValueId) -> Result<(UniqueItems, bool)> {
         let key = **self.values.get(value);
-        if [Type::Object, Type::Array].iter().any(|&kind| key.of(kind) != FormulaId::FALSE) {
-            return Err(self.refused(
-                schema,
-                "an item may be an object or an array, and only strings, numbers, booleans and null are \
-                 remembered; give the items a `type`",
-            ));
-        }
         let mut out = UniqueItems { least: 0, ..UniqueItems::ENDLESS };
         let (mut count, mut is_exact) = (0u64, true);
+        if [Type::Object, Type::Array].iter().any(|&kind| key.of(kind) != FormulaId::FALSE) {
+            // How many there are is seen when all values that they hold are known.
+            out = UniqueItems { nested: true, whole_numbers: false, ..out };
+            (count, is_exact) = (u64::from(u32::MAX), false);
+        }
         let strings = key.of(Type::String);
         if strings != FormulaId::FALSE {
             let (is_endless, strings, counts_all) = self.strings_of(strings)?;
-            is_exact = counts_all;
+            is_exact &= counts_all;
             out.endless_strings = is_endless;
             out.strings = u32::try_from(strings).unwrap_or(u32::MAX);
             count += strings;
@@ -215,7 +292,7 @@ impl Converter<'_> {
 
     /// Whether each beginning of a string of a formula is one of infinitely many, how many strings
     /// there are at least, and whether there are no more.
-    fn strings_of(&mut self, formula: FormulaId) -> Result<(bool, u64, bool)> {
+    pub(super) fn strings_of(&mut self, formula: FormulaId) -> Result<(bool, u64, bool)> {
         Ok(match self.text(formula)? {
             Text::Characters(_, None) | Text::RegularExpression => {
                 (true, u64::from(u32::MAX), false)
@@ -239,7 +316,7 @@ impl Converter<'_> {
     }
 
     /// How many texts of such lengths an automaton has, at least, and whether it has no more.
-    fn words_within(
+    pub(super) fn words_within(
         &mut self,
         automaton: &Dfa,
         least: u32,
@@ -391,9 +468,19 @@ fn has_endless_numbers(automaton: &Dfa) -> bool {
     (0..live.len()).all(|state| !met[state] || !live[state] || endless[state])
 }
 
+/// Whether each beginning of a number that ends in a digit is a number.
+fn has_whole_numbers(automaton: &Dfa) -> bool {
+    let is_digit = |c: u32| (u32::from('0')..=u32::from('9')).contains(&c);
+    let digits = Graph::of(automaton, is_digit);
+    let all = Graph::of(automaton, |_| true);
+    let live: Vec<bool> = all.live().collect();
+    let mut targets = digits.edges.iter().flatten().map(|edge| edge.0 as usize);
+    targets.all(|to| !live[to] || automaton.is_final(to as u32))
+}
+
 /// How many values the numbers of an automaton have, which holds each value in all its spellings:
 /// those of fractions that end in zeros are left out.
-fn numbers_of(automaton: &Dfa) -> u64 {
+pub(super) fn numbers_of(automaton: &Dfa) -> u64 {
     let point = u32::from('.');
     let zero = u32::from('0');
     let whole = Graph::of(automaton, |c| c != point && c != zero);

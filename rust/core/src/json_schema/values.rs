@@ -83,6 +83,7 @@ impl Converter<'_> {
         }
         self.doing = Doing::Nothing;
         self.find_productive(&mut out)?;
+        self.settle_unique_items(&out)?;
         Ok(out)
     }
 

@@ -1,14 +1,18 @@
 //! Stacks, and beside them the array that they read.
 
+use super::encoding;
+use super::nested::Nested;
 use super::numbers;
 use super::reader::{End, Escape, Phase, Reader, STRING};
 use super::values::{Like, Mark, NodeId, Piece, Values};
 use crate::budget::Halt;
 use crate::grammar::UniqueItems;
-use crate::network::{BOTTOM, Network, contains};
+use crate::network::{BOTTOM, Network};
 use crate::stacks::{Entry, LABEL, NONE, SetId, StackSets, Stepper, beneath_first};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::ops::Deref;
+use std::sync::Arc;
 
 /// A place in a text whose array is being read.
 pub(crate) type ArrayId = u32;
@@ -32,12 +36,29 @@ pub(crate) struct Place {
     piece: Option<Piece>,
 }
 
-/// Which stacks of a set have a frame of an array whose items are unique, and what its items are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which stacks of a set have frames of arrays whose items are unique, and what the items are.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Within {
     pub(crate) any: bool,
-    pub(crate) all: bool,
-    pub(crate) items: UniqueItems,
+    /// How many such frames stacks have, in order: with [`Nested`] the frame of the outermost array, or those
+    /// of the outermost two, and so on.
+    pub(super) counts: Arc<[u32]>,
+    /// Those of the innermost.
+    pub(super) items: UniqueItems,
+    /// The least number of values that the items of one of them can have.
+    pub(super) fewest: u32,
+}
+
+impl Within {
+    /// The most frames that a stack has.
+    pub(super) fn most(&self) -> u32 {
+        self.counts.last().copied().unwrap_or(0)
+    }
+
+    /// Whether all stacks have so many frames.
+    pub(super) fn are(&self, count: u32) -> bool {
+        *self.counts == [count]
+    }
 }
 
 /// The arrays that the texts of one holder have read.
@@ -46,6 +67,13 @@ pub(crate) struct Arrays {
     values: Values,
     places: Vec<Place>,
     within: FxHashMap<SetId, Within>,
+    /// The readers of the last places in arrays of any values, which could be made again from the places.
+    readers: VecDeque<(ArrayId, Nested)>,
+    /// For stacks in an item, by the number of containers that are open in it, how many values the item may
+    /// still have, at least.
+    pub(super) ways: FxHashMap<(SetId, usize), u32>,
+    /// Whether what is read is forgotten again, so that no reader of it is kept.
+    tries: bool,
 }
 
 /// How much there is of everything.
@@ -55,14 +83,29 @@ pub(crate) struct ArraysMark {
     places: usize,
 }
 
+/// A reader of an array.
+enum Open {
+    Flat(Reader),
+    Nested(Nested),
+}
+
+impl Open {
+    fn new(items: UniqueItems) -> Self {
+        match items.nested {
+            true => Self::Nested(Nested::new(NodeId::NONE, &Values::default())),
+            false => Self::Flat(Reader::new()),
+        }
+    }
+}
+
+/// So many readers are kept.
+const MOST_READERS: usize = 4;
+
 /// Bytes read between two looks of the caller.
 const CHUNK: usize = 1_024;
 
 /// What a caller does now and then while a long text is read: it may end that.
 pub(crate) type Look<'l, N> = dyn FnMut(&mut Stepper<N>) -> Result<(), Halt> + 'l;
-
-/// What the ends of an item are looked for with.
-type Work = Vec<(SetId, Reader)>;
 
 impl Arrays {
     /// A place in an array.
@@ -83,6 +126,23 @@ impl Arrays {
         Reader { seen, phase, like, before: piece, piece: Vec::new() }
     }
 
+    /// The reader of a place in an array of any values.
+    pub(super) fn nested(&self, id: ArrayId) -> Option<Nested> {
+        let &Place { seen, phase: Phase::Nested, piece, .. } = self.place(id) else { return None };
+        if let Some((_, reader)) = self.readers.iter().find(|reader| reader.0 == id) {
+            return Some(reader.clone());
+        }
+        let text = piece.map(|piece| self.values.text(piece)).unwrap_or_default();
+        let mut reader = Nested::replay(seen, &text, &self.values)?;
+        reader.before = piece;
+        Some(reader)
+    }
+
+    /// Reads what is forgotten again, which [`Self::reset`] does.
+    pub(crate) fn try_out(&mut self, tries: bool) {
+        self.tries = tries;
+    }
+
     pub(super) fn values(&self) -> &Values {
         &self.values
     }
@@ -93,8 +153,8 @@ impl Arrays {
     }
 
     /// What is known of the frames of a place: it was asked for when the place was made.
-    fn within_of(&self, id: ArrayId) -> Within {
-        self.within[&self.place(id).set]
+    pub(super) fn within_of(&self, id: ArrayId) -> &Within {
+        &self.within[&self.place(id).set]
     }
 
     /// Bytes held.
@@ -102,6 +162,7 @@ impl Arrays {
         self.values.bytes()
             + self.places.capacity() * size_of::<Place>()
             + self.within.capacity() * (size_of::<(SetId, Within)>() + 1)
+            + self.ways.capacity() * (size_of::<((SetId, usize), u32)>() + 1)
     }
 
     /// How much there is now.
@@ -113,12 +174,14 @@ impl Arrays {
     pub(crate) fn reset(&mut self, mark: ArraysMark) {
         self.values.reset(mark.values);
         self.places.truncate(mark.places);
+        self.readers.retain(|reader| (reader.0 as usize) < mark.places);
     }
 
     /// Drops all that was read.
     pub(crate) fn clear(&mut self) {
         self.values = Values::default();
         self.places = Vec::new();
+        self.readers.clear();
     }
 
     /// The place of one text with more stacks, in which no array is being read.
@@ -152,6 +215,7 @@ impl Arrays {
             Phase::Number => (3, Escape::default()),
             Phase::Literal => (4, Escape::default()),
             Phase::Behind => (5, Escape::default()),
+            Phase::Nested => (6, Escape::default()),
         };
         let mut out = vec![phase];
         out.extend(escape.number());
@@ -182,12 +246,14 @@ impl Arrays {
             3 => Phase::Number,
             4 => Phase::Literal,
             5 => Phase::Behind,
+            6 => Phase::Nested,
             _ => return None,
         };
         let beginning = read_bytes(&mut written)?;
         let is_sound = match phase {
             Phase::String(_) => beginning.first() == Some(&STRING),
-            Phase::Number => is_number(&beginning) && beginning.len() > 1,
+            Phase::Number => numbers::is_part(&beginning) && beginning.len() > 1,
+            Phase::Nested => true,
             _ => beginning.is_empty(),
         };
         if !is_sound || escape != Escape::default() && !matches!(phase, Phase::String(_)) {
@@ -196,12 +262,8 @@ impl Arrays {
         let (mut seen, mut before) = (NodeId::NONE, Vec::new());
         while !written.is_empty() {
             let key = read_bytes(&mut written)?;
-            let is_key = match key.first()? {
-                &STRING => true,
-                &numbers::NUMBER => is_number(&key),
-                b'n' | b't' | b'f' => key.len() == 1,
-                _ => false,
-            };
+            let is_container = matches!(key.first(), Some(b'[' | b'{'));
+            let is_key = encoding::is_key(&key) && (phase == Phase::Nested || !is_container);
             if !is_key || key <= before {
                 return None;
             }
@@ -212,8 +274,17 @@ impl Arrays {
             Phase::String(_) => self.values.like(&beginning),
             _ => None,
         };
+        let within = self.within(network, sets, set).ok().filter(|within| within.any)?;
+        if (phase == Phase::Nested) != within.items.nested && within.most() == 1 {
+            return None;
+        }
+        if phase == Phase::Nested {
+            let reader = Nested::replay(seen, &beginning, &self.values)?;
+            if (reader.depth() as u32) < within.most() {
+                return None;
+            }
+        }
         let piece = self.values.piece(None, &beginning).ok()?;
-        self.within(network, sets, set).ok().filter(|within| within.any)?;
         self.places.push(Place { set, seen, phase, like, piece });
         Some(self.places.len() as ArrayId - 1)
     }
@@ -225,8 +296,8 @@ impl Arrays {
         sets: &mut StackSets,
         set: SetId,
     ) -> Result<Within, Halt> {
-        if let Some(&known) = self.within.get(&set) {
-            return Ok(known);
+        if let Some(known) = self.within.get(&set) {
+            return Ok(known.clone());
         }
         let mut steps = 0;
         let known = |set| self.within.contains_key(&set);
@@ -236,69 +307,81 @@ impl Arrays {
         })?;
         sets.spend(steps)?;
         for set in listed {
-            let mut out = Within { any: false, all: true, items: UniqueItems::ENDLESS };
+            let mut counts: Vec<u32> = Vec::new();
+            let (mut items, mut fewest) = (UniqueItems::ENDLESS, u32::MAX);
             for (top, beneath) in sets.entries(set) {
-                let here = match items_of(network, top) {
-                    Some(items) => Within { any: true, all: true, items },
-                    None => match self.within.get(&beneath).filter(|_| top != BOTTOM) {
-                        Some(&beneath) => beneath,
-                        None => Within { any: false, all: false, items: UniqueItems::ENDLESS },
-                    },
-                };
-                out.any |= here.any;
-                out.all &= here.all;
-                out.items = out.items.both(here.items);
+                let below = self.within.get(&beneath).filter(|_| top != BOTTOM);
+                let guard = items_of(network, top);
+                match below {
+                    None => counts.push(u32::from(guard.is_some())),
+                    Some(below) => {
+                        let more = u32::from(guard.is_some());
+                        counts.extend(below.counts.iter().map(|count| count + more));
+                        fewest = fewest.min(below.fewest);
+                    }
+                }
+                let here = guard.or(below.filter(|below| below.any).map(|below| below.items));
+                items = here.map_or(items, |here| items.both(here));
+                fewest = guard.map_or(fewest, |guard| fewest.min(guard.least).min(guard.strings));
             }
-            self.within.insert(set, out);
+            counts.sort_unstable();
+            counts.dedup();
+            let any = counts.iter().any(|&count| count > 0);
+            self.within.insert(set, Within { any, counts: counts.into(), items, fewest });
         }
-        Ok(self.within[&set])
+        Ok(self.within[&set].clone())
     }
 
-    /// The stacks of a set that have such a frame, or the others.
-    fn part(
+    /// The stacks of a set that have a number of such frames in a range.
+    pub(super) fn part(
         &mut self,
         network: &Network,
         sets: &mut StackSets,
         set: SetId,
-        with: bool,
+        (least, most): (u32, u32),
     ) -> Result<SetId, Halt> {
-        let whole = self.within(network, sets, set)?;
-        if whole.all || !whole.any {
-            return Ok(if whole.any == with { set } else { NONE });
-        }
-        let is_pure = |set: SetId| {
-            let within = &self.within[&set];
-            within.all || !within.any
-        };
-        let mut steps = 0;
-        let listed = beneath_first(sets, set, is_pure, &mut |more| {
-            steps += more;
-            Ok(())
-        })?;
-        sets.spend(steps)?;
-        let mut parts: FxHashMap<SetId, SetId> = FxHashMap::default();
-        for set in listed {
-            let mut entries: Vec<Entry> = Vec::new();
-            for (top, beneath) in sets.entries(set) {
-                if top == BOTTOM || items_of(network, top).is_some() {
-                    if (top != BOTTOM) == with {
-                        entries.push((top, beneath));
-                    }
-                    continue;
-                }
-                let beneath = match parts.get(&beneath) {
-                    Some(&part) => part,
-                    None if self.within[&beneath].any == with => beneath,
-                    None => NONE,
-                };
-                if beneath != NONE {
-                    entries.push((top, beneath));
-                }
+        // For each set that is met with a range its part: all, none, or what is made of those beneath.
+        let mut parts: FxHashMap<(SetId, u32, u32), SetId> = FxHashMap::default();
+        let mut work = vec![(set, least, most, false)];
+        while let Some((set, least, most, is_ready)) = work.pop() {
+            if parts.contains_key(&(set, least, most)) {
+                continue;
             }
-            let part = if entries.is_empty() { NONE } else { sets.add(&entries)? };
-            parts.insert(set, part);
+            sets.spend(1)?;
+            let counts = self.within(network, sets, set)?.counts;
+            let is_in = |count: &u32| (least..=most).contains(count);
+            if counts.iter().all(is_in) || !counts.iter().any(is_in) {
+                parts.insert((set, least, most), if is_in(&counts[0]) { set } else { NONE });
+                continue;
+            }
+            let below = |top: u32| match items_of(network, top) {
+                Some(_) => most.checked_sub(1).map(|most| (least.saturating_sub(1), most)),
+                None => Some((least, most)),
+            };
+            let entries = sets.entries(set);
+            if !is_ready {
+                work.push((set, least, most, true));
+                let entries = entries.iter().filter(|entry| entry.0 != BOTTOM);
+                work.extend(entries.filter_map(|&(top, beneath)| {
+                    below(top).map(|(least, most)| (beneath, least, most, false))
+                }));
+                continue;
+            }
+            let mut kept: Vec<Entry> = Vec::new();
+            for (top, beneath) in entries {
+                let part = match (top, below(top)) {
+                    (BOTTOM, _) if least == 0 => Some(beneath),
+                    (BOTTOM, _) | (_, None) => None,
+                    (_, Some((least, most))) => parts.get(&(beneath, least, most)).copied(),
+                };
+                kept.extend(
+                    part.filter(|&part| top == BOTTOM || part != NONE).map(|part| (top, part)),
+                );
+            }
+            let part = if kept.is_empty() { NONE } else { sets.add(&kept)? };
+            parts.insert((set, least, most), part);
         }
-        Ok(parts[&set])
+        Ok(parts[&(set, least, most)])
     }
 
     /// Where a text stands after some bytes; `None` where they cannot follow, and how many could be read.
@@ -313,50 +396,86 @@ impl Arrays {
         let mut set = self.set(at);
         let mut reader = match at {
             At::Plain(_) => None,
-            At::Array(id) => Some(self.reader(id)),
+            At::Array(id) => Some(self.open(id)?),
         };
         for (place, &byte) in bytes.iter().enumerate() {
             if place > 0 && place.is_multiple_of(CHUNK) {
                 look(stepper)?;
             }
             let class = network.alphabet().class(byte);
-            let Some(array) = &mut reader else {
-                set = stepper.step(set, class)?;
-                if set == NONE {
-                    return Ok((None, place));
-                }
-                if byte == b'[' && self.within(network, &mut stepper.sets, set)?.any {
-                    reader = Some(Reader::new());
-                }
-                continue;
-            };
-            let read = array.read(byte, &self.values);
-            let mut is_over = read.end != End::Within;
-            if let Some(key) = read.value {
-                match self.values.has(array.seen, &key) {
-                    true => {
-                        set = self.part(network, &mut stepper.sets, set, false)?;
-                        is_over = true;
+            let is_over = match &mut reader {
+                None => false,
+                Some(Open::Flat(array)) => {
+                    let read = array.read(byte, &self.values);
+                    let mut is_over = read.end != End::Within;
+                    if let Some(key) = read.value {
+                        match self.values.has(array.seen, &key) {
+                            true => {
+                                set = self.part(network, &mut stepper.sets, set, (0, 0))?;
+                                is_over = true;
+                            }
+                            false => array.seen = self.values.add(array.seen, key),
+                        }
                     }
-                    false => array.seen = self.values.add(array.seen, key),
+                    if byte == b'[' && !is_over {
+                        self.refuse_another(network, stepper, set)?;
+                    }
+                    is_over
                 }
-            }
-            if byte == b'[' && !is_over {
-                self.refuse_another(network, stepper, set)?;
-            }
+                Some(Open::Nested(array)) => {
+                    stepper.sets.spend(array.weight())?;
+                    let most = self.within(network, &mut stepper.sets, set)?.most();
+                    array.keep_outermost(most as usize);
+                    if most > 0 && byte == b'[' && array.awaits_value() {
+                        set = self.step_into(network, stepper, set, array)?;
+                        if set == NONE {
+                            return Ok((None, place));
+                        }
+                        continue;
+                    }
+                    let read = array.read(byte);
+                    let mut repeats = read.repeats;
+                    if let Some(key) = read.item {
+                        match self.values.has(array.seen, &key) {
+                            true => repeats = Some(0),
+                            false => {
+                                let seen = self.values.add(array.seen, key.clone());
+                                array.add(key, seen);
+                            }
+                        }
+                    }
+                    if let Some(level) = repeats {
+                        // Stacks that have no frame of that array go on.
+                        let kept = (0, level as u32);
+                        set = self.part(network, &mut stepper.sets, set, kept)?;
+                        array.keep_outermost(level);
+                    }
+                    most == 0 || repeats == Some(0) || read.end != End::Within
+                }
+            };
             set = if set == NONE { NONE } else { stepper.step(set, class)? };
             if set == NONE {
                 return Ok((None, place));
             }
-            if is_over {
-                reader = None;
-                // What other stacks have begun.
-                if self.within(network, &mut stepper.sets, set)?.any {
-                    match byte {
-                        b'[' => reader = Some(Reader::new()),
-                        _ => return Err(Halt::Arrays),
+            match &mut reader {
+                None => {
+                    if byte == b'[' {
+                        let within = self.within(network, &mut stepper.sets, set)?;
+                        reader = within.any.then(|| Open::new(within.items));
                     }
                 }
+                Some(_) if is_over => {
+                    reader = None;
+                    // What other stacks have begun.
+                    let within = self.within(network, &mut stepper.sets, set)?;
+                    if within.any {
+                        match byte {
+                            b'[' => reader = Some(Open::new(within.items)),
+                            _ => return Err(Halt::Arrays),
+                        }
+                    }
+                }
+                Some(_) => {}
             }
         }
         let at = match reader {
@@ -366,6 +485,41 @@ impl Arrays {
         Ok((at, bytes.len()))
     }
 
+    /// The reader of a place.
+    fn open(&mut self, id: ArrayId) -> Result<Open, Halt> {
+        if self.place(id).phase != Phase::Nested {
+            return Ok(Open::Flat(self.reader(id)));
+        }
+        self.nested(id).map(Open::Nested).ok_or(Halt::Arrays)
+    }
+
+    /// Reads the bracket that opens an array in an item, and tells the reader whether stacks have a frame of
+    /// it: those only that have frames of all arrays with unique items around it.
+    pub(super) fn step_into<N: Deref<Target = Network>>(
+        &mut self,
+        network: &Network,
+        stepper: &mut Stepper<N>,
+        set: SetId,
+        array: &mut Nested,
+    ) -> Result<SetId, Halt> {
+        let class = network.alphabet().class(b'[');
+        let depth = array.depth() as u32;
+        let before = self.within(network, &mut stepper.sets, set)?;
+        for &count in before.counts.iter().filter(|&&count| count < depth) {
+            let others = self.part(network, &mut stepper.sets, set, (count, count))?;
+            let after = stepper.step(others, class)?;
+            if after != NONE && self.within(network, &mut stepper.sets, after)?.most() > count {
+                return Err(Halt::Arrays);
+            }
+        }
+        let after = stepper.step(set, class)?;
+        if after != NONE {
+            let most = self.within(network, &mut stepper.sets, after)?.most();
+            array.open_array(most > depth);
+        }
+        Ok(after)
+    }
+
     /// An error where other stacks than those in an array begin one of their own.
     fn refuse_another<N: Deref<Target = Network>>(
         &mut self,
@@ -373,10 +527,10 @@ impl Arrays {
         stepper: &mut Stepper<N>,
         set: SetId,
     ) -> Result<(), Halt> {
-        if self.within(network, &mut stepper.sets, set)?.all {
+        let others = self.part(network, &mut stepper.sets, set, (0, 0))?;
+        if others == NONE {
             return Ok(());
         }
-        let others = self.part(network, &mut stepper.sets, set, false)?;
         let after = stepper.step(others, network.alphabet().class(b'['))?;
         match after != NONE && self.within(network, &mut stepper.sets, after)?.any {
             true => Err(Halt::Arrays),
@@ -390,88 +544,59 @@ impl Arrays {
         network: &Network,
         stepper: &mut Stepper<N>,
         mut set: SetId,
-        array: Reader,
+        array: Open,
     ) -> Result<Option<At>, Halt> {
+        let within = self.within(network, &mut stepper.sets, set)?;
+        // Stacks with more frames are asked first: what they leave is asked for itself.
+        for &count in within.counts.iter().rev().filter(|&&count| count > 0) {
+            let part = self.part(network, &mut stepper.sets, set, (count, count))?;
+            let can_end = match &array {
+                Open::Flat(array) => self.can_end(network, stepper, part, array)?,
+                Open::Nested(array) => {
+                    let mut array = array.clone();
+                    array.keep_outermost(count as usize);
+                    self.can_end_nested(network, stepper, part, &array)?
+                }
+            };
+            if !can_end {
+                let fewer = self.part(network, &mut stepper.sets, set, (0, count - 1))?;
+                let more = self.part(network, &mut stepper.sets, set, (count + 1, u32::MAX))?;
+                set = match (fewer, more) {
+                    (NONE, NONE) => return Ok(None),
+                    (NONE, one) | (one, NONE) => one,
+                    (fewer, more) => stepper.sets.union(fewer, more)?,
+                };
+            }
+        }
         let within = self.within(network, &mut stepper.sets, set)?;
         if !within.any {
             return Ok(Some(At::Plain(set)));
         }
-        if !self.can_end(network, stepper, set, within, &array)? {
-            set = self.part(network, &mut stepper.sets, set, false)?;
-            return Ok((set != NONE).then_some(At::Plain(set)));
-        }
-        let Reader { seen, phase, like, before, piece } = array;
-        let piece = self.values.piece(before, &piece)?;
-        self.places.push(Place { set, seen, phase, like, piece });
-        Ok(Some(At::Array(self.places.len() as ArrayId - 1)))
+        let id = self.places.len() as ArrayId;
+        let place = match array {
+            Open::Flat(Reader { seen, phase, like, before, piece }) => {
+                Place { set, seen, phase, like, piece: self.values.piece(before, &piece)? }
+            }
+            Open::Nested(mut array) => {
+                array.keep_outermost(within.most() as usize);
+                let piece = self.values.piece(array.before, &array.text)?;
+                let place =
+                    Place { set, seen: array.seen, phase: Phase::Nested, like: None, piece };
+                if !self.tries {
+                    (array.before, array.text) = (piece, Vec::new());
+                    self.readers.truncate(MOST_READERS - 1);
+                    self.readers.push_front((id, array));
+                }
+                place
+            }
+        };
+        self.places.push(place);
+        Ok(Some(At::Array(id)))
     }
 
-    /// Whether the item that is being read, or the next, may be another than all before.
-    ///
-    /// An item that is no longer like one before may be completed as its network says. Where it is like
-    /// some, what may follow is looked through: at most as much as they have in common with each other.
-    fn can_end<N: Deref<Target = Network>>(
-        &mut self,
-        network: &Network,
-        stepper: &mut Stepper<N>,
-        set: SetId,
-        within: Within,
-        array: &Reader,
-    ) -> Result<bool, Halt> {
-        if is_free(array, within.items, &self.values) {
-            return Ok(true);
-        }
-        let set = self.part(network, &mut stepper.sets, set, true)?;
-        let mut work: Work = vec![(set, array.clone())];
-        let mut met: FxHashSet<(SetId, Vec<u8>)> = FxHashSet::default();
-        while let Some((set, array)) = work.pop() {
-            stepper.sets.spend(1)?;
-            if is_free(&array, within.items, &self.values) {
-                return Ok(true);
-            }
-            if array.phase == Phase::Number {
-                let text = array.key(&self.values);
-                let is_whole = text.last().is_some_and(u8::is_ascii_digit);
-                let key = if is_whole { numbers::key(&text[1..]) } else { text };
-                // The same number, and the same may follow.
-                if !met.insert((set, key)) {
-                    continue;
-                }
-            }
-            let next = next_classes(network, &stepper.sets, set);
-            for byte in (0..=255u8).rev() {
-                let class = network.alphabet().class(byte);
-                if !contains(&next, class) {
-                    continue;
-                }
-                let mut after = array.clone();
-                let read = after.read(byte, &self.values);
-                if let Some(key) = read.value {
-                    if !self.values.has(array.seen, &key) {
-                        return Ok(true);
-                    }
-                    continue;
-                }
-                // White space leads back, and nothing else is an item.
-                if read.end != End::Within || after.phase == array.phase && is_between(after.phase)
-                {
-                    continue;
-                }
-                if is_free(&after, within.items, &self.values) {
-                    return Ok(true);
-                }
-                let set = stepper.step(set, class)?;
-                if set != NONE {
-                    work.push((set, after));
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// Whether all stacks of a place are in its array.
-    pub(crate) fn is_alone(&self, id: ArrayId) -> bool {
-        self.within_of(id).all
+    /// Whether all stacks of a place are in so many arrays.
+    pub(super) fn is_alone(&self, id: ArrayId, depth: usize) -> bool {
+        self.within_of(id).are(depth as u32)
     }
 }
 
@@ -495,12 +620,6 @@ fn read_bytes(from: &mut &[u32]) -> Option<Vec<u8>> {
     }
     *from = rest;
     Some(bytes)
-}
-
-/// Whether some bytes are a key of a number, or its beginning.
-fn is_number(key: &[u8]) -> bool {
-    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
-    key.split_first().is_some_and(|(&tag, text)| tag == numbers::NUMBER && text.iter().all(is_part))
 }
 
 /// Copies places into other tables.
@@ -528,40 +647,13 @@ impl Copying<'_> {
             Some(piece) => from.copy_piece(piece, &mut to.values, &mut self.pieces)?,
         };
         let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
-        to.within.insert(set, self.from.within_of(id));
+        to.within.insert(set, self.from.within_of(id).clone());
         to.places.push(Place { set, seen, piece, like, ..*place });
         Ok(to.places.len() as ArrayId - 1)
-    }
-}
-
-fn is_between(phase: Phase) -> bool {
-    matches!(phase, Phase::Open | Phase::Comma)
-}
-
-/// Whether an item can end as no item before did, whatever its network says.
-pub(super) fn is_free(array: &Reader, items: UniqueItems, values: &Values) -> bool {
-    match array.phase {
-        // Behind a comma the item that must come is another one.
-        Phase::Open | Phase::Literal | Phase::Behind => true,
-        Phase::Comma => items.least > values.count(array.seen),
-        Phase::String(_) => items.endless_strings || array.like.is_none(),
-        Phase::Number => items.endless_numbers && !numbers::is_zero(&array.key(values)[1..]),
     }
 }
 
 /// The items of the array that a state belongs to, if they are unique.
 fn items_of(network: &Network, state: u32) -> Option<UniqueItems> {
     if state >= LABEL { None } else { network.unique_items(state) }
-}
-
-/// The classes of letters that may come next.
-fn next_classes(network: &Network, sets: &StackSets, set: SetId) -> [u64; 4] {
-    let mut classes = [0u64; 4];
-    for (state, _) in sets.entries(set) {
-        if state != BOTTOM {
-            let first = network.reads_first(state);
-            classes.iter_mut().zip(first).for_each(|(a, b)| *a |= b);
-        }
-    }
-    classes
 }

@@ -12,14 +12,22 @@
 //! other parts begins two such arrays at different places of one text, that is an error with a name.
 //!
 //! - [`numbers`]: numbers by value.
-//! - [`reader`]: what the bytes of an array say.
+//! - [`reader`]: what the bytes of an array of scalars say.
+//! - [`encoding`]: values of any kind as bytes.
+//! - [`nested`]: what the bytes of an array of any values say.
 //! - [`values`]: what was read.
 //! - [`arrays`]: the stacks and the reader together.
-//! - [`tokens`]: the tokens of a vocabulary that need a second look wherever they stand.
+//! - [`search`]: whether an item that begins as others do can still be another.
+//! - [`tokens`]: the tokens of a vocabulary that need a second look wherever they stand; which tokens of a
+//!   row repeat an item; [`nested_tokens`]: the same in an array of any values.
 
 mod arrays;
+mod encoding;
+mod nested;
+mod nested_tokens;
 mod numbers;
 mod reader;
+mod search;
 mod tokens;
 mod values;
 

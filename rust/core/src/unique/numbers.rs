@@ -27,6 +27,12 @@ pub(super) fn key(text: &[u8]) -> Vec<u8> {
     [&[NUMBER], sign, digits, b"e", &sum(exponent, shift)].concat()
 }
 
+/// Whether some bytes are the key of a number, or its beginning.
+pub(super) fn is_part(key: &[u8]) -> bool {
+    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    key.split_first().is_some_and(|(&tag, text)| tag == NUMBER && text.iter().all(is_part))
+}
+
 /// Whether the digits of a number that may go on are all zeros.
 pub(super) fn is_zero(text: &[u8]) -> bool {
     let mantissa = text.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));

@@ -25,6 +25,8 @@ pub(super) enum Phase {
     Literal,
     /// Behind an item.
     Behind,
+    /// Wherever [`super::nested`] says, where items may be arrays and objects.
+    Nested,
 }
 
 /// An escape sequence that has begun, and a high surrogate before it.
@@ -172,6 +174,7 @@ impl Reader {
                 self.behind(byte)
             }
             Phase::Literal | Phase::Behind => self.behind(byte),
+            Phase::Nested => End::Outside, // that is for another reader
         };
         Read { value, end }
     }

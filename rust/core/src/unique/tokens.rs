@@ -4,9 +4,11 @@
 //! has read, and where a value that was read is complete all tokens below are forbidden. What only the
 //! stacks can tell is left to whoever has them: the tokens in doubt.
 
-use super::arrays::{ArrayId, Arrays, is_free};
+use super::arrays::{ArrayId, Arrays};
+use super::nested::Nested;
 use super::numbers::{self, NUMBER};
 use super::reader::{End, Escape, Phase, Reader, STRING};
+use super::search::is_free;
 use super::values::{NodeId, Values};
 use crate::grammar::UniqueItems;
 use crate::vocabulary::{Trie, Vocabulary, group};
@@ -21,9 +23,15 @@ pub(crate) struct ManyItems {
     /// Those in which two items end, or one that is not the first begins and holds something.
     within: Vec<u32>,
     /// Those with a comma.
-    commas: Vec<u32>,
+    pub(super) commas: Vec<u32>,
     /// Those that open an array, end an item there, and go on to the next.
     opening: Vec<u32>,
+    /// Those in which a value begins behind a comma: wherever it stands, and behind the end of a string.
+    pub(super) behind_comma: Vec<u32>,
+    pub(super) behind_string: Vec<u32>,
+    /// Those of them that close something.
+    pub(super) closing: Vec<u32>,
+    pub(super) closing_string: Vec<u32>,
     /// What ends in a token in a string, in a number, before and behind an item.
     in_string: Ends,
     in_number: Ends,
@@ -84,7 +92,7 @@ impl Ends {
 }
 
 /// The children of a node, with the bytes that lead to them.
-fn children(trie: &Trie, node: u32) -> impl Iterator<Item = (u32, u8)> + use<'_> {
+pub(super) fn children(trie: &Trie, node: u32) -> impl Iterator<Item = (u32, u8)> + use<'_> {
     let end = trie.ids().map_or(trie.end(node), |ids| trie.end(node).min(ids));
     let first = Some(node + 1).filter(|&child| child < end);
     let all = std::iter::successors(first, move |&child| {
@@ -100,6 +108,10 @@ impl ManyItems {
             within: Vec::new(),
             commas: Vec::new(),
             opening: Vec::new(),
+            behind_comma: Vec::new(),
+            behind_string: Vec::new(),
+            closing: Vec::new(),
+            closing_string: Vec::new(),
             in_string: ends(Phase::String(Escape::default())),
             in_number: ends(Phase::Number),
             before: ends(Phase::Comma),
@@ -112,6 +124,17 @@ impl ManyItems {
                 continue;
             }
             out.commas.push(id);
+            if goes_on(bytes) {
+                let closes = bytes.iter().any(|byte| matches!(byte, b'}' | b']'));
+                out.behind_comma.push(id);
+                out.closing.extend(closes.then_some(id));
+                // It may be escaped, and what escapes it may stand in front of the token.
+                let quote = bytes.iter().position(|&byte| byte == b'"');
+                if quote.is_some_and(|quote| goes_on(&bytes[quote..])) {
+                    out.behind_string.push(id);
+                    out.closing_string.extend(closes.then_some(id));
+                }
+            }
             if beginnings().any(|reader| is_of_many(reader, bytes, &values)) {
                 out.within.push(id);
             }
@@ -126,11 +149,11 @@ impl ManyItems {
                 }
             }
             let opens = (0..bytes.len()).filter(|&place| bytes[place] == b'[');
-            let goes_on = |place: usize| {
+            let repeats = |place: usize| {
                 let (ends, end, _) = read(Reader::new(), &bytes[place + 1..], &values);
-                ends > 1 || ends > 0 && end == End::Within
+                ends > 1 || ends > 0 && end == End::Within || begins_two(&bytes[place + 1..])
             };
-            if opens.into_iter().any(goes_on) {
+            if opens.into_iter().any(repeats) {
                 out.opening.push(id);
             }
         }
@@ -141,6 +164,41 @@ impl ManyItems {
     pub(crate) fn opening(&self) -> &[u32] {
         &self.opening
     }
+}
+
+/// Whether a value begins behind a comma.
+fn goes_on(bytes: &[u8]) -> bool {
+    let commas = (0..bytes.len()).filter(|&place| bytes[place] == b',');
+    let begins = |rest: &[u8]| {
+        let first = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+        first.is_some_and(|byte| b"\"{[-0123456789tfn".contains(byte))
+    };
+    commas.into_iter().any(|place| begins(&bytes[place + 1..]))
+}
+
+/// Whether an item of an array, and what follows behind a comma, stand in some bytes that follow its bracket.
+fn begins_two(bytes: &[u8]) -> bool {
+    let mut array = Nested::new(NodeId::NONE, &Values::default());
+    let mut has_item = false;
+    for &byte in bytes {
+        if byte == b'[' && array.awaits_value() {
+            array.open_array(false);
+        } else {
+            let step = array.read(byte);
+            let is_item = step.item.is_some();
+            if is_item && has_item {
+                return true;
+            }
+            has_item |= is_item;
+            if step.end != End::Within {
+                return false;
+            }
+        }
+        if has_item && (array.is_within_item() || !array.is_between()) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Readers of all places in an array where it matters what follows.
@@ -193,10 +251,14 @@ impl Arrays {
         row: &mut [i32],
         doubtful: &mut Vec<u32>,
     ) {
+        if let Some(array) = self.nested(id) {
+            self.forbid_nested(id, &array, (trie, many), bytes_of, row, doubtful);
+            return;
+        }
         let (reader, items, values) = (self.reader(id), self.items(id), self.values());
-        let is_alone = self.is_alone(id);
+        let is_alone = self.is_alone(id, 1);
         let count = values.count(reader.seen);
-        let is_endless = items.endless_strings && items.endless_numbers;
+        let is_endless = items.endless_strings && items.endless_numbers && items.least == u32::MAX;
         let seen = reader.seen;
         let ends = (trie, many);
         if is_alone && is_endless && self.forbid_by_ends(&reader, ends, &bytes_of, row) {
@@ -211,6 +273,16 @@ impl Arrays {
             }
             Phase::String(_) => Next::String(reader.clone()),
             Phase::Number => Next::Number(reader.key(values)),
+            Phase::Nested => {
+                // Nothing else is there: whoever reads a token is told.
+                doubtful.extend(
+                    (0..)
+                        .zip(row.iter())
+                        .find(|word| *word.1 != 0)
+                        .map(|(place, word)| 32 * place as u32 + word.trailing_zeros()),
+                );
+                return;
+            }
         };
         let is_apart = matches!(&next, Next::String(reader) if reader.like.is_none());
         if count > 0 && !is_apart {
@@ -253,7 +325,7 @@ impl Arrays {
             Phase::Behind => &many.behind,
             Phase::String(escape) if escape == Escape::default() => &many.in_string,
             Phase::Number => &many.in_number,
-            Phase::String(_) | Phase::Literal => return false,
+            Phase::String(_) | Phase::Literal | Phase::Nested => return false,
         };
         let is_in_string = matches!(reader.phase, Phase::String(_));
         let number = match reader.phase {

@@ -1,0 +1,691 @@
+//! A reader of JSON arrays of any values, byte by byte: which items were read, and which of them the one
+//! that is being read may still be equal to. Arrays in it may have unique items as well.
+//!
+//! It reads nothing but arrays that a network reads as well, which is what refuses all other texts.
+
+use super::encoding::{
+    END, HEADER, element, encoded_array, encoded_item, encoded_object, item_key, member,
+    member_names, nth_element,
+};
+use super::numbers::{self, NUMBER};
+use super::reader::{End, Escape, Phase, Reader, STRING};
+use super::values::{NodeId, Piece, Values};
+use crate::grammar::UniqueItems;
+use std::sync::Arc;
+
+/// How an array with unique items that stands in another is written where the text of an item is kept. No
+/// text in UTF-8 has this byte.
+const UNIQUE_ARRAY: u8 = 0xff;
+/// And where the innermost of those need no longer be.
+const NO_LONGER_UNIQUE: u8 = 0xfe;
+
+/// Where a text is in its innermost container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum State {
+    /// Behind the bracket or brace that opens it.
+    Open,
+    /// Behind a comma.
+    Comma,
+    /// In the name of a member.
+    Name,
+    /// Behind it.
+    Named,
+    /// Behind a colon.
+    Colon,
+    /// In a string, a number or a literal.
+    Scalar,
+    /// Behind an item or a member.
+    Behind,
+}
+
+/// A container that is open.
+#[derive(Clone, Debug, Default)]
+struct Frame {
+    is_object: bool,
+    /// The items or members that were read, encoded; of members with their names.
+    content: Vec<(Vec<u8>, Arc<[u8]>)>,
+    /// The name of the member that is being read.
+    name: Option<Vec<u8>>,
+}
+
+/// An item that the one which is being read may be equal to.
+#[derive(Clone, Debug)]
+struct Candidate {
+    /// Its encoding.
+    item: Arc<[u8]>,
+    /// Where in it the innermost container is that is open.
+    container: usize,
+    /// Where the value is that is being read.
+    value: usize,
+    /// Where the next element is, in an array.
+    next: usize,
+}
+
+impl Candidate {
+    fn new(item: Arc<[u8]>) -> Self {
+        Self { item, container: 0, value: 0, next: 0 }
+    }
+}
+
+/// An array with unique items that is open.
+#[derive(Clone, Debug)]
+struct Level {
+    /// Its place among the open containers.
+    frame: usize,
+    /// All its items, in order.
+    items: Arc<Vec<Candidate>>,
+    /// The items that the current one may be equal to. Where its innermost value is being read they stand
+    /// in the order of that, and these are those in the range.
+    candidates: Arc<Vec<Candidate>>,
+    from: usize,
+    to: usize,
+}
+
+impl Level {
+    fn new(frame: usize, mut items: Vec<Candidate>) -> Self {
+        items.sort_unstable_by(|a, b| compare(&a.item, &b.item));
+        Self { frame, items: Arc::new(items), candidates: Arc::default(), from: 0, to: 0 }
+    }
+
+    /// Adds an item; false where it is there.
+    fn add(&mut self, item: Arc<[u8]>) -> bool {
+        match self.items.binary_search_by(|one| compare(&one.item, &item)) {
+            Ok(_) => false,
+            Err(place) => {
+                Arc::make_mut(&mut self.items).insert(place, Candidate::new(item));
+                true
+            }
+        }
+    }
+
+    fn current(&self) -> &[Candidate] {
+        &self.candidates[self.from..self.to]
+    }
+
+    /// Keeps those whose value has a byte at a place, where they stand in order and are alike up to there.
+    fn narrow_at(&mut self, place: usize, byte: u8) {
+        // No text has the byte that ends a scalar in a candidate.
+        let current = if byte == END { &[] } else { self.current() };
+        let at = |one: &Candidate| order(one.item[one.value + place]);
+        let first = current.partition_point(|one| at(one) < order(byte));
+        let last = current.partition_point(|one| at(one) <= order(byte));
+        (self.from, self.to) = (self.from + first, self.from + last);
+    }
+
+    /// Keeps those whose scalar is one, where they stand in order.
+    fn narrow(&mut self, scalar: &[u8]) {
+        let current = self.current();
+        let first = current.partition_point(|one| compare(&one.item[one.value..], scalar).is_lt());
+        let equal = current[first..].iter();
+        let equal = equal.take_while(|one| one.item[one.value..].starts_with(scalar)).count();
+        (self.from, self.to) = (self.from + first, self.from + first + equal);
+    }
+
+    fn set(&mut self, candidates: Vec<Candidate>) {
+        (self.from, self.to) = (0, candidates.len());
+        self.candidates = Arc::new(candidates);
+    }
+
+    fn keep(&mut self, keeps: impl FnMut(&Candidate) -> Option<Candidate>) {
+        if self.from < self.to {
+            let kept = self.current().iter().filter_map(keeps).collect();
+            self.set(kept);
+        }
+    }
+}
+
+/// What a byte does.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// The item of the outermost array that is complete with it, or was before it: its key.
+    pub(super) item: Option<Vec<u8>>,
+    /// The array an item of which is equal to one before, if it is another: its place among those with unique
+    /// items, the outermost first.
+    pub(super) repeats: Option<usize>,
+    pub(super) end: End,
+}
+
+/// The text of an array, as far as it matters for what may follow.
+#[derive(Clone, Debug)]
+pub(super) struct Nested {
+    /// The items of the outermost array.
+    pub(super) seen: NodeId,
+    frames: Vec<Arc<Frame>>,
+    state: State,
+    /// Reads the scalar or the name.
+    lexer: Reader,
+    /// The arrays with unique items, the outermost first.
+    levels: Vec<Level>,
+    /// The text behind the last item of the outermost array: where its beginning stands, and the rest.
+    pub(super) before: Option<Piece>,
+    pub(super) text: Vec<u8>,
+}
+
+impl Nested {
+    /// Behind the opening bracket, or behind the items that were read.
+    pub(super) fn new(seen: NodeId, values: &Values) -> Self {
+        let state = if seen == NodeId::NONE { State::Open } else { State::Behind };
+        let items = values.read(seen).into_iter().map(|key| Candidate::new(encoded_item(key)));
+        let level = Level::new(0, items.collect());
+        Self {
+            seen,
+            frames: vec![Arc::default()],
+            state,
+            lexer: Reader::new(),
+            levels: vec![level],
+            before: None,
+            text: Vec::new(),
+        }
+    }
+
+    /// It again, from the text that was kept; `None` where that is not the beginning of an item.
+    pub(super) fn replay(seen: NodeId, text: &[u8], values: &Values) -> Option<Self> {
+        let mut out = Self::new(seen, values);
+        for &byte in text {
+            match byte {
+                NO_LONGER_UNIQUE => out.keep_outermost(out.levels.len().saturating_sub(1).max(1)),
+                UNIQUE_ARRAY | b'[' if out.awaits_value() => {
+                    out.open_array(byte == UNIQUE_ARRAY);
+                }
+                _ => {
+                    let step = out.read(byte);
+                    if step.end != End::Within || step.item.is_some() {
+                        return None;
+                    }
+                }
+            }
+        }
+        out.text.clear();
+        Some(out)
+    }
+
+    /// Adds an item to the outermost array.
+    pub(super) fn add(&mut self, key: Vec<u8>, seen: NodeId) {
+        self.seen = seen;
+        self.levels[0].add(encoded_item(key.into()));
+    }
+
+    /// Forgets that the items of the other arrays are unique: no stack asks that any more.
+    pub(super) fn keep_outermost(&mut self, count: usize) {
+        while self.levels.len() > count.max(1) {
+            self.levels.pop();
+            self.text.push(NO_LONGER_UNIQUE);
+        }
+    }
+
+    /// How many arrays with unique items are open.
+    pub(super) fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Whether a value may begin here: then `[` is for [`Self::open_array`].
+    pub(super) fn awaits_value(&self) -> bool {
+        match self.state {
+            State::Open | State::Comma => !self.top().is_object,
+            State::Colon => true,
+            _ => false,
+        }
+    }
+
+    fn top(&self) -> &Frame {
+        &self.frames[self.frames.len() - 1]
+    }
+
+    fn top_mut(&mut self) -> &mut Frame {
+        let last = self.frames.len() - 1;
+        Arc::make_mut(&mut self.frames[last])
+    }
+
+    /// Whether the innermost container is an array with unique items.
+    pub(super) fn is_on_level(&self) -> bool {
+        self.levels.last().is_some_and(|level| level.frame + 1 == self.frames.len())
+    }
+
+    /// The number of items that the innermost array with unique items has read.
+    pub(super) fn count(&self, values: &Values) -> u32 {
+        match self.levels.last() {
+            Some(level) if level.frame > 0 => level.items.len() as u32,
+            _ => values.count(self.seen),
+        }
+    }
+
+    /// The most items that one of the arrays with unique items has read.
+    pub(super) fn most_items(&self, values: &Values) -> u32 {
+        let inner = self.levels[1..].iter().map(|level| level.items.len() as u32).max();
+        inner.unwrap_or(0).max(values.count(self.seen))
+    }
+
+    /// Whether nothing that was read can be repeated by the items that are being read, whatever follows;
+    /// and whether the item that must come, if one must, can be another than all before.
+    pub(super) fn is_free(&self, items: UniqueItems, values: &Values) -> bool {
+        self.is_apart()
+            && (self.state != State::Comma
+                || !self.is_on_level()
+                || items.least > self.count(values))
+    }
+
+    /// Whether no item that was read begins as one that is being read does.
+    pub(super) fn is_apart(&self) -> bool {
+        self.levels.iter().all(|level| level.from == level.to)
+    }
+
+    /// Whether an item of an array with unique items may begin here that was read before.
+    pub(super) fn begins_item(&self, values: &Values) -> bool {
+        self.is_on_level()
+            && matches!(self.state, State::Open | State::Comma)
+            && self.count(values) > 0
+    }
+
+    /// Whether the text stands between values: white space may stand here.
+    pub(super) fn is_between(&self) -> bool {
+        !matches!(self.state, State::Name | State::Scalar)
+    }
+
+    /// Whether the text stands in an item of the outermost array, or right behind one.
+    pub(super) fn is_within_item(&self) -> bool {
+        self.frames.len() > 1
+    }
+
+    /// Whether some bytes may follow as far as is seen without the stacks: they repeat nothing, and what they
+    /// lead to is free.
+    pub(super) fn leads_apart(mut self, bytes: &[u8], items: UniqueItems, values: &Values) -> bool {
+        let mut has_item = false;
+        for &byte in bytes {
+            if byte == b'[' && self.awaits_value() {
+                return false;
+            }
+            let step = self.read(byte);
+            if let Some(key) = step.item {
+                // A second one is compared with the first, and it is one less that is left.
+                if has_item || values.has(self.seen, &key) {
+                    return false;
+                }
+                has_item = true;
+            }
+            if step.repeats.is_some() {
+                return false;
+            }
+            if step.end != End::Within {
+                return true;
+            }
+            // What such an item is compared with holds the one before.
+            if has_item && (self.is_within_item() || !self.is_between()) {
+                return false;
+            }
+        }
+        self.is_free(items, values)
+    }
+
+    /// Whether the text is in a number.
+    pub(super) fn is_in_number(&self) -> bool {
+        self.state == State::Scalar && self.lexer.phase == Phase::Number
+    }
+
+    /// Whether a number that ends here would leave the items apart from all before.
+    pub(super) fn differs_as_number(&self, more: &[u8]) -> bool {
+        let text = [&self.lexer.piece[1..], more].concat();
+        if !text.last().is_some_and(u8::is_ascii_digit) {
+            return false;
+        }
+        let value = [&*numbers::key(&text), &[END]].concat();
+        self.levels.iter().all(|level| {
+            let mut level = level.clone();
+            level.narrow(&value);
+            level.from == level.to
+        })
+    }
+
+    /// Whether the text is in a string or a name, and in no escape sequence there.
+    pub(super) fn is_in_string(&self) -> bool {
+        !self.is_between() && self.lexer.phase == Phase::String(Escape::default())
+    }
+
+    /// How many items that were read the current ones may be equal to.
+    pub(super) fn candidates(&self) -> usize {
+        self.levels.iter().map(|level| level.to - level.from).sum()
+    }
+
+    /// How many containers are open within the innermost item that may be equal to one before.
+    pub(super) fn height(&self) -> usize {
+        let held = self.levels.iter().rfind(|level| level.from < level.to);
+        self.frames.len() - held.map_or(0, |level| level.frame + 1)
+    }
+
+    /// It without the items that were read.
+    pub(super) fn bare(&self) -> Self {
+        let mut out = self.clone();
+        out.seen = NodeId::NONE;
+        out.levels.iter_mut().for_each(|level| *level = Level::new(level.frame, Vec::new()));
+        out
+    }
+
+    /// How many containers are open.
+    pub(super) fn open_containers(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The bytes with which a string or a name may go on as one of an item before does, where each byte
+    /// stands for itself.
+    pub(super) fn next_bytes(&self) -> Option<[u64; 4]> {
+        if self.is_between() || self.lexer.phase != Phase::String(Escape::default()) {
+            return None;
+        }
+        let mut out = [0; 4];
+        let mut add = |byte: u8| out[byte as usize >> 6] |= 1 << (byte & 63);
+        add(b'"');
+        add(b'\\');
+        let piece = &self.lexer.piece;
+        for level in self.levels.iter().filter(|level| level.from < level.to) {
+            if self.state == State::Name {
+                for one in level.current() {
+                    let names = member_names(&one.item, one.container);
+                    let rest = names.filter_map(|name| name.strip_prefix(&piece[1..])?.first());
+                    rest.for_each(|&byte| add(byte));
+                }
+                continue;
+            }
+            let mut left = level.current();
+            while let Some(one) = left.first() {
+                let byte = one.item[one.value + piece.len()];
+                if byte != END {
+                    add(byte);
+                }
+                let same = |one: &Candidate| one.item[one.value + piece.len()] == byte;
+                left = &left[left.partition_point(same)..];
+            }
+        }
+        Some(out)
+    }
+
+    /// What tells beginnings of items apart that may be completed by other texts, of those that go on from
+    /// one text.
+    pub(super) fn signature(&self) -> Vec<u8> {
+        let mut out = vec![self.state as u8];
+        let open = self.levels.iter().find(|level| level.from < level.to);
+        let from = open.or(self.levels.last()).map_or(0, |level| level.frame + 1);
+        for frame in &self.frames[from.min(self.frames.len())..] {
+            out.push(if frame.is_object { b'{' } else { b'[' });
+            for (name, value) in &frame.content {
+                [&**name, &[END], value].iter().for_each(|part| out.extend_from_slice(part));
+            }
+            frame.name.iter().for_each(|name| out.extend_from_slice(name));
+        }
+        out.push(END);
+        if !self.is_between() {
+            let piece = &self.lexer.piece;
+            match self.lexer.phase {
+                // The same number, and the same may follow.
+                Phase::Number if piece.last().is_some_and(u8::is_ascii_digit) => {
+                    out.extend(numbers::key(&piece[1..]));
+                }
+                Phase::String(escape) => {
+                    escape.number().iter().for_each(|part| out.extend(part.to_le_bytes()));
+                    out.extend_from_slice(piece);
+                }
+                _ => out.extend_from_slice(piece),
+            }
+        }
+        out
+    }
+
+    /// A measure of the work that a byte takes.
+    pub(super) fn weight(&self) -> u64 {
+        self.levels.iter().map(|level| (level.to - level.from) as u64).sum::<u64>() / 16
+    }
+
+    /// Opens an array, with unique items or without.
+    pub(super) fn open_array(&mut self, is_unique: bool) {
+        self.text.push(if is_unique { UNIQUE_ARRAY } else { b'[' });
+        self.begin_value(b'[');
+        self.open(false);
+        if is_unique {
+            self.levels.push(Level::new(self.frames.len() - 1, Vec::new()));
+        }
+    }
+
+    fn open(&mut self, is_object: bool) {
+        self.frames.push(Arc::new(Frame { is_object, ..Frame::default() }));
+        self.state = State::Open;
+        for level in &mut self.levels {
+            level.keep(|one| {
+                let mut one = one.clone();
+                (one.container, one.next) = (one.value, one.value + HEADER);
+                Some(one)
+            });
+        }
+    }
+
+    /// Reads a byte that opens no array.
+    pub(super) fn read(&mut self, byte: u8) -> Step {
+        let mut step = Step { item: None, repeats: None, end: End::Within };
+        if matches!(self.state, State::Name | State::Scalar) {
+            let is_string = self.lexer.phase != Phase::Number;
+            let length = self.lexer.piece.len();
+            match self.lexer.read(byte, &Values::default()).value {
+                None => {
+                    self.narrow(length);
+                    self.text.push(byte);
+                    return step;
+                }
+                Some(key) => {
+                    // The byte ends a string, or stands behind a number.
+                    if is_string {
+                        self.text.push(byte);
+                    }
+                    self.end_scalar(&key, &mut step);
+                    if is_string {
+                        return step;
+                    }
+                }
+            }
+        }
+        self.text.push(byte);
+        let is_object = self.top().is_object;
+        match (self.state, byte) {
+            (_, b' ' | b'\t' | b'\n' | b'\r') => {}
+            (State::Open | State::Behind, b'}') if is_object => self.close(&mut step),
+            (State::Open | State::Behind, b']') if !is_object => match self.frames.len() {
+                1 => step.end = End::Closed,
+                _ => self.close(&mut step),
+            },
+            (State::Behind, b',') => {
+                self.state = State::Comma;
+                if !is_object {
+                    self.expect();
+                }
+            }
+            // The value of a literal was complete with its first letter.
+            (State::Behind, b'a'..=b'z') => {}
+            (State::Named, b':') => {
+                self.state = State::Colon;
+                self.expect();
+            }
+            (State::Open | State::Comma, b'"') if is_object => {
+                self.begin_scalar(byte);
+                self.state = State::Name;
+            }
+            (_, b'{') if self.awaits_value() => {
+                self.begin_value(byte);
+                self.open(true);
+            }
+            (_, b'"' | b'-' | b'0'..=b'9' | b'n' | b't' | b'f') if self.awaits_value() => {
+                self.begin_value(byte);
+                self.state = State::Scalar;
+                if let Some(key) = self.begin_scalar(byte) {
+                    self.end_scalar(&key, &mut step);
+                }
+            }
+            _ => step.end = End::Outside,
+        }
+        step
+    }
+
+    /// Begins a scalar or a name; the key of a literal, which its first letter tells.
+    fn begin_scalar(&mut self, byte: u8) -> Option<Vec<u8>> {
+        self.lexer = Reader::new();
+        self.lexer.read(byte, &Values::default()).value
+    }
+
+    /// Narrows the candidates by what was added to a string or a name.
+    fn narrow(&mut self, length: usize) {
+        let piece = &self.lexer.piece;
+        match self.state {
+            State::Name => {
+                for level in self.levels.iter_mut().filter(|level| level.from < level.to) {
+                    // Which have the name is looked at when it is complete.
+                    let goes_on = |one: &Candidate| {
+                        let mut names = member_names(&one.item, one.container);
+                        names.any(|name| name.starts_with(&piece[1..]))
+                    };
+                    if !level.current().iter().any(goes_on) {
+                        level.set(Vec::new());
+                    }
+                }
+            }
+            _ if piece[0] == STRING => {
+                for level in &mut self.levels {
+                    for (place, &byte) in piece.iter().enumerate().skip(length) {
+                        level.narrow_at(place, byte);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The scalar or the name that is being read is complete.
+    fn end_scalar(&mut self, key: &[u8], step: &mut Step) {
+        if self.state == State::Name {
+            let name = key[1..].to_vec();
+            for level in &mut self.levels {
+                level.keep(|one| member(&one.item, one.container, &name).map(|_| one.clone()));
+            }
+            self.top_mut().name = Some(name);
+            self.state = State::Named;
+            return;
+        }
+        let value = [key, &[END]].concat();
+        for level in &mut self.levels {
+            level.narrow(&value);
+            level.keep(|one| ends_with(one, one.value, &value));
+        }
+        self.end_value(value.into(), step);
+    }
+
+    /// Goes from the containers of the candidates to the values that come next in them.
+    fn expect(&mut self) {
+        let frame = self.frames.len() - 1;
+        let top = self.frames[frame].clone();
+        for level in self.levels.iter_mut().filter(|level| level.frame < frame) {
+            level.keep(|one| {
+                let value = match (&top.name, top.is_object) {
+                    (_, false) => element(&one.item, one.container, one.next)?,
+                    (Some(name), true) => member(&one.item, one.container, name)?,
+                    (None, true) => return None,
+                };
+                Some(Candidate { value, ..one.clone() })
+            });
+            if let Some(candidates) = Arc::get_mut(&mut level.candidates) {
+                candidates[level.from..level.to]
+                    .sort_unstable_by(|a, b| compare(&a.item[a.value..], &b.item[b.value..]));
+            }
+        }
+    }
+
+    /// Begins a value with a byte.
+    fn begin_value(&mut self, byte: u8) {
+        if self.state == State::Open {
+            self.expect();
+        }
+        if self.is_on_level()
+            && let Some(level) = self.levels.last_mut()
+        {
+            (level.from, level.to) = (0, level.items.len());
+            level.candidates = level.items.clone();
+        }
+        let tag = tag_of(byte);
+        self.levels.iter_mut().for_each(|level| level.narrow_at(0, tag));
+    }
+
+    /// Closes the innermost container.
+    fn close(&mut self, step: &mut Step) {
+        let Some(frame) = self.frames.pop() else { return };
+        let value: Arc<[u8]> = match frame.is_object {
+            true => encoded_object(&frame.content).into(),
+            false => encoded_array(&frame.content).into(),
+        };
+        let frames = &self.frames;
+        if self.levels.last().is_some_and(|level| level.frame == frames.len()) {
+            self.levels.pop();
+        }
+        for level in &mut self.levels {
+            let within = &frames[(level.frame + 1).min(frames.len())..];
+            level.keep(|one| {
+                let closed = ends_with(one, one.container, &value)?;
+                Some(Candidate { container: located(&one.item, within)?, ..closed })
+            });
+        }
+        self.end_value(value, step);
+    }
+
+    /// A value of the innermost container is complete.
+    fn end_value(&mut self, value: Arc<[u8]>, step: &mut Step) {
+        self.state = State::Behind;
+        if self.is_on_level()
+            && let Some(level) = self.levels.last_mut()
+        {
+            level.set(Vec::new());
+            if level.frame == 0 {
+                (self.before, self.text) = (None, Vec::new());
+                step.item = Some(item_key(&value).to_vec());
+                return;
+            }
+        }
+        let depth = self.levels.len();
+        if self.is_on_level()
+            && let Some(level) = self.levels.last_mut()
+            && !level.add(value.clone())
+        {
+            step.repeats = Some(depth - 1);
+        }
+        let top = self.top_mut();
+        let name = top.name.take().unwrap_or_default();
+        top.content.push((name, value));
+    }
+}
+
+/// A candidate behind its value at a place, if that is a value.
+fn ends_with(one: &Candidate, place: usize, value: &[u8]) -> Option<Candidate> {
+    let is_equal = one.item[place..].starts_with(value);
+    is_equal.then(|| Candidate { next: place + value.len(), ..one.clone() })
+}
+
+/// Where in an item the innermost of some containers is, the outermost of which is the item.
+fn located(item: &[u8], frames: &[Arc<Frame>]) -> Option<usize> {
+    let mut at = 0;
+    for frame in frames.iter().take(frames.len().saturating_sub(1)) {
+        at = match (&frame.name, frame.is_object) {
+            (Some(name), true) => member(item, at, name)?,
+            (_, false) => nth_element(item, at, frame.content.len())?,
+            (None, true) => return None,
+        };
+    }
+    Some(at)
+}
+
+/// What the encoding of a value begins with, by its first byte.
+fn tag_of(byte: u8) -> u8 {
+    match byte {
+        b'-' | b'0'..=b'9' => NUMBER,
+        byte => byte,
+    }
+}
+
+/// The end of a scalar comes before all longer ones.
+fn order(byte: u8) -> u8 {
+    byte.wrapping_add(1)
+}
+
+fn compare(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+    a.iter().map(|&byte| order(byte)).cmp(b.iter().map(|&byte| order(byte)))
+}
