@@ -221,15 +221,10 @@ impl Converter<'_> {
         Type::ALL.iter().all(|&kind| key.of(kind) == FormulaId::TRUE)
     }
 
-    /// Whether a formula of strings asks for a format, and for nothing else.
-    pub(super) fn is_format(&self, formula: FormulaId) -> bool {
-        match *self.formulas.get(formula) {
-            Formula::Literal(number, true) => match *self.atom(number) {
-                Atom::Language(language) => self.languages[usize::from(language)].pattern.is_none(),
-                _ => false,
-            },
-            _ => false,
-        }
+    /// Whether an automaton is that of a format, whatever else is asked of the same texts.
+    pub(super) fn is_format(&self, automaton: &Dfa) -> bool {
+        let formats = self.languages.iter().filter(|language| language.pattern.is_none());
+        formats.filter_map(|language| language.automaton.as_ref()).any(|known| known == automaton)
     }
 
     /// How a string of a formula is emitted best.

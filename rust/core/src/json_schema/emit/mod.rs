@@ -178,7 +178,7 @@ impl Emitter<'_, '_> {
             RuleKey::Value(value, _) => self.converter.is_any(value),
             RuleKey::String(formula) => match &self.values.texts[&formula] {
                 Text::Characters(0, None) | Text::RegularExpression => true,
-                Text::Automaton(_) => self.converter.is_format(formula),
+                Text::Automaton(automaton) => self.converter.is_format(automaton),
                 _ => false,
             },
             _ => false,
@@ -388,6 +388,39 @@ impl RuleKey {
             RuleKey::Unclosed(..) => "items",
             RuleKey::Raw(_) => "string",
             RuleKey::RawNames(..) => "name",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::{Budget, Interrupt};
+    use crate::json_schema::{SchemaOptions, convert};
+    use crate::limits::Limits;
+
+    /// A condition that holds of all texts of a format leaves the rule of the format, which processes
+    /// keep the network of.
+    #[test]
+    fn a_format_beside_what_holds_of_all_its_texts_is_common() {
+        let common = |schema: &str| {
+            let limits = Limits::default();
+            let interrupt = Interrupt::default();
+            let budget = Budget::new(&limits, &interrupt);
+            let options = SchemaOptions::default();
+            let converted = convert(schema, &[], &options, &limits, &budget).expect("a schema");
+            converted.grammar.rules().iter().filter(|rule| rule.is_common).count()
+        };
+        let beside = [
+            ("", 1),
+            (r#", "maxLength": 254"#, 1),
+            (r#", "minLength": 3"#, 1),
+            (r#", "pattern": "@""#, 1),
+            (r#", "maxLength": 20"#, 0),
+            (r#", "pattern": "^a""#, 0),
+        ];
+        for (beside, count) in beside {
+            let schema = format!(r#"{{"type": "string", "format": "email"{beside}}}"#);
+            assert_eq!(common(&schema), count, "{schema}");
         }
     }
 }
