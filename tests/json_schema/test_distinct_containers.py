@@ -178,15 +178,17 @@ def tokens_of(texts: list[str], rng: random.Random) -> list[str]:
 
 
 def masked(matcher: tokfold.Matcher, count: int) -> list[bool]:
-    bits = np.zeros((count + 1 + 31) // 32, dtype=np.int32)
+    bits = tokfold.allocate_bitmask(1, len(matcher.compiled.vocabulary))[0]
     matcher.fill_bitmask(bits)
     return [bool(bits.view(np.uint32)[i // 32] >> (i % 32) & 1) for i in range(count)]
 
 
 def walk(schema: Schema, oracle: Oracle, rng: random.Random, **options: Any) -> int:
     tokens = tokens_of(list(oracle.items), rng)
+    # In a large vocabulary few tokens may follow, and they are looked at in another way.
+    others = [b"\1%d" % number for number in range(rng.choice([0, 0, 20_000]))]
     vocabulary = tokfold.Vocabulary(
-        [*(token.encode() for token in tokens), b"</s>"], stop_token_ids=[len(tokens)]
+        [*(token.encode() for token in tokens), b"</s>", *others], stop_token_ids=[len(tokens)]
     )
     grammar = tokfold.Grammar.from_json_schema(schema, **{**OPTIONS, **options})
     compiled = tokfold.compile(grammar, vocabulary)

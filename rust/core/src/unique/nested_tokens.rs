@@ -6,6 +6,9 @@ use super::reader::End;
 use super::tokens::{ManyItems, children};
 use crate::vocabulary::Trie;
 
+/// One token in so many is looked at by itself, rather than the trie of all.
+const FEW_TOKENS: usize = 256;
+
 impl Arrays {
     /// [`Self::forbid`] there: the trie is walked along what items that were read have in common
     /// with the one that is being read.
@@ -21,6 +24,17 @@ impl Arrays {
         let (items, values, is_alone) =
             (self.items(id), self.values(), self.is_alone(id, array.depth()));
         let allows = |row: &[i32], token: u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
+        let is_few = self.within_of(id).fewest <= array.most_items(values) + 1;
+        let count: u32 = row.iter().map(|word| word.count_ones()).sum();
+        if count as usize <= 32 * row.len() / FEW_TOKENS {
+            let bits = (0..).zip(row.iter()).flat_map(|(place, &word)| {
+                (0..32).filter(move |bit| word >> bit & 1 != 0).map(move |bit| 32 * place + bit)
+            });
+            let leads_apart =
+                |token: u32| array.clone().leads_apart(bytes_of(token), items, values);
+            doubtful.extend(bits.filter(|&token| is_few || !leads_apart(token)));
+            return;
+        }
         let mut doubt = |row: &[i32], node: u32, end: u32| {
             let tokens = trie.numbers_of(trie.entries_of(node..end));
             doubtful.extend(tokens.iter().copied().filter(|&token| allows(row, token)));
@@ -105,7 +119,7 @@ impl Arrays {
         };
         doubtful.extend(listed.iter().filter(is_doubtful));
         // With few values left, a comma may ask for one more than there are.
-        if self.within_of(id).fewest <= array.most_items(values) + 1 {
+        if is_few {
             doubtful.extend(many.commas.iter().filter(|&&token| allows(row, token)));
         }
         doubtful.sort_unstable();
