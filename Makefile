@@ -36,6 +36,10 @@ CARGO := $(ALONE) cargo
 MATURIN := $(ALONE) PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 # One interpreter for every build, or PyO3 is built anew for each.
 export PYO3_PYTHON := $(PY)
+# Tests start hundreds of processes: each would compile all modules that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+# What tests need beside the package.
+EXTRAS := demo lab lark tiktoken tokenizers transformers
 
 CARGO_FILES := Cargo.toml Cargo.lock
 RUST_FILES := $(CARGO_FILES) $(shell find rust -name '*.rs' -o -name Cargo.toml)
@@ -80,7 +84,7 @@ help:
 	@echo 'Needs Rust, Python 3.11 or later, make. The rest is installed into $(VENV).'
 
 demo: $(HAS_DEMO) $(HAS_EXTENSION)
-	@$(BIN)/tokfold demo
+	@$(BIN)/tokfold demo --real
 
 docs: $(HAS_DOCS)
 	@$(PY) docs/build_site.py
@@ -90,14 +94,11 @@ docs: $(HAS_DOCS)
 check: $(if $(wildcard $(HAS_EXTENSION)),,$(HAS_TESTS))
 	@$(PY) tests/support/check.py --workers $(WORKERS) $(if $(BASE),--base $(BASE)) $(FILES)
 
-# All parts, even when one fails; the exit status says whether all passed. First what is built and
-# installed, then what is run; JOBS of each side by side.
-TEST_FIRST := wheel tools lint-rust
-TEST_THEN := test-python test-rust lint-python types
+# All parts, even when one fails; JOBS of them side by side. Most of building the wheel is one thread,
+# so what does without it runs meanwhile; only one part at a time installs packages.
 test:
-	@status=0; for parts in "$(TEST_FIRST)" "$(TEST_THEN)"; do \
-		$(MAKE) --no-print-directory --keep-going -j $(JOBS) $$parts || status=1; \
-	done; exit $$status
+	@$(MAKE) --no-print-directory --keep-going -j $(JOBS) BEFORE_EXTENSION=$(HAS_TOOLS) \
+		wheel tools lint-rust test-rust lint-python types test-python
 	@echo 'make test: all passed'
 
 lint-rust: $(HAS_VENV)
@@ -112,11 +113,11 @@ test-rust: $(HAS_VENV)
 fuzz:
 	rust/fuzz/fuzz.sh run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-lint-python: $(HAS_TESTS)
+lint-python: $(HAS_TOOLS)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: $(HAS_TESTS)
+types: $(HAS_TOOLS)
 	$(BIN)/mypy
 
 stub: $(HAS_TESTS) $(HAS_EXTENSION)
@@ -153,7 +154,7 @@ sdist: $(HAS_VENV)
 	$(MATURIN) sdist --out dist
 	@ls -l dist/*.tar.gz
 
-format: $(HAS_TESTS)
+format: $(HAS_TOOLS)
 	$(CARGO) fmt
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -180,7 +181,7 @@ $(HAS_TORCH): $(HAS_VENV)
 	@touch $@
 
 # The wheel has been built, so nothing is compiled here.
-$(HAS_EXTENSION): $(RUST_FILES) pyproject.toml | $(HAS_WHEEL) $(HAS_TORCH)
+$(HAS_EXTENSION): $(RUST_FILES) pyproject.toml | $(HAS_WHEEL) $(HAS_TORCH) $(BEFORE_EXTENSION)
 	$(MATURIN) develop --release --locked --quiet
 	@touch $@
 
@@ -193,11 +194,11 @@ $(HAS_DOCS): pyproject.toml | $(HAS_VENV)
 	@touch $@
 
 $(HAS_TOOLS): pyproject.toml $(HAS_TORCH)
-	$(PIP) install --quiet --group test
+	@$(PY) tests/support/extras.py $(EXTRAS) >$(STAMPS)/requirements.txt
+	$(PIP) install --quiet --group test --requirement $(STAMPS)/requirements.txt
 	@touch $@
 
-$(HAS_TESTS): pyproject.toml $(HAS_TOOLS) | $(HAS_EXTENSION)
-	$(PIP) install --quiet 'tokfold[demo,lab,lark,tiktoken,tokenizers,transformers]'
+$(HAS_TESTS): $(HAS_TOOLS) | $(HAS_EXTENSION)
 	@touch $@
 
 $(HAS_WHEEL): $(RUST_FILES) $(PACKAGE_FILES) | $(HAS_VENV)

@@ -24,6 +24,7 @@ import tokfold
 from hostile import faults, unseen  # noqa: F401 - unseen has more cases
 from hostile.cases import CASES, Case
 from support.forks import Write, forked
+from support.processes import DEADLINE_S
 from tokfold import (
     CompiledGrammar,
     Grammar,
@@ -35,13 +36,11 @@ from tokfold import (
 )
 
 GIGABYTES = 4.0
-SECONDS = 30.0
-"""Between two lines: a process that says nothing for as long hangs. Never a measure."""
 STEPS = 12
 SAMPLED = 6
 """Allowed tokens that are tried at each step, and as many forbidden ones."""
-PATIENCE = 4.0
-"""Seconds that a walk goes on for at most; how far it comes decides nothing."""
+PATIENCE = DEADLINE_S
+"""Seconds that a walk goes on for at most, where a request names none."""
 TYPED = (tokfold.TokfoldError, ValueError, TypeError)
 
 DEFAULT = Limits()
@@ -431,7 +430,7 @@ def main() -> None:
         outcome = forked(
             lambda write: examine(asked, write, vocabulary),  # noqa: B023
             gigabytes=asked.get("gigabytes", GIGABYTES),
-            seconds=asked.get("seconds", SECONDS),
+            seconds=asked.get("seconds", DEADLINE_S),
         )
         print(json.dumps(dataclasses.asdict(outcome)), flush=True)
 

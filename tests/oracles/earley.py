@@ -17,11 +17,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 from oracles.model import Cfg, Grammar, Symbol, lower
 
 Item = tuple[int, int]
 """A dotted production (its number) and the position where it began."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The items that begin at a position, which are the same wherever the same is predicted."""
+
+    dots: tuple[int, ...]
+    waiting: dict[int, list[int]]
+    """Those that wait for a nonterminal."""
 
 
 class State:
@@ -33,17 +44,18 @@ class State:
         self._recognizer = recognizer
         self._sets = (*before, self)
         self._after: dict[int, State] = {}
-        self.items, self._waiting = recognizer._close(self._sets, kernel)
+        self._stepped: dict[int, set[Item]] = {}
+        self._items, self._waiting, self._predicted = recognizer._close(self._sets, kernel)
 
     @property
     def viable(self) -> bool:
         """Whether any item is left."""
-        return bool(self.items)
+        return bool(self._items)
 
     @property
     def accepting(self) -> bool:
         """Whether the bytes so far are a sentence."""
-        return (self._recognizer._end, 0) in self.items
+        return (self._recognizer._end, 0) in self._items
 
     def step(self, byte: int) -> State:
         """The state after one more byte."""
@@ -53,12 +65,18 @@ class State:
 
     def scanned(self, letter: int) -> set[Item]:
         """The items that have just read one more letter."""
-        after = self._recognizer._symbol_after
-        return {
-            (dot + 1, origin)
-            for dot, origin in self.items
-            if isinstance(after[dot], frozenset) and letter in after[dot]
-        }
+        letters, here = self._recognizer._letters, len(self._sets) - 1
+        kernel = {(dot + 1, origin) for dot, origin in self._items if letter in letters[dot]}
+        kernel.update((dot + 1, here) for dot in self._predicted.dots if letter in letters[dot])
+        return kernel
+
+    def stepped(self, nonterminal: int) -> set[Item]:
+        """The items that have just read a nonterminal which began here."""
+        if nonterminal not in self._stepped:
+            here, began = len(self._sets) - 1, self._predicted.waiting.get(nonterminal, ())
+            found = {(dot + 1, origin) for dot, origin in self._waiting.get(nonterminal, ())}
+            self._stepped[nonterminal] = found.union((dot + 1, here) for dot in began)
+        return self._stepped[nonterminal]
 
     def after(self, kernel: set[Item]) -> State:
         """The state after this one in which these items have just read something.
@@ -86,9 +104,8 @@ class State:
 
     def next_bytes(self) -> list[int]:
         """The bytes that may come next; and the letters of tokens, past the bytes."""
-        after = self._recognizer._symbol_after
-        scanned = (after[dot] for dot, _ in self.items)
-        return sorted({byte for s in scanned if isinstance(s, frozenset) for byte in s})
+        dots = {dot for dot, _ in self._items}.union(self._predicted.dots)
+        return sorted(frozenset().union(*(self._recognizer._letters[dot] for dot in dots)))
 
 
 class Recognizer:
@@ -104,6 +121,8 @@ class Recognizer:
         self._end = begin + 1
         for production in cfg.productions:
             self._add_production(production.lhs, production.rhs)
+        self._letters = [s if isinstance(s, frozenset) else frozenset() for s in self._symbol_after]
+        self._predict = cache(self._predict)
         self.initial = State(self, (), {(begin, 0)})
 
     def _add_production(self, lhs: int, rhs: tuple[Symbol, ...]) -> int:
@@ -113,38 +132,52 @@ class Recognizer:
         self._lhs += [lhs] * (len(rhs) + 1)
         return first
 
+    def _predict(self, nonterminals: frozenset[int]) -> Predicted:
+        """The items that begin where these may come. One that ends there has read nothing: what
+        waits for it has stepped over it."""
+        dots: dict[int, None] = {}
+        waiting: defaultdict[int, list[int]] = defaultdict(list)
+        todo = [dot for symbol in nonterminals for dot in self._first_dots[symbol]]
+        while todo:
+            dot = todo.pop()
+            symbol = self._symbol_after[dot]
+            if dot in dots:
+                continue
+            dots[dot] = None
+            if isinstance(symbol, int):
+                if symbol not in waiting:
+                    todo += self._first_dots[symbol]
+                waiting[symbol].append(dot)
+                if symbol in self._nullable:
+                    todo.append(dot + 1)
+        return Predicted(tuple(dots), dict(waiting))
+
     def _close(
         self, sets: tuple[State, ...], kernel: set[Item]
-    ) -> tuple[set[Item], dict[int, list[Item]]]:
-        """All items that follow from the kernel, and those that wait for each nonterminal."""
+    ) -> tuple[set[Item], dict[int, list[Item]], Predicted]:
+        """All items that follow from the kernel and began before, those of them that wait for each
+        nonterminal, and the items that begin here."""
         here = len(sets) - 1
         items, todo = set(kernel), list(kernel)
         waiting: defaultdict[int, list[Item]] = defaultdict(list)
-
-        def add(item: Item) -> None:
-            if item not in items:
-                items.add(item)
-                todo.append(item)
-
-        completed: set[tuple[int, int]] = set()
+        completed: set[Item] = set()
         while todo:
             dot, origin = todo.pop()
             symbol = self._symbol_after[dot]
             if symbol is None:
-                lhs = self._lhs[dot]
-                # A rule that began here has read nothing; stepping over it was done below.
-                if origin < here and (lhs, origin) not in completed:
-                    completed.add((lhs, origin))
-                    for waiting_dot, waiting_origin in sets[origin]._waiting.get(lhs, ()):
-                        add((waiting_dot + 1, waiting_origin))
+                wanted = (self._lhs[dot], origin)
+                if origin < here and wanted not in completed:
+                    completed.add(wanted)
+                    new = sets[origin].stepped(wanted[0]) - items
+                    items |= new
+                    todo += new
             elif isinstance(symbol, int):
-                if symbol not in waiting:
-                    for first in self._first_dots[symbol]:
-                        add((first, here))
                 waiting[symbol].append((dot, origin))
-                if symbol in self._nullable:
-                    add((dot + 1, origin))
-        return items, dict(waiting)
+                over = (dot + 1, origin)
+                if symbol in self._nullable and over not in items:
+                    items.add(over)
+                    todo.append(over)
+        return items, dict(waiting), self._predict(frozenset(waiting))
 
 
 class Oracle:

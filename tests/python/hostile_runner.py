@@ -1,9 +1,9 @@
-"""Bad input, tried in processes of its own: memory, CPU time and stack are bounded.
+"""Bad input, tried in processes of its own: memory and stack are bounded, and what hangs is ended.
 
-What is tested for would take the tests along: a crash, gigabytes, minutes. A process has 4 GB of
-address space and some seconds of CPU time, and most cases run a second time in a thread with a
-stack of 256 KiB, as a server might start it. Times are CPU times, so that they hold on a busy
-machine.
+What is tested for would take the tests along: a crash, gigabytes, hours. A process has 4 GB of
+address space, and most cases run in a thread with a stack of 256 KiB, as a server might start it.
+How long a step takes decides nothing: the limits that end it count work. A step that no limit ends
+goes on until the one deadline of the tests.
 """
 
 from __future__ import annotations
@@ -21,11 +21,6 @@ from support import processes
 
 NEEDS_LIMITS = pytest.mark.skipif(os.name != "posix", reason="needs resource limits")
 
-SECONDS = 6.0
-"""CPU seconds that a step may take: a guard against what does not end, not a measure. A step takes
-about one second on a machine that does nothing else; the limits that see to it count work."""
-LAST_SECONDS = 8
-"""CPU seconds after which a step is ended (SIGXCPU, -24), so that a failure does not take long."""
 SMALL_STACK = 256 << 10
 STACKS = [SMALL_STACK, 0] if LONG else [SMALL_STACK]
 """Sizes of stacks, 0 for the usual one: what holds on the small one holds there."""
@@ -44,8 +39,8 @@ NAMED = {
 }
 
 CHILD = """
-import json, resource, sys, threading, time
-gigabytes, seconds, stack = map(int, sys.argv[1:])
+import json, resource, sys, threading
+gigabytes, stack = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 import builtins
 from tokfold import *
@@ -57,8 +52,6 @@ WORDS = Vocabulary([*BYTES, *MORE], stop_token_ids=[264])
 STEPS = []
 
 def step(name, work):
-    began = time.process_time()
-    resource.setrlimit(resource.RLIMIT_CPU, (int(began) + 1 + seconds, resource.RLIM_INFINITY))
     result, value, limit = None, None, None
     try:
         result = work()
@@ -69,8 +62,7 @@ def step(name, work):
     if outcome == "ok":
         value = {"Recognition": lambda r: [r.accepted, r.read], "TokenClasses": len}.get(
             type(result).__name__, lambda r: None)(result)
-    took = time.process_time() - began
-    print(json.dumps([name, outcome, value, limit, round(took, 3)]), flush=True)
+    print(json.dumps([name, outcome, value, limit]), flush=True)
     return result
 
 def both(text, sample, vocabulary=WORDS):
@@ -98,18 +90,17 @@ print("end", flush=True)
 class Step:
     """What became of one call in the other process."""
 
-    def __init__(self, name: str, outcome: str, value, limit: str | None, seconds: float) -> None:
-        self.name, self.outcome, self.value = name, outcome, value
-        self.limit, self.seconds = limit, seconds
+    def __init__(self, name: str, outcome: str, value, limit: str | None) -> None:
+        self.name, self.outcome, self.value, self.limit = name, outcome, value, limit
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.outcome} {self.value} in {self.seconds} s"
+        return f"{self.name}: {self.outcome} {self.value}"
 
 
 def run(body: str, stack: int = 0, prefix: str = "") -> dict[str, Step]:
     """The steps of a script, after checking that it ended by itself."""
     process = processes.run(
-        [sys.executable, "-c", prefix + CHILD, "4", str(LAST_SECONDS), str(stack)],
+        [sys.executable, "-c", prefix + CHILD, "4", str(stack)],
         input=textwrap.dedent(body),
         env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parent.parent)},
     )
@@ -120,12 +111,11 @@ def run(body: str, stack: int = 0, prefix: str = "") -> dict[str, Step]:
     return {step.name: step for step in steps}
 
 
-def check(steps: dict[str, Step], seconds: float = SECONDS) -> dict[str, Step]:
+def check(steps: dict[str, Step]) -> dict[str, Step]:
     """Hold every step against what any input may come to."""
     assert steps
     for step in steps.values():
         assert step.outcome in NAMED, step
-        assert step.seconds < seconds, step
         if step.outcome != "ok":
             assert len(step.value) > 30, f"does not say what to do: {step}"
     return steps

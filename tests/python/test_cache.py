@@ -283,10 +283,8 @@ def test_one_maker_even_if_nothing_can_be_stored(tmp_path):
     making = Maker()
 
     def make():
-        deadline = time.monotonic() + DEADLINE_S
         waiting = _cache._flights.by_path[cache.path_of(KEY, KIND)].done._cond._waiters
-        while len(waiting) < 7 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        processes.until(lambda: len(waiting) == 7)
         return making()
 
     results = in_threads(8, lambda _: cache.get_or_make(KEY, KIND, make))

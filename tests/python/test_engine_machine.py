@@ -30,7 +30,7 @@ from strategies.engine import (
     compiled_ways,
     plain_matcher,
 )
-from strategies.profiles import CASES, LONG, LONG_FACTOR
+from strategies.profiles import CASES, some
 
 CHOICES = st.integers(0, 1 << 16)
 MOST = 6
@@ -159,9 +159,7 @@ class Machine(RuleBasedStateMachine):
 def test_a_matcher_is_what_the_model_says():
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=200 * (LONG_FACTOR if LONG else 1), stateful_step_count=20, deadline=None
-        ),
+        settings=settings(max_examples=some(200), stateful_step_count=20, deadline=None),
     )
 
 

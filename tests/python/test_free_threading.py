@@ -11,7 +11,6 @@ import contextlib
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -192,16 +191,11 @@ def test_one_bitmask_in_two_calls():
             with contextlib.suppress(ValueError):
                 first.fill_bitmask(bitmask, 0)
 
-    def until_refused() -> None:
-        began = time.monotonic()
-        while time.monotonic() - began < DEADLINE_S:
-            second.fill_bitmask(bitmask, 1)
-
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(fill)
         try:
             with pytest.raises(ValueError, match=r"give each rows of its own, bitmask\[row : row"):
-                until_refused()
+                processes.until(lambda: second.fill_bitmask(bitmask, 1) and running.done())
         finally:
             over.set()
         running.result(DEADLINE_S)

@@ -19,18 +19,12 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
-
 __all__ = [
     "DEADLINE_S",
     "DEVNULL",
     "PIPE",
     "Child",
     "TimeoutExpired",
-    "cpu_of_children_s",
     "default_signals",
     "is_inside",
     "run",
@@ -166,14 +160,6 @@ def run(
     if check and process.returncode:
         raise AssertionError(f"{command!r} exited with {process.returncode}:\n{out}\n{err}")
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-def cpu_of_children_s() -> float:
-    """Seconds of processors that the ended children of this process took; 0 on Windows."""
-    if resource is None:
-        return 0.0
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def until(
