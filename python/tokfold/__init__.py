@@ -44,6 +44,7 @@ from tokfold.errors import (
     UnsupportedGrammarError,
     UnsupportedSchemaError,
     VocabularyError,
+    VocabularyWarning,
 )
 from tokfold.explanation import Explanation
 from tokfold.grammar import Grammar
@@ -98,6 +99,7 @@ __all__ = [
     "UnsupportedSchemaError",
     "Vocabulary",
     "VocabularyError",
+    "VocabularyWarning",
     "accept_token_batch",
     "allocate_bitmask",
     "compile",

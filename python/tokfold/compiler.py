@@ -166,6 +166,8 @@ class GrammarCompiler(metaclass=Named):
         max_pool_bytes: int = DEFAULT_BYTES,
         cache_dir: str | PathLike[str] | None = None,
         seed: bool = True,
+        terminate_without_stop_token: bool = False,
+        check_tokens: bool = True,
     ) -> None:
         """A compiler without grammars.
 
@@ -189,6 +191,8 @@ class GrammarCompiler(metaclass=Named):
                 pool, which is read now and written by :meth:`save` and :meth:`close`. One that
                 cannot be written, or vanishes, is a :class:`CacheWarning`; requests go on.
             seed: put what nearly every request holds into the pool now, in some milliseconds.
+            terminate_without_stop_token: as for :func:`tokfold.compile`.
+            check_tokens: as for :func:`tokfold.compile`.
 
         Raises:
             ValueError: ``max_grammars`` is negative.
@@ -208,6 +212,8 @@ class GrammarCompiler(metaclass=Named):
             )
         check_vocabulary(vocabulary)
         check_limits(limits)
+        self._check_tokens = check_tokens
+        self._terminate = terminate_without_stop_token
         self.vocabulary = vocabulary
         self.limits = limits or Limits()
         self.pool = MaskPool(vocabulary, max_pool_bytes)
@@ -230,7 +236,7 @@ class GrammarCompiler(metaclass=Named):
         self._load()
         if seed and max_pool_bytes:
             grammar = Grammar.from_ebnf(_SEED)
-            compile(grammar, vocabulary, classes="never", pool=self.pool).warm()
+            compile(grammar, vocabulary, classes="never", pool=self.pool, check_tokens=False).warm()
 
     # -- compiling ---------------------------------------------------------------------------
 
@@ -482,6 +488,8 @@ class GrammarCompiler(metaclass=Named):
                 classes_milliseconds=self._classes_milliseconds,
                 cache_dir=usable_folder(self._cache_dir),
                 pool=self.pool if self.pool.max_bytes else None,
+                terminate_without_stop_token=self._terminate,
+                check_tokens=self._check_tokens,
                 interrupt=interrupt,
             )
         finally:

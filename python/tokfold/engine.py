@@ -16,6 +16,8 @@ from tokfold._cache import check_folder
 from tokfold._checks import check_limits, check_vocabulary
 from tokfold._names import Named, missing
 from tokfold._sources import Source, grammar_of, kind_of
+from tokfold._token_checks import check_tokens as _check_tokens
+from tokfold._token_checks import warn_without_stop_token
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import (
     DeviceError,
@@ -87,6 +89,8 @@ class CompiledGrammar(metaclass=Named):
         vocabulary: the vocabulary.
         limits: the bounds in force.
         device: with ``engine="chart-gpu"``, what its matchers share on the device; else None.
+        terminate_without_stop_token: whether a text ends by itself as soon as it is complete, where
+            its matcher is not told otherwise.
     """
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name
@@ -99,6 +103,7 @@ class CompiledGrammar(metaclass=Named):
         self.vocabulary = vocabulary
         self.limits = limits
         self.device: DeviceGrammar | None = None
+        self.terminate_without_stop_token = False
         self._core = core
         self._classes: TokenClasses | None = None
         self._background: Background | None = None
@@ -265,6 +270,8 @@ def compile(
     device: torch.device | str | int | None = None,
     alphabet: Literal["bytes", "terminals"] = "bytes",
     classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
+    terminate_without_stop_token: bool = False,
+    check_tokens: bool = True,
     interrupt: Interrupt | None = None,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
@@ -275,7 +282,8 @@ def compile(
             pydantic model, a dataclass, a ``TypedDict``, ``list[int]``); a structural tag as a
             mapping; a list of texts, for one of them. All options are the defaults of the
             ``from_`` methods of :class:`Grammar`: call these to choose others, and for patterns,
-            Lark, files and JSON text.
+            Lark, files and JSON text. So an object of a schema may have members that the schema
+            does not name, where structural tags and the backends of servers close it.
         vocabulary: the vocabulary.
         limits: bounds on size and work; see :class:`Limits`.
         classes: masks are the same with and without classes, and faster with them. ``"auto"``
@@ -304,13 +312,21 @@ def compile(
         classes_milliseconds: with ``classes="auto"``, the processor's time that the classes and
             the first masks of this grammar may take in the background, where other grammars wait;
             past it there are none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound.
-
+        terminate_without_stop_token: the default of the matchers of this grammar: a text ends by
+            itself as soon as it is complete.
+        check_tokens: look whether tokens of the vocabulary can begin, write and end a text.
+            ``False`` leaves that to the masks, which are the same. It costs nothing where each byte
+            is a token.
         interrupt: ends the call early, from another thread or at a deadline; by default the
             deadline ``max_compile_milliseconds`` of ``limits`` does.
 
     Warns:
         FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
             used; or ``classes="now"``, and only charts can read the grammar: there are no classes.
+        StopTokenWarning: the vocabulary has no stop token, so nothing ends a text, and
+            ``terminate_without_stop_token`` is false.
+        VocabularyWarning: no token of the vocabulary begins a text of the grammar (the message
+            names a special token that would); or every text has a byte that no token has.
 
     Raises:
         AmbiguousSourceError: ``grammar`` may be meant in several ways, or in none; it is a
@@ -369,7 +385,11 @@ def compile(
         parts=None if linkable is None else (linkable[1], _parts.shared),
         interrupt=ends,
     )
+    if check_tokens:
+        warn_without_stop_token(vocabulary, terminate_without_stop_token, depth=2)
+        _check_tokens(core, vocabulary, 2, ends)
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
+    compiled.terminate_without_stop_token = terminate_without_stop_token
     if engine == "chart-gpu":
         compiled.device = _on_device(grammar, limits, device, alphabet)
     if isinstance(classes, TokenClasses):

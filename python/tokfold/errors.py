@@ -36,6 +36,7 @@ __all__ = [
     "UnsupportedGrammarError",
     "UnsupportedSchemaError",
     "VocabularyError",
+    "VocabularyWarning",
 ]
 
 
@@ -266,3 +267,7 @@ class FallbackWarning(UserWarning):
 
 class StopTokenWarning(UserWarning):
     """A grammar ends its text with a token at which the model does not stop, or with none."""
+
+
+class VocabularyWarning(UserWarning):
+    """No tokens of a vocabulary complete a text of the grammar."""

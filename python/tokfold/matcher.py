@@ -15,7 +15,7 @@ from tokfold._checks import bitmask_error, shared, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
 from tokfold.errors import MatcherStateError, StopTokenWarning, VocabularyError
-from tokfold.state import MatcherState
+from tokfold.state import MAX_STATE_TEXT_BYTES, MatcherState
 
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
@@ -77,7 +77,7 @@ class Matcher(metaclass=Named):
         compiled: CompiledGrammar,
         *,
         stop_token_ids: Sequence[int] | None = None,
-        terminate_without_stop_token: bool = False,
+        terminate_without_stop_token: bool | None = None,
         max_tokens: int | None = None,
     ) -> None:
         """Begin a text.
@@ -88,7 +88,8 @@ class Matcher(metaclass=Named):
                 text and is never text; stop tokens of the vocabulary that are not given here are
                 never allowed. ``[]``: nothing ends the text, and the mask of a complete one may
                 be empty.
-            terminate_without_stop_token: the text ends by itself as soon as it is complete.
+            terminate_without_stop_token: the text ends by itself as soon as it is complete; by
+                default as :func:`tokfold.compile` was told.
             max_tokens: the tokens that the text may take, the stop token counted: a token is
                 allowed exactly when the text can still be completed with those that are left.
                 Bytes read with :meth:`accept_bytes` are no tokens. ``None`` is no bound.
@@ -108,10 +109,9 @@ class Matcher(metaclass=Named):
         self._before: bytes | None = b""
         # Who passes no stop tokens means it.
         has_stops = stops is not None or compiled.vocabulary.stop_token_ids
-        self._has_no_end = not has_stops and not terminate_without_stop_token
-        self._core = _core.Matcher(
-            compiled._core, stop_ids=stops, when_complete=terminate_without_stop_token
-        )
+        when_complete = _ends_itself(compiled, terminate_without_stop_token)
+        self._has_no_end = not has_stops and not when_complete
+        self._core = _core.Matcher(compiled._core, stop_ids=stops, when_complete=when_complete)
         if max_tokens is not None:
             self._core.limit_tokens(_count(max_tokens, "max_tokens"))
 
@@ -410,15 +410,22 @@ class Matcher(metaclass=Named):
     def text(self) -> bytes:
         """Everything read since the start.
 
-        Where the matcher was made from a state without its text, everything read since then:
-        :attr:`has_whole_text` is False.
+        Raises:
+            MatcherStateError: the matcher was made from a state without its text.
         """
+        if self._before is None:
+            raise MatcherStateError(
+                "the text is not known, since this matcher was made from a state that does not "
+                "keep the text before it (it was left out, or has more than "
+                f"{MAX_STATE_TEXT_BYTES:,} bytes): pass that text, Matcher.from_state(compiled, "
+                'state, text=...), or text=b"", which counts from the state on'
+            )
         since: bytes = self._core.text()
         return self._before + since if self._before else since
 
     @property
     def has_whole_text(self) -> bool:
-        """Whether :attr:`text` begins at the start; a state does not hold what came before."""
+        """Whether :attr:`text` is known: not where a state did not keep what came before."""
         return self._before is not None
 
     @property
@@ -505,14 +512,15 @@ class Matcher(metaclass=Named):
 
     @property
     def state(self) -> MatcherState:
-        """Where the matcher stands, as a value.
+        """Where the matcher stands, as a value; it keeps :attr:`text`, up to 65,536 bytes.
 
         Raises:
             MatcherStateError: only charts can read the grammar (see
                 :attr:`CompiledGrammar.is_for_charts <tokfold.CompiledGrammar.is_for_charts>`): keep
                 the text.
         """
-        return MatcherState(self.compiled._core.fingerprint, self._core.state())
+        text = self.text if self.has_whole_text else None
+        return MatcherState(self.compiled._core.fingerprint, self._core.state(), text)
 
     @classmethod
     def from_state(
@@ -528,9 +536,8 @@ class Matcher(metaclass=Named):
         Args:
             compiled: the same grammar compiled, by the same version.
             state: where to begin; nothing before it can be rolled back.
-            text: what was read before, the :attr:`text` of the matcher that the state is of, which
-                the state does not hold. It is the beginning of :attr:`text` here, and is not read
-                again or checked.
+            text: what was read before, in place of the text that the state keeps. It is the
+                beginning of :attr:`text` here, and is not read again or checked.
             options: those of the constructor; ``max_tokens`` counts from the state on.
 
         Raises:
@@ -548,7 +555,8 @@ class Matcher(metaclass=Named):
         if state._engine != compiled._core.fingerprint:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
         self._core.restore(state._data)
-        self._is_restored, self._before = True, text
+        self._is_restored = True
+        self._before = state.text if text is None else text
         if max_tokens is not None:
             self._core.limit_tokens(_count(max_tokens, "max_tokens"))
         return self
@@ -606,6 +614,11 @@ class Matcher(metaclass=Named):
     def __repr__(self) -> str:
         without = "" if self.has_whole_text else ", from a state without its text"
         return f"<Matcher after {self.num_steps} steps{without}>"
+
+
+def _ends_itself(compiled: CompiledGrammar, terminate: bool | None) -> bool:
+    """Whether a text ends as soon as it is complete: as a matcher was told, else its grammar."""
+    return compiled.terminate_without_stop_token if terminate is None else terminate
 
 
 def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:

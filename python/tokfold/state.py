@@ -9,25 +9,41 @@ from tokfold.errors import MatcherStateError
 
 __all__ = ["MatcherState"]
 
-_MAGIC = b"tokfold state 1\n"
+_MAGIC = b"tokfold state 2\n"
+
+MAX_STATE_TEXT_BYTES = 65_536
+"""Bytes of the longest text that a state keeps."""
 
 
 class MatcherState:
     """Where a matcher stands, as a value: equal states allow the same texts to follow.
 
-    Equal and hashed by content, across matchers, forks and processes. What was read before is no
-    part of it: keep :attr:`Matcher.text <tokfold.Matcher.text>` beside it, and pass it to
+    Equal and hashed by content, across matchers, forks and processes. It keeps the text that was
+    read before, which counts for no comparison, unless that has more than 65,536 bytes: then keep
+    :attr:`Matcher.text <tokfold.Matcher.text>` beside it, and pass it to
     :meth:`Matcher.from_state <tokfold.Matcher.from_state>`.
     """
 
-    __slots__ = ("_data", "_engine")
+    __slots__ = ("_data", "_engine", "_text")
 
-    def __init__(self, engine: int, data: bytes) -> None:
+    def __init__(self, engine: int, data: bytes, text: bytes | None = None) -> None:
         self._engine, self._data = engine, data
+        self._text = text if text is None or len(text) <= MAX_STATE_TEXT_BYTES else None
+
+    @property
+    def text(self) -> bytes | None:
+        """Everything that was read before; None where the state does not keep it."""
+        return self._text
+
+    def without_text(self) -> MatcherState:
+        """The same state, which does not keep the text."""
+        return MatcherState(self._engine, self._data)
 
     def to_bytes(self) -> bytes:
         """Bytes that :meth:`from_bytes` reads in any process: versioned and checksummed."""
-        body = self._engine.to_bytes(8, "little") + self._data
+        kept = 0 if self._text is None else 1 + len(self._text)
+        head = self._engine.to_bytes(8, "little") + kept.to_bytes(4, "little")
+        body = head + (self._text or b"") + self._data
         return _MAGIC + hashlib.sha256(body).digest()[:16] + body
 
     @classmethod
@@ -45,9 +61,12 @@ class MatcherState:
         digest, body = data[start : start + 16], data[start + 16 :]
         if not data.startswith(_MAGIC):
             raise MatcherStateError("not a saved matcher state of this version of tokfold")
-        if hashlib.sha256(body).digest()[:16] != digest or len(body) < 12 or len(body) % 4:
+        kept = int.from_bytes(body[8:12], "little")
+        size = len(body) - 12 - max(kept - 1, 0)
+        if hashlib.sha256(body).digest()[:16] != digest or size < 4 or size % 4:
             raise MatcherStateError("the saved matcher state is damaged")
-        return cls(int.from_bytes(body[:8], "little"), body[8:])
+        text = body[12 : len(body) - size] if kept else None
+        return cls(int.from_bytes(body[:8], "little"), body[len(body) - size :], text)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MatcherState):
@@ -58,7 +77,8 @@ class MatcherState:
         return hash((self._engine, self._data))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MatcherState, (self._engine, self._data)
+        return MatcherState, (self._engine, self._data, self._text)
 
     def __repr__(self) -> str:
-        return f"<MatcherState of {len(self._data)} bytes, without the text before it>"
+        text = "without the text" if self._text is None else f"{len(self._text)} bytes of text"
+        return f"<MatcherState of {len(self._data)} bytes, {text} before it>"

@@ -431,6 +431,18 @@ class Vocabulary(metaclass=Named):
                 return count
         return 0
 
+    @functools.cached_property
+    def _spelled_bytes(self) -> tuple[frozenset[int], bytes]:
+        """The bytes that are tokens by themselves; unless all are, the bytes that tokens have."""
+        excluded = {*self._stop, *self._special}
+        (ids,) = np.nonzero(np.diff(self._offsets) == 1)
+        ids = np.array([i for i in ids.tolist() if i not in excluded], np.int64)
+        places = self._offsets[ids]
+        single = frozenset(np.frombuffer(self._blob, np.uint8)[places].tolist())
+        if len(single) == 256:
+            return single, b""
+        return single, bytes(sorted({*b"".join(self._greedy_index[0])}))
+
     @_kept
     def _pool(self) -> MaskPool:
         """What all grammars over this vocabulary share unless they are told otherwise."""

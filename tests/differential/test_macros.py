@@ -60,7 +60,8 @@ class Beside:
         self.size = self.stop + 1
         vocabulary = tokfold.Vocabulary([*tokens, STOP], stop_token_ids=[self.stop])
         self.ways = [
-            tokfold.compile(grammar, vocabulary, classes=classes) for classes in ("never", "now")
+            tokfold.compile(grammar, vocabulary, classes=classes, check_tokens=False)
+            for classes in ("never", "now")
         ]
         info = xgr.TokenizerInfo(
             [*tokens, STOP], vocab_type=xgr.VocabType.RAW, stop_token_ids=[self.stop]

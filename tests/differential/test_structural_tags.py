@@ -168,7 +168,7 @@ class Family:
     """A model family under some options: our tag in our engine, XGrammar's in its own."""
 
     def __init__(self, model: str, **options: Any) -> None:
-        tag = for_model(model, TOOLS, **options)
+        tag = for_model(model, TOOLS, **options, exclude_end_markers=False)
         its = {("parallel_tool_calls" if k == "parallel" else k): v for k, v in options.items()}
         dumped = xgr.get_model_structural_tag(model, TOOLS, **its).model_dump()["format"]
         right = mended(model, options.get("tool_choice"), options.get("reasoning"), dumped)

@@ -6,6 +6,8 @@ missing extra, encodings) gets one.
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import sys
 
@@ -26,6 +28,7 @@ from python.cli_runner import (
     write_tokenizer,
 )
 from support import processes
+from tokfold.cli.commands import COMMANDS, LABORATORY, help_text
 from tokfold.cli.diagnosis import diagnose
 from tokfold.cli.render import byte_ranges, escaped, quoted, seconds, size
 
@@ -55,8 +58,38 @@ def grammar(tmp_path):
 # --------------------------------------------------------------------------- help
 
 
+def test_help_of_all():
+    text = run("--help").stdout
+    assert text == help_text()
+    assert "tokfold demo" in text
+    assert max(map(len, text.splitlines())) <= 80
+    for name, summary in {**COMMANDS, **LABORATORY}.items():
+        function = getattr(importlib.import_module(f"tokfold.cli.{name}"), name)
+        assert function.__doc__.splitlines()[0] == summary
+    for arguments in ([], ["-h"], ["--help"]):
+        done = process(*arguments, code=WITHOUT + "from tokfold.cli import main; main()")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.decode() == text
+
+
+WITHOUT = "import sys; sys.modules.update(dict.fromkeys(['typer', 'rich', 'click']))\n"
+"""A process in which the packages of the command line are missing."""
+
+
+def test_a_command_imports_no_other():
+    code = (
+        "import sys; from tokfold.cli.app import app\n"
+        "try: app(['check', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted(m for m in sys.modules if m.startswith('tokfold.cli.')), file=sys.stderr)"
+    )
+    loaded = process(code=code).stderr.decode()
+    assert "tokfold.cli.check" in loaded
+    for name in {*COMMANDS, *LABORATORY} - {"check"}:
+        assert f"'tokfold.cli.{name}'" not in loaded
+
+
 def test_help_teaches():
-    assert "tokfold demo" in run("--help").stdout
     for command in ("classes", "check", "explain", "walk", "replay", "inspect", "report", "demo"):
         text = run(command, "--help").stdout
         assert "Examples" in text
@@ -338,10 +371,30 @@ def test_packaged_text_is_in_the_language():
     assert tokfold.recognize(grammar, (DATA / "cpp.txt").read_bytes()).accepted
 
 
-def test_demo():
+@pytest.mark.parametrize("seed", range(8))
+def test_demo(seed):
+    found = as_json("demo", "--seed", seed)
+    assert found["satisfies"]
+    value = json.loads(found["with_masks"])
+    assert list(value) == ["name", "born", "height", "languages"]
+    assert 0.5 <= value["height"] <= 2.5
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(found["without_masks"])
+    assert all(1 <= allowed < found["vocabulary"]["tokens"] for allowed in found["allowed"])
+
+
+def test_demo_shows_both_texts():
+    found = as_json("demo")
+    text = run("demo").stdout
+    assert found["with_masks"] in text
+    assert "It satisfies the schema." in text
+    assert f"of {found['vocabulary']['tokens']}" in text
+
+
+def test_real_demo():
     pytest.importorskip("xgrammar")
     pytest.importorskip("mistral_common")
-    found = as_json("demo", "--steps", "3")
+    found = as_json("demo", "--real", "--steps", "3")
     assert found["finished"]
     assert found["compared"]["masks"] == 3
     assert found["compared"]["wrong"] == []
@@ -355,10 +408,10 @@ def test_demo():
     assert all(seconds[f"first_mask_{name}"] > 0 for name in ("own", "classes", "plain"))
 
 
-def test_demo_shows_three_engines():
+def test_real_demo_shows_three_engines():
     pytest.importorskip("xgrammar")
     pytest.importorskip("mistral_common")
-    text = run("demo", "--steps", "2").stdout
+    text = run("demo", "--real", "--steps", "2").stdout
     assert "437 of 437 masks the same as XGrammar's over classes" in text
     for part in ("XGrammar   over classes", "own engine", "to the first mask", "a mask, p99"):
         assert part in text
@@ -376,7 +429,7 @@ def test_tekken_by_name(grammar):
 @pytest.mark.parametrize("module", ["typer", "rich"])
 def test_without_the_extra(module):
     code = f"import sys; sys.modules[{module!r}] = None; from tokfold.cli import main; main()"
-    result = process("--help", code=code)
+    result = process("check", "--help", code=code)
     assert result.returncode == 2
     assert result.stdout == b""
     assert result.stderr.count(b"\n") == 1

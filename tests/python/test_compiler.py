@@ -13,9 +13,8 @@ import re
 import signal
 import sys
 import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -29,7 +28,7 @@ import tokfold
 from python.script_runner import child, output
 from strategies.profiles import LONG
 from support.forks import exit_code
-from support.processes import DEADLINE_S, is_inside
+from support.processes import DEADLINE_S, is_inside, until
 from tokfold import GrammarCompiler
 from tokfold._cache import CacheWarning
 
@@ -82,13 +81,6 @@ def use(compiler: GrammarCompiler, texts: list[str], prefix: str = "") -> None:
         matcher = tokfold.Matcher(compiler.compile_grammar(text))
         assert matcher.accept_string(prefix)
         row_of(matcher)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < DEADLINE_S, "it hangs"
-        time.sleep(0.002)
 
 
 class Gate:
@@ -440,7 +432,7 @@ class TestTogether:
                 calls += 1
                 if calls == call:
                     raise KeyboardInterrupt
-                return time.perf_counter()
+                return 0.0
 
         with monkeypatch.context() as patched:
             patched.setattr("tokfold.compiler.time", Clock)

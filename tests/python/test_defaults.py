@@ -255,6 +255,33 @@ def test_a_stop_token_in_the_text_of_a_tag() -> None:
     assert walks(tokfold.compile(tag, mended), *tokens_of(HARMONY_CALL))
 
 
+def test_for_model_looks_for_its_markers_in_the_vocabulary() -> None:
+    for_model = tokfold.structural_tags.for_model
+    assert for_model("harmony", NOW, vocabulary=MARKED) == for_model("harmony", NOW)
+    ends = MARKED.replace(stop_token_ids=[STOP, 267])
+    said = refused(for_model, "harmony", NOW, vocabulary=ends)
+    assert "'<|call|>', which is the stop token 267 of the vocabulary" in said
+    for_model("qwen_3", NOW, vocabulary=ends)
+    ascii_only = tokfold.Vocabulary([*BYTES[:128], b"</s>"], [128], name="ascii")
+    for_model("qwen_3", NOW, vocabulary=ascii_only)
+    said = refused(for_model, "deepseek_v3_1", NOW, vocabulary=ascii_only)
+    assert "the vocabulary 'ascii' cannot write" in said
+    assert "no token has the byte b'\\xef'" in said
+    marks = ["<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>"]
+    marks += ["<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"]
+    tokens = [*BYTES[:128], b"</s>", *map(str.encode, marks)]
+    special = tokfold.Vocabulary(tokens, [128], range(129, len(tokens)))
+    tag = for_model("deepseek_v3_1", NOW, vocabulary=special, reasoning=False)
+    text = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>"
+    ids, at = [], text + "<｜tool▁calls▁end｜>"
+    while at:
+        mark = next((i for i, one in enumerate(marks) if at.startswith(one)), None)
+        ids.append(ord(at[0]) if mark is None else 129 + mark)
+        at = at[1 if mark is None else len(marks[mark]) :]
+    assert walks(tokfold.compile(tag, special), *ids)
+    assert "vocabulary must be a tokfold.Vocabulary" in refused(for_model, "llama", vocabulary=3)
+
+
 @pytest.mark.parametrize(
     ("family", "specials", "text"),
     [
@@ -920,10 +947,23 @@ def test_a_matcher_from_a_saved_state_says_whether_it_has_its_text() -> None:
     assert matcher.accept_string("abc")
     assert matcher.has_whole_text
     saved = tokfold.MatcherState.from_bytes(matcher.state.to_bytes())
-    assert "without the text before it" in repr(saved)
+    assert repr(saved).endswith(" bytes, 3 bytes of text before it>")
+    restored = tokfold.Matcher.from_state(compiled, saved)
+    assert restored.accept_string("de")
+    assert (restored.text, restored.has_whole_text) == (b"abcde", True)
+    assert restored.state.text == b"abcde"
 
+    saved = tokfold.MatcherState.from_bytes(saved.without_text().to_bytes())
+    assert saved == matcher.state
+    assert hash(saved) == hash(matcher.state)
+    assert repr(saved).endswith(" bytes, without the text before it>")
     without = tokfold.Matcher.from_state(compiled, saved)
-    assert (without.text, without.has_whole_text) == (b"", False)
+    assert not without.has_whole_text
+    said = refused(lambda: without.text)
+    assert said.startswith("the text is not known, since this matcher was made from a state")
+    assert "Matcher.from_state(compiled, state, text=...)" in said
+    assert without.state.text is None
+    assert tokfold.Matcher.from_state(compiled, saved, text=b"").text == b""
     assert repr(without) == "<Matcher after 0 steps, from a state without its text>"
     assert not without.fork().has_whole_text
 
@@ -936,6 +976,21 @@ def test_a_matcher_from_a_saved_state_says_whether_it_has_its_text() -> None:
     assert fork.state == saved
     said = refused(tokfold.Matcher.from_state, compiled, saved, text="abc")
     assert said == "text must be the bytes that were read before, matcher.text, not str"
+
+
+@pytest.mark.parametrize("size", [0, 65_536, 65_537])
+def test_how_long_a_text_a_state_keeps(size) -> None:
+    compiled = tokfold.compile("root ::= [a-z]*", VOCABULARY, classes="never")
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_bytes(b"a" * size)
+    for state in (
+        matcher.state,
+        tokfold.MatcherState.from_bytes(matcher.state.to_bytes()),
+        pickle.loads(pickle.dumps(matcher.state)),
+        copy.copy(matcher.state),
+    ):
+        assert state.text == (b"a" * size if size <= 65_536 else None)
+        assert tokfold.Matcher.from_state(compiled, state).has_whole_text is (size <= 65_536)
 
 
 def test_a_matcher_that_is_moved_to_other_tools_keeps_its_text() -> None:

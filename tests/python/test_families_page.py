@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tokfold.structural_tags import families
@@ -35,16 +36,30 @@ def call(name: str) -> str:
     return code(f"{begin}...{found.end}")
 
 
-def test_the_page_has_every_family() -> None:
+def rows(title: str) -> list[list[str]]:
+    """The cells of the table below a title, from the rows that begin with code."""
     text = PAGE.read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| `")]
-    found = {}
-    for row in rows:
-        cells = [cell.strip() for cell in row.replace("\\|", "\0").strip("| ").split("|")]
-        cells = [cell.replace("\0", "\\|") for cell in cells]
-        found[cells[0].strip("`")] = (cells[2], cells[3], cells[4])
+    (section,) = (part for part in re.split(r"(?m)^(?=#)", text) if part.startswith(title + "\n"))
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    cells = [line.replace("\\|", "\0").strip("| ").split("|") for line in lines]
+    return [[cell.strip().replace("\0", "\\|") for cell in line] for line in cells]
+
+
+def test_the_page_has_every_family() -> None:
+    found = {cells[0].strip("`"): tuple(cells[2:5]) for cells in rows("# Model families")}
     assert list(found) == families()
     assert found == {name: (*begins_with(name), call(name)) for name in families()}
+
+
+def test_the_page_has_what_arguments_never_hold() -> None:
+    found = {cells[0].strip("`"): cells[1] for cells in rows("## What arguments never hold")}
+    expected = {}
+    for name in families():
+        family = FAMILIES[name]
+        call = family.call if isinstance(family, Family) else family.function_calls[0]
+        if call.cuts:
+            expected[name] = ", ".join(map(code, call.cuts))
+    assert found == expected
 
 
 def test_other_names_are_on_the_page() -> None:

@@ -27,6 +27,8 @@ from strategies.conversations import (
 )
 from tokfold.errors import StructuralTagError
 from tokfold.structural_tags import assemble, families, for_model
+from tokfold.structural_tags.family import Family
+from tokfold.structural_tags.family_table import FAMILIES
 
 PAIR = {
     "type": "object",
@@ -36,6 +38,7 @@ PAIR = {
 F = {"type": "function", "function": {"name": "f", "parameters": PAIR}}
 EMPTY = {"type": "object", "properties": {}}
 SEARCH = {"type": "search", "name": "browser.search", "parameters": PAIR}
+BYTES = tokfold.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], [256])
 
 
 def verdict(tag: dict[str, Any], text: str) -> str:
@@ -408,6 +411,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"parallel": 1}, "for_model", "'parallel' is true or false, not the number 1"),
     ({"any_order": "yes"}, "for_model", "'any_order' is true or false, not a string"),
     ({"exclude_special_tokens": None}, "for_model", "is true or false, not null"),
+    ({"exclude_end_markers": "no"}, "for_model", "'exclude_end_markers' is true or false"),
     ({"max_whitespace_cnt": -1}, "for_model", "is a number from 0 to 2147483647, or null, not -1"),
     ({"max_whitespace_cnt": "3"}, "for_model", "is a whole number, not a string"),
     ({"tools": F}, "tools", "the tools are a list, not an object"),
@@ -507,3 +511,48 @@ def test_examples_of_docstrings(name):
     found = doctest.testmod(module)
     assert found.attempted > 0
     assert found.failed == 0
+
+
+# ---------------------------------------------------------- what arguments never hold
+
+CUT = [
+    (name, mark)
+    for name, family in FAMILIES.items()
+    for mark in (family.call if isinstance(family, Family) else family.function_calls[0]).cuts
+]
+
+
+@pytest.mark.parametrize(("model", "mark"), CUT)
+def test_arguments_never_hold_what_parsers_cut_at(model, mark):
+    """Between two values, in a name that the schema does not know, and spelled by any bytes."""
+    text = ENABLED_AND_REQUIRED[model]
+    (place,) = (found.start() for found in re.finditer(r'(?<=[">\]\n])x(?=["<\n\]])', text))
+    held = f"{text[:place]}a{mark}b{text[place + 1 :]}"
+    strict = for_model(model, [F], tool_choice="required")
+    lax = for_model(model, [F], tool_choice="required", exclude_end_markers=False)
+    assert accepts(lax, text)
+    assert accepts(strict, text)
+    assert accepts(lax, held)
+    assert verdict(strict, held) == "refused"
+    near = f"{text[:place]}a{mark[:-1]}b{text[place + 1 :]}"
+    assert accepts(strict, near)
+    # the mask forbids the byte that ends it, as the text says
+    compiled = tokfold.compile(strict, BYTES, classes="never")
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_string(f"{text[:place]}a{mark[:-1]}")
+    row = tokfold.allocate_bitmask(1, len(BYTES))
+    assert matcher.fill_bitmask(row)
+    last = mark.encode()[-1]
+    assert not row[0, last // 32] >> last % 32 & 1
+    assert row[0, ord("a") // 32] >> ord("a") % 32 & 1
+    assert not matcher.accept_bytes(bytes([last]))
+
+
+def test_a_string_may_have_a_mark_by_an_escape():
+    for model, x in (
+        ("qwen_3", r'"<\/tool_call>"'),
+        ("kimi", r'"<\u007ctool_call_end|>"'),
+        ("harmony", r'"\u003c|call|>"'),
+    ):
+        strict = for_model(model, [F], tool_choice="required")
+        assert accepts(strict, ENABLED_AND_REQUIRED[model].replace('"x"', x)), model

@@ -99,13 +99,15 @@ class PlainMatcher:
     start: State
     steps: list[tuple[bytes, State, bool]] = field(default_factory=list)
     """What was read, where that led, and whether it was a stop token."""
+    before: bytes = b""
+    """What was read before the start."""
 
     def fork(self) -> PlainMatcher:
-        return PlainMatcher(self.setting, self.start, list(self.steps))
+        return PlainMatcher(self.setting, self.start, list(self.steps), self.before)
 
     def restored(self) -> PlainMatcher:
-        """What a saved state becomes: nothing is known of how it was reached."""
-        return PlainMatcher(self.setting, self.state)
+        """What a saved state becomes: the text is known, and not in which steps it was read."""
+        return PlainMatcher(self.setting, self.state, before=self.text)
 
     @property
     def state(self) -> State:
@@ -113,7 +115,7 @@ class PlainMatcher:
 
     @property
     def text(self) -> bytes:
-        return b"".join(text for text, _, _ in self.steps)
+        return self.before + b"".join(text for text, _, _ in self.steps)
 
     @property
     def accepting(self) -> bool:
@@ -274,22 +276,22 @@ def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
     grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
     if not setting.oracle.productive:
         try:
-            tokfold.compile(grammar, vocabulary, classes="never")
+            tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False)
         except tokfold.UnsupportedGrammarError:
             return None
         raise AssertionError("a grammar without any string was compiled")
     finer = tokfold.compile_classes(grammar, vocabulary, tokfold.Limits(max_token_work=2))
     on_stacks = [
-        tokfold.compile(grammar, vocabulary, classes="never"),
-        tokfold.compile(grammar, vocabulary, classes="now"),
-        tokfold.compile(grammar, vocabulary, classes=finer),
+        tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False),
+        tokfold.compile(grammar, vocabulary, classes="now", check_tokens=False),
+        tokfold.compile(grammar, vocabulary, classes=finer, check_tokens=False),
     ]
     if grammar._takes_tokens:
         return on_stacks  # a chart refuses tokens that are taken whole
     return [
         *on_stacks,
-        tokfold.compile(grammar, vocabulary, classes="never", engine="chart"),
-        tokfold.compile(grammar, vocabulary, classes="now", engine="chart"),
+        tokfold.compile(grammar, vocabulary, classes="never", engine="chart", check_tokens=False),
+        tokfold.compile(grammar, vocabulary, classes="now", engine="chart", check_tokens=False),
     ]
 
 

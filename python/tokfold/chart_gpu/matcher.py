@@ -15,7 +15,7 @@ from tokfold import _core
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import MatcherStateError, TokfoldError, UnsupportedGrammarError
-from tokfold.matcher import Matcher
+from tokfold.matcher import Matcher, _ends_itself
 
 if TYPE_CHECKING:
     from tokfold.interrupt import Interrupt
@@ -63,7 +63,7 @@ class DeviceMatcher(Matcher):
         compiled: CompiledGrammar,
         *,
         stop_token_ids: Sequence[int] | None = None,
-        terminate_without_stop_token: bool = False,
+        terminate_without_stop_token: bool | None = None,
         max_tokens: int | None = None,
     ) -> None:
         """Begin a text: as for :class:`tokfold.Matcher`.
@@ -87,14 +87,14 @@ class DeviceMatcher(Matcher):
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
         self._is_restored, self._before = False, b""
-        self._when_complete = terminate_without_stop_token
+        self._when_complete = _ends_itself(compiled, terminate_without_stop_token)
         self._twin = _core.Matcher(
-            compiled._core, stop_ids=stops, when_complete=terminate_without_stop_token
+            compiled._core, stop_ids=stops, when_complete=self._when_complete
         )
         self._twin_steps: list[_Step] = []
         self._stops = frozenset(self._twin.stop_ids())
         has_stops = stops is not None or self._stops
-        self._has_no_end = not has_stops and not terminate_without_stop_token
+        self._has_no_end = not has_stops and not self._when_complete
         compiled.wait()  # the tree is small over classes, and cannot change later
         text = DeviceText(compiled.device, compiled.vocabulary, compiled.classes, self._stops)
         self._begin(text)

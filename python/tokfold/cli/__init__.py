@@ -1,7 +1,7 @@
 """The command line: ``tokfold classes``, ``check``, ``explain``, ``walk`` and others.
 
-Needs the extra ``cli``. This module imports nothing of it, so that :func:`main` can say what is
-missing; everything else here may.
+Needs the extra ``cli``, but for ``--help``. This module and :mod:`commands` import nothing of it,
+so that :func:`main` can say what is missing; everything else here may.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from tokfold._extras import require
+from tokfold.cli.commands import help_text
 from tokfold.errors import MissingExtraError
 
 __all__ = ["main"]
@@ -16,6 +17,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 the answer is no, 2 an error, 130 interrupted."""
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+        sys.stdout.write(help_text())
+        sys.exit(0)
     try:
         for module in ("typer", "rich"):
             require(module, "cli", "the command line")

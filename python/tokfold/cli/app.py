@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Annotated, Any
 
@@ -9,23 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 import tokfold
-from tokfold.cli.check import check
-from tokfold.cli.classes import classes
+from tokfold.cli.commands import COMMANDS, LABORATORY, help_text
 from tokfold.cli.console import report_error
-from tokfold.cli.cost import cost
-from tokfold.cli.demo import demo
-from tokfold.cli.equiv import equiv
-from tokfold.cli.explain import explain
-from tokfold.cli.fidelity import fidelity
-from tokfold.cli.inspect import inspect
-from tokfold.cli.lint import lint
-from tokfold.cli.maskdiff import maskdiff
-from tokfold.cli.optimize import optimize
-from tokfold.cli.profile import profile
-from tokfold.cli.replay import replay
-from tokfold.cli.report import report
-from tokfold.cli.store import store
-from tokfold.cli.walk import walk
 from tokfold.errors import TokfoldError
 
 __all__ = ["app", "run"]
@@ -49,28 +35,34 @@ class _Group(TyperGroup):
             raise typer.Exit(EXIT_INTERRUPTED) from error
 
 
+class _Commands(_Group):
+    """Imports a command when it is asked for: each of them takes a moment, and most go unused."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401
+        return [*COMMANDS, *LABORATORY]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        function = getattr(importlib.import_module(f"tokfold.cli.{cmd_name}"), cmd_name)
+        alone = typer.Typer(
+            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+        )
+        alone.command(cmd_name, no_args_is_help=cmd_name not in {"demo", "report"})(function)
+        return typer.main.get_command(alone)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        formatter.write(help_text())
+
+
 app = typer.Typer(
-    cls=_Group,
+    cls=_Commands,
     name="tokfold",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(no_args_is_help=True)(classes)
-app.command(no_args_is_help=True)(check)
-app.command(no_args_is_help=True)(explain)
-app.command(no_args_is_help=True)(walk)
-app.command(no_args_is_help=True)(replay)
-app.command(no_args_is_help=True)(inspect)
-app.command(no_args_is_help=True)(store)
-app.command()(report)
-app.command()(demo)
-
-_LABORATORY = "The grammar laboratory"
-for _command in (lint, optimize, equiv, maskdiff, cost, profile, fidelity):
-    app.command(no_args_is_help=True, rich_help_panel=_LABORATORY)(_command)
 
 
 def _print_version(value: bool) -> None:
@@ -88,15 +80,7 @@ def _tokfold(
         ),
     ] = False,
 ) -> None:
-    """Constrained decoding: which tokens does a grammar allow next?
-
-    Most tokens of a vocabulary are interchangeable under one grammar.
-    tokfold finds the classes of tokens that the grammar cannot tell apart,
-    exactly, in milliseconds; an engine for constrained decoding, tokfold's
-    own or XGrammar, then looks at one token of each class.
-
-    Start with [bold]tokfold demo[/bold], which needs no files.
-    """
+    """Constrained decoding: which tokens does a grammar allow next?"""
 
 
 def run() -> None:

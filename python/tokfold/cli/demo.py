@@ -1,226 +1,196 @@
-"""``tokfold demo``: the whole idea on a real vocabulary and a real grammar, checked as it goes."""
+"""``tokfold demo``: a JSON Schema decoded with and without masks, on a vocabulary made here.
+
+The "model" is a table of scores: each token has one after each other token, drawn once from a seed.
+It knows nothing of JSON, so what comes out right comes out right because of the masks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import time
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import typer
 from rich.console import Console
-from rich.panel import Panel
-from rich.table import Table
-from rich.text import Text
 
-from tokfold.cli.console import print_json, stdout, steps
-from tokfold.cli.demo_run import Replay, run
-from tokfold.cli.render import escaped, number, quoted, seconds, size, table
-from tokfold.cli.summary import biggest_table, summarize
+from tokfold import CompiledGrammar, Grammar, Matcher, Vocabulary, allocate_bitmask, compile
+from tokfold.cli.console import print_json, stdout
+from tokfold.cli.render import escaped, number, seconds
 
 __all__ = ["demo"]
 
-PLAIN_SECONDS = 25.0
-
-_SPREAD: dict[str, Callable[[npt.NDArray[np.float64]], Any]] = {
-    "mean": np.mean,
-    "median": np.median,
-    "p99": lambda times: np.percentile(times, 99),
-    "slowest": np.max,
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[A-Z][a-z]+$", "maxLength": 12},
+        "born": {"type": "string", "format": "date"},
+        "height": {"type": "number", "minimum": 0.5, "maximum": 2.5},
+        "languages": {
+            "type": "array",
+            "items": {"enum": ["Rust", "Python", "C"]},
+            "minItems": 1,
+            "maxItems": 3,
+        },
+    },
+    "required": ["name", "born", "height", "languages"],
+    "additionalProperties": False,
 }
+"""What pydantic writes of a model of a person, without its titles."""
+
+WORDS = (
+    *("the", "and", " is", "er", "an", "on", "ing", "Ada", "Grace", "Alan", "Lin", "ar", "en"),
+    *('{"', '"}', '": "', '": ', '", "', ', "', '["', '"]', "name", "born", "height", "languages"),
+    *("Rust", "Python", "19", "20", "18", "-0", "-1", "-2", "0.", "1.", "2.", " was", " born in"),
+)
+SEED = 7
+MAX_TOKENS = 60
+SHOWN = 24
+"""Tokens that are listed."""
+
+
+@dataclass
+class _Text:
+    """A text, and what its masks were."""
+
+    tokens: list[int]
+    allowed: list[int]
+    """How many tokens each mask allowed."""
+    seconds: list[float]
+    """What each mask took."""
 
 
 def demo(
+    real: Annotated[
+        bool,
+        typer.Option(
+            "--real",
+            help="Fold a vocabulary of 131,072 tokens under a grammar of C++ instead, and compare "
+            "the masks with XGrammar's; under a minute. Needs the extra demo.",
+        ),
+    ] = False,
     compared: Annotated[
         int | None,
         typer.Option(
             "--steps",
             min=1,
             metavar="N",
-            help="Masks to compare with plain XGrammar, spread over the text. Without it: as "
-            f"many as {PLAIN_SECONDS:.0f} seconds allow.",
+            help="With --real: masks to compare with plain XGrammar, spread over the text. Without "
+            "it: as many as 25 seconds allow.",
         ),
     ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Draws the scores of the model.")
+    ] = SEED,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,
 ) -> None:
-    """Fold a real vocabulary, decode a program, compare masks with XGrammar's.
+    """Decode a JSON Schema with and without masks, on a vocabulary made here.
 
-    Takes Mistral's Tekken vocabulary (131,072 tokens) and a grammar of a
-    subset of C++, replays a sample program through tokfold's own engine and
-    through XGrammar over classes, and compares the masks, bit for bit, with
-    each other and with those of XGrammar over the whole vocabulary. Needs no
-    files and no network; under a minute.
+    A model that knows nothing writes what the schema of a person allows,
+    once each token is chosen of those that the mask allows. Needs no files,
+    no network, and a moment.
 
-    Exit code: 0 all equal; 1 a difference that must not be.
+    Exit code: 0 the text satisfies the schema; 1 it does not, which must
+    not be.
 
     [bold]Examples[/bold]
       tokfold demo
-      tokfold demo --steps 20
+      tokfold demo --seed 1
+      tokfold demo --real
     """
-    with steps() as step:
-        replay = run(step, compared, PLAIN_SECONDS)
-    document = _document(replay)
+    if real:
+        from tokfold.cli.real_demo import show
+
+        show(compared, as_json=as_json)
+        return
+    vocabulary = small_vocabulary()
+    began = time.perf_counter()
+    grammar = Grammar.from_json_schema(SCHEMA)
+    compiled = compile(grammar, vocabulary, classes="never")
+    compile_seconds = time.perf_counter() - began
+    scores = np.random.default_rng(seed).random((len(vocabulary), len(vocabulary)))
+    free = vocabulary.decode(_written(None, scores, vocabulary).tokens)
+    masked = _written(compiled, scores, vocabulary)
+    text = vocabulary.decode(masked.tokens)
+    matcher = Matcher(compiled)
+    is_right = matcher.accept_bytes(text) and matcher.is_accepting
+    document = {
+        "schema": SCHEMA,
+        "vocabulary": {"tokens": len(vocabulary)},
+        "without_masks": escaped(free),
+        "with_masks": text.decode(),
+        "satisfies": is_right,
+        "tokens": [escaped(vocabulary[token]) for token in masked.tokens],
+        "allowed": masked.allowed,
+        "seconds": {"compile": compile_seconds, "masks": sum(masked.seconds)},
+    }
     if as_json:
         print_json(document)
     else:
-        _show(stdout(), replay, document)
-    own_differs = replay.own_equal < len(replay.own_fill_seconds)
-    if replay.comparison.wrong or own_differs or not replay.finished:
+        _show(stdout(), document)
+    if not is_right:
         raise typer.Exit(1)
 
 
-def _document(replay: Replay) -> dict[str, Any]:
-    compared = replay.comparison
-    at = sorted(compared.plain_seconds)
-    plain = np.array([compared.plain_seconds[index] for index in at])
-    folded, own = np.array(replay.fill_seconds), np.array(replay.own_fill_seconds)
-    compile_seconds = replay.compile_seconds
-    return {
-        "vocabulary": {"name": replay.vocabulary.name, "size": len(replay.vocabulary)},
-        "text": {"bytes": len(replay.text), "tokens": len(replay.tokens)},
-        "classes": len(replay.classes),
-        "seconds": {
-            "load": replay.load_seconds,
-            "fold": replay.fold_seconds,
-            "compile_plain": compile_seconds["plain"],
-            "compile_classes": compile_seconds["classes"],
-            "compile_own": compile_seconds["own"],
-            "first_mask_plain": compile_seconds["plain"] + float(plain[0]),
-            "first_mask_classes": compile_seconds["classes"] + float(folded[0]),
-            "first_mask_own": compile_seconds["own"] + replay.own_first_seconds,
-            "all_masks_classes": float(folded.sum()),
-            "all_masks_own": float(own.sum()),
-        },
-        "mask_seconds": {
-            name: {
-                "plain": float(of(plain)),
-                "classes": float(of(folded[at])),
-                "own": float(of(own[at])),
-            }
-            for name, of in _SPREAD.items()
-        },
-        "mask_bytes": {
-            "plain": (len(replay.vocabulary) + 31) // 32 * 4,
-            "classes": (replay.class_bits + 31) // 32 * 4,
-        },
-        "compared": {
-            "masks": compared.masks,
-            "of": len(replay.fill_seconds),
-            "bits": compared.bits,
-            "equal": compared.equal,
-            "explained": [{"step": s, "token": t} for s, t in compared.explained],
-            "wrong": [{"step": s, "token": t} for s, t in compared.wrong],
-        },
-        "own_engine": {"masks": len(own), "equal_to_classes": replay.own_equal},
-        "finished": replay.finished,
-    }
+def small_vocabulary() -> Vocabulary:
+    """Printable ASCII, some words, and a token that ends the text."""
+    tokens = [*(bytes([byte]) for byte in range(0x20, 0x7F)), *map(str.encode, WORDS)]
+    return Vocabulary([*tokens, b"</s>"], [len(tokens)], name="demo")
 
 
-def _show(console: Console, replay: Replay, found: dict[str, Any]) -> None:
-    lines = replay.text.decode().splitlines()
-    console.print(Panel(Text("\n".join([*lines[:8], "..."])), title="the program", expand=False))
+def _written(
+    compiled: CompiledGrammar | None, scores: npt.NDArray[np.float64], vocabulary: Vocabulary
+) -> _Text:
+    """The text that is written by taking the token with the best score each time.
+
+    A token loses some score each time that it is taken, so that the text goes on.
+    """
+    text = _Text([], [], [])
+    matcher = None if compiled is None else Matcher(compiled, max_tokens=MAX_TOKENS)
+    row = allocate_bitmask(1, len(vocabulary))
+    (stop,) = vocabulary.stop_token_ids
+    taken = np.zeros(len(vocabulary))
+    for _ in range(MAX_TOKENS):
+        now = scores[text.tokens[-1] if text.tokens else stop] - taken
+        if matcher is not None:
+            began = time.perf_counter()
+            matcher.fill_bitmask(row)
+            text.seconds.append(time.perf_counter() - began)
+            bits = np.unpackbits(row.view(np.uint8)[0], count=len(now), bitorder="little")
+            text.allowed.append(int(bits.sum()))
+            now = np.where(bits, now, -np.inf)
+        token = int(now.argmax())
+        if token == stop:
+            break
+        if matcher is not None:
+            matcher.accept_token(token)
+        text.tokens.append(token)
+        taken[token] += 0.2
+    return text
+
+
+def _show(console: Console, found: dict[str, Any]) -> None:
+    members = found["schema"]["properties"]
+    console.print("A schema, as pydantic writes it of a model of a person:\n")
+    for name, schema in members.items():
+        console.print(f"  {name:<10} {json.dumps(schema)}", soft_wrap=True)
+    size = found["vocabulary"]["tokens"]
+    console.print(f"\nA model that knows nothing, over {number(size)} tokens, without masks:\n")
+    console.print(f"  {found['without_masks']}", soft_wrap=True)
+    console.print("\nThe same model, each token the best of those that the mask allows:\n")
+    console.print(f"  {found['with_masks']}", soft_wrap=True)
+    console.print("\n  token          allowed", style="bold")
+    for token, allowed in list(zip(found["tokens"], found["allowed"], strict=False))[:SHOWN]:
+        console.print(f"  {chr(34) + token + chr(34):<14} {allowed:>3} of {number(size)}")
+    masks = len(found["allowed"])
+    if masks > SHOWN:
+        console.print(f"  ... and {masks - SHOWN} more")
+    took = found["seconds"]
     console.print(
-        Text.assemble(
-            f"Under a grammar of C++, the {number(len(replay.vocabulary))} tokens of "
-            f"{replay.vocabulary.name} fall into\n",
-            (f"{number(len(replay.classes))} classes", "bold"),
-            f", found in {seconds(replay.fold_seconds)}. What one mask says of a token, every mask "
-            "says\nof its whole class.\n",
-        )
+        f"\nCompiled in {seconds(took['compile'])}; {masks} masks in {seconds(took['masks'])}. "
+        + ("It satisfies the schema." if found["satisfies"] else "IT DOES NOT SATISFY THE SCHEMA.")
     )
-    examples = summarize(replay.classes, replay.vocabulary, 6)
-    console.print(biggest_table(console, examples, "Tokens that C++ cannot tell apart"))
-    console.print(_table(found))
-    console.print(_verdict(replay))
-
-
-def _table(found: dict[str, Any]) -> Table:
-    columns = ("", ">XGrammar", ">over classes", ">", ">own engine", ">")
-    result = table(*columns, title="What that is worth")
-    times, masks = found["seconds"], found["mask_seconds"]
-    tokens, classes = found["vocabulary"]["size"], found["classes"]
-    fewer = _times(tokens, classes)
-    result.add_row(
-        "tokens looked at", number(tokens), number(classes), fewer, number(classes), fewer
-    )
-    all_plain = masks["mean"]["plain"] * found["compared"]["of"]
-    rows = [
-        ("compiling", *(times[f"compile_{name}"] for name in _ENGINES)),
-        ("to the first mask", *(times[f"first_mask_{name}"] for name in _ENGINES)),
-        *((f"a mask, {name}", *(masks[name][of] for of in _ENGINES)) for name in _SPREAD),
-        ("the program's masks", all_plain, times["all_masks_classes"], times["all_masks_own"]),
-    ]
-    for name, plain, folded, own in rows:
-        bold = "bold green" if name == "a mask, mean" else ""
-        about = "~" if name == "the program's masks" else ""  # the mean of those that were made
-        result.add_row(
-            Text(name, style="bold" if bold else ""),
-            about + seconds(plain),
-            seconds(folded),
-            Text(_times(plain, folded), style=bold),
-            seconds(own),
-            Text(_times(plain, own), style=bold),
-        )
-    before, after = found["mask_bytes"]["plain"], found["mask_bytes"]["classes"]
-    result.add_row("a mask takes", size(before), size(after), _times(before, after))
-    return result
-
-
-_ENGINES = ("plain", "classes", "own")
-
-
-def _times(plain: float, ours: float) -> str:
-    """How many times less ours is."""
-    ratio = plain / ours
-    return f"{ratio:,.0f} x" if ratio >= 10 else f"{ratio:.1f} x"
-
-
-def _verdict(replay: Replay) -> Table:
-    compared = replay.comparison
-    result = Table.grid(padding=(0, 2, 0, 0))
-    result.add_column()
-    result.add_column(overflow="fold")
-    finished = ("accepted to the end", "bold green")
-    refused = ("not accepted to the end", "bold red")
-    result.add_row(
-        Text("decoded", style="dim"),
-        Text.assemble(
-            f"{number(len(replay.text))} bytes in {number(len(replay.tokens))} tokens, ",
-            finished if replay.finished else refused,
-        ),
-    )
-    all_equal = ("every bit is the same", "bold green")
-    some_equal = f"{number(compared.equal)} of them the same, bit for bit"
-    result.add_row(
-        Text("compared", style="dim"),
-        Text.assemble(
-            f"{number(compared.masks)} of {number(len(replay.fill_seconds))} masks, "
-            f"{number(compared.bits)} bits: ",
-            all_equal if compared.equal == compared.masks else some_equal,
-        ),
-    )
-    total, equal = len(replay.own_fill_seconds), replay.own_equal
-    result.add_row(
-        Text("own engine", style="dim"),
-        Text.assemble(
-            f"{number(equal)} of {number(total)} masks the same as XGrammar's over classes",
-            "" if equal == total else (": please report it", "bold red"),
-        ),
-    )
-    for what, found, style, why in (
-        ("explained", compared.explained, "dim", _EXPLAINED),
-        ("WRONG", compared.wrong, "bold red", "nothing explains this: please report it"),
-    ):
-        if found:
-            bits = "1 bit" if len(found) == 1 else f"{number(len(found))} bits"
-            tokens = dict.fromkeys(replay.vocabulary[token] for _, token in found)
-            examples = ", ".join(quoted(escaped(token)) for token in list(tokens)[:4])
-            result.add_row(Text(what, style=style), Text(f"{bits}, of tokens as {examples}: {why}"))
-    return result
-
-
-_EXPLAINED = (
-    "there XGrammar's mask contradicts its own accept_token, and ours agrees with accept_token"
-)

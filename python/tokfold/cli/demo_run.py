@@ -1,4 +1,4 @@
-"""What ``tokfold demo`` does: one text, through XGrammar, plain and over classes, and our engine.
+"""What ``tokfold demo --real`` does: one text through XGrammar, plain and over classes, and ours.
 
 All matchers follow the same tokens. Our engine's masks and those over classes are made at every
 step; plain masks take a tenth of a second and more each, so they are made at steps spread evenly

@@ -54,6 +54,8 @@ class Call:
     """How arguments are written: a style of the format ``json_schema``."""
     excludes: tuple[str, ...] = ()
     """What strings and names within the arguments never hold."""
+    cuts: tuple[str, ...] = ()
+    """Texts at which a parser of vLLM or SGLang ends the call or fails, wherever they stand."""
     end_without_arguments: str = ""
     """What may stand in place of ``end`` where no argument is required."""
 

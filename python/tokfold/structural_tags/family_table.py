@@ -34,7 +34,11 @@ _LLAMA = Family(
 )
 
 _QWEN_3 = Family(
-    call=Call(begin='<tool_call>\n{"name": "{json_name}", "arguments": ', end="}\n</tool_call>"),
+    call=Call(
+        begin='<tool_call>\n{"name": "{json_name}", "arguments": ',
+        end="}\n</tool_call>",
+        cuts=("</tool_call>",),
+    ),
     trigger="<tool_call>",
     reasoning=_THEN_LINES,
 )
@@ -47,7 +51,11 @@ _GEMMA = Family(
 )
 
 _EXAONE = Family(
-    call=Call(begin='<tool_call>{"name": "{json_name}", "arguments": ', end="}</tool_call>"),
+    call=Call(
+        begin='<tool_call>{"name": "{json_name}", "arguments": ',
+        end="}</tool_call>",
+        cuts=("</tool_call>",),
+    ),
     trigger="<tool_call>",
     reasoning=Reasoning(after="\n\n", excludes_when_enabled=()),
 )
@@ -58,6 +66,7 @@ _KIMI = Family(
     call=Call(
         begin="<|tool_call_begin|>functions.{name}:{number}<|tool_call_argument_begin|>",
         end="<|tool_call_end|>",
+        cuts=("<|tool_call_begin|>", "<|tool_call_end|>"),
     ),
     section=Section(begin="<|tool_calls_section_begin|>", end="<|tool_calls_section_end|>"),
     trigger="<|tool_calls_section_begin|>",
@@ -68,7 +77,7 @@ _KIMI = Family(
 )
 
 _MISTRAL = Family(
-    call=Call(begin='{"name": "{json_name}", "arguments": ', end="}"),
+    call=Call(begin='{"name": "{json_name}", "arguments": ', end="}", cuts=("[TOOL_CALLS]",)),
     # with a space in between where the tokenizer is of SentencePiece
     section=Section(begin="[TOOL_CALLS]", opens=("[", " ["), end="]", separator=", "),
     trigger="[TOOL_CALLS]",
@@ -77,7 +86,7 @@ _MISTRAL = Family(
 )
 
 _MISTRAL_13 = Family(
-    call=Call(begin="[TOOL_CALLS]{name}[ARGS]", end=""),
+    call=Call(begin="[TOOL_CALLS]{name}[ARGS]", end="", cuts=("[TOOL_CALLS]",)),
     trigger="[TOOL_CALLS]",
     reasoning=None,
     excludes=(),
@@ -95,13 +104,18 @@ _DEEPSEEK_R1 = Family(
     call=Call(
         begin="<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n",
         end="\n```<｜tool▁call▁end｜>",
+        cuts=("<｜tool▁call▁end｜>",),
     ),
     section=Section(begin="<｜tool▁calls▁begin｜>", end="<｜tool▁calls▁end｜>", separator="\n"),
     trigger="<｜tool▁calls▁begin｜>",
 )
 
 _DEEPSEEK_V3_1 = Family(
-    call=Call(begin="<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>", end="<｜tool▁call▁end｜>"),
+    call=Call(
+        begin="<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>",
+        end="<｜tool▁call▁end｜>",
+        cuts=("<｜tool▁call▁end｜>",),
+    ),
     section=Section(begin="<｜tool▁calls▁begin｜>", end="<｜tool▁calls▁end｜>"),
     trigger="<｜tool▁calls▁begin｜>",
 )
@@ -109,11 +123,20 @@ _DEEPSEEK_V3_1 = Family(
 # -------------------------------------------------------------- arguments as elements
 
 
-def _dsml(calls: str, invoke: str, style: str, never_without_calls: tuple[str, ...] = ()) -> Family:
+def _dsml(
+    calls: str,
+    invoke: str,
+    style: str,
+    never_without_calls: tuple[str, ...] = (),
+    cuts: tuple[str, ...] = (),
+) -> Family:
     """DeepSeek's markup, whose names of elements changed from version to version."""
     return Family(
         call=Call(
-            begin=f'<｜DSML｜{invoke} name="{{name}}">\n', end=f"</｜DSML｜{invoke}>\n", style=style
+            begin=f'<｜DSML｜{invoke} name="{{name}}">\n',
+            end=f"</｜DSML｜{invoke}>\n",
+            style=style,
+            cuts=(f"</｜DSML｜{invoke}>", f"</｜DSML｜{calls}>", *cuts),
         ),
         section=Section(begin=f"<｜DSML｜{calls}>\n", end=f"</｜DSML｜{calls}>", before="\n\n"),
         trigger=f"<｜DSML｜{calls}>",
@@ -127,6 +150,7 @@ _QWEN_XML = Family(
         end="\n</function>\n</tool_call>",
         end_without_arguments="</function>\n</tool_call>",
         style="qwen_xml",
+        cuts=("</tool_call>", "</function>", "<parameter="),
     ),
     trigger="<tool_call>\n<function=",
     reasoning=_THEN_LINES,
@@ -135,7 +159,10 @@ _QWEN_XML = Family(
 _MIMO_TEXT = (*THINK, "</tool_call>", "<function=")
 _MIMO = Family(
     call=Call(
-        begin="<tool_call><function={name}>", end="</function></tool_call>", style="qwen_xml"
+        begin="<tool_call><function={name}>",
+        end="</function></tool_call>",
+        style="qwen_xml",
+        cuts=("</tool_call>", "</function>"),
     ),
     trigger="<tool_call>",
     reasoning=Reasoning(in_prompt=False, excludes=("<tool_call>", *_MIMO_TEXT)),
@@ -146,7 +173,9 @@ _MIMO = Family(
 
 _GLM_TEXT = (*THINK, "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
 _GLM_4_7 = Family(
-    call=Call(begin="<tool_call>{name}", end="</tool_call>", style="glm_xml"),
+    call=Call(
+        begin="<tool_call>{name}", end="</tool_call>", style="glm_xml", cuts=("</tool_call>",)
+    ),
     trigger="<tool_call>",
     reasoning=Reasoning(excludes=("<tool_call>", *_GLM_TEXT)),
     excludes=_GLM_TEXT,
@@ -154,7 +183,12 @@ _GLM_4_7 = Family(
 )
 
 _MINIMAX = Family(
-    call=Call(begin='<invoke name="{name}">\n', end="</invoke>\n", style="minimax_xml"),
+    call=Call(
+        begin='<invoke name="{name}">\n',
+        end="</invoke>\n",
+        style="minimax_xml",
+        cuts=("</invoke>", "</minimax:tool_call>"),
+    ),
     section=Section(begin="<minimax:tool_call>\n", end="</minimax:tool_call>", before="\n"),
     trigger="<minimax:tool_call>",
     # the prompt opens a block in any case, which the model closes
@@ -171,7 +205,9 @@ _M3_TEXT = (
 )
 _MINIMAX_M3 = Family(
     call=Call(
-        begin=f'{_M3}<invoke name="{{name}}">', end=f"{_M3}</invoke>\n", style="minimax_m3_xml"
+        begin=f'{_M3}<invoke name="{{name}}">',
+        end=f"{_M3}</invoke>\n",
+        style="minimax_m3_xml",
     ),
     section=Section(begin=f"{_M3}<tool_call>\n", end=f"{_M3}</tool_call>", text_follows=True),
     trigger=f"{_M3}<tool_call>",
@@ -229,9 +265,13 @@ _KIMI_K3 = Family(
 
 # ------------------------------------------------------------------------ messages
 
+_HARMONY_MARKERS = (
+    *("<|start|>", "<|channel|>", "<|message|>", "<|constrain|>"),
+    *("<|end|>", "<|call|>", "<|return|>"),
+)
 _HARMONY = MessageFamily(
     function_calls=tuple(
-        Call(begin=begin, end="<|call|>")
+        Call(begin=begin, end="<|call|>", cuts=_HARMONY_MARKERS)
         for begin in (
             "<|channel|>commentary to=functions.{name}<|constrain|>json<|message|>",
             "<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>",
@@ -240,7 +280,7 @@ _HARMONY = MessageFamily(
         )
     ),
     server_calls=tuple(
-        Call(begin=begin, end="<|call|>")
+        Call(begin=begin, end="<|call|>", cuts=_HARMONY_MARKERS)
         for begin in (
             "<|channel|>commentary to={name} code<|message|>",
             " to={name}<|channel|>commentary code<|message|>",
@@ -258,7 +298,13 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
         "cohere": _COHERE,
         "deepseek_r1": _DEEPSEEK_R1,
         "deepseek_v3_1": _DEEPSEEK_V3_1,
-        "deepseek_v3_2": _dsml("function_calls", "invoke", "deepseek_xml"),
+        # SGLang's parser takes ends without ｜DSML｜ for ends
+        "deepseek_v3_2": _dsml(
+            "function_calls",
+            "invoke",
+            "deepseek_xml",
+            cuts=("</invoke>", "</function_calls>", "</parameter>"),
+        ),
         "deepseek_v4": _dsml("tool_calls", "invoke", "deepseek_xml"),
         "deepseek_v4_1": _dsml(" calls", " invoke", "deepseek_v4_1_xml", ("<｜DSML｜ calls>",)),
         "exaone": _EXAONE,

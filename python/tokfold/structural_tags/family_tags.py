@@ -37,6 +37,7 @@ class Request:
     parallel: bool = True
     any_order: bool = False
     exclude_special_tokens: bool = True
+    exclude_end_markers: bool = True
     max_whitespace_cnt: int | None = None
 
     def excluded(self, markers: Iterable[str]) -> list[str]:
@@ -141,6 +142,8 @@ def _arguments(call: Call, tool: Tool, request: Request) -> Json:
     if request.max_whitespace_cnt is not None:
         found["max_whitespace_cnt"] = request.max_whitespace_cnt
     excludes = request.excluded(call.excludes)
+    if request.exclude_end_markers:
+        excludes += call.cuts
     if excludes:
         found["excludes"] = excludes
     return found

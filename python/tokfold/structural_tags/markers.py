@@ -8,8 +8,8 @@ other tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tokfold.structural_tags.fields import fail, short
 from tokfold.structural_tags.literals import literal
@@ -17,7 +17,7 @@ from tokfold.structural_tags.literals import literal
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["NO_MARKERS", "Markers"]
+__all__ = ["NO_MARKERS", "Markers", "check_written"]
 
 _SHORTEST_STOP = 3
 """Characters of the shortest stop token that counts as a marker: a line end is none."""
@@ -76,6 +76,10 @@ class Markers:
         """Whether a marker starts within the first characters of a text, and ends behind them."""
         return any(found.start() < length < found.end() for found in self._found(text))
 
+    def left(self, text: str) -> list[str]:
+        """What of a text is no marker."""
+        return [text] if self._pattern is None else self._pattern.split(text)
+
     def atoms(self, text: str, path: str, format: str, *, first_whole: bool = False) -> str:
         """A text as grammar text, each marker as a choice of its token and its letters.
 
@@ -114,6 +118,51 @@ class Markers:
         if at < len(text) or not parts:
             parts.append(literal(text[at:]))
         return " ".join(parts)
+
+
+def check_written(tag: Mapping[str, Any], vocabulary: Vocabulary) -> None:
+    """Refuse a tag whose texts the tokens of a vocabulary cannot write.
+
+    Raises:
+        StructuralTagError: a stop token stands in a text, or no token has one of its bytes.
+    """
+    markers = vocabulary._markers
+    single, written = vocabulary._spelled_bytes
+    for path, format, text in _texts(tag, ""):
+        markers.atoms(text, path, format)
+        if len(single) == 256:
+            continue
+        rest = "".join(markers.left(text)).encode()
+        missing = [byte for byte in rest if byte not in written]
+        if missing:
+            fail(
+                path,
+                format,
+                f"the vocabulary {vocabulary.name!r} cannot write {short(text)}: no token has the "
+                f"byte {bytes(missing[:1])!r}; take the vocabulary of a model of this family",
+            )
+
+
+_TEXTS = ("begin", "end", "separator", "triggers", "value")
+"""The fields whose texts a model has to write."""
+
+
+def _texts(value: object, path: str) -> Iterator[tuple[str, str, str]]:
+    """The texts of a tag: where each stands, the type of its format, and itself."""
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _texts(item, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        format = str(value.get("type", ""))
+        for name, field in value.items():
+            if name == "json_schema":
+                continue
+            where = f"{path}.{name}" if path else name
+            if name in _TEXTS:
+                texts = field if isinstance(field, list) else [field]
+                yield from ((where, format, text) for text in texts if text)
+            else:
+                yield from _texts(field, where)
 
 
 NO_MARKERS = Markers(None)

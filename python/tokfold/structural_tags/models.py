@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tokfold._checks import check_vocabulary
 from tokfold.structural_tags.family import Family, MessageFamily
 from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
 from tokfold.structural_tags.fields import budget, fail, flag, short
+from tokfold.structural_tags.markers import check_written
 from tokfold.structural_tags.tool_choice import Choice, Tool, chosen, read_tools
+
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Reasoning", "families", "for_model"]
 
@@ -48,7 +53,9 @@ def for_model(
     parallel: bool = True,
     any_order: bool = False,
     exclude_special_tokens: bool = True,
+    exclude_end_markers: bool = True,
     max_whitespace_cnt: int | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> dict[str, Any]:
     """Make the structural tag of what a model of a family puts out.
 
@@ -77,12 +84,19 @@ def for_model(
         parallel: whether there may be several calls.
         any_order: whether the properties of arguments may come in any order.
         exclude_special_tokens: whether markers of the family are forbidden in free text.
+        exclude_end_markers: whether strings and names in arguments never hold a text at which the
+            parsers of vLLM or SGLang for the family end the call, wherever it stands
+            (``</tool_call>``); docs/model-families.md lists these texts. ``False`` is for readers
+            that read JSON to its end.
         max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound.
+        vocabulary: that of the model. The markers of the tag are looked for in it, now and not
+            where the tag is compiled. The tag stays the same: where it is compiled, a marker that
+            is a special token of the vocabulary is that token.
 
     Raises:
         StructuralTagError: there is no such family, an option has a value of another kind, a tool
             or the choice is malformed, or a call must come and the family can call no tool that is
-            left.
+            left; or a marker holds a stop token of ``vocabulary``, or its tokens cannot write it.
 
     Example:
         >>> import tokfold
@@ -105,6 +119,7 @@ def for_model(
         "parallel": parallel,
         "any_order": any_order,
         "exclude_special_tokens": exclude_special_tokens,
+        "exclude_end_markers": exclude_end_markers,
         "max_whitespace_cnt": max_whitespace_cnt,
     }
     where = "for_model"
@@ -116,9 +131,14 @@ def for_model(
         parallel=flag(options, "parallel", where, "", True),
         any_order=flag(options, "any_order", where, "", False),
         exclude_special_tokens=flag(options, "exclude_special_tokens", where, "", True),
+        exclude_end_markers=flag(options, "exclude_end_markers", where, "", True),
         max_whitespace_cnt=budget(options, "max_whitespace_cnt", where, ""),
     )
-    return {"type": "structural_tag", "format": format_of(family, request)}
+    tag = {"type": "structural_tag", "format": format_of(family, request)}
+    if vocabulary is not None:
+        check_vocabulary(vocabulary)
+        check_written(tag, vocabulary)
+    return tag
 
 
 def _family_name(model: object) -> str:

@@ -68,7 +68,7 @@ class _Walk:
         if survival.h <= 0:
             raise DeadEndError("the model's texts are in the language with probability zero")
         vocabulary = survival.model.vocabulary
-        self._compiled = compile_grammar(grammar, vocabulary, classes="never")
+        self._compiled = compile_grammar(grammar, vocabulary, classes="never", check_tokens=False)
         self._bitmask = allocate_bitmask(1, len(vocabulary))
         self.root = (survival.begin(), Matcher(self._compiled))
 

@@ -234,7 +234,9 @@ class _Truth:
         self.vocabulary = vocabulary
         self._matcher: Matcher | None = None
         if not grammar._takes_tokens:
-            compiled = compile(grammar, byte_vocabulary(), classes="never", pool=None)
+            compiled = compile(
+                grammar, byte_vocabulary(), classes="never", pool=None, check_tokens=False
+            )
             self._matcher = Matcher(compiled)
         self._stops = set(vocabulary.stop_token_ids)
         self._special = set(vocabulary.special_token_ids)

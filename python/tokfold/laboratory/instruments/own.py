@@ -67,7 +67,9 @@ class OwnEngine:
             made: TokenClasses | Literal["never"] = "never"
             if classes == "now":
                 made = compile_classes(grammar, vocabulary, limits)
-            self.compiled = tokfold.compile(grammar, vocabulary, limits, classes=made, pool=None)
+            self.compiled = tokfold.compile(
+                grammar, vocabulary, limits, classes=made, pool=None, check_tokens=False
+            )
         except (UnsupportedGrammarError, LimitExceededError) as error:
             raise EngineRefusedError(self.name, str(error)) from error
         self.compile_seconds = time.perf_counter() - began

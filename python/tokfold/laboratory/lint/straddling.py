@@ -41,7 +41,9 @@ def straddling(
         return
     try:
         marked, mark = _marked(facts, delimiters)
-        compiled = compile_grammar(marked, vocabulary, marked._limits, classes="now")
+        compiled = compile_grammar(
+            marked, vocabulary, marked._limits, classes="now", check_tokens=False
+        )
         explored = explore(compiled, max_states, max_states * 20)
     except (UnsupportedGrammarError, LimitExceededError, MissingExtraError) as error:
         notes.append(f"straddling tokens: not looked for: {error}")

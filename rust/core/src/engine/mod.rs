@@ -254,6 +254,25 @@ impl Engine {
         })
     }
 
+    /// Sets of bytes, of each of which every text has one, of those that no token of a vocabulary has;
+    /// `written` says which bytes tokens have. `None` where some text has no other bytes, and where it
+    /// takes more than [`PREPARATION`] to find out.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`], [`Error::Cancelled`].
+    pub fn needed_bytes(
+        &self,
+        written: &[bool; 256],
+        interrupt: &Interrupt,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
+        let mut meter = Meter::default();
+        meter.allow(PREPARATION, interrupt);
+        match self.network.needed(written, &mut meter) {
+            Ok(needed) => Ok(needed),
+            Err(halt) => interrupt.error(halt).map_or(Ok(None), Err),
+        }
+    }
+
     /// What charts need of the network, made when first needed.
     fn tables(
         &self,

@@ -32,6 +32,7 @@ mod identity_tests;
 mod left_recursion;
 mod link;
 mod lower;
+mod needed;
 mod options;
 mod part;
 mod rules;

@@ -13,7 +13,7 @@ use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use tokfold_core::budget::Budget;
 use tokfold_core::classes::TokenClasses;
@@ -156,6 +156,22 @@ impl Engine {
     #[pyo3(signature = (count, interrupt=None))]
     fn warm(&self, py: Python<'_>, count: usize, interrupt: Option<&Interrupt>) -> PyResult<usize> {
         Call::with(py, interrupt, None).run(py, |interrupt| self.inner.warm(count, interrupt))
+    }
+
+    /// Sets of bytes that are not written, of each of which every text has one; None where some text
+    /// has none.
+    #[pyo3(signature = (written, interrupt=None))]
+    fn needed_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        written: &[u8],
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
+        let mut has = [false; 256];
+        written.iter().for_each(|&byte| has[byte as usize] = true);
+        let call = Call::with(py, interrupt, None);
+        let needed = call.run(py, |interrupt| self.inner.needed_bytes(&has, interrupt))?;
+        Ok(needed.map(|sets| sets.iter().map(|bytes| PyBytes::new(py, bytes)).collect()))
     }
 
     /// Forgets every answer: for measuring what masks cost at first sight.

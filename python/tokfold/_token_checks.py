@@ -1,0 +1,153 @@
+"""Whether the tokens of a vocabulary can begin, write and end a text of a grammar.
+
+Masks are exact over bytes: a token is allowed where bytes complete the text after it. Where no
+tokens have these bytes, a mask is empty, or a text never ends. Vocabularies in which each byte is a
+token have nothing to check but their stop tokens, so this costs them nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from tokfold import _core
+from tokfold.bitmask import allocate_bitmask
+from tokfold.errors import LimitExceededError, StopTokenWarning, VocabularyWarning
+
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
+
+__all__ = ["check_tokens", "warn_without_stop_token"]
+
+SHOWN = 8
+"""Bytes, and spans of bytes, that a message names at most."""
+
+_OUT = "compile(..., check_tokens=False) leaves it to the masks"
+
+
+def warn_without_stop_token(vocabulary: Vocabulary, terminate: bool, depth: int) -> None:
+    """Warn that nothing ends a text, unless it ends by itself.
+
+    Warns:
+        StopTokenWarning: the vocabulary has no stop token.
+    """
+    if vocabulary.stop_token_ids or terminate:
+        return
+    warnings.warn(
+        f"the vocabulary {vocabulary.name!r} has no stop token, so nothing ends a text: where it "
+        "is complete and nothing can follow, the mask is empty, and elsewhere it goes on for ever. "
+        "Give it one, Vocabulary(..., stop_token_ids=[...]) or "
+        "vocabulary.replace(stop_token_ids=[...]); or pass terminate_without_stop_token=True, "
+        "which ends a text as soon as it is complete",
+        StopTokenWarning,
+        stacklevel=depth + 1,
+    )
+
+
+def check_tokens(
+    core: _core.Engine, vocabulary: Vocabulary, depth: int, interrupt: _core.Interrupt | None
+) -> None:
+    """Warn of a vocabulary of which no token begins a text, and of bytes that no token has.
+
+    Raises:
+        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
+
+    Warns:
+        VocabularyWarning: no token of the vocabulary begins a text of the grammar; every text has
+            bytes that no token has.
+    """
+    single, written = vocabulary._spelled_bytes
+    if len(single) == 256:
+        return
+    needed = core.needed_bytes(written, interrupt)
+    if _begins(core, vocabulary, single, interrupt):
+        if needed is not None:
+            warnings.warn(
+                f"no text can be completed: {_lacking(vocabulary, needed)}. Write the grammar "
+                "without, or take a vocabulary with a token for each byte; " + _OUT,
+                VocabularyWarning,
+                stacklevel=depth + 1,
+            )
+        return
+    why = f"; {_lacking(vocabulary, needed)}" if needed is not None else ""
+    warnings.warn(
+        f"no token of the vocabulary {vocabulary.name!r} begins a text of the grammar{why}. "
+        f"{_spelling(core, vocabulary) or _expected(core)}; {_OUT}",
+        VocabularyWarning,
+        stacklevel=depth + 1,
+    )
+
+
+def _begins(
+    core: _core.Engine,
+    vocabulary: Vocabulary,
+    single: frozenset[int],
+    interrupt: _core.Interrupt | None,
+) -> bool:
+    """Whether a token begins a text, or the empty text is one."""
+    matcher = _core.Matcher(core)
+    if matcher.is_accepting() or not single.isdisjoint(matcher.expected()):
+        return True
+    row = allocate_bitmask(1, len(vocabulary))
+    try:
+        restricted = matcher.fill(row, 0, interrupt, None)
+    except LimitExceededError as error:
+        if error.limit == "max_mask_work":
+            return True  # the mask says so when it is asked for
+        raise
+    return not restricted or bool(row.any())
+
+
+def _spelling(core: _core.Engine, vocabulary: Vocabulary) -> str:
+    """What to do where special or stop tokens have the bytes that the text begins with."""
+    for kind, ids, cure in (
+        (
+            "special",
+            vocabulary.special_token_ids,
+            "a special token is no text: name it in the grammar, <[{token}]>, or "
+            "make it text with vocabulary.replace(special_token_ids=[...]), without it",
+        ),
+        (
+            "stop",
+            vocabulary.stop_token_ids,
+            "a stop token ends the text and is none of it: leave it out of the stop tokens, "
+            "vocabulary.replace(stop_token_ids=[...])",
+        ),
+    ):
+        for token in ids:
+            text = vocabulary[token]
+            if text and _core.Matcher(core).accept_bytes(text, None):
+                said = cure.format(token=token)
+                return (
+                    f"The {kind} token {token} has the bytes {text!r}, with which a text begins; "
+                    f"{said}"
+                )
+    return ""
+
+
+def _expected(core: _core.Engine) -> str:
+    return f"A text begins with {_bytes(bytes(_core.Matcher(core).expected()))}"
+
+
+def _lacking(vocabulary: Vocabulary, needed: list[bytes]) -> str:
+    shown = ", and ".join(map(_bytes, needed[:SHOWN]))
+    more = f", and {len(needed) - SHOWN} more" if len(needed) > SHOWN else ""
+    return f"no token of {vocabulary.name!r} has {shown}{more}, which every text needs"
+
+
+def _bytes(values: bytes) -> str:
+    """Bytes as a message shows them: ``'}'``, or ``one of '0' to '9'``."""
+    spans: list[tuple[int, int]] = []
+    for value in values:
+        if spans and spans[-1][1] == value - 1:
+            spans[-1] = (spans[-1][0], value)
+        else:
+            spans.append((value, value))
+    shown = [_byte(a) if a == b else f"{_byte(a)} to {_byte(b)}" for a, b in spans[:SHOWN]]
+    more = f" and {len(spans) - SHOWN} more" if len(spans) > SHOWN else ""
+    many = "" if len(values) == 1 else "one of "
+    return f"{many}{', '.join(shown)}{more}"
+
+
+def _byte(value: int) -> str:
+    return repr(chr(value)) if 0x20 < value < 0x7F else f"0x{value:02X}"
