@@ -35,7 +35,7 @@ def warn_without_stop_token(vocabulary: Vocabulary, terminate: bool, depth: int)
         return
     warnings.warn(
         f"the vocabulary {vocabulary.name!r} has no stop token, so nothing ends a text: where it "
-        "is complete and nothing can follow, the mask is empty, and elsewhere it goes on for ever. "
+        "is complete and nothing can follow, the mask is empty; any other text never ends. "
         "Give it one, Vocabulary(..., stop_token_ids=[...]) or "
         "vocabulary.replace(stop_token_ids=[...]); or pass terminate_without_stop_token=True, "
         "which ends a text as soon as it is complete",

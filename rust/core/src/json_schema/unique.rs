@@ -54,7 +54,7 @@ impl Converter<'_> {
         Ok(Some(self.arrays[usize::from(plain)].clone()))
     }
 
-    /// The same over items that no list bounds.
+    /// The automaton of a formula that asks for unique items, which no list bounds.
     fn unique_of_any(&mut self, formula: FormulaId, schema: SchemaId) -> Result<ArrayAutomaton> {
         let mut atoms = self.formulas.atoms_of(formula).into_iter();
         if atoms.any(|(atom, sign)| !sign && matches!(self.atom(atom), Atom::Unique(_))) {
@@ -207,7 +207,7 @@ impl Converter<'_> {
         Ok((values, least))
     }
 
-    /// The same where the conversion may leave the keyword out: `None` where it does.
+    /// A result, or `None` where it is a refusal and `lossy` leaves the keyword out instead.
     fn unless_lossy<T>(&mut self, known: Result<T>, schema: SchemaId) -> Result<Option<T>> {
         match known {
             Err(Error::Schema { .. }) if self.options.lossy_unique_items => {

@@ -37,13 +37,15 @@ fn is_container(encoding: &[u8]) -> bool {
 }
 
 /// The encoding of an array.
-pub(super) fn encoded_array(items: &[(Vec<u8>, Arc<[u8]>)]) -> Vec<u8> {
-    encoded(b'[', items.iter().map(|item| &*item.1))
+pub(super) fn encoded_array<'p>(items: impl Iterator<Item = &'p (Vec<u8>, Arc<[u8]>)>) -> Vec<u8> {
+    encoded(b'[', items.map(|item| &*item.1))
 }
 
 /// The encoding of an object.
-pub(super) fn encoded_object(members: &[(Vec<u8>, Arc<[u8]>)]) -> Vec<u8> {
-    let mut sorted: Vec<&(Vec<u8>, Arc<[u8]>)> = members.iter().rev().collect();
+pub(super) fn encoded_object<'p>(
+    members: impl DoubleEndedIterator<Item = &'p (Vec<u8>, Arc<[u8]>)>,
+) -> Vec<u8> {
+    let mut sorted: Vec<&(Vec<u8>, Arc<[u8]>)> = members.rev().collect();
     sorted.sort_by(|a, b| a.0.cmp(&b.0));
     sorted.dedup_by(|later, first| later.0 == first.0);
     let parts = sorted.into_iter().flat_map(|(name, value)| [&**name, &[END], &**value]);

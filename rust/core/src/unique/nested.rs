@@ -38,12 +38,42 @@ enum State {
     Behind,
 }
 
+/// What a container holds, in parts that copies share: a copy takes a fraction of its length.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    parts: Vec<Arc<Vec<Part>>>,
+    rest: Vec<Part>,
+}
+
+/// An item or a member, encoded; of a member with its name.
+type Part = (Vec<u8>, Arc<[u8]>);
+
+/// So many are in a part that copies share.
+const SHARED: usize = 64;
+
+impl Content {
+    fn push(&mut self, part: Part) {
+        self.rest.push(part);
+        if self.rest.len() == SHARED {
+            self.parts.push(Arc::new(std::mem::take(&mut self.rest)));
+        }
+    }
+
+    fn len(&self) -> usize {
+        SHARED * self.parts.len() + self.rest.len()
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &Part> {
+        self.parts.iter().flat_map(|part| part.iter()).chain(&self.rest)
+    }
+}
+
 /// A container that is open.
 #[derive(Clone, Debug, Default)]
 struct Frame {
     is_object: bool,
     /// The items or members that were read, encoded; of members with their names.
-    content: Vec<(Vec<u8>, Arc<[u8]>)>,
+    content: Content,
     /// The name of the member that is being read.
     name: Option<Vec<u8>>,
 }
@@ -290,7 +320,7 @@ impl Nested {
     /// lead to is free.
     pub(super) fn leads_apart(mut self, bytes: &[u8], items: UniqueItems, values: &Values) -> bool {
         let mut has_item = false;
-        for &byte in bytes {
+        for (place, &byte) in bytes.iter().enumerate() {
             if byte == b'[' && self.awaits_value() {
                 return false;
             }
@@ -306,7 +336,8 @@ impl Nested {
                 return false;
             }
             if step.end != End::Within {
-                return true;
+                // Behind the array another may begin.
+                return !bytes[place + 1..].contains(&b'[');
             }
             // What such an item is compared with holds the one before.
             if has_item && (self.is_within_item() || !self.is_between()) {
@@ -343,6 +374,13 @@ impl Nested {
     /// How many items that were read the current ones may be equal to.
     pub(super) fn candidates(&self) -> usize {
         self.levels.iter().map(|level| level.to - level.from).sum()
+    }
+
+    /// How many items the inner arrays with unique items have read, and members the innermost object: so many
+    /// values or names at most may not be read once more.
+    pub(super) fn taken(&self) -> usize {
+        let items = self.levels[1..].iter().map(|level| level.items.len()).sum::<usize>();
+        items + self.top().content.len()
     }
 
     /// How many containers are open within the innermost item that may be equal to one before.
@@ -405,7 +443,7 @@ impl Nested {
         let from = open.or(self.levels.last()).map_or(0, |level| level.frame + 1);
         for frame in &self.frames[from.min(self.frames.len())..] {
             out.push(if frame.is_object { b'{' } else { b'[' });
-            for (name, value) in &frame.content {
+            for (name, value) in frame.content.iter() {
                 [&**name, &[END], value].iter().for_each(|part| out.extend_from_slice(part));
             }
             frame.name.iter().for_each(|name| out.extend_from_slice(name));
@@ -414,7 +452,7 @@ impl Nested {
         if !self.is_between() {
             let piece = &self.lexer.piece;
             match self.lexer.phase {
-                // The same number, and the same may follow.
+                // Spellings of one number that end in a digit have the same continuations here.
                 Phase::Number if piece.last().is_some_and(u8::is_ascii_digit) => {
                     out.extend(numbers::key(&piece[1..]));
                 }
@@ -611,8 +649,8 @@ impl Nested {
     fn close(&mut self, step: &mut Step) {
         let Some(frame) = self.frames.pop() else { return };
         let value: Arc<[u8]> = match frame.is_object {
-            true => encoded_object(&frame.content).into(),
-            false => encoded_array(&frame.content).into(),
+            true => encoded_object(frame.content.iter()).into(),
+            false => encoded_array(frame.content.iter()).into(),
         };
         let frames = &self.frames;
         if self.levels.last().is_some_and(|level| level.frame == frames.len()) {
@@ -688,4 +726,24 @@ fn order(byte: u8) -> u8 {
 
 fn compare(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     a.iter().map(|&byte| order(byte)).cmp(b.iter().map(|&byte| order(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_share_what_a_container_holds() {
+        let mut content = Content::default();
+        for number in 0..1_000u32 {
+            content.push((Vec::new(), number.to_be_bytes().to_vec().into()));
+        }
+        let mut copy = content.clone();
+        copy.push((Vec::new(), Arc::default()));
+        assert!(content.parts.iter().zip(&copy.parts).all(|(a, b)| Arc::ptr_eq(a, b)));
+        assert!(content.rest.len() < SHARED);
+        assert_eq!((content.len(), copy.len()), (1_000, 1_001));
+        let values = content.iter().map(|part| part.1.to_vec());
+        assert!(values.eq((0..1_000u32).map(|number| number.to_be_bytes().to_vec())));
+    }
 }

@@ -10,7 +10,7 @@ use crate::vocabulary::Trie;
 const FEW_TOKENS: usize = 256;
 
 impl Arrays {
-    /// [`Self::forbid`] there: the trie is walked along what items that were read have in common
+    /// [`Self::forbid`] in such an array: the trie is walked along what items that were read have in common
     /// with the one that is being read.
     pub(super) fn forbid_nested<'v>(
         &self,
@@ -117,7 +117,7 @@ impl Arrays {
         let is_doubtful = |&&token: &&u32| {
             allows(row, token) && !array.clone().leads_apart(bytes_of(token), items, values)
         };
-        doubtful.extend(listed.iter().filter(is_doubtful));
+        doubtful.extend(listed.iter().chain(many.opening()).filter(is_doubtful));
         // With few values left, a comma may ask for one more than there are.
         if is_few {
             doubtful.extend(many.commas.iter().filter(|&&token| allows(row, token)));

@@ -46,7 +46,7 @@ impl Arrays {
             if is_free(&array, within.items, self.values()) {
                 return Ok(true);
             }
-            // The same number, or white space, and the same may follow.
+            // One state of the stacks with one number, or between items, is searched once.
             let key = match array.phase {
                 Phase::Number => {
                     let text = array.key(self.values());
@@ -103,7 +103,8 @@ impl Arrays {
         if array.is_free(within.items, self.values()) {
             return Ok(true);
         }
-        if array.candidates() < self.ways(network, stepper, set, array)? as usize {
+        let excluded = array.candidates() + array.taken();
+        if excluded < self.ways(network, stepper, set, array)? as usize {
             return Ok(true);
         }
         let mut met: FxHashSet<(SetId, Vec<u8>)> = FxHashSet::default();
@@ -186,8 +187,9 @@ impl Arrays {
     /// How many values the innermost item may still have that may be equal to one before, at least; less than
     /// there are where that takes longer to see.
     ///
-    /// Each item before is one of them at most, so an item that has more is free. They are counted where
-    /// strings of any letters or numbers of any digits may follow, whichever way leads there.
+    /// Each item before is one of them at most, and each item of an inner array excludes one at most, so an
+    /// item that has more is free. They are counted where strings of any letters or numbers of any digits
+    /// may follow, whichever way leads there; what that way has read in inner arrays is subtracted.
     fn ways<N: Deref<Target = Network>>(
         &mut self,
         network: &Network,
@@ -221,12 +223,18 @@ impl Arrays {
                 continue;
             }
             stepper.sets.spend(1)?;
-            if array.is_in_string() {
+            let found = if array.is_in_string() {
                 let letters = (b' '..=b'~').filter(|byte| !matches!(byte, b'"' | b'\\'));
-                best = best.max(words(network, stepper, set, &letters.collect::<Vec<_>>(), DEPTH)?);
+                words(network, stepper, set, &letters.collect::<Vec<_>>(), DEPTH)?
             } else if array.awaits_value() && within.items.whole_numbers {
-                best = best.max(words(network, stepper, set, b"123456789", DEPTH)?);
-            }
+                words(network, stepper, set, b"123456789", DEPTH)?
+            } else {
+                0
+            };
+            best = best.max(match found {
+                u32::MAX => u32::MAX,
+                found => found.saturating_sub(array.taken() as u32),
+            });
             let next = next_classes(network, &stepper.sets, set);
             let mut classes = [0; 4];
             for byte in 0..=255u8 {

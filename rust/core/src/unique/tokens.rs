@@ -26,6 +26,8 @@ pub(crate) struct ManyItems {
     pub(super) commas: Vec<u32>,
     /// Those that open an array, end an item there, and go on to the next.
     opening: Vec<u32>,
+    /// Those of them in which an array ends before.
+    reopening: Vec<u32>,
     /// Those in which a value begins behind a comma: wherever it stands, and behind the end of a string.
     pub(super) behind_comma: Vec<u32>,
     pub(super) behind_string: Vec<u32>,
@@ -108,6 +110,7 @@ impl ManyItems {
             within: Vec::new(),
             commas: Vec::new(),
             opening: Vec::new(),
+            reopening: Vec::new(),
             behind_comma: Vec::new(),
             behind_string: Vec::new(),
             closing: Vec::new(),
@@ -155,6 +158,9 @@ impl ManyItems {
             };
             if opens.into_iter().any(repeats) {
                 out.opening.push(id);
+                let ends = bytes.iter().position(|&byte| byte == b']');
+                let opens_again = ends.is_some_and(|end| bytes[end..].contains(&b'['));
+                out.reopening.extend(opens_again.then_some(id));
             }
         }
         out
@@ -255,6 +261,8 @@ impl Arrays {
             self.forbid_nested(id, &array, (trie, many), bytes_of, row, doubtful);
             return;
         }
+        let allows = |row: &[i32], token: u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
+        doubtful.extend(many.reopening.iter().filter(|&&token| allows(row, token)));
         let (reader, items, values) = (self.reader(id), self.items(id), self.values());
         let is_alone = self.is_alone(id, 1);
         let count = values.count(reader.seen);
@@ -274,7 +282,7 @@ impl Arrays {
             Phase::String(_) => Next::String(reader.clone()),
             Phase::Number => Next::Number(reader.key(values)),
             Phase::Nested => {
-                // Nothing else is there: whoever reads a token is told.
+                // The reader cannot be made again; reading any token raises the error.
                 doubtful.extend(
                     (0..)
                         .zip(row.iter())
