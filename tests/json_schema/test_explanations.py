@@ -40,6 +40,9 @@ LIST["$defs"]["n"]["properties"]["n"] = {"$ref": "#/$defs/n"}
 NAMES = {"properties": {"a": {}, "b": {}}, "required": ["a"]}
 ADULT = '{"name": "A", "age": 1'
 AGE = "expected an integer between 0 and 150"
+DEAD_END = (
+    "valid by itself, but behind it nothing can meet what the schema asks of the whole value"
+)
 FORM = "valid, but not in the form that the options choose (white space, escapes, numbers)"
 BLANKS = "white space does not stand here in the form that the options choose"
 AROUND = "expected the end of the text: white space around the value is no part of it"
@@ -220,6 +223,43 @@ def explained(grammar: Grammar, text: str, is_whole: bool = True) -> SchemaPlace
 def test_by_hand(schema: Any, text: str, pointer: str, reasons: list[str]) -> None:
     place = explained(Grammar.from_json_schema(schema), text)
     assert (place.pointer, [str(reason) for reason in place.reasons]) == (pointer, reasons)
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize(
+    ("schema", "text", "pointer", "reason"),
+    [
+        # No text is such an object, such an array: neither is named as what is expected.
+        (
+            {"additionalProperties": False, "required": ["a"]},
+            '{"a": 1}',
+            "",
+            "#: expected an array, a string, a number, a boolean or null, not an object",
+        ),
+        (
+            {"prefixItems": [True, {"minItems": 3, "maxItems": 2}]},
+            "[1, []]",
+            "/1",
+            "#/prefixItems/1: expected an object, a string, a number, a boolean or null, not an array",
+        ),
+        # What follows is impossible.
+        (
+            {
+                "prefixItems": [{"enum": [1, 2]}],
+                "if": {"prefixItems": [{"const": 1}]},
+                "then": {"minItems": 3, "maxItems": 2},
+            },
+            "[1, 2]",
+            "/0",
+            f"#/prefixItems/0, #/if/prefixItems/0: {DEAD_END}",
+        ),
+    ],
+)
+def test_what_no_text_meets(
+    schema: dict[str, Any], order: str, text: str, pointer: str, reason: str
+) -> None:
+    place = explained(Grammar.from_json_schema(schema, key_order=order), text)
+    assert (place.pointer, str(place.reasons[0])) == (pointer, reason)
 
 
 @pytest.mark.parametrize(

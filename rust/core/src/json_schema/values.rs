@@ -181,6 +181,14 @@ impl Converter<'_> {
                 }
                 out.array_states.insert(array, live);
             }
+            // A value that some text has is no object or array where no text is one: emission and
+            // explanations see what is possible. Of a value that no text has all is kept, to say why.
+            if out.productive.contains(&id) {
+                let array = value.array.filter(|&array| self.array_is_productive(array, out));
+                let is_live = |live: &Vec<bool>| live.first() == Some(&true);
+                let object = value.object.filter(|object| is_live(&out.object_states[object]));
+                out.all.insert(id, Value { array, object, ..value });
+            }
         }
         Ok(())
     }

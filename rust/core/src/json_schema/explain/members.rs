@@ -3,7 +3,7 @@
 use super::describe::quoted;
 use super::scan::{Spot, end_of_scalar, is_blank};
 use super::walk::{OpenObject, Refused};
-use super::{BLANKS, Explainer, FORM, listed};
+use super::{BLANKS, Explainer, listed};
 use crate::error::Result;
 use crate::json_schema::atoms::{NameId, SchemaId, SchemaKey, Type};
 use crate::json_schema::reading::Applied;
@@ -112,7 +112,8 @@ impl Explainer<'_, '_> {
 
     /// A name is due, or was read up to here.
     fn at_name(&mut self, open: &[OpenObject], start: usize) -> Result<()> {
-        let name = match end_of_scalar(self.walk.text, start) {
+        let end = end_of_scalar(self.walk.text, start);
+        let name = match end {
             Some(end) => self.walk.name(start..end)?,
             None => None,
         };
@@ -132,7 +133,10 @@ impl Explainer<'_, '_> {
             };
             let shown = quoted(name);
             match self.walk.member(object, name)? {
-                Ok(_) => self.say(&object.of.schemas, FORM.into())?,
+                Ok(_) => {
+                    let why = self.excluded(start..end.unwrap_or(start));
+                    self.say(&object.of.schemas, why.into())?;
+                }
                 Err(_) if self.names.contains(name) => {
                     self.say(&object.of.schemas, format!("the name {shown} occurs twice"))?;
                 }

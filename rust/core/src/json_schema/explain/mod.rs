@@ -15,6 +15,7 @@ pub(super) use describe::listed;
 
 use super::atoms::{SchemaId, Type, ValueId};
 use super::converter::Converter;
+use super::options::Whitespace;
 use super::value::{Arena, push_index, push_plain_token};
 use super::values::Values;
 use crate::budget::Budget;
@@ -59,6 +60,9 @@ const MOST_REASONS: usize = 8;
 
 const FORM: &str =
     "valid, but not in the form that the options choose (white space, escapes, numbers)";
+/// A value or name that its own schemas allow, where those of the whole allow no text behind it.
+const DEAD_END: &str =
+    "valid by itself, but behind it nothing can meet what the schema asks of the whole value";
 const BLANKS: &str = "white space does not stand here in the form that the options choose";
 
 /// What the schemas say of the place where a text stops; `None` where its beginning is no JSON.
@@ -358,7 +362,8 @@ impl Explainer<'_, '_> {
         let mut schemas: Vec<SchemaId> = Vec::new();
         if is_formal {
             schemas.extend(possible.iter().flat_map(|one| one.schemas.iter().copied()));
-            return self.say(&schemas, FORM.into());
+            let end = whole.unwrap_or(start + 1);
+            return self.say(&schemas, self.excluded(start..end).into());
         }
         let only = kind.filter(|_| is_begun && possible.iter().any(|one| may_be(self, one)));
         let not = match whole {
@@ -403,6 +408,26 @@ impl Explainer<'_, '_> {
             self.say(&listing, format!("expected {}{not}", listed(&texts, "or")))?;
         }
         Ok(())
+    }
+
+    /// Why the text of a value or name is excluded that its schemas allow: for its form, or for what
+    /// would have to follow. Forms differ where a string has escapes or excluded texts; where a number
+    /// has an exponent, a fraction that ends in zero or a sign before zero; where white space is due.
+    fn excluded(&self, range: std::ops::Range<usize>) -> &'static str {
+        let text = &self.walk.text[range];
+        let has = |byte: u8| text.contains(&byte);
+        let options = &self.walk.converter.options;
+        let differs = match text.first() {
+            Some(b'"') => has(b'\\') || !options.excludes.is_empty(),
+            Some(&byte) if is_numeric(byte) => {
+                has(b'e') || has(b'E') || has(b'.') && text.ends_with(b"0") || text == b"-0"
+            }
+            _ => false,
+        };
+        match differs || !matches!(options.whitespace, Whitespace::Any(_)) {
+            true => FORM,
+            false => DEAD_END,
+        }
     }
 
     /// Where the first item of an array would stand, which has none.
