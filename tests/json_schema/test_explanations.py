@@ -40,9 +40,7 @@ LIST["$defs"]["n"]["properties"]["n"] = {"$ref": "#/$defs/n"}
 NAMES = {"properties": {"a": {}, "b": {}}, "required": ["a"]}
 ADULT = '{"name": "A", "age": 1'
 AGE = "expected an integer between 0 and 150"
-DEAD_END = (
-    "valid by itself, but behind it nothing can meet what the schema asks of the whole value"
-)
+DEAD_END = "valid by itself, but behind it nothing can meet what the schema asks of the whole value"
 FORM = "valid, but not in the form that the options choose (white space, escapes, numbers)"
 BLANKS = "white space does not stand here in the form that the options choose"
 AROUND = "expected the end of the text: white space around the value is no part of it"
@@ -240,7 +238,8 @@ def test_by_hand(schema: Any, text: str, pointer: str, reasons: list[str]) -> No
             {"prefixItems": [True, {"minItems": 3, "maxItems": 2}]},
             "[1, []]",
             "/1",
-            "#/prefixItems/1: expected an object, a string, a number, a boolean or null, not an array",
+            "#/prefixItems/1: expected an object, a string, a number, a boolean or null,"
+            " not an array",
         ),
         # What follows is impossible.
         (
