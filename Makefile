@@ -16,6 +16,8 @@ BASE ?=
 FILES ?=
 # Options for the benchmarks: make bench BENCH_ARGS="--tokenizer path/to/model"
 BENCH_ARGS ?=
+# Options of make device: make device DEVICE_ARGS="--only tests"
+DEVICE_ARGS ?=
 # Options of make test-serving: the servers, each installed with all it needs into $(VENV)-NAME.
 SERVERS ?= vllm==0.33.0 sglang==0.5.23
 # make fuzz: seconds for each target, and which; all of them where none is named.
@@ -57,7 +59,7 @@ HAS_TESTS := $(STAMPS)/tests
 HAS_EXTENSION := $(STAMPS)/extension
 HAS_WHEEL := $(STAMPS)/wheel
 
-.PHONY: help demo docs check test test-serving fuzz bench wheel sdist clean
+.PHONY: help demo device docs check test test-serving fuzz bench wheel sdist clean
 .PHONY: tools test-rust test-python lint-rust lint-python types stub format
 .DEFAULT_GOAL := help
 
@@ -70,6 +72,7 @@ help:
 	@echo '  make test-serving the tests of the servers, against vLLM and SGLang: some 10 GB; SERVERS='
 	@echo '  make fuzz         the fuzz targets of the core, each FUZZ_SECONDS=60; FUZZ_TARGETS=vocabulary'
 	@echo '  make bench        the tables of docs/benchmarks.md; BENCH_ARGS="--tokenizer PATH"'
+	@echo '  make device       what a GPU alone can prove, on a machine that has one: benches/device'
 	@echo '  make docs         the site, in target/site/html; needs no Rust, a minute'
 	@echo '  make wheel        a wheel for this machine, in dist/'
 	@echo '  make sdist        a source distribution, in dist/'
@@ -82,6 +85,10 @@ help:
 	@echo '  make test-python TOKFOLD_HYPOTHESIS=long         40 times as many random cases'
 	@echo
 	@echo 'Needs Rust, Python 3.11 or later, make. The rest is installed into $(VENV).'
+
+# On a machine with a GPU, its Python and PyTorch; benches/device/bring.py packs what it lacks.
+device:
+	@$(PYTHON) benches/device/run.py $(DEVICE_ARGS)
 
 demo: $(HAS_DEMO) $(HAS_EXTENSION)
 	@$(BIN)/tokfold demo --real

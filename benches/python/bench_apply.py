@@ -16,8 +16,9 @@ On a CPU (one thread, logits just written):
 
 On a GPU (--device cuda; bfloat16 unless --dtypes says otherwise):
 
-- *kernel*: masks on the device, many launches over logits that do not fit the L2 cache, queued
-  behind a kernel that sleeps, so that the host is not what is measured; and again in a CUDA graph;
+- *kernel*: masks on the device, by Triton, by a table, by plain torch and by XGrammar: many
+  launches over logits that do not fit the L2 cache, queued behind a kernel that sleeps, so that the
+  host is not what is measured; and again in a CUDA graph;
 - *transfer and apply*: from masks on the host to logits on the device. "waiting" is the clock of a
   host that waits for it, launches included; "device" is what the stream needs once all is queued.
   XGrammar's masks lie where its allocate_token_bitmask puts them, and in pinned memory.
@@ -58,7 +59,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 BATCHES = {"cpu": [1, 4, 16, 64], "cuda": [1, 8, 64, 256, 512]}
 PACKAGES = ("torch", "triton", "xgrammar", "numpy")
 
-BYTES_BAR, FLOOR_BAR, TRANSFER_BAR, CPU_BAR = 40, 1.3, 3, 2
+BYTES_BAR, FLOOR_BAR, TRANSFER_BAR, CPU_BAR = 40, 1.25, 3, 2
 """What is aimed at."""
 
 
@@ -361,6 +362,9 @@ def _on_gpu(
         "floor": lambda i: others[i % copies].copy_(logits[i % copies]),
         "class masks": lambda i: apply_class_bitmask_(logits[i % copies], classes[i % kinds], fold),
         "numbered": numbered,
+        "plain torch": lambda i: apply_class_bitmask_(
+            logits[i % copies], classes[i % kinds], fold, backend="torch"
+        ),
         "XGrammar": lambda i: xgrammar.apply_token_bitmask_inplace(
             logits[i % copies], tokens[i % kinds]
         ),
@@ -454,6 +458,9 @@ def _bars(report: common.Result) -> Iterator[common.Result]:
         ]
         name = f"{where} within {FLOOR_BAR} of the floor from 64 rows on, {way}"
         yield _bar(name, found, FLOOR_BAR, at_most=True)
+    for where, way in itertools.product(("kernel", "graph"), ("class masks", "numbered")):
+        found = [(row[where]["XGrammar"] / row[where][way], _place(row)) for row in rows]
+        yield _bar(f"{where} ahead of XGrammar's at every batch, {way}", found, 1)
     cases = [("waiting", "XGrammar"), ("waiting", "XGrammar, pinned")]
     cases += [("device", "XGrammar, pinned")]
     for (where, peer), way in itertools.product(cases, ("class masks", "numbered")):
@@ -531,7 +538,7 @@ def _gpu_sheets(report: common.Result) -> list[common.Sheet]:
             times = row[where]
             cells = [
                 f"{seconds(times[way])} ({times[way] / times['floor']:.2f})"
-                for way in ("class masks", "numbered", "XGrammar")
+                for way in ("class masks", "numbered", "plain torch", "XGrammar")
             ]
             kernels.append([*_labels(row), where, seconds(times["floor"]), *cells])
         for where in ("waiting", "device"):
@@ -540,7 +547,7 @@ def _gpu_sheets(report: common.Result) -> list[common.Sheet]:
             cells = [seconds(times[name]) if name in times else "-" for name in names]
             faster = times.get("XGrammar", times["XGrammar, pinned"]) / times["numbered"]
             sent.append([*_labels(row), where, *cells, f"{faster:.1f}x"])
-    columns = [*LABELS, "", ">floor", ">class masks", ">numbered", ">XGrammar"]
+    columns = [*LABELS, "", ">floor", ">class masks", ">numbered", ">plain torch", ">XGrammar"]
     sheets = [common.Sheet("The kernel, all rows, and by the floor", columns, kernels)]
     columns = [*LABELS, "", ">class masks", ">numbered", ">XGrammar", ">XGrammar, pinned"]
     return [*sheets, common.Sheet("Transfer and apply", [*columns, ">faster"], sent)]

@@ -12,7 +12,12 @@ events, for the kernels in CUDA and for Triton's:
 - *132 texts*: the same at n = 100 for 132 texts at once;
 - *a text of n*: n tags are read from the first on, in one launch by CUDA; for each tag;
 - *4,096 nodes*: a mask at n = 100 whose token tree has 4,096 nodes that read a letter, level by
-  level, with planting, spreading and packing.
+  level, with planting, spreading and packing;
+- *a token read, and its mask* (with --tokenizer): sentences of english_tags, a tag and a blank,
+  token by token through a matcher of engine="chart-gpu", by the clock of a host that waits, with
+  letters that are bytes and with letters that are tags; beside the chart on the CPU, with which
+  each mask is compared. The bar is what the paper found with its English grammar (Incremental
+  Valiant, table 1, H100). *In a graph*: the same for one tag, by the device's events.
 
 --threads is how many threads a block in CUDA has: the numbers in launches.py are reckoned.
 
@@ -24,8 +29,10 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle, islice
 from statistics import median
 from typing import Any
@@ -36,13 +43,23 @@ import tokfold
 import torch
 from bench_chart import SENTENCES, letters_for_tags
 from tokfold import Grammar, Matcher, Vocabulary
-from tokfold.chart_gpu import BinaryGrammar, Charts, Tables, TokenMasks, TokenTree, launches
+from tokfold.chart_gpu import (
+    BinaryGrammar,
+    Charts,
+    Tables,
+    TerminalLexer,
+    TokenMasks,
+    TokenTree,
+    launches,
+)
 from tokfold.chart_gpu.launches import KernelName
 
 BARS = {60: 15.0, 100: 25.0, 500: 120.0, 1_000: 300.0}
 """Microseconds of a step, by length."""
 ROWS, NODES, AT = 132, 4_096, 100
 ROWS_BAR, NODES_BAR = 1.3, 1_000.0
+MASK_BAR = 248.0
+"""Microseconds of a token mask."""
 REPLAYS = 200
 KERNELS: tuple[KernelName, ...] = ("cuda", "triton")
 BYTES = Vocabulary([bytes([byte]) for byte in range(256)])
@@ -143,6 +160,96 @@ def mask_time(ground: Ground) -> tuple[float, int, int]:
     return microseconds(masks.fill_), live, tree.depth
 
 
+def tagged(text: str) -> Grammar:
+    """english_tags with a blank behind each tag and none before: no tag begins like another."""
+    body = re.sub(r"#[^\n]*", "", text).replace('"\\n"?', "").replace('" "', "")
+    found = re.compile(r'"([A-Z ]+)"')
+    spaced = found.sub(lambda m: " ".join(f'"{word} "' for word in m[1].split()), body)
+    return Grammar.from_ebnf(spaced)
+
+
+def sentence_times(
+    folder: Any, vocabulary: Vocabulary, device: str, *, is_check: bool = False
+) -> list[common.Result]:
+    """A token and its mask along the sentences; every mask as on the CPU. A check is short."""
+    grammar = tagged(common.grammar_text(folder, "english_tags"))
+    texts = [f"{line} DOT ".encode() for line in SENTENCES]
+    ids = [vocabulary.encode_greedy(text) for text in texts]
+    if is_check:
+        ids = [ids[0][:2]]
+    names = {"CPU": {"engine": "chart"}}
+    names |= {
+        f"GPU, letters are {alphabet}": {
+            "engine": "chart-gpu",
+            "device": device,
+            "alphabet": alphabet,
+        }
+        for alphabet in ("terminals", "bytes")[: 1 if is_check else 2]
+    }
+    compiled = {
+        name: tokfold.compile(grammar, vocabulary, classes="now", **chosen)
+        for name, chosen in names.items()
+    }
+    times: dict[str, list[float]] = {name: [] for name in names}
+    row = tokfold.allocate_bitmask(1, len(vocabulary))
+    for turn in range(1 if is_check else 2):  # the first compiles, and makes room
+        for text in ids:
+            matchers = {name: Matcher(made) for name, made in compiled.items()}
+            for token in text:
+                began = time.perf_counter()
+                taken = matchers["CPU"].accept_token(token)
+                matchers["CPU"].fill_bitmask(row)
+                spent = {"CPU": time.perf_counter() - began}
+                for name in list(names)[1:]:
+                    began = time.perf_counter()
+                    taken &= matchers[name].accept_token(token)
+                    mask = matchers[name].device_bitmask()
+                    if mask.is_cuda:
+                        torch.cuda.synchronize()
+                    spent[name] = time.perf_counter() - began
+                    if not taken or not np.array_equal(mask.cpu().numpy(), row):
+                        sys.exit(f"error: {name}: behind {matchers[name].text!r} the mask differs")
+                for name, found in spent.items():
+                    if turn:
+                        times[name].append(found * 1e6)
+    return [
+        {"kernel": name, "what": "a token read, and its mask", "found": median(found), "unit": "µs"}
+        | {"bar": None if name == "CPU" else MASK_BAR, "p99": float(np.percentile(found, 99))}
+        for name, found in times.items()
+        if found
+    ]
+
+
+def graphed_mask_time(folder: Any, vocabulary: Vocabulary, kernel: KernelName) -> common.Result:
+    """A tag read, and the token mask behind it, in one graph: what the device takes."""
+    grammar = tagged(common.grammar_text(folder, "english_tags"))
+    binary = BinaryGrammar.of(grammar, "terminals")
+    compiled = tokfold.compile(grammar, vocabulary, classes="now", engine="chart")
+    lexer = TerminalLexer(binary)
+    tree = lexer.tree(0, vocabulary, compiled.classes)
+    letters, _ = lexer.read(0, f"{SENTENCES[2]} DOT ".encode()) or ([], 0)
+    wide = tokfold.Limits(max_matcher_bytes=1 << 36)
+    tables = Tables(binary, "cuda")
+    charts = Charts(
+        tables, 1, len(letters), ahead=tree.depth, nodes=len(tree), kernel=kernel, limits=wide
+    )
+    masks = TokenMasks(charts, tree)
+    given = torch.tensor([letters], dtype=torch.int32, device="cuda")
+    charts.read_(given[:, :-1].contiguous())
+    last, before = given[:, -1].contiguous(), charts.lengths.clone()
+    row = torch.zeros((1, -(-len(vocabulary) // 32)), dtype=torch.int32, device="cuda")
+
+    def work() -> None:
+        charts.step_(last)
+        masks.fill_()
+        masks.unfold_(row)
+
+    found = microseconds(work, lambda: charts.lengths.copy_(before))
+    masks.check()
+    what = f"a tag read, and its token mask, in a graph (tree of {len(tree)})"
+    return {"kernel": kernel, "what": what, "found": found, "bar": MASK_BAR, "unit": "µs"}
+
+
 def check(ground: Ground, length: int = 12, nodes: int = 20) -> list[str]:
     """Steps and a mask against the chart on the CPU; what was compared."""
     charts, matcher = ground.read(2, 0), Matcher(ground.compiled)
@@ -166,20 +273,22 @@ def check(ground: Ground, length: int = 12, nodes: int = 20) -> list[str]:
     return [f"{charts.kernel}: {done}"]
 
 
-def measured(ground: Ground) -> list[common.Result]:
+def measured(ground: Ground) -> Iterator[common.Result]:
     """All figures of a kernel."""
-    by_length = {n: step_time(ground, 1, n) for n in BARS}
-    found = [(f"a step at n = {n}", by_length[n], BARS[n], "µs") for n in BARS]
+
+    def figure(what: str, found: float, bar: float, unit: str = "µs") -> common.Result:
+        return {"kernel": ground.kernel, "what": what, "found": found, "bar": bar, "unit": unit}
+
+    by_length = {}
+    for n, bar in BARS.items():
+        by_length[n] = step_time(ground, 1, n)
+        yield figure(f"a step at n = {n}", by_length[n], bar)
     ratio = step_time(ground, ROWS, AT) / by_length[AT]
-    found.append((f"{ROWS} texts", ratio, ROWS_BAR, "times one"))
-    # No bar of its own: a letter is no slower than a step.
-    found += [
-        (f"a text of {n}, each letter", text_time(ground, n), BARS[n], "µs") for n in (AT, 500)
-    ]
+    yield figure(f"{ROWS} texts", ratio, ROWS_BAR, "times one")
+    for n in (AT, 500):  # no bar of its own: a letter is no slower than a step
+        yield figure(f"a text of {n}, each letter", text_time(ground, n), BARS[n])
     taken, live, levels = mask_time(ground)
-    found.append((f"{live} nodes in {levels} levels", taken, NODES_BAR, "µs"))
-    names = ("what", "found", "bar", "unit")
-    return [{"kernel": ground.kernel, **dict(zip(names, f, strict=True))} for f in found]
+    yield figure(f"{live} nodes in {levels} levels", taken, NODES_BAR)
 
 
 def main() -> None:
@@ -200,16 +309,33 @@ def main() -> None:
         launches.ROW_THREADS = launches.NODE_THREADS = options.threads
     device, kernels = ("cpu", KERNELS[1:]) if interpreted else ("cuda", KERNELS)
     figures: list[common.Result] = []
+
+    def keep(found: Iterable[common.Result]) -> None:
+        for figure in found:  # each is shown when it is there: a run may be stopped
+            print(f"{figure['kernel']}: {figure['what']}: {figure['found']:.1f} {figure['unit']}")
+            figures.append(figure)
+
     for kernel in [options.kernel] if options.kernel else kernels:
         ground = Ground(options.grammar_dir, device, kernel)
         if options.check:
             print(*check(ground), sep="\n")
         else:
-            figures += measured(ground)
+            keep(measured(ground))
+    if options.tokenizer:
+        for vocabulary in common.tokenizers(options).values():
+            found = sentence_times(options.grammar_dir, vocabulary, device, is_check=interpreted)
+            if options.check:
+                print("masks along sentences: as on the CPU")
+                continue
+            keep(found)
+            keep(graphed_mask_time(options.grammar_dir, vocabulary, name) for name in KERNELS)
     if options.check:
         return
     rows = [
-        [f["kernel"], f["what"], f"{f['found']:.1f}", f"{f['bar']:g}", f["unit"], _verdict(f)]
+        [
+            *(f["kernel"], f["what"], f"{f['found']:.1f}", f"{f['bar'] or '-'}"),
+            *(f["unit"], _verdict(f)),
+        ]
         for f in figures
     ]
     report = {
@@ -224,6 +350,8 @@ def main() -> None:
 
 
 def _verdict(figure: common.Result) -> str:
+    if figure["bar"] is None:
+        return "-"
     return "yes" if figure["found"] <= figure["bar"] else "no"
 
 

@@ -9,14 +9,16 @@ model computes can take
 
 and one that does not T_model + T_mask + T_sync + T_select. Measured in each step:
 
-- *model*: from tokens to logits. By default a small random Llama of transformers; or, with
-  --model timed, nothing but a time to wait: a host waits for its device no other way;
+- *model*: from tokens to logits. By default a small random Llama of transformers; with --model
+  decoder one of a published --shape, which is a CUDA graph on a GPU; or, with --model timed,
+  nothing but a time to wait: a host waits for its device no other way;
 - *mask*: the engine reads the tokens selected last and fills the masks, by its own clock;
 - *waiting*: what of that the step had to wait for;
 - *visible*: all that a step has because of masks: handing over, waiting, transfer and apply;
 - *share*: visible by the whole step; *first*: in the first run, when no mask has been met. The aim
   is under 1 % for tokfold;
-- *select*: the largest logit of each row, and its token on the host.
+- *select*: the largest logit of each row, and its token on the host;
+- *added*: how much longer a step is than one without masks: of the medians, and of the p99s.
 
 Figures are medians over the steps of all runs but the first; the files have means as well. Runs of
 the engines take turns. One of more than --seconds stops where it is, and is not repeated.
@@ -54,9 +56,11 @@ import numpy as np
 import numpy.typing as npt
 import tokfold
 import torch
+from bench_models import SHAPES, Decoder
 from tokfold import Vocabulary
 from tokfold.cli.console import Step, steps
 from tokfold.cli.render import seconds
+from tokfold.laboratory.instruments.lark import to_lark
 from tokfold.torch import Fold, MaskTable, NextMasks, apply_token_bitmask_
 
 AIM = 0.01
@@ -132,7 +136,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help=f"in quotes; default all: {', '.join(ENGINES)}",
     )
-    parser.add_argument("--model", choices=("llama", "timed"), default="llama")
+    parser.add_argument("--model", choices=("llama", "decoder", "timed"), default="llama")
+    parser.add_argument(
+        "--shape", choices=list(SHAPES), default="1b", help="of the decoder (default: 1b)"
+    )
     parser.add_argument(
         "--model-ms", type=float, default=10.0, metavar="MS", help="of a step, with --model timed"
     )
@@ -198,6 +205,14 @@ class Llama:
         return logits
 
 
+def _decoder(options: argparse.Namespace, size: int) -> Model:
+    """A decoder of a published shape."""
+    dtype = DTYPES[options.dtype]
+    return Decoder(
+        SHAPES[options.shape], size, options.steps + 1, options.device, dtype, options.seed
+    )
+
+
 class Timed:
     """Random logits after a set time, in which the processor is free."""
 
@@ -236,6 +251,8 @@ class Timed:
 def _model_name(options: argparse.Namespace) -> str:
     if options.model == "timed":
         return f"{options.model_ms:g} ms of waiting, {options.dtype}"
+    if options.model == "decoder":
+        return f"decoder of the shape {options.shape}, {options.dtype}"
     return f"Llama of {options.layers} layers of width {options.hidden}, {options.dtype}"
 
 
@@ -483,7 +500,7 @@ class Bench:
         )
         self.fold = Fold(self.compiled, options.device)
         made: dict[str, Callable[[argparse.Namespace, int], Model]]
-        made = {"llama": Llama, "timed": Timed}
+        made = {"llama": Llama, "decoder": _decoder, "timed": Timed}
         self.model = made[options.model](options, self.size)
         self._peers: dict[str, Any] = {}
 
@@ -509,10 +526,9 @@ class Bench:
         """llguidance, which reads the grammar once."""
         if "llguidance" not in self._peers:
             import llguidance
-            from llguidance.gbnf_to_lark import any_to_lark
 
             tokenizer = common.llguidance_tokenizer(self.vocabulary)
-            grammar = llguidance.LLMatcher.grammar_from_lark(any_to_lark(self.text))
+            grammar = llguidance.LLMatcher.grammar_from_lark(to_lark(self.text))
             matcher = llguidance.LLMatcher(tokenizer, grammar, log_level=0)
             if matcher.get_error():
                 raise RuntimeError(matcher.get_error())
@@ -690,6 +706,7 @@ def _summary(runs: list[Run]) -> common.Result:
         "share_first": share("visible", runs[:1]),
         "share_waiting": share("waiting"),
         "share_mean": float(np.sum(all_steps("visible")) / np.sum(all_steps("step"))),
+        "step_p99": float(np.percentile(all_steps("step"), 99)),
         "steps": len(all_steps("step")),
         "refused": runs[0].refused,
     }
@@ -717,16 +734,16 @@ def _aims(report: common.Result) -> Iterator[common.Result]:
 
 def _sheets(report: common.Result) -> list[common.Sheet]:
     columns = [">rows", "engine", ">model", ">mask", ">waiting", ">visible", ">share", ">first"]
-    columns += [">select", ">step", ">to none", ">steps"]
+    columns += [">select", ">step", ">added", ">at p99", ">steps"]
     sheets: dict[str, common.Sheet] = {}
-    without: dict[tuple[str, int], float] = {}
+    without: dict[tuple[str, int], common.Result] = {}
     for row in report["rows"]:
         if "failure" in row:
             continue
         title = f"Steps under {row['grammar']}, {row['tokenizer']}"
         sheet = sheets.setdefault(title, common.Sheet(title, columns, []))
         if row["engine"] == "none":
-            without[title, row["batch"]] = row["step"]
+            without[title, row["batch"]] = row
         none = without.get((title, row["batch"]))
         cells = [str(row["batch"]), row["engine"], seconds(row["model"])]
         if row["engine"] == "none":
@@ -735,7 +752,9 @@ def _sheets(report: common.Result) -> list[common.Sheet]:
             cells += [seconds(row[name]) for name in ("mask", "waiting", "visible")]
             cells += [f"{row[key]:.1%}" for key in ("share", "share_first")]
         cells += [seconds(row["select"]), seconds(row["step"])]
-        cells += [f"{row['step'] / none:.2f}" if none else "-", str(row["steps"])]
+        for key in ("step", "step_p99"):
+            cells.append(f"{row[key] / none[key] - 1:+.1%}" if none and none is not row else "-")
+        cells.append(str(row["steps"]))
         sheet.rows.append(cells)
     return list(sheets.values())
 
@@ -746,7 +765,7 @@ def _notes(report: common.Result) -> list[str]:
         f"model: {report['model']}, on {report['device']}; threads: {threads['torch']} of torch, "
         f"{threads['masks']} for masks",
         '"visible": handing over, waiting, transfer and apply; "first": its share in the first '
-        'run; "to none": the step by that without masks.',
+        'run; "added": to a step without masks, of medians and of p99s.',
     ]
     for row in report["rows"]:
         place = f"{row['engine']}, {row['grammar']}, {row['tokenizer']}, {row['batch']} rows"
