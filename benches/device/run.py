@@ -32,8 +32,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHES = ROOT / "benches" / "python"
-GRACE = 5.0
-"""Seconds between the request to stop and the end of a part."""
+GRACE = 8.0
+"""Seconds for a part that is asked to stop: it writes the figures that it has."""
 
 
 @dataclass
@@ -180,20 +180,31 @@ def _parts(options: argparse.Namespace, tokenizers: Mapping[str, str]) -> list[P
     tests += ["--deselect", "tests/logits/test_interpreter.py"]
     tests += ["--deselect", "tests/chart_gpu/test_interpreter.py"]
     tests += ["-k", "not sanitize", "tests/logits", "tests/chart_gpu"]
-    loop = ["--model", "decoder", "--grammars", "json", "--steps", 64, "--runs", 5, "--seconds", 6]
-    loop += [*one, "--engines", "none", "tokfold classes", "xgrammar thread", "llguidance thread"]
-    apply = ["--device", "cuda", "--grammars", "json", "cpp", "--steps", 30]
+    loop = ["--model", "decoder", "--grammars", "json", "--steps", 64, "--runs", 4, "--seconds", 6]
+    loop += ["--threads", min(8, os.cpu_count() or 1), *one]
+    loop += ["--engines", "none", "tokfold classes", "xgrammar thread", "llguidance thread"]
+    apply = ["--device", "cuda", "--steps", 20]
     write = [*one, "--tokens", 48, "--runs", 3]
     return [
         Part("tests", "bit for bit as on the CPU", tests, 240),
         Part(
             "charts",
             "charts: steps, texts, trees, masks of a tokenizer",
-            bench("bench_chart_gpu.py", *one, *results),
+            bench("bench_chart_gpu.py", "--kernel", "cuda", *one, *results),
             150,
         ),
         Part(
-            "gather", "masks onto logits", bench("bench_apply.py", *apply, *all_of, *results), 120
+            "gather",
+            "masks onto logits",
+            bench("bench_apply.py", *apply, "--grammars", "json", "cpp", *one, *results),
+            120,
+        ),
+        Part(
+            "gather-wide",
+            "masks onto logits: other vocabularies and dtypes",
+            bench("bench_apply.py", *apply, "--grammars", "cpp", *all_of, "--batches", 64)
+            + ["--dtypes", "float32", "bfloat16", "float16", *figures("gather-wide")],
+            90,
         ),
         *(
             Part(

@@ -83,7 +83,7 @@ def main() -> None:
     if device == "cuda":
         report["machine"]["gpu"] = torch.cuda.get_device_name()
         report["versions"]["CUDA"] = torch.version.cuda
-    with steps() as step:
+    with common.stoppable(), steps() as step:
         for name, vocabulary in common.tokenizers(options).items():
             for grammar in options.grammars:
                 with step(f"{grammar}, {name}: masks"):
@@ -92,7 +92,7 @@ def main() -> None:
                 with step(f"{grammar}, {name}: bytes") as done:
                     report["bytes"].append({**label, **_bytes(load, device, done)})
                 for row in _rows(options, load, device, partial(_named, step, grammar)):
-                    report["rows"].append({**label, **row})
+                    common.add(report, {**label, **row})
     report["bars"] = list(_bars(report))
     common.publish(options, "apply", report, _sheets(report), _notes(report))
 

@@ -315,20 +315,23 @@ def main() -> None:
             print(f"{figure['kernel']}: {figure['what']}: {figure['found']:.1f} {figure['unit']}")
             figures.append(figure)
 
-    for kernel in [options.kernel] if options.kernel else kernels:
-        ground = Ground(options.grammar_dir, device, kernel)
-        if options.check:
-            print(*check(ground), sep="\n")
-        else:
-            keep(measured(ground))
-    if options.tokenizer:
-        for vocabulary in common.tokenizers(options).values():
-            found = sentence_times(options.grammar_dir, vocabulary, device, is_check=interpreted)
+    with common.stoppable():
+        for kernel in [options.kernel] if options.kernel else kernels:
+            ground = Ground(options.grammar_dir, device, kernel)
             if options.check:
-                print("masks along sentences: as on the CPU")
-                continue
-            keep(found)
-            keep(graphed_mask_time(options.grammar_dir, vocabulary, name) for name in KERNELS)
+                print(*check(ground), sep="\n")
+            else:
+                keep(measured(ground))
+        if options.tokenizer:
+            for vocabulary in common.tokenizers(options).values():
+                found = sentence_times(
+                    options.grammar_dir, vocabulary, device, is_check=interpreted
+                )
+                if options.check:
+                    print("masks along sentences: as on the CPU")
+                    continue
+                keep(found)
+                keep(graphed_mask_time(options.grammar_dir, vocabulary, name) for name in KERNELS)
     if options.check:
         return
     rows = [

@@ -9,8 +9,10 @@ import json
 import os
 import platform
 import re
+import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -458,6 +460,37 @@ class Sheet(NamedTuple):
     title: str
     columns: list[str]
     rows: list[list[str]]
+
+
+_began = time.monotonic()
+
+
+def add(report: Result, row: Result) -> None:
+    """Add a row to a report; a log, which no progress bar is shown in, names it and the second."""
+    report["rows"].append(row)
+    if not sys.stderr.isatty():
+        label = ", ".join(str(value) for value in row.values() if isinstance(value, str | int))
+        print(f"{time.monotonic() - _began:.1f} s: {label}", file=sys.stderr, flush=True)
+
+
+class _Stopped(BaseException):
+    """A request to stop: no handler of errors catches it."""
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM leaves the block, and what follows shows the figures so far."""
+
+    def stop(number: int, frame: object) -> None:
+        raise _Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except _Stopped:
+        print("stopped: these are the figures so far", file=sys.stderr, flush=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def publish(

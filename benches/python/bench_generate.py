@@ -64,7 +64,7 @@ def main() -> None:
     }
     if device == "cuda":
         report["machine"]["gpu"] = torch.cuda.get_device_name()
-    with steps() as step:
+    with common.stoppable(), steps() as step:
         for name, vocabulary in common.tokenizers(options).items():
             with step(f"a model of the shape {options.shape}"):
                 torch.manual_seed(options.seed)
@@ -74,7 +74,7 @@ def main() -> None:
             for batch in options.batches:
                 with step(f"{name}, {batch} rows"):
                     for row in _rows(model, engines, vocabulary, batch, options, device):
-                        report["rows"].append({"tokenizer": name, "batch": batch, **row})
+                        common.add(report, {"tokenizer": name, "batch": batch, **row})
     columns = [">rows", "engine", ">step", ">p99", ">added", ">at p99", ">steps", ">not valid"]
     rows = []
     for row in report["rows"]:

@@ -94,7 +94,7 @@ def main() -> None:
     if options.device == "cuda":
         report["machine"]["gpu"] = torch.cuda.get_device_name()
         report["versions"]["CUDA"] = torch.version.cuda
-    with steps() as step:
+    with common.stoppable(), steps() as step:
         for name, vocabulary in common.tokenizers(options).items():
             for grammar in options.grammars:
                 bench = Bench(options, vocabulary, name, grammar)
@@ -102,7 +102,7 @@ def main() -> None:
                     with step(f"{grammar}, {name}, {batch} rows") as done:
                         for row in bench.rows(batch, done):
                             label = {"grammar": grammar, "tokenizer": name, "batch": batch}
-                            report["rows"].append({**label, **row})
+                            common.add(report, {**label, **row})
     report["aims"] = list(_aims(report))
     common.publish(options, "overlap", report, _sheets(report), _notes(report))
     if any(row.get("refused") for row in report["rows"] if row["engine"].startswith("tokfold")):

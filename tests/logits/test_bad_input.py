@@ -18,6 +18,7 @@ from strategies.logits import (  # noqa: E402
     BACKENDS,
     DEVICE_BACKENDS,
     INTERPRETED,
+    WRONG_ROWS,
     random_classes,
     random_masks,
 )
@@ -299,3 +300,10 @@ def test_tables_of_no_size(backend) -> None:
         table.apply_(logits, masks().numpy(), backend=backend)
     assert logits.eq(1).all()
     assert table.counters == (0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("rows", "error", "says"), WRONG_ROWS)
+def test_rows_on_a_device_are_refused_unseen(rows, error, says) -> None:
+    device = torch.device("meta")  # nothing of it can be looked at, as nothing of a GPU is
+    with pytest.raises(error, match=says):
+        torch_checks.rows_on_device(rows.to(device), 2, 2, device)

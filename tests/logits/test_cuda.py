@@ -17,6 +17,7 @@ from oracles.logits import bits_of, masked_, unfolded  # noqa: E402
 from strategies.logits import (  # noqa: E402
     DTYPES,
     INTERPRETED,
+    WRONG_ROWS,
     any_floats,
     cases,
     random_classes,
@@ -189,9 +190,9 @@ def test_what_is_elsewhere(backend) -> None:
         apply_class_bitmask_(there, masks, fold, backend=backend)
     with pytest.raises(ValueError, match='backend="cpu" cannot write logits on cuda:0'):
         apply_class_bitmask_(there, on_device, fold, backend="cpu")
-    for bad in (torch.zeros(3, dtype=torch.int64), torch.zeros(2), torch.zeros(2, 1).long()):
-        with pytest.raises(ValueError, match=r"rows must be int32 or int64 of the shape \(2,\)"):
-            apply_class_bitmask_(there, on_device, fold, bad.cuda(), backend=backend)
+    for rows, error, says in WRONG_ROWS:
+        with pytest.raises(error, match=says):
+            apply_class_bitmask_(there, on_device, fold, rows.cuda(), backend=backend)
     assert here.eq(1).all()
     assert there.eq(1).all()
 
@@ -228,13 +229,14 @@ def test_nothing_waits_and_nothing_is_allocated_triton(no_waiting, dtype) -> Non
     on_device = torch.from_numpy(masks).cuda()
     tokens = torch.full((8, SIZE // 32), -1, dtype=torch.int32, device="cuda")
     rows = torch.arange(8, device="cuda")
-    for some_rows in (rows, rows.int(), None):
+    kinds = (rows, rows.int(), None)
+    for some_rows in kinds:
         apply_class_bitmask_(found, on_device, fold, some_rows, backend="triton")
     apply_token_bitmask_(found, tokens, SIZE, backend="triton")
     found.copy_(logits)
     before = torch.cuda.memory_stats()["allocation.all.allocated"]
     with no_waiting:
-        for some_rows in (rows, rows.int(), None):
+        for some_rows in kinds:
             apply_class_bitmask_(found, on_device, fold, some_rows, backend="triton")
         apply_token_bitmask_(found, tokens, SIZE, backend="triton")
         apply_class_bitmask_(found[0], on_device[0], fold, backend="triton")

@@ -32,6 +32,13 @@ DEVICE_BACKENDS = BACKENDS[1:]
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
+WRONG_ROWS: list[tuple[torch.Tensor, type[Exception], str]] = [
+    (torch.zeros(3, dtype=torch.int64), ValueError, "2 masks, but 3 rows"),
+    (torch.zeros(2), TypeError, "rows must be int32 or int64, not torch.float32"),
+    (torch.zeros(2, 1, dtype=torch.int64), ValueError, "rows must have one dimension, not 2"),
+]
+"""Rows for two masks that a device is refused without looking at them: what, and what is said."""
+
 # The kernel for GPUs takes 4,096 entries at a time.
 SIZES = [1, 3, 31, 32, 33, 64, 100, 1_000, 4_095, 4_096, 4_097, 8_192, 9_000]
 CLASSES = [1, 2, 31, 32, 33, 64, 100, 300]

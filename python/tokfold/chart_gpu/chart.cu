@@ -139,6 +139,8 @@ template <bool TREE, typename Item>
 __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own, const Text &text,
                                      unsigned int item, Item *next, int *queued)
 {
+    // Columns that a thread reads at once. Blocks of nodes share a multiprocessor, and its registers.
+    constexpr int LOADS = TREE ? 4 : 8;
     const int lane = threadIdx.x & 31;
     const int right = item / (unsigned int)chart.width, at = item % (unsigned int)chart.width;
     Word places = 0;
@@ -157,18 +159,20 @@ __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own
             // Words past a column's place are not written: place 32 * at has none here.
             Word rest = word < at ? some : some & ~1u, ends = 0;
             while (rest) {
-                // Four at a time, so that four loads are under way; the last one over and over.
-                const int *columns[4];
+                // So many at a time that their loads are under way together; the last one over
+                // and over.
+                const int *columns[LOADS];
                 int place = 0;
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
+                for (int i = 0; i < LOADS; ++i) {
                     place = rest ? 32 * at + __ffs(rest) - 1 : place;
                     rest &= rest - 1;
                     columns[i] = column_of<TREE>(chart, text, own.path, place);
                 }
                 const int offset = left * chart.width + word;
-                ends |= (Word)(columns[0][offset] | columns[1][offset]);
-                ends |= (Word)(columns[2][offset] | columns[3][offset]);
+#pragma unroll
+                for (int i = 0; i < LOADS; ++i)
+                    ends |= (Word)columns[i][offset];
             }
             if (!ends)
                 continue;
@@ -390,13 +394,13 @@ __device__ __forceinline__ void read_level(const Chart &chart, const Memory<Item
 
 extern __shared__ Word shared_words[];
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(1024, 1)
 read_rows_near(const __grid_constant__ Chart chart, const int *letters, int stride, int many)
 {
     read_rows(chart, NEAR, letters, stride, many);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(1024, 1)
 read_rows_far(const __grid_constant__ Chart chart, const int *letters, int stride, int many)
 {
     read_rows(chart, FAR, letters, stride, many);

@@ -33,9 +33,8 @@ threads wait for the cache, and several loads of one thread wait together."""
 
 WARPS = 8
 
-ROW_THREADS, NODE_THREADS = 512, 256
-"""Threads of a block in CUDA. Reckoned, not tuned: a row has a multiprocessor to itself, nodes
-share one."""
+ROW_THREADS, NODE_THREADS = 1_024, 256
+"""Threads of a block in CUDA: a row has a multiprocessor to itself, nodes share one."""
 
 MOST_ITEMS = 1 << 16
 """Items of a queue in shared memory are numbers of 16 bits."""
