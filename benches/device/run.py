@@ -184,6 +184,7 @@ def _parts(options: argparse.Namespace, tokenizers: Mapping[str, str]) -> list[P
     loop += ["--threads", min(8, os.cpu_count() or 1), *one]
     loop += ["--engines", "none", "tokfold classes", "xgrammar thread", "llguidance thread"]
     apply = ["--device", "cuda", "--steps", 20]
+    dtypes = ["--dtypes", "float32", "bfloat16", "float16", *figures("gather-wide")]
     write = [*one, "--tokens", 48, "--runs", 3]
     return [
         Part("tests", "bit for bit as on the CPU", tests, 240),
@@ -202,8 +203,7 @@ def _parts(options: argparse.Namespace, tokenizers: Mapping[str, str]) -> list[P
         Part(
             "gather-wide",
             "masks onto logits: other vocabularies and dtypes",
-            bench("bench_apply.py", *apply, "--grammars", "cpp", *all_of, "--batches", 64)
-            + ["--dtypes", "float32", "bfloat16", "float16", *figures("gather-wide")],
+            bench("bench_apply.py", *apply, "--grammars", "cpp", "--batches", 64, *all_of, *dtypes),
             90,
         ),
         *(

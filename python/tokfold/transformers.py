@@ -22,6 +22,7 @@ only what is generated after it.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 import weakref
 from collections.abc import Iterable, Sequence
@@ -52,7 +53,7 @@ from tokfold._history import (  # noqa: E402
     vocab_size,
 )
 from tokfold._sources import Source, kind_of  # noqa: E402
-from tokfold.batch import fill_bitmask_batch  # noqa: E402
+from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
 from tokfold.bitmask import allocate_bitmask  # noqa: E402
 from tokfold.engine import compile as tokfold_compile  # noqa: E402
 from tokfold.errors import (  # noqa: E402
@@ -247,6 +248,17 @@ class _Row:
         return not self.refused and self.failure is None and not self.matcher.is_terminated
 
 
+def _allocated(rows: int, size: int, device: torch.device) -> npt.NDArray[np.int32]:
+    """Rows of masks, where a GPU reads them without a copy in between."""
+    if device.type != "cuda":
+        return allocate_bitmask(rows, size)
+    words = -(-size // 32)
+    masks: npt.NDArray[np.int32] = torch.full(
+        (rows, words), -1, dtype=torch.int32, pin_memory=True
+    ).numpy()
+    return masks
+
+
 class GrammarLogitsProcessor(transformers.LogitsProcessor):
     """Masks what a grammar does not allow next.
 
@@ -346,9 +358,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     def reset(self) -> None:
         """Take the next call for the first of a generation."""
         self._rows: list[_Row] = []
-        self._prompt: torch.Tensor | None = None
-        self._history: History = np.zeros((0, 0), dtype=np.int64)
+        self._prompt_length = 0
+        self._ids: torch.Tensor | None = None  # those of the call before
         self._bitmask: npt.NDArray[np.int32] | None = None
+        self._sent: Any = None  # the event behind the last copy of the bitmask to a device
 
     @torch.no_grad()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -370,13 +383,15 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         check_width(scores.shape[-1], self._vocab_size)
-        history = self._continued(input_ids)
-        if history is None:
-            self._begin(input_ids)
-        else:
-            self._rows = self._followed(history)
+        if self._goes_on(input_ids):
+            self._rows = self._one_token_on(input_ids[:, -1].tolist())
             self._look_behind_the_end()
-            self._history = history.copy()
+        elif (told := self._continued(input_ids)) is not None:
+            self._rows = self._followed(*told)
+            self._look_behind_the_end()
+        else:
+            self._begin(input_ids)
+        self._ids = input_ids.clone()
         return self._masked(scores)
 
     def _look_behind_the_end(self) -> None:
@@ -397,21 +412,36 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
 
     # ---------------------------------------------------------------- history
 
-    def _continued(self, input_ids: torch.Tensor) -> History | None:
-        """What was generated, where the call goes on with the generation of the call before."""
-        prompt = self._prompt
-        if prompt is None or input_ids.shape[0] != prompt.shape[0]:
+    def _goes_on(self, input_ids: torch.Tensor) -> bool:
+        """Whether each row is what it was in the call before, and one token more."""
+        ids = self._ids
+        if ids is None:
+            return False
+        length = ids.shape[1] - self._prompt_length
+        return (
+            all(row.accepted == length or not row.is_open for row in self._rows)
+            and ids.device == input_ids.device
+            and input_ids.shape == (ids.shape[0], ids.shape[1] + 1)
+            and torch.equal(input_ids[:, :-1], ids)
+        )
+
+    def _continued(self, input_ids: torch.Tensor) -> tuple[History, History] | None:
+        """What was generated at the call before and is now, where that generation goes on."""
+        ids = self._ids
+        if ids is None or input_ids.shape[0] != ids.shape[0]:
             return None
-        generated = input_ids.shape[1] - prompt.shape[1]
-        if not 0 < generated <= self._history.shape[1] + 1:
+        start = self._prompt_length
+        generated = input_ids.shape[1] - start
+        if not 0 < generated <= ids.shape[1] - start + 1:
             return None
-        if not torch.equal(input_ids[:, : prompt.shape[1]], prompt):
+        if not torch.equal(input_ids[:, :start], ids[:, :start].to(input_ids.device)):
             return None
-        history: History = input_ids[:, prompt.shape[1] :].cpu().numpy()
+        history: History = input_ids[:, start:].cpu().numpy()
+        previous: History = ids[:, start:].cpu().numpy()
         # Whatever a row is, but for its last token it was told by some row before.
-        known = {row.tobytes() for row in np.ascontiguousarray(self._history[:, : generated - 1])}
+        known = {row.tobytes() for row in np.ascontiguousarray(previous[:, : generated - 1])}
         told = np.ascontiguousarray(history[:, :-1])
-        return history if all(row.tobytes() in known for row in told) else None
+        return (previous, history) if all(row.tobytes() in known for row in told) else None
 
     def _begin(self, input_ids: torch.Tensor) -> None:
         count = input_ids.shape[0]
@@ -419,9 +449,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             raise ValueError(
                 f"{count} rows cannot be shared out among {len(self._grammars)} grammars"
             )
-        self._prompt = input_ids.clone()
-        self._history = np.zeros((count, 0), dtype=np.int64)
-        self._bitmask = allocate_bitmask(count, self._vocab_size)
+        self._prompt_length = input_ids.shape[1]
+        self._bitmask = _allocated(count, self._vocab_size, input_ids.device)
         share = count // len(self._grammars)
         self._rows = [
             _Row(
@@ -433,9 +462,24 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             for row in range(count)
         ]
 
-    def _followed(self, history: History) -> list[_Row]:
+    def _one_token_on(self, tokens: list[int]) -> list[_Row]:
+        """The rows, each with one token more: all at once, and one by one what is not so simple."""
+        open_rows = [(index, row) for index, row in enumerate(self._rows) if row.is_open]
+        ours = {i: m for i, row in open_rows if isinstance(m := row.matcher, Matcher)}
+        taken: dict[int, bool] = {}
+        with contextlib.suppress(TokfoldError):  # no row has moved: below each says for itself
+            found = accept_token_batch(list(ours.values()), [tokens[index] for index in ours])
+            taken = dict(zip(ours, found.tolist(), strict=True))
+        for index, row in open_rows:
+            if taken.get(index):
+                row.accepted += 1
+            else:
+                last = np.full(row.accepted + 1, tokens[index], dtype=np.int64)
+                self._advanced(row, index, last, row.accepted)
+        return self._rows
+
+    def _followed(self, previous: History, history: History) -> list[_Row]:
         """The rows for a new history, from those of the previous one."""
-        previous = self._history
         shared = min(previous.shape[1], history.shape[1])
         parents: list[tuple[int, int]] = []
         for index, tokens in enumerate(history):
@@ -494,6 +538,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     def _masked(self, scores: torch.Tensor) -> torch.Tensor:
         bitmask = self._bitmask
         assert bitmask is not None
+        if self._sent is not None:
+            self._sent.synchronize()  # what is written below may still be on its way
+            self._sent = None
         open_rows = [index for index, row in enumerate(self._rows) if row.is_open]
         ours = {i: m for i in open_rows if isinstance(m := self._rows[i].matcher, Matcher)}
         try:
@@ -512,9 +559,15 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             masked = sorted([*masked, *self.failures])
         if not masked:
             return scores
-        masks = torch.from_numpy(bitmask[masked]).to(scores.device)
+        is_all = len(masked) == len(bitmask)
+        masks = torch.from_numpy(bitmask if is_all else bitmask[masked])
+        masks = masks.to(scores.device, non_blocking=is_all)
+        if masks.is_cuda:
+            self._sent = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._sent.record()
         if scores.dtype in DTYPES and scores.stride(-1) == 1:
-            return apply_token_bitmask_(scores, masks, self._vocab_size, masked)
+            places = None if is_all and len(scores) == len(bitmask) else masked
+            return apply_token_bitmask_(scores, masks, self._vocab_size, places)
         rows = torch.tensor(masked, device=scores.device)
         plain.apply_tokens(scores, masks, self._vocab_size, rows)
         return scores

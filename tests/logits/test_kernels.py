@@ -31,6 +31,7 @@ def test_it_compiles_for_gpus(capability, kind, distinct, tmp_path, monkeypatch)
         "HAS_CLASSES": True,
         "DISTINCT": distinct,
         "BLOCK": kernels.BLOCK,
+        "GROUP": 8 if kind == "i16" else 4,
     }
     types = [f"*{kind}", "i64", "i32", "i32", "*i32", "i32", "*i32", "*i64", "*i16", "i32"]
     signature = dict(zip(NUMBERS, types, strict=True)) | dict.fromkeys(constants, "constexpr")

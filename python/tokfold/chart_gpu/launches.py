@@ -250,7 +250,7 @@ class CudaLaunches:
         self._pitch = width | 1
         lefts = len(grammar.lefts)
         own = (2 * symbols + lefts + rights) * self._pitch + (rights + 31) // 32
-        own += (lefts + 31) // 32 + tables.corner_words + ahead + 3
+        own += (lefts + 31) // 32 + tables.corner_words + ahead + 6
         table, items = tables.pairs.numel(), 2 * rights * width
         if max(own + items, 32 * width) >= 1 << 31:
             raise LimitExceededError(

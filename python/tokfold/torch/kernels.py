@@ -1,9 +1,9 @@
 """Masks onto logits in one pass, by Triton.
 
-Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. A block
-in which everything is masked is written without being read, one in which nothing is stays as it is.
-Where a row may have several masks, and so several programs at once, only what is masked is
-written.
+Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. A thread
+looks at 16 bytes of logits: where all of them are masked it writes without reading, where none is
+it does neither. Where a row may have several masks, and so several programs at once, only what is
+masked is written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tokfold.torch.fold import Fold
 
 __all__ = ["apply_classes", "apply_numbered", "apply_tokens"]
 
-BLOCK = 4_096
+BLOCK = 2_048
 WARPS = 8
 _BITS = {
     torch.float32: (torch.int32, -0x0080_0000),
@@ -49,6 +49,7 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
     HAS_CLASSES: tl.constexpr,  # noqa: N803
     DISTINCT: tl.constexpr,  # noqa: N803
     BLOCK: tl.constexpr,  # noqa: N803
+    GROUP: tl.constexpr,  # noqa: N803
 ):
     index = tl.program_id(0)
     row = index.to(tl.int64)
@@ -58,7 +59,8 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
     if HAS_NUMBERS:
         mask = tl.load(numbers + index).to(tl.int64)
     if (row >= 0) & (row < num_rows):
-        columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+        groups = tl.arange(0, BLOCK // GROUP)[:, None]
+        columns = tl.program_id(1) * BLOCK + groups * GROUP + tl.arange(0, GROUP)[None, :]
         is_token = columns < num_tokens
         if HAS_CLASSES:
             bit = tl.load(class_of + columns, mask=is_token, other=-1).to(tl.int32)
@@ -66,21 +68,20 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
             bit = tl.where(is_token, columns, -1)
         words = masks + mask * mask_stride + (bit >> 5)
         word = tl.load(words, mask=bit >= 0, other=0)
-        is_masked = ((word >> (bit & 31)) & 1) == 0
+        allowed = (word >> (bit & 31)) & 1
         is_there = columns < width
-        count = tl.sum(is_masked.to(tl.int32), axis=0)
         place = logits + row * row_stride + columns
-        value = tl.full((BLOCK,), MASKED, logits.dtype.element_ty)
+        value = tl.full((BLOCK // GROUP, GROUP), MASKED, logits.dtype.element_ty)
         if DISTINCT:
-            # Whole vectors, where single entries would go one by one.
-            if count == BLOCK:
-                tl.store(place, value, mask=is_there)
-            elif count > 0:
-                before = tl.load(place, mask=is_there, other=0)
-                tl.store(place, tl.where(is_masked, value, before), mask=is_there)
-        elif count > 0:
+            # A group is a vector of one thread: it is read where it is mixed, and written whole.
+            count = tl.sum(allowed, axis=1, keep_dims=True)
+            is_mixed = (count > 0) & (count < GROUP) & is_there
+            before = tl.load(place, mask=is_mixed, other=MASKED)
+            after = tl.where(allowed == 0, value, before)
+            tl.store(place, after, mask=(count < GROUP) & is_there)
+        else:
             # What is allowed is not written: another mask of this row may forbid it meanwhile.
-            tl.store(place, value, mask=is_there & is_masked)
+            tl.store(place, value, mask=is_there & (allowed == 0))
 
 
 def _launch(
@@ -114,6 +115,7 @@ def _launch(
         HAS_CLASSES=class_of is not None,
         DISTINCT=distinct or rows is None,
         BLOCK=BLOCK,
+        GROUP=16 // logits.element_size(),
         num_warps=WARPS,
     )
 

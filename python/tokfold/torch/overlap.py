@@ -124,6 +124,8 @@ class NextMasks:
         if self._pending is not None:
             raise MatcherStateError("begin() was called already: call apply_() or wait() first")
         # A copy: the caller may write the next tokens into the same list.
+        if isinstance(token_ids, torch.Tensor):
+            token_ids = token_ids.tolist()  # one wait, not one for each
         tokens = None if token_ids is None else [operator.index(token) for token in token_ids]
         if tokens is not None and len(tokens) != len(self.matchers):
             raise ValueError(f"{len(self.matchers)} texts, but {len(tokens)} tokens")
