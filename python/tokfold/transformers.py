@@ -360,6 +360,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._rows: list[_Row] = []
         self._prompt_length = 0
         self._ids: torch.Tensor | None = None  # those of the call before
+        self._open: list[int] | None = None  # the rows open behind it, where it did not raise
         self._bitmask: npt.NDArray[np.int32] | None = None
         self._sent: Any = None  # the event behind the last copy of the bitmask to a device
 
@@ -383,8 +384,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         check_width(scores.shape[-1], self._vocab_size)
-        if self._goes_on(input_ids):
-            self._rows = self._one_token_on(input_ids[:, -1].tolist())
+        was_open, self._open = self._open, None
+        if was_open is not None and self._goes_on(input_ids, was_open):
+            self._one_token_on(input_ids[:, -1].tolist(), was_open)
             self._look_behind_the_end()
         elif (told := self._continued(input_ids)) is not None:
             self._rows = self._followed(*told)
@@ -412,14 +414,14 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
 
     # ---------------------------------------------------------------- history
 
-    def _goes_on(self, input_ids: torch.Tensor) -> bool:
+    def _goes_on(self, input_ids: torch.Tensor, was_open: list[int]) -> bool:
         """Whether each row is what it was in the call before, and one token more."""
         ids = self._ids
         if ids is None:
             return False
         length = ids.shape[1] - self._prompt_length
         return (
-            all(row.accepted == length or not row.is_open for row in self._rows)
+            all(self._rows[index].accepted == length for index in was_open)
             and ids.device == input_ids.device
             and input_ids.shape == (ids.shape[0], ids.shape[1] + 1)
             and torch.equal(input_ids[:, :-1], ids)
@@ -462,21 +464,21 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             for row in range(count)
         ]
 
-    def _one_token_on(self, tokens: list[int]) -> list[_Row]:
-        """The rows, each with one token more: all at once, and one by one what is not so simple."""
-        open_rows = [(index, row) for index, row in enumerate(self._rows) if row.is_open]
-        ours = {i: m for i, row in open_rows if isinstance(m := row.matcher, Matcher)}
+    def _one_token_on(self, tokens: list[int], was_open: list[int]) -> None:
+        """Read a token in each row: in all at once, and one by one what is not so simple."""
+        rows = self._rows
+        ours = {i: m for i in was_open if isinstance(m := rows[i].matcher, Matcher)}
         taken: dict[int, bool] = {}
         with contextlib.suppress(TokfoldError):  # no row has moved: below each says for itself
             found = accept_token_batch(list(ours.values()), [tokens[index] for index in ours])
             taken = dict(zip(ours, found.tolist(), strict=True))
-        for index, row in open_rows:
+        for index in was_open:
+            row = rows[index]
             if taken.get(index):
                 row.accepted += 1
             else:
                 last = np.full(row.accepted + 1, tokens[index], dtype=np.int64)
                 self._advanced(row, index, last, row.accepted)
-        return self._rows
 
     def _followed(self, previous: History, history: History) -> list[_Row]:
         """The rows for a new history, from those of the previous one."""
@@ -552,7 +554,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         for index in open_rows:
             if index not in ours:
                 self._fill(bitmask, index)
-        masked = [index for index in open_rows if self._rows[index].failure is None]
+        self._open = masked = [i for i in open_rows if self._rows[i].failure is None]
         if self._on_error == "end":
             for index in self.failures:
                 self._only_stops(bitmask[index], self._rows[index])

@@ -291,3 +291,22 @@ def test_limits():
     )
     with pytest.raises(tokfold.LimitExceededError, match="max_tree_nodes = 1"):
         Matcher(few).fill_bitmask(np.zeros((1, 1), dtype=np.int32))
+
+
+def test_masks_of_a_long_text():
+    """More masks than are launched one by one, in a chart that makes room meanwhile."""
+    first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
+    rows = [np.zeros((1, 1), dtype=np.int32) for _ in range(2)]
+    for step in range(2 * text.FIRST_COLUMNS):
+        for matcher, row in zip((first, second), rows, strict=True):
+            matcher.fill_bitmask(row)
+        assert np.array_equal(*rows)
+        token = [0, 1, 0, 2, 3][step % 5]
+        if not rows[1][0, 0] >> token & 1:
+            token = 0
+        assert first.accept_token(token)
+        assert second.accept_token(token)
+        if step % 40 == 39:  # a graph goes on where the text does
+            first, second = first.fork(), second.fork()
+            for matcher in (first, second):
+                matcher.rollback(3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 
@@ -23,6 +25,24 @@ AT_ONCE = 256
 
 MOST_MASKS = 16
 """Token trees that are on the device at once: over terminals each state of the lexer has one."""
+
+EAGER_ROWS = 3
+"""Rows of a token tree that are launched kernel by kernel, before a graph of them is captured."""
+
+
+@dataclass
+class _Here:
+    """Token masks of a state of the lexer.
+
+    Attributes:
+        masks: by the token tree of the state.
+        rows: how many rows were written with them.
+        graph: the launches of a row as one.
+    """
+
+    masks: TokenMasks
+    rows: int = 0
+    graph: torch.cuda.CUDAGraph | None = None
 
 
 class DeviceText:
@@ -65,7 +85,7 @@ class DeviceText:
     def _begin(self, charts: Charts) -> None:
         """What each text has of its own, forks too."""
         self.charts = charts
-        self._masks: dict[int, TokenMasks] = {}
+        self._masks: dict[int, _Here] = {}
         self._rows: torch.Tensor | None = None
         self._accepting: bool | None = None
 
@@ -158,7 +178,7 @@ class DeviceText:
         Raises:
             LimitExceededError: more nodes of the token tree are alive than ``max_tree_nodes``.
         """
-        masks, device = self._masks_here(), self._grammar.device
+        here, device = self._masks_here(), self._grammar.device
         if self._rows is None:
             words = -(-len(self._vocabulary) // 32)
             with on_device(device, "a row of tokens"):
@@ -166,17 +186,45 @@ class DeviceText:
                 never = {*self._stops, *self._vocabulary.stop_token_ids}
                 self._keep = ~_bits(never, words, device)
                 self._stop_bits = _bits(self._stops, words, device)
-        masks.fill_()
-        masks.check()
-        masks.unfold_(self._rows)
-        # Stop tokens are those of this text, whatever the vocabulary's.
-        self._rows.bitwise_and_(self._keep)
-        if self.state == 0:
-            may_end = self.charts.accepting().to(torch.int32).neg()
-            self._rows.bitwise_or_(self._stop_bits & may_end)
+        if here.graph is None and here.rows == EAGER_ROWS and device.type == "cuda":
+            here.graph = self._captured(here.masks, self._rows)
+        here.rows += 1
+        if here.graph is None:
+            self._write(here.masks, self._rows)
+        else:
+            here.graph.replay()
+        here.masks.check()
         return self._rows
 
-    def _masks_here(self) -> TokenMasks:
+    def _write(self, masks: TokenMasks, rows: torch.Tensor) -> None:
+        """Launch what writes a row."""
+        masks.fill_()
+        masks.unfold_(rows)
+        # Stop tokens are those of this text, whatever the vocabulary's.
+        rows.bitwise_and_(self._keep)
+        if self.state == 0:
+            may_end = self.charts.accepting().to(torch.int32).neg()
+            rows.bitwise_or_(self._stop_bits & may_end)
+
+    def _captured(self, masks: TokenMasks, rows: torch.Tensor) -> torch.cuda.CUDAGraph:
+        """The same as a graph: one launch, where Python takes longer for each than the device.
+
+        Not by ``torch.cuda.graph``, which empties the caches of the whole process.
+        """
+        device = self._grammar.device
+        graph = torch.cuda.CUDAGraph()
+        here, beside = torch.cuda.current_stream(device), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        beside.wait_stream(here)
+        with torch.cuda.stream(beside):
+            graph.capture_begin(capture_error_mode="thread_local")  # other threads go on
+            try:
+                self._write(masks, rows)
+            finally:
+                graph.capture_end()
+        here.wait_stream(beside)
+        return graph
+
+    def _masks_here(self) -> _Here:
         found = self._masks.get(self.state)
         if found is None:
             tree = self.tree
@@ -186,7 +234,7 @@ class DeviceText:
                 self._grow(self.charts.columns, ahead, max(nodes, self.charts.nodes - 1))
             if len(self._masks) == MOST_MASKS:
                 self._masks.clear()
-            found = self._masks[self.state] = TokenMasks(self.charts, tree)
+            found = self._masks[self.state] = _Here(TokenMasks(self.charts, tree))
         return found
 
 
