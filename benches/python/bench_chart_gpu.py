@@ -61,6 +61,7 @@ ROWS_BAR, NODES_BAR = 1.3, 1_000.0
 MASK_BAR = 248.0
 """Microseconds of a token mask."""
 REPLAYS = 200
+NOTE = f"medians of {REPLAYS} replays of a graph, by the device's events"
 KERNELS: tuple[KernelName, ...] = ("cuda", "triton")
 BYTES = Vocabulary([bytes([byte]) for byte in range(256)])
 
@@ -334,22 +335,24 @@ def main() -> None:
                 keep(graphed_mask_time(options.grammar_dir, vocabulary, name) for name in KERNELS)
     if options.check:
         return
-    rows = [
-        [
-            *(f["kernel"], f["what"], f"{f['found']:.1f}", f"{f['bar'] or '-'}"),
-            *(f["unit"], _verdict(f)),
-        ]
-        for f in figures
-    ]
     report = {
         "machine": {**common.machine(), "gpu": torch.cuda.get_device_name()},
         "versions": common.versions("tokfold", "torch", "triton"),
         "date": datetime.date.today().isoformat(),
         "figures": figures,
     }
-    sheet = common.Sheet("Charts", ["kernel", "what", ">found", ">bar", "unit", "bar met"], rows)
-    note = f"medians of {REPLAYS} replays of a graph, by the device's events"
-    common.publish(options, "chart-gpu", report, [sheet], [note])
+    common.publish(options, "chart-gpu", report, _sheets(report), [NOTE])
+
+
+def _sheets(report: common.Result) -> list[common.Sheet]:
+    rows = [
+        [
+            *(f["kernel"], f["what"], f"{f['found']:.1f}", f"{f['bar'] or '-'}"),
+            *(f["unit"], _verdict(f)),
+        ]
+        for f in report["figures"]
+    ]
+    return [common.Sheet("Charts", ["kernel", "what", ">found", ">bar", "unit", "bar met"], rows)]
 
 
 def _verdict(figure: common.Result) -> str:

@@ -75,6 +75,12 @@ def main() -> None:
                 with step(f"{name}, {batch} rows"):
                     for row in _rows(model, engines, vocabulary, batch, options, device):
                         common.add(report, {"tokenizer": name, "batch": batch, **row})
+    common.publish(options, "generate", report, _sheets(report), [])
+    if any(row.get("invalid") for row in report["rows"] if row["engine"] == "tokfold"):
+        sys.exit("error: a text under tokfold's masks is none of the grammar")
+
+
+def _sheets(report: common.Result) -> list[common.Sheet]:
     columns = [">rows", "engine", ">step", ">p99", ">added", ">at p99", ">steps", ">not valid"]
     rows = []
     for row in report["rows"]:
@@ -85,10 +91,8 @@ def main() -> None:
         cells += [seconds(row["step"]), seconds(row["step_p99"])]
         cells += [f"{row['added']:+.1%}", f"{row['added_p99']:+.1%}"]
         rows.append([*cells, str(row["steps"]), str(row.get("invalid", "-"))])
-    title = f"generate(), {options.shape}, {DTYPES[device]}"
-    common.publish(options, "generate", report, [common.Sheet(title, columns, rows)], [])
-    if any(row.get("invalid") for row in report["rows"] if row["engine"] == "tokfold"):
-        sys.exit("error: a text under tokfold's masks is none of the grammar")
+    title = f"generate(), {report['shape']}, {DTYPES[report['device']]}"
+    return [common.Sheet(title, columns, rows)]
 
 
 def _parser() -> argparse.ArgumentParser:

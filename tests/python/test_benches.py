@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from python.cli_runner import write_tokenizer
+from strategies.profiles import LONG
 from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -330,3 +331,33 @@ def test_charts_on_a_gpu_say_when_there_is_none() -> None:
         printed = run("bench_chart_gpu.py", "--check", TRITON_INTERPRET="1")
     assert "12 steps of 2 texts and a mask of" in printed
     assert "as on the CPU" in printed
+
+
+@pytest.mark.skipif(not LONG, reason="minutes: TOKFOLD_HYPOTHESIS=long")
+def test_what_a_gpu_proves_without_one(tmp_path: Path, tokenizer: str) -> None:
+    command = [sys.executable, ROOT / "benches" / "device" / "run.py", "--small", "--out", tmp_path]
+    command += ["--tokenizer", tokenizer]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    result = processes.run(command, env=environment)
+    assert result.returncode == 0, result.stdout + result.stderr
+    parts = json.loads((tmp_path / "device.json").read_text())["parts"]
+    assert [part["name"] for part in parts] == ["charts", "gather", "loop", "generate"]
+    assert {part["result"] for part in parts} == {"passed"}
+
+
+def test_a_part_that_is_stopped_keeps_its_figures(tmp_path: Path) -> None:
+    script = f"""
+import os, signal, sys
+sys.path.insert(0, {str(ROOT / "benches" / "python")!r})
+import bench_common as common
+report = {{"rows": []}}
+with common.stoppable():
+    common.add(report, {{"name": "one"}})
+    os.kill(os.getpid(), signal.SIGTERM)
+    common.add(report, {{"name": "two"}})
+print(report)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    result = processes.run([sys.executable, "-c", script], env=environment)
+    assert result.stdout == "{'rows': [{'name': 'one'}]}\n", result.stderr
+    assert "stopped: these are the figures so far" in result.stderr

@@ -62,7 +62,6 @@ template <typename Item> struct Memory {
     Word *found;                // a row of corners
     int *path;                  // of a node the slots of its ancestors
     int *queued;                // how much is queued: for this round, the next, and the one after
-    int *taken;                 // and how much of it is taken
     const int *starts, *heads, *pairs, *parents;
     Item *queue;                // two of num_rights * width items
 };
@@ -80,8 +79,7 @@ __device__ __forceinline__ Memory<Item> memory_of(const Chart &chart, Word *word
     own.found = own.alive + (chart.num_lefts + 31) / 32;
     own.path = (int *)(own.found + chart.corner_words);
     own.queued = own.path + chart.ahead;
-    own.taken = own.queued + 3;
-    int *table = own.taken + 3;
+    int *table = own.queued + 3;
     const int table_words = chart.num_rights + 2 + 2 * chart.num_pairs + chart.num_parents;
     own.queue = (Item *)(chart.table_is_near ? table + table_words : table);
     if (chart.table_is_near) {
@@ -136,45 +134,11 @@ __device__ __forceinline__ const int *column_of(const Chart &chart, const Text &
     return text.columns + (Index)place * chart.column_words;
 }
 
-// Where strings of a left child end, ahead of a right one: where the parents of a pair begin.
-template <typename Item>
-__device__ __forceinline__ void give(const Chart &chart, const Memory<Item> &own, int pair, int word,
-                                     Word ends, Item *next, int *queued)
-{
-    constexpr int AT_ONCE = 4;  // parents whose words are read together
-    const int last = own.heads[pair + 1];
-    for (int head = own.heads[pair]; head < last; head += AT_ONCE) {
-        int symbols[AT_ONCE];
-        Word adds[AT_ONCE];
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; ++i) {
-            symbols[i] = own.parents[min(head + i, last - 1)];
-            const int to = symbols[i] * chart.pitch + word;
-            adds[i] = ends & own.predicted[to] & ~SEEN(&own.begins[to]);
-        }
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; ++i) {
-            if (!adds[i] || head + i >= last)
-                continue;
-            const int to = symbols[i] * chart.pitch + word;
-            Word add = adds[i] & ~atomicOr(&own.begins[to], adds[i]);
-            // Nothing stands left of place 0.
-            if (word == 0)
-                add &= ~1u;
-            if (symbols[i] < chart.num_rights && add && !atomicOr(&own.fresh[to], add))
-                next[atomicAdd(queued, 1)] = (Item)(symbols[i] * chart.width + word);
-        }
-    }
-}
-
 // A warp takes what is fresh of one right in one word: 32 places at most.
 template <bool TREE, typename Item>
 __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own, const Text &text,
                                      unsigned int item, Item *next, int *queued)
 {
-    // Pairs and columns that a thread reads at once: the loads of all are under way together.
-    // Blocks of nodes share a multiprocessor, and its registers.
-    constexpr int PAIRS = TREE ? 1 : 2, LOADS = TREE ? 4 : 8;
     const int lane = threadIdx.x & 31;
     const int right = item / (unsigned int)chart.width, at = item % (unsigned int)chart.width;
     Word places = 0;
@@ -182,55 +146,45 @@ __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own
         places = atomicExch(&own.fresh[right * chart.pitch + at], 0u);
     places = __shfl_sync(0xffffffffu, places, 0);
     // What begins before place 32 * at + 31 lies in words up to this one.
-    const int words = at + 1, shift = lanes_for(words), many = 1 << shift, beside = 32 >> shift;
+    const int words = at + 1, shift = lanes_for(words), many = 1 << shift;
     const int last = own.starts[right + 1];
-    for (int pair = own.starts[right] + (lane >> shift); pair < last; pair += PAIRS * beside) {
-        int lefts[PAIRS];
-        Word some[PAIRS], any = 0;
-#pragma unroll
-        for (int i = 0; i < PAIRS; ++i) {
-            const bool is_there = pair + i * beside < last;
-            lefts[i] = is_there ? own.pairs[pair + i * beside] & 0xffff : 0;
-            some[i] = is_there ? places & own.ending[lefts[i] * chart.pitch + at] : 0;
-            any |= some[i];
-        }
-        if (!any)
+    for (int pair = own.starts[right] + (lane >> shift); pair < last; pair += 32 >> shift) {
+        const int left = own.pairs[pair] & 0xffff;
+        const Word some = places & own.ending[left * chart.pitch + at];
+        if (!some)
             continue;
         for (int word = lane & (many - 1); word < words; word += many) {
-            Word ends[PAIRS], rest[PAIRS], more = 0;
+            // Words past a column's place are not written: place 32 * at has none here.
+            Word rest = word < at ? some : some & ~1u, ends = 0;
+            while (rest) {
+                // Four at a time, so that four loads are under way; the last one over and over. Of
+                // 1, 2, 4 and 8 at a time four are fastest on an H200.
+                const int *columns[4];
+                int place = 0;
 #pragma unroll
-            for (int i = 0; i < PAIRS; ++i) {
-                // Words past a column's place are not written: place 32 * at has none here.
-                rest[i] = word < at ? some[i] : some[i] & ~1u;
-                ends[i] = 0;
-                more |= rest[i];
-            }
-            while (more) {
-                Word found[PAIRS][LOADS];
-                more = 0;
-#pragma unroll
-                for (int i = 0; i < PAIRS; ++i) {
-                    const int offset = lefts[i] * chart.width + word;
-#pragma unroll
-                    for (int j = 0; j < LOADS; ++j) {
-                        const int place = rest[i] ? 32 * at + __ffs(rest[i]) - 1 : 0;
-                        const int *column = column_of<TREE>(chart, text, own.path, place) + offset;
-                        found[i][j] = rest[i] ? (Word)*column : 0;
-                        rest[i] &= rest[i] - 1;
-                    }
-                    more |= rest[i];
+                for (int i = 0; i < 4; ++i) {
+                    place = rest ? 32 * at + __ffs(rest) - 1 : place;
+                    rest &= rest - 1;
+                    columns[i] = column_of<TREE>(chart, text, own.path, place);
                 }
-#pragma unroll
-                for (int i = 0; i < PAIRS; ++i) {
-#pragma unroll
-                    for (int j = 0; j < LOADS; ++j)
-                        ends[i] |= found[i][j];
-                }
+                const int offset = left * chart.width + word;
+                ends |= (Word)(columns[0][offset] | columns[1][offset]);
+                ends |= (Word)(columns[2][offset] | columns[3][offset]);
             }
-#pragma unroll
-            for (int i = 0; i < PAIRS; ++i)
-                if (ends[i])
-                    give(chart, own, pair + i * beside, word, ends[i], next, queued);
+            if (!ends)
+                continue;
+            for (int head = own.heads[pair]; head < own.heads[pair + 1]; ++head) {
+                const int symbol = own.parents[head], to = symbol * chart.pitch + word;
+                Word add = ends & own.predicted[to];
+                if (!(add & ~SEEN(&own.begins[to])))
+                    continue;
+                add &= ~atomicOr(&own.begins[to], add);
+                // Nothing stands left of place 0.
+                if (word == 0)
+                    add &= ~1u;
+                if (symbol < chart.num_rights && add && !atomicOr(&own.fresh[to], add))
+                    next[atomicAdd(queued, 1)] = (Item)(symbol * chart.width + word);
+            }
         }
     }
 }
@@ -261,7 +215,7 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
     for (int at = thread; at < own.found + chart.corner_words - own.wanted; at += threads)
         own.wanted[at] = 0;
     if (thread < 3)
-        own.queued[thread] = own.taken[thread] = 0;
+        own.queued[thread] = 0;
     __syncthreads();
 
     // What has the letter begins at n.
@@ -285,19 +239,11 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
         if (!count)
             break;
         if (thread == 0)
-            own.queued[(round + 2) % 3] = own.taken[(round + 2) % 3] = 0;
+            own.queued[(round + 2) % 3] = 0;
         const Item *items = own.queue + (round & 1) * room;
         Item *next = own.queue + (~round & 1) * room;
-        // A warp that is done takes another: some take ten times as long as others.
-        while (true) {
-            int at = 0;
-            if (lane == 0)
-                at = atomicAdd(&own.taken[round % 3], 1);
-            at = __shfl_sync(0xffffffffu, at, 0);
-            if (at >= count)
-                break;
+        for (int at = warp; at < count; at += threads >> 5)
             take<TREE>(chart, own, text, items[at], next, &own.queued[(round + 1) % 3]);
-        }
     }
 
     // What ends with the letter is kept for left children alone.
