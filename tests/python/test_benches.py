@@ -347,13 +347,13 @@ def test_what_a_gpu_proves_without_one(tmp_path: Path, tokenizer: str) -> None:
 
 def test_a_part_that_is_stopped_keeps_its_figures(tmp_path: Path) -> None:
     script = f"""
-import os, signal, sys
+import signal, sys
 sys.path.insert(0, {str(ROOT / "benches" / "python")!r})
 import bench_common as common
 report = {{"rows": []}}
 with common.stoppable():
     common.add(report, {{"name": "one"}})
-    os.kill(os.getpid(), signal.SIGTERM)
+    signal.raise_signal(signal.SIGTERM)
     common.add(report, {{"name": "two"}})
 print(report)
 """
