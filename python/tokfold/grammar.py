@@ -97,8 +97,9 @@ class Grammar(metaclass=Named):
 
     Attributes:
         lookahead: what ``(= ...)`` at the end of a rule means. ``"exact"``: it narrows masks, so
-            what cannot honour it refuses the grammar. ``"implied"``: it says only what the rules
-            imply anyway, as in text printed by XGrammar's converters, and is ignored.
+            compilation refuses a grammar with one that the rules do not imply (where they imply
+            it, as in what XGrammar's converters print, it narrows nothing). ``"implied"``: it is
+            ignored without a look.
     """
 
     __slots__ = (

@@ -100,7 +100,7 @@ def test_large_counts(text: str, large: bool):
     [
         'root[lazy] ::= "a"',
         'root ::= a\na[max_tokens=3] ::= "x"',
-        'root ::= a (= "x")\na ::= "y"',
+        'root ::= a "y"\na ::= "y" (= "x")',
     ],
 )
 def test_what_tokfold_refuses_is_told_with_its_place(text: str):
@@ -171,7 +171,7 @@ def guidance(text: str, read: str = "") -> int | None:
         'root ::= "a" []',
         "root ::= [^]",
         'root ::= ("a"?)*',
-        'root ::= a (= "x")\na ::= "y"',
+        'root ::= a "y"\na ::= "y" (= "x")',
         'root ::= TagDispatch(("<f>", a))\na ::= "x"',
         'root[capture] ::= "a"',
         'root ::= start\nstart ::= "a"',

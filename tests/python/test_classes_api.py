@@ -219,8 +219,8 @@ def test_bounds_at_the_length_of_the_longest_token():
 @pytest.mark.parametrize(
     ("text", "construct", "line", "column"),
     [
-        ('root ::= "a" (= "b")', "lookahead", 1, 1),
-        ('root ::= "x" a\n  a ::= "a" (= "b")', "lookahead", 2, 3),
+        ('root ::= "x" a "c"\n  a ::= "a" (= "b")', "lookahead", 2, 3),
+        ('root ::= "x" a [bc]\n  a ::= "a" (= "b")', "lookahead", 2, 3),
         ('root ::= "x" | a\na[lazy] ::= "a"+', "lazy", 2, 1),
         ('root ::= "x" | a\n\na[max_tokens=5] ::= "a"+', "max_tokens", 3, 1),
         ('root ::= "x" | a\na[max_chars=5] ::= "a"+', "max_chars", 2, 1),

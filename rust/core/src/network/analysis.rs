@@ -3,7 +3,8 @@
 //! Each is one linear pass: an expression is looked at again only when a child has changed, by
 //! counting the children that are still missing.
 
-use crate::budget::Ticks;
+use super::lookahead::Places;
+use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::{ExprId, RuleId};
@@ -274,13 +275,16 @@ impl<'g> Ways<'g> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for the first macro, lookahead or option, in the order of the text,
-/// that changes which tokens are allowed and that the network cannot express.
+/// that changes which tokens are allowed and that the network cannot express; and those of
+/// [`Budget::spend`].
 pub(crate) fn reachable(
     grammar: &Grammar,
     skip_lookahead: bool,
     is_elsewhere: impl Fn(RuleId) -> bool,
-    ticks: &Ticks,
+    work: &Budget,
 ) -> Result<Vec<bool>> {
+    let ticks = Ticks::new(work);
+    let mut places = None;
     let mut seen = vec![false; grammar.rules().len()];
     let mut rules = vec![grammar.root()];
     seen[grammar.root().index()] = true;
@@ -291,7 +295,15 @@ pub(crate) fn reachable(
             continue;
         }
         exprs.push(grammar.rule(rule).body);
-        if let Some(error) = refuse_rule(grammar, rule, skip_lookahead) {
+        let has_lookahead = grammar.rule(rule).lookahead.is_some() && !skip_lookahead;
+        if has_lookahead && places.is_none() {
+            places = Some(Places::new(grammar, &is_elsewhere, &ticks)?);
+        }
+        let narrows = match &places {
+            Some(places) if has_lookahead => !places.imply(rule, work)?,
+            _ => false,
+        };
+        if let Some(error) = refuse_rule(grammar, rule, narrows) {
             refused = earlier(refused, error);
         }
         while let Some(id) = exprs.pop() {
@@ -341,10 +353,10 @@ fn earlier(old: Option<Error>, new: Error) -> Option<Error> {
     }
 }
 
-fn refuse_rule(grammar: &Grammar, rule: RuleId, skip_lookahead: bool) -> Option<Error> {
+fn refuse_rule(grammar: &Grammar, rule: RuleId, narrows: bool) -> Option<Error> {
     let rule = grammar.rule(rule);
     let options = &rule.options;
-    let (construct, why) = if rule.lookahead.is_some() && !skip_lookahead {
+    let (construct, why) = if narrows {
         ("lookahead", "(= ...) narrows masks without changing which strings are accepted")
     } else if options.lazy {
         ("lazy", "committing to the earliest completion is not a context-free choice")

@@ -11,9 +11,10 @@
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
-//! Dependencies inside: [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify -> rules ->
-//! written -> assemble -> build -> here -> identity, tour. States that are not in the tables: counters, sets. A network is made at once ([`Network::make`]), or
-//! linked of parts that others share (split, tags, common -> part -> spelled -> link).
+//! Dependencies inside: lookahead -> [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify ->
+//! rules -> written -> assemble -> build -> here -> identity, tour. States that are not in the tables:
+//! counters, sets. A network is made at once ([`Network::make`]), or linked of parts that others share
+//! (split, tags, common -> part -> spelled -> link).
 
 mod adjacency;
 mod analysis;
@@ -31,6 +32,7 @@ mod identity;
 mod identity_tests;
 mod left_recursion;
 mod link;
+mod lookahead;
 mod lower;
 mod needed;
 mod options;

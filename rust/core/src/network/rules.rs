@@ -100,7 +100,7 @@ impl RuleSet {
         work.spend(3 * grammar.size())?;
         let ticks = Ticks::new(work);
         let is_elsewhere = |rule: RuleId| outside.parts.contains_key(&rule.index());
-        let reachable = analysis::reachable(grammar, options.skip_lookahead, is_elsewhere, &ticks)?;
+        let reachable = analysis::reachable(grammar, options.skip_lookahead, is_elsewhere, work)?;
         let facts = analysis::Analysis::new(grammar, &ticks)?;
         let root = grammar.root();
         if options.prune && !facts.productive[root.index()] {

@@ -130,7 +130,7 @@ impl Part {
     ) -> Result<Option<Arc<Self>>> {
         work.spend(3 * grammar.size())?;
         let ticks = Ticks::new(work);
-        let is_needed = analysis::reachable(grammar, options.skip_lookahead, |_| false, &ticks)?;
+        let is_needed = analysis::reachable(grammar, options.skip_lookahead, |_| false, work)?;
         let productive = analysis::Analysis::new(grammar, &ticks)?.productive;
         if options.prune && !productive[grammar.root().index()] {
             return Ok(None);
@@ -169,7 +169,7 @@ impl Part {
         let frame = frame.with_stubs(&stubs);
         work.spend(3 * frame.size())?;
         let ticks = Ticks::new(work);
-        let is_needed = analysis::reachable(&frame, options.skip_lookahead, |_| false, &ticks)?;
+        let is_needed = analysis::reachable(&frame, options.skip_lookahead, |_| false, work)?;
         let productive = analysis::Analysis::new(&frame, &ticks)?.productive;
         let there = parts.iter().filter_map(|(rule, part)| Some((rule.index(), part.clone()?)));
         let there = there.collect();
