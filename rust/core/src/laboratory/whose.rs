@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn errors_speak_of_the_rules_of_one_grammar() {
         let empty = "root ::= root";
-        let ahead = "root ::= x \"b\"\nx ::= \"a\" (= \"b\")";
+        let ahead = "root ::= x \"b\"\nx ::= \"a\" (= \"c\")";
         let said = refused(empty, ahead, &Limits::default());
         assert!(
             said.starts_with("line 2, column 1: lookahead: in the second grammar: rule \"x\": ")
