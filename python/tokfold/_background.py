@@ -14,15 +14,16 @@ import threading
 import time
 import weakref
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from tokfold import _core
 from tokfold._cache import usable_folder
-from tokfold.classes import compile_classes
+from tokfold.classes import TokenClasses, compile_classes
 from tokfold.errors import LimitExceededError, TokfoldError
+from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
-
-if TYPE_CHECKING:
-    from tokfold.engine import CompiledGrammar
+from tokfold.limits import Limits
+from tokfold.vocabulary import Vocabulary
 
 __all__ = ["DEFAULT_MILLISECONDS", "WARM_STATES", "Background"]
 
@@ -40,6 +41,18 @@ class _Stopped(Exception):  # noqa: N818 - no error
     """The work is no longer wanted."""
 
 
+class Compiled(Protocol):
+    """What is made ready: a :class:`tokfold.CompiledGrammar`."""
+
+    grammar: Grammar
+    vocabulary: Vocabulary
+    limits: Limits
+    _core: _core.Engine
+
+    def take_classes(self, classes: TokenClasses) -> None:
+        """Look at one representative for each class from now on."""
+
+
 class Background:
     """What is made for one compiled grammar.
 
@@ -54,7 +67,7 @@ class Background:
 
     def __init__(
         self,
-        compiled: CompiledGrammar,
+        compiled: Compiled,
         cache_dir: str | PathLike[str] | None,
         milliseconds: int | None = DEFAULT_MILLISECONDS,
     ) -> None:

@@ -11,34 +11,15 @@ from tokfold.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from tokfold.limits import Limits
-    from tokfold.vocabulary import Vocabulary
 
 E = TypeVar("E", bound=BaseException)
 
-__all__ = ["bitmask_error", "check_limits", "check_vocabulary", "of_row", "shared", "wrong_type"]
+__all__ = ["bitmask_error", "check_limits", "of_row", "shared", "wrong_type"]
 
 
 def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
     """The error for an argument of a wrong type."""
     return ArgumentTypeError(f"{name} must be {wanted}, not {type(value).__name__}")
-
-
-def check_vocabulary(vocabulary: Vocabulary) -> None:
-    """Refuse what is no vocabulary.
-
-    Raises:
-        ArgumentTypeError: it is none.
-    """
-    from tokfold.vocabulary import Vocabulary
-
-    if isinstance(vocabulary, Vocabulary):
-        return
-    error = wrong_type("vocabulary", "a tokfold.Vocabulary", vocabulary)
-    if hasattr(vocabulary, "get_vocab") or hasattr(vocabulary, "convert_ids_to_tokens"):
-        error = ArgumentTypeError(f"{error}; pass Vocabulary.from_huggingface(tokenizer)")
-    elif isinstance(vocabulary, str):
-        error = ArgumentTypeError(f"{error}; pass Vocabulary.from_file(path)")
-    raise error
 
 
 def check_limits(limits: Limits | None) -> None:

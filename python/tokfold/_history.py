@@ -166,7 +166,9 @@ def _begin(compiled: AnyCompiled, max_tokens: int | None) -> AnyMatcher:
             1,
         )
     if store is not None:
-        return store.matcher()
+        from tokfold.mask_store import StoreMatcher
+
+        return StoreMatcher(store)
     from tokfold import xgrammar as txgr
 
     return _XGrammarMatcher(txgr.GrammarMatcher(cast("txgr.CompiledGrammar", compiled)))

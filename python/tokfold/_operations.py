@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from tokfold._checks import wrong_type
 from tokfold.errors import LimitExceededError
-
-if TYPE_CHECKING:
-    from tokfold.grammar import Grammar
 
 __all__ = ["MOST_TIMES", "Operation", "Plan", "Step", "bounds"]
 
@@ -28,11 +25,24 @@ MOST_TIMES = (1 << 32) - 1
 """The greatest bound of a repetition."""
 
 
-class Operation(NamedTuple):
+class Operand(Protocol):
+    """What operations need of a grammar."""
+
+    _operation: Operation[Any] | None
+    _plan_: Plan[Any] | None
+
+    @classmethod
+    def _of_operation(cls, operation: Operation[Any]) -> Self: ...
+
+
+G = TypeVar("G", bound=Operand)
+
+
+class Operation(NamedTuple, Generic[G]):
     """What a grammar is made of: some of ``operands``, all in a row, or one so many times."""
 
     name: Name
-    operands: tuple[Grammar, ...]
+    operands: tuple[G, ...]
     min: int = 1
     max: int | None = 1
 
@@ -46,7 +56,7 @@ class _Node(NamedTuple):
     max: int | None
 
 
-class Plan(NamedTuple):
+class Plan(NamedTuple, Generic[G]):
     """All operations of a grammar, operands first.
 
     Attributes:
@@ -55,13 +65,13 @@ class Plan(NamedTuple):
     """
 
     nodes: tuple[_Node, ...]
-    leaves: tuple[Grammar, ...]
+    leaves: tuple[G, ...]
 
     @classmethod
-    def of(cls, root: Grammar) -> Plan:
+    def of(cls, root: G) -> Plan[G]:
         """The plan of a grammar that is made by an operation. Cost: n log n in nodes and leaves."""
         order, uses = _postorder(root)
-        leaves: dict[int, tuple[int, Grammar]] = {}
+        leaves: dict[int, tuple[int, G]] = {}
         nodes: list[_Node] = []
         numbers: dict[int, int] = {}
         open_items: dict[int, deque[int]] = {}
@@ -113,9 +123,9 @@ class Plan(NamedTuple):
             lines.append(f"{'root' if number == last else said(number)} ::= {body}\n")
         return "".join(reversed(lines))
 
-    def built(self, leaves: Sequence[Grammar]) -> Grammar:
+    def built(self, leaves: Sequence[G]) -> G:
         """The grammar of this plan over other leaves."""
-        made: list[Grammar] = []
+        made: list[G] = []
         for name, items, low, high in self.nodes:
             operands = tuple(leaves[~n] if n < 0 else made[n] for n in items)
             made.append(type(leaves[0])._of_operation(Operation(name, operands, low, high)))
@@ -156,10 +166,10 @@ class Plan(NamedTuple):
         return made[-1]
 
 
-def _postorder(root: Grammar) -> tuple[list[Grammar], dict[int, int]]:
+def _postorder(root: G) -> tuple[list[G], dict[int, int]]:
     """The grammars that one is made of, operands first, and how often each is an operand."""
     uses = {id(root): 1}
-    order: list[Grammar] = []
+    order: list[G] = []
     done: set[int] = set()
     work = [(root, False)]
     while work:
@@ -178,7 +188,7 @@ def _postorder(root: Grammar) -> tuple[list[Grammar], dict[int, int]]:
     return order, uses
 
 
-def _close(nodes: list[_Node], operation: Operation, items: deque[int]) -> int:
+def _close(nodes: list[_Node], operation: Operation[Any], items: deque[int]) -> int:
     """Adds a node and returns its number."""
     name, _, low, high = operation
     found = tuple(dict.fromkeys(items)) if name == "or" else tuple(items)

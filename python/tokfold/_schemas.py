@@ -6,85 +6,17 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from tokfold import _converters, _core
 from tokfold._extras import require
+from tokfold._schema_records import RuleOrigin, SchemaPlace, SchemaReason
 from tokfold.limits import Limits
 
-__all__ = [
-    "DIALECTS",
-    "Request",
-    "RuleOrigin",
-    "SchemaNote",
-    "SchemaPlace",
-    "SchemaReason",
-    "text_of",
-]
+__all__ = ["DIALECTS", "Request", "text_of"]
 
 DIALECTS = ("draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12")
 """What ``dialect`` may be."""
-
-
-class SchemaNote(NamedTuple):
-    """What there is to say of a keyword that is not a condition, or not as it stands.
-
-    Attributes:
-        level: ``"warning"``: a condition that is not enforced, or a keyword that was probably meant
-            otherwise; ``"info"``: an annotation, or a keyword that changes nothing.
-        pointer: where it stands (``"#/properties/age/description"``).
-        keyword: the keyword; empty where it is the schema as a whole.
-        message: why it is no condition, and what to write; of a pattern, how it is read.
-    """
-
-    level: Literal["warning", "info"]
-    pointer: str
-    keyword: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.pointer}: {self.message}"
-
-
-class SchemaReason(NamedTuple):
-    """What is expected at a place of a document.
-
-    Attributes:
-        pointers: the schemas that expect it (``("#/properties/age",)``); empty where it is the form
-            of the text that the options choose.
-        message: what is expected (``"expected an integer between 0 and 150, not 151"``).
-    """
-
-    pointers: tuple[str, ...]
-    message: str
-
-    def __str__(self) -> str:
-        return f"{', '.join(self.pointers)}: {self.message}" if self.pointers else self.message
-
-
-class SchemaPlace(NamedTuple):
-    """What a JSON Schema says of a place of a document.
-
-    Attributes:
-        pointer: the JSON pointer of the value in the document (``"/people/3/age"``); empty for the
-            document itself.
-        reasons: what is expected there; one of them is to be met.
-    """
-
-    pointer: str
-    reasons: tuple[SchemaReason, ...]
-
-
-class RuleOrigin(NamedTuple):
-    """What a rule of the grammar of a JSON Schema is.
-
-    Attributes:
-        pointers: the schemas that it comes from; empty for white space and the like.
-        description: what it has, in words (``"an integer between 0 and 150"``).
-    """
-
-    pointers: tuple[str, ...]
-    description: str
 
 
 @dataclass(frozen=True)

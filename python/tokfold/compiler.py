@@ -20,7 +20,7 @@ from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
-from tokfold._checks import check_limits, check_vocabulary
+from tokfold._checks import check_limits
 from tokfold._converters import TAG_LEVELS, json_text
 from tokfold._names import Named, missing, with_our_options
 from tokfold._schemas import text_of
@@ -37,7 +37,7 @@ from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.pool import DEFAULT_BYTES, MaskPool
-from tokfold.vocabulary import Vocabulary
+from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 __all__ = ["CompilerStatistics", "GrammarCompiler"]
 

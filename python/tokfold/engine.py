@@ -13,7 +13,7 @@ import numpy as np
 from tokfold import _core, _parts
 from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
 from tokfold._cache import check_folder
-from tokfold._checks import check_limits, check_vocabulary
+from tokfold._checks import check_limits
 from tokfold._names import Named, missing
 from tokfold._sources import Source, grammar_of, kind_of
 from tokfold._token_checks import check_tokens as _check_tokens
@@ -29,9 +29,9 @@ from tokfold.errors import (
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
-from tokfold.pool import MaskPool
+from tokfold.pool import MaskPool, shared_pool
 from tokfold.state import MatcherState
-from tokfold.vocabulary import Vocabulary
+from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -351,7 +351,7 @@ def compile(
         raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
     if pool is not None and pool != "vocabulary" and not isinstance(pool, MaskPool):
         raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {pool!r}')
-    shared = vocabulary._pool if pool == "vocabulary" else pool
+    shared = shared_pool(vocabulary) if pool == "vocabulary" else pool
     if engine not in ("auto", "stack", "chart", "chart-gpu"):
         raise ValueError(f'engine must be "auto", "stack", "chart" or "chart-gpu", not {engine!r}')
     if device is not None and engine != "chart-gpu":

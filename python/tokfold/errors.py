@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tokfold._schemas import SchemaNote
+    from tokfold._schema_records import SchemaNote
 
 __all__ = [
     "AlphabetError",

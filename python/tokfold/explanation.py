@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._schemas import SchemaPlace
+from tokfold._schema_records import SchemaPlace
 from tokfold.bitmask import allocate_bitmask
+from tokfold.engine import CompiledGrammar
 from tokfold.errors import LimitExceededError
-
-if TYPE_CHECKING:
-    from tokfold.matcher import Matcher
+from tokfold.state import MatcherState
 
 __all__ = ["Explanation", "explain", "open_rules", "place_in_schema"]
 
@@ -56,7 +55,42 @@ class Explanation:
         return self.token[self.read] if self.read < len(self.token) else None
 
 
-def explain(matcher: Matcher, token_id: int) -> Explanation:
+class Explained(Protocol):
+    """What explanations need of a :class:`tokfold.Matcher`."""
+
+    compiled: CompiledGrammar
+    _core: _core.Matcher
+    _is_restored: bool
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+
+    @property
+    def state(self) -> MatcherState:
+        """Where the matcher stands."""
+
+    @property
+    def stop_token_ids(self) -> tuple[int, ...]:
+        """The stop tokens in force."""
+
+    @property
+    def text(self) -> bytes:
+        """Everything read since the start."""
+
+    @property
+    def tokens_left(self) -> int | None:
+        """The tokens that the text may still take; None for no bound."""
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32]) -> bool:
+        """Write which tokens may come next."""
+
+    @classmethod
+    def from_state(cls, compiled: CompiledGrammar, state: MatcherState, **options: Any) -> Self:
+        """A matcher that goes on from a state."""
+
+
+def explain(matcher: Explained, token_id: int) -> Explanation:
     """What :meth:`Matcher.explain` returns."""
     compiled = matcher.compiled
     vocabulary = compiled.vocabulary
@@ -101,13 +135,11 @@ def explain(matcher: Matcher, token_id: int) -> Explanation:
     )
 
 
-def _is_late(matcher: Matcher, token_id: int) -> bool:
+def _is_late(matcher: Explained, token_id: int) -> bool:
     """Whether nothing but the tokens left stands against a token that is not allowed."""
-    from tokfold.matcher import Matcher
-
     if matcher.tokens_left is None:
         return False
-    timeless = Matcher.from_state(
+    timeless = matcher.from_state(
         matcher.compiled, matcher.state, stop_token_ids=matcher.stop_token_ids
     )
     bitmask = allocate_bitmask(1, len(matcher.compiled.vocabulary))
@@ -116,7 +148,7 @@ def _is_late(matcher: Matcher, token_id: int) -> bool:
 
 
 def place_in_schema(
-    matcher: Matcher, further: bytes = b"", read: int = 0, *, is_whole: bool = False
+    matcher: Explained, further: bytes = b"", read: int = 0, *, is_whole: bool = False
 ) -> SchemaPlace | None:
     """What a JSON Schema says of the place where a matcher stands, or ``read`` bytes on.
 
@@ -134,7 +166,7 @@ def place_in_schema(
         return None
 
 
-def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...], tuple[str, ...]]:
+def open_rules(matcher: Explained, further: bytes = b"") -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The open rules where a matcher stands, or ``further`` on: those of one parse, innermost.
 
     Both empty where the text is nested deeper than the parser that finds them goes (the matcher
@@ -158,7 +190,7 @@ def open_rules(matcher: Matcher, further: bytes = b"") -> tuple[tuple[str, ...],
     return tuple(path) or (grammar.root,), tuple(tops) or (grammar.root,)
 
 
-def _nearest(matcher: Matcher, token: bytes, bits: npt.NDArray[np.uint8]) -> tuple[int, ...]:
+def _nearest(matcher: Explained, token: bytes, bits: npt.NDArray[np.uint8]) -> tuple[int, ...]:
     allowed = np.flatnonzero(bits).tolist()
     vocabulary = matcher.compiled.vocabulary
     stops = set(matcher.stop_token_ids)

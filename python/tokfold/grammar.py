@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
 from tokfold import _core, _schemas
-from tokfold._checks import check_vocabulary, wrong_type
+from tokfold._checks import wrong_type
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
 from tokfold._names import Named, missing, with_our_options
 from tokfold._operations import Operation, Plan, Step, bounds
-from tokfold._schemas import RuleOrigin, SchemaNote, SchemaPlace
+from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold._token_names import NamedTokens, ids_of_texts
 from tokfold._written import written_in
 from tokfold.errors import (
@@ -32,12 +32,12 @@ from tokfold.errors import (
 )
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
+from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 if TYPE_CHECKING:
     from tokfold.structural_tags.assembly import Assembled
     from tokfold.structural_tags.formats import Format
     from tokfold.structural_tags.reading import Settings
-    from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammar"]
 
@@ -139,8 +139,8 @@ class Grammar(metaclass=Named):
     lookahead: Lookahead
     _notes: list[SchemaNote] | None
     _not_enforced: list[str] | None
-    _operation: Operation | None
-    _plan_: Plan | None
+    _operation: Operation[Grammar] | None
+    _plan_: Plan[Grammar] | None
     _schema: _schemas.Request | None
     _languages: _Steps | None
     _lark: _Lark | None
@@ -630,7 +630,7 @@ class Grammar(metaclass=Named):
         return self.repeat(0, 1)
 
     @classmethod
-    def _of_operation(cls, operation: Operation) -> Grammar:
+    def _of_operation(cls, operation: Operation[Grammar]) -> Grammar:
         """What an operation makes: at once, as it is put together when first needed."""
         limits = (operand._limits for operand in operation.operands)
         self = cls._without_text("exact", next(filter(None, limits), None))
@@ -639,13 +639,13 @@ class Grammar(metaclass=Named):
         return self
 
     @property
-    def _plan(self) -> Plan | None:
+    def _plan(self) -> Plan[Grammar] | None:
         """The operations that it is made by; None where there are none."""
         if self._plan_ is None and self._operation is not None:
             self._plan_ = Plan.of(self)
         return self._plan_
 
-    def _put_together(self, plan: Plan) -> CoreGrammar:
+    def _put_together(self, plan: Plan[Grammar]) -> CoreGrammar:
         fields = None if self._limits is None else self._limits.as_fields()
         text = plan.text
         parts = [
@@ -854,10 +854,11 @@ class Grammar(metaclass=Named):
             return self if is_same else plan.built(leaves)
         if self._tag is None or self._tag.settings.vocabulary is not None:
             return self
-        if not vocabulary._markers:
-            return self
         from tokfold.structural_tags.assembly import of_format
+        from tokfold.structural_tags.markers import markers_of
 
+        if not markers_of(vocabulary):
+            return self
         settings = self._tag.settings._replace(vocabulary=vocabulary)
         return of_format(self._tag.format, settings)
 

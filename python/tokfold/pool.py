@@ -10,7 +10,7 @@ from tokfold import _artifact, _core
 from tokfold.errors import ArtifactError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MaskPool"]
+__all__ = ["MaskPool", "shared_pool"]
 
 KIND = "mask-pool"
 ALGORITHM = 2
@@ -96,3 +96,8 @@ class MaskPool:
     def __repr__(self) -> str:
         held = self.counters()
         return f"<MaskPool of {held['entries']} masks, {held['bytes']} bytes>"
+
+
+def shared_pool(vocabulary: Vocabulary) -> MaskPool:
+    """The pool that all grammars over a vocabulary share unless they are told otherwise."""
+    return vocabulary._keep("_pool", MaskPool)

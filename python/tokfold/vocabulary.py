@@ -22,44 +22,23 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tokfold import _core
 from tokfold._checks import wrong_type
 from tokfold._loaders import Kind, LoadedVocabulary, load_path, transformers_tokenizer
 from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
 from tokfold._loaders.companions import Companions, add_tokens, read_companions
 from tokfold._loaders.resolve import checked_special, detected_stop_ids, final_size
 from tokfold._names import Named, missing, with_our_options
-from tokfold.errors import VocabularyError
+from tokfold.errors import ArgumentTypeError, VocabularyError
 
-if TYPE_CHECKING:
-    from tokfold import _core
-    from tokfold.pool import MaskPool
-    from tokfold.structural_tags.markers import Markers
-
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "check_vocabulary"]
 
 _T = TypeVar("_T")
-
-
-class _kept(Generic[_T]):  # noqa: N801 - a decorator
-    """As :func:`functools.cached_property`, for what must be one and the same to all threads.
-
-    Two threads may both make it, and the first one made is that of both.
-    """
-
-    def __init__(self, make: Callable[[Any], _T]) -> None:
-        self._make = make
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type) -> _T:  # noqa: ANN401 - of any class
-        kept: _T = instance.__dict__.setdefault(self._name, self._make(instance))
-        return kept
 
 
 class Vocabulary(metaclass=Named):
@@ -443,29 +422,36 @@ class Vocabulary(metaclass=Named):
             return single, b""
         return single, bytes(sorted({*b"".join(self._greedy_index[0])}))
 
-    @_kept
-    def _pool(self) -> MaskPool:
-        """What all grammars over this vocabulary share unless they are told otherwise."""
-        from tokfold.pool import MaskPool
+    def _keep(self, name: str, make: Callable[[Vocabulary], _T]) -> _T:
+        """What is made of the vocabulary when first asked for, and then kept under a name.
 
-        return MaskPool(self)
+        It is one and the same to all threads: two may both make it, and keep the first.
+        """
+        kept: _T | None = self.__dict__.get(name)
+        return self.__dict__.setdefault(name, make(self)) if kept is None else kept
 
-    @_kept
-    def _markers(self) -> Markers:
-        """Its special tokens as structural tags look for them: sorted once."""
-        from tokfold.structural_tags.markers import Markers
-
-        return Markers(self)
-
-    def _ignore_markers(self) -> None:
-        """Take the texts of structural tags as they are."""
-        from tokfold.structural_tags.markers import NO_MARKERS
-
-        self.__dict__["_markers"] = NO_MARKERS
-
-    @_kept
+    @property
     def _compiled(self) -> _core.Vocabulary:
-        """Make the vocabulary as the core walks it: sorted once."""
-        from tokfold import _core
+        """The vocabulary as the core walks it: sorted once."""
+        return self._keep("_core", _core_of)
 
-        return _core.Vocabulary(self._blob, self._offsets, list(self._stop), list(self._special))
+
+def _core_of(vocabulary: Vocabulary) -> _core.Vocabulary:
+    stop, special = list(vocabulary._stop), list(vocabulary._special)
+    return _core.Vocabulary(vocabulary._blob, vocabulary._offsets, stop, special)
+
+
+def check_vocabulary(vocabulary: Vocabulary) -> None:
+    """Refuse what is no vocabulary.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if isinstance(vocabulary, Vocabulary):
+        return
+    error = wrong_type("vocabulary", "a tokfold.Vocabulary", vocabulary)
+    if hasattr(vocabulary, "get_vocab") or hasattr(vocabulary, "convert_ids_to_tokens"):
+        error = ArgumentTypeError(f"{error}; pass Vocabulary.from_huggingface(tokenizer)")
+    elif isinstance(vocabulary, str):
+        error = ArgumentTypeError(f"{error}; pass Vocabulary.from_file(path)")
+    raise error

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tokfold import Grammar, LimitExceededError, Limits, recognize
-from tokfold._schemas import SchemaPlace
+from tokfold._schema_records import SchemaPlace
 
 PERSON = {
     "type": "object",

@@ -31,7 +31,7 @@ def mask(matcher: object) -> bytes:
 
 
 def same_along(one: MaskStore, two: MaskStore, text: bytes) -> None:
-    first, second = one.matcher(), two.matcher()
+    first, second = StoreMatcher(one), StoreMatcher(two)
     for token in one.vocabulary.encode_greedy(text):
         assert mask(first) == mask(second)
         taken = first.accept_token(token)
@@ -122,7 +122,7 @@ def test_wrong_numbers_under_a_right_checksum(tmp_path: Path, seed: int) -> None
         loaded = MaskStore.load(path, built.vocabulary)
     except ArtifactError:
         return
-    matcher = loaded.matcher()
+    matcher = StoreMatcher(loaded)
     for token in built.vocabulary.encode_greedy(b'{"a": [1]}'):
         mask(matcher)
         if not matcher.accept_token(token):
@@ -138,11 +138,11 @@ def test_a_store_is_taken_up_without_lark(tmp_path: Path) -> None:
 import json, pathlib, sys
 sys.modules["lark"] = None
 from tokfold import Vocabulary
-from tokfold.mask_store.store import MaskStore
+from tokfold.mask_store import MaskStore, StoreMatcher
 folder = pathlib.Path({str(tmp_path)!r})
 tokens, stops = json.loads((folder / "tokens.json").read_text())
 vocabulary = Vocabulary([bytes.fromhex(token) for token in tokens], stop_token_ids=stops)
-matcher = MaskStore.load(folder / "file", vocabulary).matcher()
+matcher = StoreMatcher(MaskStore.load(folder / "file", vocabulary))
 assert matcher.accept_string("[1, 2]") and matcher.is_accepting
 """
     processes.run([sys.executable, "-c", script], check=True, text=False)
@@ -155,7 +155,7 @@ def test_threads_share_a_mapped_store_and_a_matcher(tmp_path: Path) -> None:
     for _ in range(5):
         # All is forgotten at once: each mask reads the tokens of rows from the file again.
         loaded = MaskStore.load(tmp_path / "file", built.vocabulary, max_kept=1)
-        shared = loaded.matcher()
+        shared = StoreMatcher(loaded)
         failed: list[BaseException] = []
 
         def read(shared: StoreMatcher = shared, failed: list[BaseException] = failed) -> None:

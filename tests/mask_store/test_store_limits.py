@@ -32,7 +32,7 @@ def test_bytes_are_bounded_and_masks_stay_the_same() -> None:
     grammar, tokens = python_grammar(), vocabulary([PYTHON], 200)
     small = MaskStore(grammar, tokens, max_bytes=20_000)
     large = MaskStore(grammar, tokens)
-    one, two = small.matcher(), large.matcher()
+    one, two = StoreMatcher(small), StoreMatcher(large)
     for token in tokens.encode_greedy(PYTHON.encode()):
         assert mask(one) == mask(two)
         assert one.accept_token(token)
@@ -46,7 +46,7 @@ def test_bytes_are_bounded_and_masks_stay_the_same() -> None:
 
 def test_indentation_without_end() -> None:
     store = python_store()
-    matcher = store.matcher()
+    matcher = StoreMatcher(store)
     for depth in range(150):
         assert matcher.accept_string("if x:\n" + " " * (depth + 1))
     assert matcher.places[0].layout.column == 150
@@ -64,13 +64,13 @@ def test_indentation_without_end() -> None:
 def test_threads_share_a_store() -> None:
     store = MaskStore(python_grammar(), vocabulary([PYTHON], 300), max_kept=60)
     tokens = store.vocabulary.encode_greedy(PYTHON.encode())
-    alone = store.matcher()
+    alone = StoreMatcher(store)
     expected = []
     for token in tokens:
         expected.append(mask(alone))
         assert alone.accept_token(token)
     wrong: list[int] = []
-    shared = store.matcher()
+    shared = StoreMatcher(store)
 
     def read(seed: int) -> None:
         rng, matcher = random.Random(seed), shared.fork()
@@ -97,7 +97,7 @@ def test_threads_share_a_store() -> None:
 def test_drafts_are_what_forks_say() -> None:
     store = json_store()
     stop = store.vocabulary.stop_token_ids[0]
-    matcher = store.matcher()
+    matcher = StoreMatcher(store)
     assert matcher.accept_string("[1")
     before = matcher.state
     ids = [ord(","), ord("2"), ord("]"), ord("}"), stop, ord("1"), ord("]")]
@@ -129,7 +129,7 @@ def test_drafts_are_what_forks_say() -> None:
 
 def test_bytes_that_come_next() -> None:
     store = json_store()
-    matcher = store.matcher()
+    matcher = StoreMatcher(store)
     assert matcher.accept_string("[t")
     assert matcher.expected_bytes == b"r"
     assert matcher.forced_bytes() == b"rue"
@@ -145,7 +145,7 @@ def test_bytes_that_come_next() -> None:
 
 
 def test_copies_and_pickles() -> None:
-    matcher = json_store().matcher()
+    matcher = StoreMatcher(json_store())
     assert matcher.accept_string("[")
     other = copy.deepcopy(matcher)
     assert other.accept_string("1")
@@ -217,7 +217,7 @@ def test_shifts_leave_the_stack_alone_when_refused() -> None:
 
 def test_every_token_on_the_way_as_single_tokens() -> None:
     store = json_store()
-    matcher = store.matcher()
+    matcher = StoreMatcher(store)
     row = np.zeros(store.words, np.int32)
     for byte in b'{"a": [1, -2.5e3]} ':
         matcher.fill_bitmask(row)

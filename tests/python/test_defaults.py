@@ -645,9 +645,11 @@ def test_mask_stores_in_transformers(tiny, store_of) -> None:
 
 
 def test_mask_stores_in_batches(store_of) -> None:
+    from tokfold.mask_store import StoreMatcher
+
     store = store_of(VOCABULARY)
     compiled = tokfold.compile('root ::= "[1"', VOCABULARY, classes="never")
-    matchers = [store.matcher(), tokfold.Matcher(compiled), store.matcher()]
+    matchers = [StoreMatcher(store), tokfold.Matcher(compiled), StoreMatcher(store)]
     rows = tokfold.allocate_bitmask(3, len(VOCABULARY))
     for matcher, token in zip(matchers, b"[[[", strict=True):
         assert matcher.accept_token(token)
@@ -665,10 +667,11 @@ def test_mask_stores_in_batches(store_of) -> None:
 
 def test_mask_stores_and_next_masks(store_of) -> None:
     torch = pytest.importorskip("torch")
+    from tokfold.mask_store import StoreMatcher
     from tokfold.torch import NextMasks
 
     store = store_of(VOCABULARY)
-    with NextMasks([store.matcher(), store.matcher()]) as masks:
+    with NextMasks([StoreMatcher(store), StoreMatcher(store)]) as masks:
         masks.begin()
         logits = masks.apply_(torch.zeros(2, len(VOCABULARY)))
         assert logits.isfinite().nonzero().tolist() == [[0, ord("[")], [1, ord("[")]]

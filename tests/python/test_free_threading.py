@@ -24,6 +24,7 @@ from strategies.profiles import CASES, LONG
 from support import processes
 from support.processes import DEADLINE_S
 from tokfold import Grammar, GrammarCompiler, Matcher, MatcherStateError, Vocabulary, _core, _parts
+from tokfold.pool import shared_pool
 from tokfold.structural_tags.leaves import default_cache
 
 THREADS = 8
@@ -99,12 +100,12 @@ def test_a_vocabulary_is_made_ready_once(monkeypatch):
         lambda _: (
             tokfold.compile(grammar, vocabulary, classes="never"),
             vocabulary._compiled,
-            vocabulary._pool,
+            shared_pool(vocabulary),
         ),
         threads=2,
     )
     assert found[0][1] is found[1][1] is vocabulary._compiled
-    assert found[0][2] is found[1][2] is vocabulary._pool
+    assert found[0][2] is found[1][2] is shared_pool(vocabulary)
 
 
 # ------------------------------------------------------------------------------------ a matcher

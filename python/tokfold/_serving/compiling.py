@@ -13,6 +13,7 @@ from tokfold._serving.settings import Settings
 from tokfold.compiler import GrammarCompiler
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokfoldError
+from tokfold.structural_tags.markers import ignore_markers
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammars", "grammars_of", "vocabulary_of"]
@@ -89,8 +90,8 @@ class Grammars:
                 vocabulary = self.vocabulary.replace(special_token_ids=())
                 # A server adds stop tokens of its own, which is no reason to refuse a request:
                 # their texts are spelled by other tokens, as XGrammar has it.
-                vocabulary._ignore_markers()
-                self.vocabulary._ignore_markers()
+                ignore_markers(vocabulary)
+                ignore_markers(self.vocabulary)
                 self._tags = self.compiler(vocabulary) if special else self.text
             return self._tags
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import torch
 
@@ -16,9 +16,6 @@ from tokfold.chart_gpu import cuda
 from tokfold.chart_gpu.tables import Tables
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError
 from tokfold.limits import Limits
-
-if TYPE_CHECKING:
-    from tokfold.chart_gpu.charts import Charts
 
 __all__ = ["BLOCK", "PROGRAMS", "CudaLaunches", "KernelName", "Launches", "launches_for"]
 
@@ -41,6 +38,31 @@ MOST_ITEMS = 1 << 16
 """Items of a queue in shared memory are numbers of 16 bits."""
 
 
+class ChartMemory(Protocol):
+    """What kernels read and write: the memory of some charts, as :class:`Charts` has it."""
+
+    tables: Tables
+    rows: int
+    columns: int
+    ahead: int
+    nodes: int
+    width: int
+    tail: int
+    ended: torch.Tensor
+    predicted: torch.Tensor
+    ending: torch.Tensor
+    following: torch.Tensor
+    complete: torch.Tensor
+    lengths: torch.Tensor
+    status: torch.Tensor
+    paths: torch.Tensor
+    node_rows: torch.Tensor
+    node_letters: torch.Tensor
+    node_parents: torch.Tensor
+    counts: torch.Tensor
+    scratch: torch.Tensor
+
+
 class Launches(Protocol):
     """How the letters of some charts are read.
 
@@ -52,10 +74,10 @@ class Launches(Protocol):
     name: str
     scratch: int
 
-    def read_rows(self, charts: Charts, letters: torch.Tensor) -> None:
+    def read_rows(self, charts: ChartMemory, letters: torch.Tensor) -> None:
         """Read letters in each row, ``(rows, letters)``, as far as they are taken."""
 
-    def read_level(self, charts: Charts, level: int, live: int) -> None:
+    def read_level(self, charts: ChartMemory, level: int, live: int) -> None:
         """Read a letter in the live nodes of a level of the token tree, so many at most."""
 
 
@@ -132,7 +154,7 @@ class TritonLaunches:
         self._programs = _programs(rows, nodes, self._words, limits)
         self.scratch = self._programs * self._words
 
-    def read_rows(self, charts: Charts, letters: torch.Tensor) -> None:
+    def read_rows(self, charts: ChartMemory, letters: torch.Tensor) -> None:
         """As :meth:`Launches.read_rows`: a launch for each letter."""
         programs = min(self._programs, charts.rows)
         if letters.shape[1] == 1:
@@ -149,11 +171,13 @@ class TritonLaunches:
             goes_on &= charts.status == 0
         charts.status.copy_(verdict)
 
-    def read_level(self, charts: Charts, level: int, live: int) -> None:
+    def read_level(self, charts: ChartMemory, level: int, live: int) -> None:
         """As :meth:`Launches.read_level`."""
         self._advance(charts, charts.node_letters, level, min(self._programs, live))
 
-    def _advance(self, charts: Charts, letters: torch.Tensor, level: int, programs: int) -> None:
+    def _advance(
+        self, charts: ChartMemory, letters: torch.Tensor, level: int, programs: int
+    ) -> None:
         from tokfold.chart_gpu import kernels
 
         tables, grammar = charts.tables, charts.tables.grammar
@@ -273,7 +297,7 @@ class CudaLaunches:
         self.scratch = 1 if self.is_near else self._programs * self._words
         self._chart: _Chart | None = None
 
-    def _chart_of(self, charts: Charts) -> _Chart:
+    def _chart_of(self, charts: ChartMemory) -> _Chart:
         if self._chart is None:
             tables, grammar = charts.tables, charts.tables.grammar
             places = {name: getattr(tables, name) for name in _OF_TABLES}
@@ -300,7 +324,7 @@ class CudaLaunches:
             self._chart = _Chart(**pointers, **numbers)
         return self._chart
 
-    def read_rows(self, charts: Charts, letters: torch.Tensor) -> None:
+    def read_rows(self, charts: ChartMemory, letters: torch.Tensor) -> None:
         """As :meth:`Launches.read_rows`: one launch."""
         arguments = [
             self._chart_of(charts),
@@ -310,7 +334,7 @@ class CudaLaunches:
         ]
         self._launch("read_rows", min(self._programs, charts.rows), ROW_THREADS, arguments)
 
-    def read_level(self, charts: Charts, level: int, live: int) -> None:
+    def read_level(self, charts: ChartMemory, level: int, live: int) -> None:
         """As :meth:`Launches.read_level`."""
         arguments = [self._chart_of(charts), ctypes.c_int(level)]
         self._launch("read_level", min(self._programs, live), NODE_THREADS, arguments)

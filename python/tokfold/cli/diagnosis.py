@@ -12,7 +12,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from tokfold import Grammar, LimitExceededError, Recognition, recognize
-from tokfold._schemas import SchemaPlace
+from tokfold._schema_records import SchemaPlace
 from tokfold.cli.render import byte_ranges, escaped, quoted
 
 __all__ = ["Diagnosis", "described", "diagnose", "place_document", "place_notes"]

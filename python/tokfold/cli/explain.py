@@ -18,7 +18,7 @@ from tokfold import (
     allocate_bitmask,
     compile,
 )
-from tokfold._schemas import SchemaPlace
+from tokfold._schema_records import SchemaPlace
 from tokfold.cli.check import show_notes, show_spot
 from tokfold.cli.console import print_json, stdout, steps
 from tokfold.cli.diagnosis import Diagnosis, described, place_document, place_notes

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tokfold import Grammar
-from tokfold._schemas import RuleOrigin
+from tokfold._schema_records import RuleOrigin
 from tokfold.cli.console import print_json, stdout, steps
 from tokfold.cli.diagnosis import MAX_POINTERS
 from tokfold.cli.inputs import (

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from tokfold import Grammar
-from tokfold._schemas import DIALECTS, SchemaNote
+from tokfold._schema_records import SchemaNote
+from tokfold._schemas import DIALECTS
 from tokfold.cli.console import report_note
 from tokfold.cli.inputs import STDIN, decoded, read_text
 from tokfold.errors import TokfoldError

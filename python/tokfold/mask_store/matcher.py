@@ -6,7 +6,6 @@ import hashlib
 import json
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,30 +15,13 @@ from tokfold import _core
 from tokfold._checks import bitmask_error, shared
 from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.mask_store.newlines import Layout
+from tokfold.mask_store.place import Place
 from tokfold.mask_store.store import MaskStore
 
-__all__ = ["Place", "StoreMatcher"]
+__all__ = ["StoreMatcher"]
 
 _MAX_FORCED_BYTES = 4096
 _MOST_FORCED_BYTES = 1 << 18
-
-
-@dataclass(frozen=True)
-class Place:
-    """One way in which the text so far may be meant.
-
-    Attributes:
-        stack: states of the parser, the start first; the terminal in progress has been read,
-            unless it is ignored or the newline of a post-lexer.
-        state: of the lexer.
-        scanner: in which the terminal in progress began.
-        layout: of the post-lexer, before the newline terminal in progress.
-    """
-
-    stack: tuple[int, ...]
-    state: int
-    scanner: int
-    layout: Layout
 
 
 class StoreMatcher:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +18,11 @@ import numpy.typing as npt
 from tokfold import _core
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.newlines import is_balanced
+from tokfold.mask_store.place import Place
 from tokfold.mask_store.predicates import Predicates
 from tokfold.mask_store.stack_classes import NOTHING, Letter
 from tokfold.mask_store.transitions import LexerLimits, Transitions, build_transitions
 from tokfold.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from tokfold.mask_store.matcher import Place, StoreMatcher
 
 __all__ = ["MaskStore"]
 
@@ -140,12 +137,6 @@ class MaskStore:
         with checked(path):
             self._make(transitions, max_kept, max_bytes, progress)
         return self
-
-    def matcher(self, *, stop_token_ids: Sequence[int] | None = None) -> StoreMatcher:
-        """A matcher at the start of a text; see :class:`StoreMatcher`."""
-        from tokfold.mask_store.matcher import StoreMatcher
-
-        return StoreMatcher(self, stop_token_ids=stop_token_ids)
 
     def raw_rows(self, place: Place) -> Iterator[tuple[tuple[Letter, ...], npt.NDArray[np.uint32]]]:
         """The rows of a place before any predicate: what the parser reads, and its tokens, sorted.

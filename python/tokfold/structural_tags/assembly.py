@@ -52,7 +52,7 @@ from tokfold.structural_tags.known import (
 )
 from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
 from tokfold.structural_tags.literals import literal
-from tokfold.structural_tags.markers import NO_MARKERS, Markers
+from tokfold.structural_tags.markers import NO_MARKERS, Markers, markers_of
 from tokfold.structural_tags.pieces import Makers
 from tokfold.structural_tags.reading import Settings, read
 
@@ -128,7 +128,7 @@ def of_format(
     """
     before = before or Before.nothing()
     check_ends(format, before)
-    markers = NO_MARKERS if settings.vocabulary is None else settings.vocabulary._markers
+    markers = NO_MARKERS if settings.vocabulary is None else markers_of(settings.vocabulary)
     frame = _Frame(default_cache if cache is None else cache, before, markers)
     text = frame.text(format)
     grammar = Grammar._composed(text, frame.parts)

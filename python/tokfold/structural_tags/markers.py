@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokfold.structural_tags.fields import fail, short
 from tokfold.structural_tags.literals import literal
+from tokfold.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from tokfold.vocabulary import Vocabulary
-
-__all__ = ["NO_MARKERS", "Markers", "check_written"]
+__all__ = ["NO_MARKERS", "Markers", "check_written", "ignore_markers", "markers_of"]
 
 _SHORTEST_STOP = 3
 """Characters of the shortest stop token that counts as a marker: a line end is none."""
@@ -126,7 +124,7 @@ def check_written(tag: Mapping[str, Any], vocabulary: Vocabulary) -> None:
     Raises:
         StructuralTagError: a stop token stands in a text, or no token has one of its bytes.
     """
-    markers = vocabulary._markers
+    markers = markers_of(vocabulary)
     single, written = vocabulary._spelled_bytes
     for path, format, text in _texts(tag, ""):
         markers.atoms(text, path, format)
@@ -166,6 +164,16 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str, str]]:
 
 
 NO_MARKERS = Markers(None)
+
+
+def markers_of(vocabulary: Vocabulary) -> Markers:
+    """The special tokens of a vocabulary as structural tags look for them: sorted once."""
+    return vocabulary._keep("_markers", Markers)
+
+
+def ignore_markers(vocabulary: Vocabulary) -> None:
+    """Take the texts of structural tags as they are, from now on and over this vocabulary."""
+    vocabulary.__dict__["_markers"] = NO_MARKERS
 
 
 def _text(token: bytes) -> str:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tokfold._checks import check_vocabulary
 from tokfold.structural_tags.family import Family, MessageFamily
 from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
 from tokfold.structural_tags.fields import budget, fail, flag, short
 from tokfold.structural_tags.markers import check_written
 from tokfold.structural_tags.tool_choice import Choice, Tool, chosen, read_tools
-
-if TYPE_CHECKING:
-    from tokfold.vocabulary import Vocabulary
+from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 __all__ = ["Reasoning", "families", "for_model"]
 

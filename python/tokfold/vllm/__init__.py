@@ -25,11 +25,9 @@ from tokfold._extras import require
 from tokfold._serving import Settings
 from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
+from tokfold.vllm.hooks import NAME, unwrap, wrap
 
 __all__ = ["NAME", "VARIABLE", "install", "plugin", "uninstall"]
-
-NAME = "tokfold"
-"""The name of the backend in vLLM's records."""
 
 VARIABLE = "TOKFOLD_VLLM"
 """The variable of the environment that turns the plugin on."""
@@ -73,15 +71,11 @@ def install(
             f"add {NAME} to it"
         )
     Settings.publish(cache_dir, classes, limits)
-    from tokfold.vllm.hooks import wrap
-
     wrap()
     os.environ[VARIABLE] = "1"
 
 
 def uninstall() -> None:
     """Take :func:`install` back in this process; engines that use tokfold go on with it."""
-    from tokfold.vllm.hooks import unwrap
-
     unwrap()
     os.environ.pop(VARIABLE, None)

@@ -8,9 +8,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tokfold.vllm import NAME
+__all__ = ["NAME", "unwrap", "wrap"]
 
-__all__ = ["unwrap", "wrap"]
+NAME = "tokfold"
+"""The name of the backend in vLLM's records."""
 
 _MARK = "_tokfold_wraps"
 _PLACES = (

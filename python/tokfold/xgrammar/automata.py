@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import xgrammar as xgr
 
@@ -103,6 +104,10 @@ class Automaton:
         return seen >= _reached(self)
 
 
+_READ: WeakKeyDictionary[GrammarForm, dict[int, dict[str, Automaton]]] = WeakKeyDictionary()
+"""What was read of each grammar, by rule, as long as its form lives."""
+
+
 def automata_of(form: GrammarForm, rule: int) -> dict[str, Automaton]:
     """The automata of one rule whose body is a macro.
 
@@ -119,12 +124,13 @@ def automata_of(form: GrammarForm, rule: int) -> dict[str, Automaton]:
             XGrammar's two answers to "may it be empty" differ.
         RuntimeError: XGrammar cannot read the pattern.
     """
-    found = form.automata.get(rule)
+    known = _READ.setdefault(form, {})
+    found = known.get(rule)
     if found is None:
         body = form.body(rule)
         leaf = body.kind != Kind.TAG_DISPATCH
         found = _leaf_automata(body.kind, body.data) if leaf else _read(form, rule)
-        form.automata[rule] = found
+        known[rule] = found
     return found
 
 

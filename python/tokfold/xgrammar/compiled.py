@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 import xgrammar as xgr
 
@@ -15,15 +16,23 @@ from tokfold.xgrammar.forms import GrammarForm
 from tokfold.xgrammar.lengths import alphabet, forced_text_ends
 from tokfold.xgrammar.vocabulary import FoldedVocabulary, Ids, SourceVocabulary, TokenClasses
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 __all__ = ["MAX_FORCED", "CompiledGrammar"]
 
 ENVELOPE_VERSION = 1
 
 MAX_FORCED = 1 << 16
 """Bytes that jump-forward follows: XGrammar keeps some 6 KB for each."""
+
+
+class Recompiler(Protocol):
+    """A compiler that compiles again what was saved."""
+
+    @property
+    def vocabulary_fingerprint(self) -> str:
+        """What a saved grammar is checked against."""
+
+    def recompile(self, grammar: xgr.Grammar, *, trust_lookahead: bool) -> CompiledGrammar:
+        """Compile a grammar that was compiled before."""
 
 
 class CompiledGrammar:
@@ -35,6 +44,9 @@ class CompiledGrammar:
         fallback_reason: why XGrammar runs over the full vocabulary, or None when it runs over
             classes.
     """
+
+    _new_compiler: ClassVar[Callable[[xgr.TokenizerInfo], Recompiler]]
+    """Makes the compiler of :meth:`deserialize_json`; the module of the compiler sets it."""
 
     def __init__(
         self,
@@ -106,8 +118,6 @@ class CompiledGrammar:
             DeserializeFormatError: not written by ``serialize_json``, or for another vocabulary.
             DeserializeVersionError: written by another version.
         """
-        from tokfold.xgrammar.compiler import GrammarCompiler
-
         try:
             envelope: Any = _json.loads(json_str)
         except json.JSONDecodeError as error:
@@ -121,7 +131,7 @@ class CompiledGrammar:
                 f"Written in version {envelope['tokfold_xgrammar']}, this tokfold reads "
                 f"{ENVELOPE_VERSION}"
             )
-        compiler = GrammarCompiler(tokenizer_info, cache_enabled=False)
+        compiler = CompiledGrammar._new_compiler(tokenizer_info)
         try:
             if compiler.vocabulary_fingerprint != envelope["vocabulary"]:
                 raise xgr.DeserializeFormatError(

@@ -402,6 +402,9 @@ class GrammarCompiler:
             ) from None
 
 
+CompiledGrammar._new_compiler = partial(GrammarCompiler, cache_enabled=False)
+
+
 def _warn(reason: TokfoldError) -> None:
     warnings.warn(
         f"{reason}. XGrammar runs over the full vocabulary for this grammar",

@@ -29,15 +29,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import xgrammar as xgr
 
 from tokfold import _json
 from tokfold.errors import UnsupportedGrammarError
-
-if TYPE_CHECKING:
-    from tokfold.xgrammar.automata import Automaton
 
 __all__ = [
     "CLASS_KINDS",
@@ -155,8 +152,6 @@ class GrammarForm:
         self.root: int = document["root_rule_id"]
         self.has_suffix_or_stop = bool(document["suffix_stop_infos"])
         self._document = document
-        self.automata: dict[int, dict[str, Automaton]] = {}
-        """What :func:`tokfold.xgrammar.automata.automata_of` has read, by rule."""
 
     # ---------------------------------------------------------------- facts
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tokfold._schemas import RuleOrigin
+from tokfold._schema_records import RuleOrigin
 from tokfold.errors import GrammarSyntaxError, TokfoldError
 from tokfold.grammar import Grammar
 from tokfold.laboratory.form import Form, Place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tokfold._schemas import RuleOrigin
+from tokfold._schema_records import RuleOrigin
 from tokfold.grammar import Grammar
 
 __all__ = ["origins_of"]
