@@ -14,8 +14,8 @@ events, for the kernels in CUDA and for Triton's:
 - *4,096 nodes*: a mask at n = 100 whose token tree has 4,096 nodes that read a letter, level by
   level, with planting, spreading and packing;
 - *a token read, and its mask* (with --tokenizer): sentences of english_tags, a tag and a blank,
-  token by token through a matcher of engine="chart-gpu", by the clock of a host that waits, with
-  letters that are bytes and with letters that are tags; beside the chart on the CPU, with which
+  token by token through a `DeviceMatcher`, by the clock of a host that waits, with letters that are
+  bytes and with letters that are tags; beside the chart on the CPU, with which
   each mask is compared. The bar is what the paper found with its English grammar (Incremental
   Valiant, table 1, H100). *In a graph*: the same for one tag, by the device's events.
 
@@ -46,6 +46,8 @@ from tokfold import Grammar, Matcher, Vocabulary
 from tokfold.chart_gpu import (
     BinaryGrammar,
     Charts,
+    DeviceGrammar,
+    DeviceMatcher,
     Tables,
     TerminalLexer,
     TokenMasks,
@@ -53,6 +55,7 @@ from tokfold.chart_gpu import (
     launches,
 )
 from tokfold.chart_gpu.launches import KernelName
+from tokfold.chart_gpu.reading import ReadingName
 
 BARS = {60: 15.0, 100: 25.0, 500: 120.0, 1_000: 300.0}
 """Microseconds of a step, by length."""
@@ -178,38 +181,32 @@ def sentence_times(
     ids = [vocabulary.encode_greedy(text) for text in texts]
     if is_check:
         ids = [ids[0][:2]]
-    names = {"CPU": {"engine": "chart"}}
-    names |= {
-        f"GPU, letters are {alphabet}": {
-            "engine": "chart-gpu",
-            "device": device,
-            "alphabet": alphabet,
-        }
-        for alphabet in ("terminals", "bytes")[: 1 if is_check else 2]
+    alphabets: list[ReadingName] = ["terminals"] if is_check else ["terminals", "bytes"]
+    grammars = {
+        f"GPU, letters are {alphabet}": DeviceGrammar(grammar, device=device, alphabet=alphabet)
+        for alphabet in alphabets
     }
-    compiled = {
-        name: tokfold.compile(grammar, vocabulary, classes="now", **chosen)
-        for name, chosen in names.items()
-    }
-    times: dict[str, list[float]] = {name: [] for name in names}
+    compiled = tokfold.compile(grammar, vocabulary, classes="now", engine="chart")
+    times: dict[str, list[float]] = {name: [] for name in ("CPU", *grammars)}
     row = tokfold.allocate_bitmask(1, len(vocabulary))
     for turn in range(1 if is_check else 2):  # the first compiles, and makes room
         for text in ids:
-            matchers = {name: Matcher(made) for name, made in compiled.items()}
+            on_cpu = Matcher(compiled)
+            matchers = {name: DeviceMatcher(compiled, found) for name, found in grammars.items()}
             for token in text:
                 began = time.perf_counter()
-                taken = matchers["CPU"].accept_token(token)
-                matchers["CPU"].fill_bitmask(row)
+                taken = on_cpu.accept_token(token)
+                on_cpu.fill_bitmask(row)
                 spent = {"CPU": time.perf_counter() - began}
-                for name in list(names)[1:]:
+                for name, matcher in matchers.items():
                     began = time.perf_counter()
-                    taken &= matchers[name].accept_token(token)
-                    mask = matchers[name].device_bitmask()
+                    taken &= matcher.accept_token(token)
+                    mask = matcher.device_bitmask()
                     if mask.is_cuda:
                         torch.cuda.synchronize()
                     spent[name] = time.perf_counter() - began
                     if not taken or not np.array_equal(mask.cpu().numpy(), row):
-                        sys.exit(f"error: {name}: behind {matchers[name].text!r} the mask differs")
+                        sys.exit(f"error: {name}: behind {matcher.text!r} the mask differs")
                 for name, found in spent.items():
                     if turn:
                         times[name].append(found * 1e6)

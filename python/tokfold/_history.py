@@ -6,13 +6,13 @@ Libraries tell a logits processor all tokens of a sequence, and not which of the
 from __future__ import annotations
 
 import logging
-import sys
 import warnings
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._protocols import BatchMatcher, ByteReader, RowMatcher, is_matcher
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import (
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyCompiled",
-    "AnyMatcher",
     "OnError",
     "Sequence",
     "begin",
@@ -45,29 +44,12 @@ __all__ = [
 
 logger = logging.getLogger("tokfold")
 
-AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar | MaskStore"
+AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar | MaskStore | BatchMatcher"
+"""A matcher stands for the texts that go on from where it is, each in a fork."""
 
 OnError = Literal["raise", "end", "unconstrained"]
 
 _MAX_LEFT = 4_096
-
-
-class AnyMatcher(Protocol):
-    """What a row needs of a matcher: by the names of our own engine."""
-
-    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool: ...
-    def accept_token(self, token_id: int) -> bool: ...
-    def rollback(self, count: int = 1) -> None: ...
-    def fork(self) -> AnyMatcher: ...
-    @property
-    def is_terminated(self) -> bool: ...
-
-
-@runtime_checkable
-class _Reading(Protocol):
-    """A matcher that reads bytes, as that of a mask store."""
-
-    def accept_bytes(self, data: bytes) -> bool: ...
 
 
 class _EndlessMatcher(Matcher):
@@ -98,7 +80,7 @@ class _XGrammarMatcher:
     def rollback(self, count: int = 1) -> None:
         self._matcher.rollback(count)
 
-    def fork(self) -> AnyMatcher:
+    def fork(self) -> RowMatcher:
         return _XGrammarMatcher(self._matcher.fork())
 
     @property
@@ -107,12 +89,13 @@ class _XGrammarMatcher:
 
 
 def _store(compiled: object) -> MaskStore | None:
-    """A mask store, if it is one; whoever has one has imported it."""
-    module = sys.modules.get("tokfold.mask_store")
-    return compiled if module is not None and isinstance(compiled, module.MaskStore) else None
+    """A mask store, if it is one."""
+    from tokfold.mask_store import MaskStore
+
+    return compiled if isinstance(compiled, MaskStore) else None
 
 
-def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = "") -> AnyMatcher:
+def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = "") -> RowMatcher:
     """A matcher behind a prefix, of whichever engine, that may take so many tokens from there.
 
     Where nothing can end the text, an empty mask is an error: a model cannot choose of it.
@@ -122,10 +105,11 @@ def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = ""
     """
     if not isinstance(prefix, str):
         raise ArgumentTypeError(f"prefix must be a str, not {type(prefix).__name__}")
-    matcher = _begin(compiled, None if prefix and _is_counted(compiled) else max_tokens)
+    is_counted = isinstance(compiled, CompiledGrammar)
+    matcher = _begin(compiled, None if prefix and is_counted else max_tokens)
     if not prefix:
         return matcher
-    if not isinstance(matcher, Matcher | _Reading):
+    if not isinstance(matcher, ByteReader):
         raise UnsupportedGrammarError(
             "prefix: XGrammar's matchers do not take it here; compile the grammar with "
             "tokfold.compile",
@@ -141,23 +125,21 @@ def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = ""
             f"no text of the grammar begins with the prefix {prefix!r}: byte {read + 1} of "
             f"{len(data)} cannot be; pass what of the prompt belongs to the text, or none of it"
         )
-    if max_tokens is not None and isinstance(matcher, Matcher) and _is_counted(compiled):
+    if max_tokens is not None and isinstance(matcher, Matcher):
         matcher._core.limit_tokens(_count(max_tokens, "max_tokens"))
-    return cast("AnyMatcher", matcher)
+    return matcher
 
 
-def _is_counted(compiled: AnyCompiled) -> bool:
-    return isinstance(compiled, CompiledGrammar) and not compiled.device
-
-
-def _begin(compiled: AnyCompiled, max_tokens: int | None) -> AnyMatcher:
+def _begin(compiled: AnyCompiled, max_tokens: int | None) -> RowMatcher:
     if isinstance(compiled, CompiledGrammar):
-        if not compiled.vocabulary.stop_token_ids and not compiled.device:
+        if not compiled.vocabulary.stop_token_ids:
             return _EndlessMatcher(compiled, max_tokens=max_tokens)
         return Matcher(compiled, max_tokens=max_tokens)
     store = _store(compiled)
     if max_tokens is not None:
         reader = "XGrammar" if store is None else "a mask store"
+        if is_matcher(compiled):
+            reader = "a matcher that was begun without it"
         raise UnsupportedGrammarError(
             f"max_tokens: {reader} does not count what a text still needs; compile the grammar "
             "with tokfold.compile",
@@ -169,6 +151,8 @@ def _begin(compiled: AnyCompiled, max_tokens: int | None) -> AnyMatcher:
         from tokfold.mask_store import StoreMatcher
 
         return StoreMatcher(store)
+    if is_matcher(compiled):
+        return compiled.fork()
     from tokfold import xgrammar as txgr
 
     return _XGrammarMatcher(txgr.GrammarMatcher(cast("txgr.CompiledGrammar", compiled)))
@@ -181,15 +165,15 @@ def vocab_size(compiled: AnyCompiled) -> int:
     store = _store(compiled)
     if store is not None:
         return len(store.vocabulary)
-    # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
-    txgr = sys.modules.get("tokfold.xgrammar")
-    if txgr is None or not isinstance(compiled, txgr.CompiledGrammar):
+    if is_matcher(compiled):
+        return len(compiled.vocabulary)
+    if not hasattr(compiled, "fallback_reason"):  # what XGrammar's own lacks
         raise ArgumentTypeError(
             "a grammar must be a tokfold.CompiledGrammar or a tokfold.xgrammar.CompiledGrammar, or "
             f"a tokfold.mask_store.MaskStore, not {type(compiled).__module__}."
             f"{type(compiled).__qualname__}; tokfold.compile makes one"
         )
-    return int(compiled.tokenizer_info.vocab_size)
+    return int(cast("txgr.CompiledGrammar", compiled).tokenizer_info.vocab_size)
 
 
 def stop_token_ids(compiled: AnyCompiled) -> tuple[int, ...]:
@@ -199,6 +183,8 @@ def stop_token_ids(compiled: AnyCompiled) -> tuple[int, ...]:
         return store.vocabulary.stop_token_ids
     if isinstance(compiled, CompiledGrammar):
         return compiled.vocabulary.stop_token_ids
+    if is_matcher(compiled):
+        return compiled.stop_token_ids
     return tuple(cast("txgr.CompiledGrammar", compiled).tokenizer_info.stop_token_ids)
 
 
@@ -281,7 +267,7 @@ class Sequence:
 
     def reset(self) -> None:
         """Take the next call for the first of a generation, whatever its tokens."""
-        self._matcher: AnyMatcher | None = None
+        self._matcher: RowMatcher | None = None
         self._seen: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._prompt_length = 0
         self._accepted: list[int] = []

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeGuard, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
 from tokfold._checks import bitmask_error, of_row, shared, wrong_type
+from tokfold._protocols import BatchMatcher, is_matcher
 from tokfold.errors import MatcherStateError, TokfoldError, VocabularyError
 from tokfold.matcher import Matcher
 
@@ -24,24 +24,16 @@ __all__ = [
     "rollback_batch",
 ]
 
-if TYPE_CHECKING:
-    from tokfold.mask_store import StoreMatcher
-
-AnyMatcher: TypeAlias = "Matcher | StoreMatcher"
-
 Ended = Literal["stop", "leave", "raise"]
 
 _CORE = operator.attrgetter("_core")
-
-_ELSEWHERE = {"tokfold.chart_gpu", "tokfold.mask_store"}
-"""Who has matchers with another core."""
 
 MATCHERS_PER_THREAD = 16
 """A warm mask takes a microsecond or two, as long as it takes to hand work to a thread."""
 
 
 def fill_bitmask_batch(
-    matchers: Sequence[AnyMatcher],
+    matchers: Sequence[BatchMatcher],
     bitmask: npt.NDArray[np.int32],
     rows: Sequence[int] | None = None,
     threads: int | None = None,
@@ -51,8 +43,9 @@ def fill_bitmask_batch(
     """Write the rows of many matchers, without the GIL.
 
     Args:
-        matchers: the matchers, over vocabularies of one size; none twice. Matchers of a
-            :class:`tokfold.mask_store.MaskStore` may be among them; then all are filled one by one.
+        matchers: the matchers, over vocabularies of one size; none twice. Those of a
+            :class:`tokfold.mask_store.MaskStore`, and a :class:`tokfold.chart_gpu.DeviceMatcher`,
+            may be among them; then all are filled one by one.
         bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))``; a torch tensor on the CPU is
             taken too.
         rows: the row of each matcher; by default 0, 1, 2 and so on.
@@ -73,7 +66,7 @@ def fill_bitmask_batch(
 
 
 def fill_class_bitmask_batch(
-    matchers: Sequence[AnyMatcher],
+    matchers: Sequence[BatchMatcher],
     bitmask: npt.NDArray[np.int32],
     rows: Sequence[int] | None = None,
     threads: int | None = None,
@@ -101,7 +94,7 @@ def fill_class_bitmask_batch(
 
 
 def _filled(
-    matchers: Sequence[AnyMatcher],
+    matchers: Sequence[BatchMatcher],
     bitmask: npt.NDArray[np.int32],
     rows: Sequence[int] | None,
     threads: int | None,
@@ -120,8 +113,7 @@ def _filled(
         for place in places:
             if not 0 <= place < 1 << 63:
                 raise ValueError(f"the bitmask has no row {place}")
-    if _any_on_device(matchers):
-        _check(matchers)
+    if not _are_ours(matchers):
         fills = [_filler(matcher, classes) for matcher in matchers]
         said = [
             _said(matcher, fill, bitmask, index if places is None else places[index])
@@ -137,19 +129,16 @@ def _filled(
             each = _core.fill_batch_each(cores, bitmask, places, count, classes)
             found = _settled(matchers, each, bitmask, places, classes, ended)
         if not classes:
-            for index, matcher in enumerate(cast("Sequence[Matcher]", matchers)):
+            for index, matcher in enumerate(matchers):
                 if matcher._has_no_end and found[index]:
                     matcher._check_end(bitmask, index if places is None else places[index])
         return found
-    except (AttributeError, TypeError) as error:
-        _check(matchers)
-        if isinstance(error, AttributeError):
-            raise
+    except TypeError as error:
         raise bitmask_error(bitmask, error) from None
 
 
 def accept_token_batch(
-    matchers: Sequence[AnyMatcher],
+    matchers: Sequence[BatchMatcher],
     token_ids: Sequence[int],
     threads: int | None = None,
     *,
@@ -180,31 +169,25 @@ def accept_token_batch(
         raise ValueError(f"{len(matchers)} matchers, but {len(token_ids)} tokens")
     ids = list(map(operator.index, token_ids))
     count = _threads(threads, len(matchers))
-    if not _any_on_device(matchers):
+    if _are_ours(matchers):
         try:
             return _core.accept_batch(list(map(_CORE, matchers)), ids, count)
         except (OverflowError, TokfoldError):  # whose row it is, is found below
             if len(set(map(id, matchers))) < len(matchers):
                 raise
-        except (AttributeError, TypeError):
-            _check(matchers)
-            raise
         going_on = [i for i, m in enumerate(matchers) if ended == "raise" or not m.is_terminated]
         if len(going_on) < len(matchers):  # the threads are for those that have not ended
             cores = [matchers[index]._core for index in going_on]
             with contextlib.suppress(OverflowError, TokfoldError):
                 taken = np.zeros(len(matchers), dtype=np.bool_)
                 tokens = [ids[index] for index in going_on]
-                taken[going_on] = _core.accept_batch(
-                    cast("list[_core.Matcher]", cores), tokens, count
-                )
+                taken[going_on] = _core.accept_batch(cores, tokens, count)
                 return taken
-    _check(matchers)
     return _accepted_one_by_one(matchers, ids, ended == "leave")
 
 
 def rollback_batch(
-    matchers: Sequence[AnyMatcher], counts: Sequence[int], threads: int | None = None
+    matchers: Sequence[BatchMatcher], counts: Sequence[int], threads: int | None = None
 ) -> None:
     """Take back steps of each of many matchers, without the GIL.
 
@@ -226,7 +209,7 @@ def rollback_batch(
             raise MatcherStateError(
                 f"row {row}: {count} steps cannot be taken back: {matcher.num_steps} were accepted"
             )
-    if _any_on_device(matchers):
+    if not _are_ours(matchers):
         for matcher, count in zip(matchers, counts, strict=True):
             matcher.rollback(count)
         return
@@ -235,14 +218,14 @@ def rollback_batch(
 
 
 def _accepted_one_by_one(
-    matchers: Sequence[AnyMatcher], ids: list[int], leave_ended: bool
+    matchers: Sequence[BatchMatcher], ids: list[int], leave_ended: bool
 ) -> npt.NDArray[np.bool_]:
     """Read a token with each; where one raises, those before it take theirs back."""
     have_ended = [leave_ended and matcher.is_terminated for matcher in matchers]
     taken: list[bool] = []
     try:
         for matcher, token_id, has_ended in zip(matchers, ids, have_ended, strict=True):
-            taken.append(not has_ended and matcher.accept_token(_id(matcher, token_id)))
+            taken.append(not has_ended and matcher.accept_token(token_id))
     except BaseException as error:
         for matcher, was_taken in zip(matchers, taken, strict=False):
             if was_taken:
@@ -254,7 +237,7 @@ def _accepted_one_by_one(
 
 
 def _said(
-    matcher: AnyMatcher,
+    matcher: BatchMatcher,
     fill: Callable[[npt.NDArray[np.int32], int], bool],
     bitmask: npt.NDArray[np.int32],
     row: int,
@@ -267,7 +250,7 @@ def _said(
 
 
 def _settled(
-    matchers: Sequence[AnyMatcher],
+    matchers: Sequence[BatchMatcher],
     said: Sequence[bool | Exception],
     bitmask: npt.NDArray[np.int32],
     places: Sequence[int] | None,
@@ -289,7 +272,7 @@ def _settled(
 
 
 def _only_stops(
-    matcher: AnyMatcher, bitmask: npt.NDArray[np.int32], row: int, classes: bool
+    matcher: BatchMatcher, bitmask: npt.NDArray[np.int32], row: int, classes: bool
 ) -> None:
     """Allow the stop tokens of a matcher alone, or their classes."""
     ids = list(matcher.stop_token_ids)
@@ -309,13 +292,7 @@ def _only_stops(
         words[bit >> 5] |= np.uint32(1 << (bit & 31))
 
 
-def _id(matcher: AnyMatcher, token_id: int) -> int:
-    if isinstance(matcher, Matcher):
-        return matcher._id(matcher.compiled, token_id)
-    return matcher._id(token_id)
-
-
-def _filler(matcher: AnyMatcher, classes: bool) -> Callable[[npt.NDArray[np.int32], int], bool]:
+def _filler(matcher: BatchMatcher, classes: bool) -> Callable[[npt.NDArray[np.int32], int], bool]:
     if not classes:
         return matcher.fill_bitmask
     if isinstance(matcher, Matcher):
@@ -326,24 +303,23 @@ def _filler(matcher: AnyMatcher, classes: bool) -> Callable[[npt.NDArray[np.int3
     )
 
 
-def _check_many(matchers: Sequence[AnyMatcher]) -> None:
+def _check_many(matchers: Sequence[BatchMatcher]) -> None:
     if not isinstance(matchers, Sequence):
         raise wrong_type("matchers", "a sequence of tokfold.Matcher", matchers)
 
 
-def _check(matchers: Sequence[AnyMatcher]) -> None:
-    """Refuse what is no matcher."""
+def _are_ours(matchers: Sequence[BatchMatcher]) -> TypeGuard[Sequence[Matcher]]:
+    """Whether the core reads for all of them; asked once for each kind.
+
+    Raises:
+        ArgumentTypeError: one is no matcher.
+    """
+    if all(issubclass(kind, Matcher) for kind in set(map(type, matchers))):
+        return True
     for matcher in matchers:
-        if not isinstance(matcher, Matcher) and not hasattr(matcher, "_is_on_device"):
+        if not is_matcher(matcher):
             raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
-
-
-def _any_on_device(matchers: Sequence[AnyMatcher]) -> bool:
-    """Whether the core's matcher is not what reads, for one of them; asked once for each kind."""
-    if not _ELSEWHERE & sys.modules.keys():
-        return False  # There are no such matchers.
-    kinds = cast("set[type[Matcher]]", set(map(type, matchers)))
-    return any(getattr(kind, "_is_on_device", False) for kind in kinds)
+    return False
 
 
 def _threads(threads: int | None, count: int) -> int:

@@ -19,24 +19,13 @@ from tokfold._sources import Source, grammar_of, kind_of
 from tokfold._token_checks import check_tokens as _check_tokens
 from tokfold._token_checks import warn_without_stop_token
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
-from tokfold.errors import (
-    DeviceError,
-    FallbackWarning,
-    LimitExceededError,
-    MatcherStateError,
-    MissingExtraError,
-)
+from tokfold.errors import FallbackWarning, LimitExceededError, MatcherStateError
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.pool import MaskPool, shared_pool
 from tokfold.state import MatcherState
 from tokfold.vocabulary import Vocabulary, check_vocabulary
-
-if TYPE_CHECKING:
-    import torch
-
-    from tokfold.chart_gpu.grammar import DeviceGrammar
 
 __all__ = [
     "ClassesMode",
@@ -48,7 +37,7 @@ __all__ = [
 ]
 
 ClassesMode = Literal["auto", "now", "never"]
-Representation = Literal["auto", "stack", "chart", "chart-gpu"]
+Representation = Literal["auto", "stack", "chart"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +77,6 @@ class CompiledGrammar(metaclass=Named):
         grammar: the grammar.
         vocabulary: the vocabulary.
         limits: the bounds in force.
-        device: with ``engine="chart-gpu"``, what its matchers share on the device; else None.
         terminate_without_stop_token: whether a text ends by itself as soon as it is complete, where
             its matcher is not told otherwise.
     """
@@ -102,7 +90,6 @@ class CompiledGrammar(metaclass=Named):
         self.grammar = grammar
         self.vocabulary = vocabulary
         self.limits = limits
-        self.device: DeviceGrammar | None = None
         self.terminate_without_stop_token = False
         self._core = core
         self._classes: TokenClasses | None = None
@@ -267,8 +254,6 @@ def compile(
     pool: MaskPool | Literal["vocabulary"] | None = "vocabulary",
     count_repetitions: bool = True,
     engine: Representation = "auto",
-    device: torch.device | str | int | None = None,
-    alphabet: Literal["bytes", "terminals"] = "bytes",
     classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
     terminate_without_stop_token: bool = False,
     check_tokens: bool = True,
@@ -302,13 +287,8 @@ def compile(
             ``"chart"``: as a chart in bit sets, which is fast for what is truly ambiguous; memory
             grows with the text. ``"auto"``: stacks until they take too much work, then a chart; a
             chart at once where left recursion passes ``limits`` as loops, which stacks need (see
-            :attr:`CompiledGrammar.is_for_charts`).
-            ``"chart-gpu"``: as a chart on a device; see :mod:`tokfold.chart_gpu`.
-        device: with ``engine="chart-gpu"``, the device, which must be there then. By default the
-            GPU; where there is none, a warning says why and the charts are on the CPU.
-        alphabet: with ``engine="chart-gpu"``, what a chart on the device has a column for: a byte,
-            or a terminal of the grammar, which is shorter and wants terminals none of which begins
-            like another. The masks are the same.
+            :attr:`CompiledGrammar.is_for_charts`). Charts on a device are those of
+            :class:`tokfold.chart_gpu.DeviceMatcher`.
         classes_milliseconds: with ``classes="auto"``, the processor's time that the classes and
             the first masks of this grammar may take in the background, where other grammars wait;
             past it there are none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound.
@@ -321,8 +301,8 @@ def compile(
             deadline ``max_compile_milliseconds`` of ``limits`` does.
 
     Warns:
-        FallbackWarning: ``engine="chart-gpu"``, no device was named, and there is none that can be
-            used; or ``classes="now"``, and only charts can read the grammar: there are no classes.
+        FallbackWarning: ``classes="now"``, and only charts can read the grammar: there are no
+            classes.
         StopTokenWarning: the vocabulary has no stop token, so nothing ends a text, and
             ``terminate_without_stop_token`` is false.
         VocabularyWarning: no token of the vocabulary begins a text of the grammar (the message
@@ -333,11 +313,8 @@ def compile(
             ``TypeError`` too. Text that is JSON or has no rule is such a source.
         GrammarSyntaxError, SchemaError, StructuralTagError: what ``grammar`` says cannot be read or
             expressed.
-        DeviceError: the device that was named cannot be used, or its memory is used up.
-        MissingExtraError: a device was named, and torch or Triton is not installed.
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
-            string at all; or it takes tokens whole, and ``engine`` is ``"chart"``; or terminals
-            begin alike, and ``alphabet`` is ``"terminals"``.
+            string at all; or it takes tokens whole, and ``engine`` is ``"chart"``.
         LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
             left recursion as loops that does, which a chart does without.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
@@ -352,14 +329,8 @@ def compile(
     if pool is not None and pool != "vocabulary" and not isinstance(pool, MaskPool):
         raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {pool!r}')
     shared = shared_pool(vocabulary) if pool == "vocabulary" else pool
-    if engine not in ("auto", "stack", "chart", "chart-gpu"):
-        raise ValueError(f'engine must be "auto", "stack", "chart" or "chart-gpu", not {engine!r}')
-    if device is not None and engine != "chart-gpu":
-        raise ValueError(f'device is for engine="chart-gpu", not for {engine!r}')
-    if alphabet not in ("bytes", "terminals"):
-        raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
-    if alphabet != "bytes" and engine != "chart-gpu":
-        raise ValueError(f'alphabet is for engine="chart-gpu", not for {engine!r}')
+    if engine not in ("auto", "stack", "chart"):
+        raise ValueError(f'engine must be "auto", "stack" or "chart", not {engine!r}')
     if classes_milliseconds is not None and classes_milliseconds < 1:
         raise ValueError(
             f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no bound"
@@ -381,7 +352,7 @@ def compile(
         limits=limits.as_fields(),
         engine_limits=limits.engine_fields(),
         pool=None if shared is None else shared._core,
-        representation="chart" if engine == "chart-gpu" else engine,
+        representation=engine,
         parts=None if linkable is None else (linkable[1], _parts.shared),
         interrupt=ends,
     )
@@ -390,8 +361,6 @@ def compile(
         _check_tokens(core, vocabulary, 2, ends)
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     compiled.terminate_without_stop_token = terminate_without_stop_token
-    if engine == "chart-gpu":
-        compiled.device = _on_device(grammar, limits, device, alphabet)
     if isinstance(classes, TokenClasses):
         compiled.take_classes(classes)
     elif classes == "now":
@@ -422,27 +391,5 @@ def _classes_now(
             raise
         warnings.warn(
             f"no classes: {error}; masks walk the whole vocabulary", FallbackWarning, stacklevel=3
-        )
-        return None
-
-
-def _on_device(
-    grammar: Grammar,
-    limits: Limits,
-    device: torch.device | str | int | None,
-    alphabet: Literal["bytes", "terminals"],
-) -> DeviceGrammar | None:
-    """The grammar on a device; None, and a warning, where there is none and none was named."""
-    from tokfold import chart_gpu
-
-    try:
-        return chart_gpu.DeviceGrammar(grammar, limits, device, alphabet)
-    except (DeviceError, MissingExtraError) as error:
-        if device is not None or (isinstance(error, DeviceError) and error.reason != "missing"):
-            raise
-        warnings.warn(
-            f'engine="chart-gpu": {error}; the charts are on the CPU, as with engine="chart"',
-            FallbackWarning,
-            stacklevel=3,
         )
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from tokfold.state import MAX_STATE_TEXT_BYTES, MatcherState
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
     from tokfold.interrupt import Interrupt
+    from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Matcher"]
 
@@ -41,7 +42,6 @@ class Matcher(metaclass=Named):
 
     A token is allowed in the mask exactly when :meth:`accept_token` would take it, which is
     exactly when the text can still be completed after it (with stop tokens: when it is complete).
-    With ``engine="chart-gpu"`` it is a :class:`tokfold.chart_gpu.DeviceMatcher`.
 
     Safe between threads in this sense: a matcher that two threads use at once raises, and forks
     may be used by a thread each.
@@ -56,20 +56,8 @@ class Matcher(metaclass=Named):
 
     __slots__ = ("_before", "_core", "_has_no_end", "_is_restored", "compiled")
 
-    _is_on_device: ClassVar[bool] = False
-    """Whether the core's matcher is not what reads."""
-
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
-
-    def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """A matcher, or one on the device where the grammar was compiled for one."""
-        compiled = arguments[0] if arguments else options.get("compiled")
-        if cls is Matcher and isinstance(compiled, CompiledGrammar) and compiled.device is not None:
-            from tokfold.chart_gpu import DeviceMatcher
-
-            return cast(Self, object.__new__(DeviceMatcher))
-        return object.__new__(cls)
 
     @with_our_options("Matcher")
     def __init__(
@@ -402,6 +390,11 @@ class Matcher(metaclass=Named):
         return self._core.closing_tokens(_count(limit, "limit"), _within(interrupt))
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary whose tokens are read."""
+        return self.compiled.vocabulary
+
+    @property
     def stop_token_ids(self) -> tuple[int, ...]:
         """The stop tokens in force, ascending."""
         return tuple(self._core.stop_ids())
@@ -547,11 +540,7 @@ class Matcher(metaclass=Named):
         max_tokens = options.pop("max_tokens", None)
         if text is not None and not isinstance(text, bytes):
             raise wrong_type("text", "the bytes that were read before, matcher.text", text)
-        if compiled.device is None:
-            self = cls(compiled, **options)
-        else:  # a state does not have the text, so no chart can be made
-            self = object.__new__(Matcher)
-            Matcher.__init__(self, compiled, **options)
+        self = cls(compiled, **options)
         if state._engine != compiled._core.fingerprint:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
         self._core.restore(state._data)

@@ -42,7 +42,6 @@ import transformers  # noqa: E402
 
 from tokfold._history import (  # noqa: E402
     AnyCompiled,
-    AnyMatcher,
     OnError,
     begin,
     check_width,
@@ -52,6 +51,7 @@ from tokfold._history import (  # noqa: E402
     stop_token_ids,
     vocab_size,
 )
+from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._sources import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
 from tokfold.bitmask import allocate_bitmask  # noqa: E402
@@ -236,7 +236,7 @@ class _Row:
     given when a limit was passed: going back before that takes the failure back.
     """
 
-    matcher: AnyMatcher
+    matcher: RowMatcher
     grammar: int
     accepted: int
     refused: bool

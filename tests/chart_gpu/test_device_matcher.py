@@ -17,7 +17,8 @@ from chart_gpu.device_samples import DEVICE, INTERPRETED, needs_device, some_gra
 from chart_gpu.test_lexer import random_text, vocabulary_of  # noqa: E402
 from strategies.profiles import CASES  # noqa: E402
 from tokfold import Matcher  # noqa: E402
-from tokfold.chart_gpu import DeviceMatcher, text  # noqa: E402
+from tokfold._history import begin, stop_token_ids, vocab_size  # noqa: E402
+from tokfold.chart_gpu import DeviceGrammar, DeviceMatcher, text  # noqa: E402
 
 pytestmark = needs_device
 TOKENS = [b"a", b"b", b"c", b"ab", b"abc", b"x", b"", b"ca", b"bb", b"</s>", b"<s>", b"cab", b"a"]
@@ -25,22 +26,23 @@ VOCABULARY = tokfold.Vocabulary(TOKENS, stop_token_ids=[9], special_token_ids=[1
 STACKS = 'root ::= root root | "a" | "b" root "c"'
 
 
-def pair_of(grammar: tokfold.Grammar, classes="never", **options) -> list[Matcher]:
+Either = Matcher | DeviceMatcher
+
+
+def pair_of(grammar: tokfold.Grammar, classes="never", **options) -> tuple[DeviceMatcher, Matcher]:
     """A matcher on the device, and one on the CPU."""
-    return [
-        Matcher(tokfold.compile(grammar, VOCABULARY, classes=classes, engine=engine), **options)
-        for engine in ("chart-gpu", "chart")
-    ]
+    compiled = tokfold.compile(grammar, VOCABULARY, classes=classes, engine="chart")
+    return DeviceMatcher(compiled, DeviceGrammar(grammar), **options), Matcher(compiled, **options)
 
 
-def row_of(matcher: Matcher) -> tuple[list[int], bool]:
+def row_of(matcher: Either) -> tuple[list[int], bool]:
     row = np.full((2, 1), 0x5A5A5A5A, dtype=np.int32)
     needed = matcher.fill_bitmask(row, 1)
     assert row[0, 0] == 0x5A5A5A5A
     return row[1].tolist(), needed
 
 
-def answers(matcher: Matcher) -> tuple:
+def answers(matcher: Either) -> tuple:
     ended = matcher.is_terminated
     return (
         *(matcher.is_accepting, ended, matcher.num_steps, matcher.text, matcher.expected_bytes),
@@ -69,7 +71,6 @@ def test_anything_that_matchers_do():
         random = Random(seed)
         options = any_options(random)
         pairs = [pair_of(some_grammar(random), random.choice(["never", "now"]), **options)]
-        assert isinstance(pairs[0][0], DeviceMatcher)
         for _ in range(9):
             pair = random.choice(pairs)
             kind = random.random()
@@ -89,17 +90,19 @@ def test_anything_that_matchers_do():
             elif kind < 0.9:
                 done = [m.reset() for m in pair]
             else:
-                pairs.append([m.fork() for m in pair])
+                pairs.append((pair[0].fork(), pair[1].fork()))
                 done = [0, 0]
             assert done[0] == done[1]
             assert answers(pair[0]) == answers(pair[1])
             CASES["chart-gpu: states of matchers on a device"] += 1
         for pair in pairs:
             assert answers(pair[0]) == answers(pair[1])
-            assert pair[0].state == pair[1].state
+            on_cpu = pair[0].on_cpu
+            assert answers(on_cpu) == answers(pair[1])
+            assert on_cpu.state == pair[1].state
             if not pair[1].is_terminated:
-                assert pair[0].forced_bytes() == pair[1].forced_bytes()
-                assert pair[0].explain(3) == pair[1].explain(3)
+                assert on_cpu.forced_bytes() == pair[1].forced_bytes()
+                assert on_cpu.explain(3) == pair[1].explain(3)
 
 
 def test_terminals_through_the_same_door():
@@ -111,13 +114,9 @@ def test_terminals_through_the_same_door():
         grammar = tokfold.Grammar.from_ebnf(random_text(random))
         classes = random.choice(["never", "now"])
         options = any_options(random)
-        pair = [
-            Matcher(
-                tokfold.compile(grammar, vocabulary, classes=classes, check_tokens=False, **engine),
-                **options,
-            )
-            for engine in ({"engine": "chart-gpu", "alphabet": "terminals"}, {"engine": "stack"})
-        ]
+        compiled = tokfold.compile(grammar, vocabulary, classes=classes, check_tokens=False)
+        device = DeviceGrammar(grammar, alphabet="terminals")
+        pair = (DeviceMatcher(compiled, device, **options), Matcher(compiled, **options))
         for _ in range(7):
             allowed = [t for t in range(len(vocabulary)) if _takes(pair[1], t)]
             kind = random.random()
@@ -131,7 +130,7 @@ def test_terminals_through_the_same_door():
                 count = random.randint(0, pair[1].num_steps)
                 done = [outcome(lambda m=m, c=count: m.rollback(c)) for m in pair]
             else:
-                pair, done = [m.fork() for m in pair], [0, 0]
+                pair, done = (pair[0].fork(), pair[1].fork()), [0, 0]
             assert done[0] == done[1]
             found, expected = [], []
             for matcher, to in zip(pair, (found, expected), strict=True):
@@ -142,7 +141,6 @@ def test_terminals_through_the_same_door():
                     to += [matcher.fill_bitmask(row), row.tolist()]
             assert found == expected
             CASES["chart-gpu: states of matchers over terminals"] += 1
-        assert type(pair[0]) is DeviceMatcher
         letters, read = letters + pair[0]._text.length, read + len(pair[0].text)
     assert 0 < 2 * letters < read
 
@@ -151,12 +149,9 @@ def test_more_lexer_states_than_trees_are_kept(monkeypatch):
     monkeypatch.setattr(text, "MOST_MASKS", 2)
     grammar = tokfold.Grammar.from_ebnf('root ::= "begin" ("," " "? "xyz")* "end"')
     vocabulary = tokfold.Vocabulary([b"b", b"beg", b"in", b",", b" x", b", xyz,", b"xyzend", b"nd"])
-    matcher = Matcher(
-        tokfold.compile(
-            grammar, vocabulary, classes="never", engine="chart-gpu", alphabet="terminals"
-        )
-    )
-    other = Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+    compiled = tokfold.compile(grammar, vocabulary, classes="never")
+    matcher = DeviceMatcher(compiled, DeviceGrammar(grammar, alphabet="terminals"))
+    other = Matcher(compiled)
     for data in (b"b", b"eg", b"i", b"n", b", x", b"yz", b",", b"xyze", b"nd"):
         for one in (matcher, other):
             assert one.accept_bytes(data)
@@ -185,38 +180,48 @@ def test_a_text_that_outgrows_its_chart():
     assert answers(pair[0]) == answers(pair[1])
 
 
-def test_batches_drafts_and_states():
+def test_batches():
     pair = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
-    rows = np.zeros((2, 2, 1), dtype=np.int32)
-    class_rows = np.zeros((2, 2, 1), dtype=np.int32)
+    rows = np.zeros((2, 3, 1), dtype=np.int32)
     for at, matcher in enumerate(pair):
-        both = [matcher, matcher.fork()]
-        assert tokfold.accept_token_batch(both, [0, 1]).tolist() == [True, True]
+        both = [matcher, matcher.fork(), Matcher(matcher.compiled)]
+        assert tokfold.accept_token_batch(both, [0, 1, 2]).tolist() == [True, True, False]
         tokfold.fill_bitmask_batch(both, rows[at])
-        tokfold.fill_class_bitmask_batch(both, class_rows[at])
-        draft = np.zeros((3, 1), dtype=np.int32)
-        assert both[1].fill_bitmask_draft([0, 2], draft).tolist() == [True, True]
-        with pytest.raises(tokfold.VocabularyError):
-            tokfold.accept_token_batch(both, [0, 99])
-        tokfold.rollback_batch(both, [1, 0])
-        assert [m.num_steps for m in both] == [0, 1]
-        back = Matcher.from_state(both[1].compiled, both[1].state)
-        assert row_of(back) == row_of(both[1])
-        assert back.accept_bytes(b"ac")
+        with pytest.raises(tokfold.VocabularyError, match="row 1: token 99"):
+            tokfold.accept_token_batch(both, [0, 99, 0])
+        tokfold.rollback_batch(both, [1, 0, 0])
+        assert [m.num_steps for m in both] == [0, 1, 0]
     assert (rows[0] == rows[1]).all()
-    assert (class_rows[0] == class_rows[1]).all()
-    with pytest.raises(TypeError, match="has no state to begin from"):
-        DeviceMatcher.from_state(pair[0].compiled, pair[0].state)
-    with pytest.raises(TypeError, match="cannot be pickled"):
+    with pytest.raises(tokfold.MatcherStateError, match="a DeviceMatcher has no token classes"):
+        tokfold.fill_class_bitmask_batch([pair[0]], rows[0])
+    with pytest.raises(TypeError, match="cannot pickle"):
         pickle.dumps(pair[0])
     assert copy.copy(pair[0]).text == pair[0].text
 
 
+def test_logits_processors_fork_it():
+    matcher = pair_of(tokfold.Grammar.from_ebnf(STACKS))[0]
+    assert (vocab_size(matcher), stop_token_ids(matcher)) == (len(VOCABULARY), (9,))
+    row = begin(matcher, prefix="a")
+    assert isinstance(row, DeviceMatcher)
+    assert (row.text, matcher.text) == (b"a", b"")
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="that was begun without it"):
+        begin(matcher, max_tokens=3)
+
+
+def test_a_text_without_an_end():
+    vocabulary = tokfold.Vocabulary([b"a"])
+    grammar = tokfold.Grammar.from_ebnf('root ::= "a"')
+    compiled = tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False)
+    matcher = DeviceMatcher(compiled, DeviceGrammar(grammar))
+    assert matcher.accept_token(0)
+    with pytest.warns(tokfold.StopTokenWarning, match="the mask is empty"):
+        row_of(matcher)
+
+
 def test_a_batch_that_fails_moves_nobody(monkeypatch):
-    compiled = tokfold.compile(
-        tokfold.Grammar.from_ebnf(STACKS), VOCABULARY, classes="never", engine="chart-gpu"
-    )
-    pair = [Matcher(compiled), Matcher(compiled)]
+    matcher = pair_of(tokfold.Grammar.from_ebnf(STACKS))[0]
+    pair = [matcher, matcher.fork()]
     pair[1].cancel()
     with pytest.raises(tokfold.TokfoldError, match="was cancelled"):
         tokfold.accept_token_batch(pair, [0, 0])
@@ -227,25 +232,22 @@ def test_a_batch_that_fails_moves_nobody(monkeypatch):
 
 def test_classes_of_the_background_are_waited_for():
     grammar = tokfold.Grammar.from_ebnf(STACKS)
-    compiled = tokfold.compile(grammar, VOCABULARY, engine="chart-gpu")
-    matcher = Matcher(compiled)
+    compiled = tokfold.compile(grammar, VOCABULARY)
+    matcher = DeviceMatcher(compiled, DeviceGrammar(grammar))
     assert compiled.has_classes
     assert matcher._text.tree.num_classes == len(compiled.classes)
 
 
 def test_masks_that_stay_on_the_device():
-    compiled = tokfold.compile(
-        tokfold.Grammar.from_ebnf(STACKS), VOCABULARY, classes="now", engine="chart-gpu"
-    )
-    matcher = Matcher(compiled, stop_token_ids=[8])
+    matcher = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now", stop_token_ids=[8])[0]
     for token in (0, 3, 0):
         row = matcher.device_bitmask()
-        assert row.device == compiled.device.device
+        assert row.device == matcher.device.device
         assert row.cpu().numpy()[0].tolist() == row_of(matcher)[0]
         matcher.accept_token(token)
-    assert matcher.counters()["bytes_held"] == matcher._text.charts.nbytes
+    assert matcher.num_bytes == matcher._text.charts.nbytes
     assert "after 3 steps" in repr(matcher)
-    assert "on cpu" in repr(compiled.device) or DEVICE == "cuda"
+    assert "on cpu" in repr(matcher.device) or DEVICE == "cuda"
 
 
 def test_misuse():
@@ -262,9 +264,9 @@ def test_misuse():
         matcher.rollback(-1)
     with pytest.raises(tokfold.VocabularyError):
         matcher.accept_token(99)
-    on_cpu = tokfold.compile(tokfold.Grammar.from_ebnf(STACKS), VOCABULARY, classes="never")
-    with pytest.raises(ValueError, match='compile the grammar with engine="chart-gpu"'):
-        DeviceMatcher(on_cpu)
+    other = DeviceGrammar(tokfold.Grammar.from_ebnf('root ::= "a"'))
+    with pytest.raises(ValueError, match=r"make DeviceGrammar\(compiled.grammar\)"):
+        DeviceMatcher(matcher.compiled, other)
     with matcher._alone(), pytest.raises(tokfold.MatcherStateError, match="another thread"):
         matcher.accept_token(0)
 
@@ -272,25 +274,23 @@ def test_misuse():
 def test_terminals_that_begin_alike():
     grammar = tokfold.Grammar.from_ebnf('root ::= "a" | "ab"')
     with pytest.raises(tokfold.UnsupportedGrammarError, match="begins like") as caught:
-        tokfold.compile(grammar, VOCABULARY, engine="chart-gpu", alphabet="terminals")
+        DeviceGrammar(grammar, alphabet="terminals")
     assert caught.value.construct == "terminals"
 
 
 def test_limits():
     grammar = tokfold.Grammar.from_ebnf(STACKS)
     limits = tokfold.Limits(max_matcher_bytes=40_000)
-    compiled = tokfold.compile(grammar, VOCABULARY, limits, classes="never", engine="chart-gpu")
-    matcher = Matcher(compiled)
+    compiled = tokfold.compile(grammar, VOCABULARY, classes="never")
+    matcher = DeviceMatcher(compiled, DeviceGrammar(grammar, limits))
     with pytest.raises(tokfold.LimitExceededError, match="max_matcher_bytes = 40000") as caught:
         matcher.accept_bytes(b"a" * 1_000)
     assert caught.value.limit == "max_matcher_bytes"
     assert matcher.num_steps == 0
     assert matcher.accept_bytes(b"aa")
-    few = tokfold.compile(
-        grammar, VOCABULARY, tokfold.Limits(max_tree_nodes=1), classes="never", engine="chart-gpu"
-    )
+    few = DeviceGrammar(grammar, tokfold.Limits(max_tree_nodes=1))
     with pytest.raises(tokfold.LimitExceededError, match="max_tree_nodes = 1"):
-        Matcher(few).fill_bitmask(np.zeros((1, 1), dtype=np.int32))
+        DeviceMatcher(compiled, few).fill_bitmask(np.zeros((1, 1), dtype=np.int32))
 
 
 def test_masks_of_a_long_text():

@@ -10,8 +10,6 @@ from support.imports import circles, module_graph
 ALLOWED = [
     # A grammar is made of a structural tag, and tags are written as grammars.
     {"tokfold.grammar", "tokfold.structural_tags"},
-    # A matcher becomes one on a device where its grammar is there.
-    {"tokfold.chart_gpu", "tokfold.engine", "tokfold.explanation", "tokfold.matcher"},
 ]
 """The circles that there may be, each by the modules and packages that stand in it."""
 

@@ -1,6 +1,11 @@
 """Charts on a device: many texts of truly ambiguous grammars, each letter read in one launch.
 
-``tokfold.compile(..., engine="chart-gpu")`` is the door for one text at a time. For many::
+For one text at a time, :class:`DeviceMatcher` has the answers of a :class:`tokfold.Matcher`::
+
+    device = tokfold.chart_gpu.DeviceGrammar(compiled.grammar)
+    matcher = tokfold.chart_gpu.DeviceMatcher(compiled, device)
+
+For many::
 
     binary = tokfold.chart_gpu.BinaryGrammar.of(grammar)
     charts = tokfold.chart_gpu.Charts(tokfold.chart_gpu.Tables(binary), rows=132, columns=512)

@@ -23,7 +23,7 @@ def chosen_device(device: torch.device | str | int | None) -> torch.device:
         MissingExtraError: Triton is not installed.
         DeviceError: there is no such device, or none that Triton runs on.
     """
-    require("triton", "torch", 'engine="chart-gpu"')
+    require("triton", "torch", "tokfold.chart_gpu")
     is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     if device is None:
         if is_interpreted:

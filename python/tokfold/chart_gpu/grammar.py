@@ -15,10 +15,11 @@ __all__ = ["DeviceGrammar"]
 
 
 class DeviceGrammar:
-    """What all texts of a compiled grammar share on a device.
+    """What all texts of a grammar share on a device.
 
     Attributes:
-        binary: the grammar in binary form.
+        grammar: the grammar.
+        binary: the same in binary form.
         reading: how bytes become its letters.
         tables: the same on the device.
         limits: the bounds in force.
@@ -37,15 +38,20 @@ class DeviceGrammar:
             grammar: the grammar.
             limits: bounds on its binary form, and on the memory of matchers.
             device: the device; by default the GPU, or the CPU in Triton's interpreter.
-            alphabet: whether letters are bytes, or terminals none of which begins like another.
+            alphabet: what a chart has a column for: a byte, or a terminal of the grammar, which is
+                shorter and wants terminals none of which begins like another.
 
         Raises:
+            ValueError: ``alphabet`` is neither.
             DeviceError: there is no such device, or none at all.
             MissingExtraError: Triton is not installed.
             UnsupportedGrammarError, LimitExceededError: as :meth:`BinaryGrammar.of`, and
                 :class:`TerminalLexer` over terminals.
         """
+        if alphabet not in ("bytes", "terminals"):
+            raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
         chosen = chosen_device(device)
+        self.grammar = grammar
         self.limits = limits or Limits()
         self.binary = BinaryGrammar.of(grammar, alphabet, self.limits)
         reading = ByteReading if alphabet == "bytes" else TerminalReading

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold import _core
+from tokfold.chart_gpu.grammar import DeviceGrammar
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import MatcherStateError, TokfoldError, UnsupportedGrammarError
-from tokfold.matcher import Matcher, _ends_itself
+from tokfold.errors import MatcherStateError, StopTokenWarning, TokfoldError
+from tokfold.matcher import NO_END, Matcher, _ends_itself
+from tokfold.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokfold.interrupt import Interrupt
@@ -33,19 +35,22 @@ class _Step(NamedTuple):
     state: int
 
 
-class DeviceMatcher(Matcher):
+class DeviceMatcher:
     """One text on its way, on a device.
 
-    What :class:`tokfold.Matcher` makes of a grammar that was compiled with ``engine="chart-gpu"``,
-    and its answers are those of any matcher. Each step and mask waits for the device, which is the
-    price of answers in Python; what does not wait is :class:`Charts`, for many texts at once. What
-    the device has no answer for (``explain``, ``forced_bytes``, ``state``, ``counters``, drafts,
-    class masks) a chart on the CPU answers, which reads what was read since it was last asked.
+    Its answers are those of a :class:`tokfold.Matcher`. Each step and mask waits for the device,
+    which is the price of answers in Python; what does not wait is :class:`Charts`, for many texts
+    at once. What the device has no answer for, :attr:`on_cpu` has.
 
     A step on the device runs to its end: an ``interrupt`` is looked at before it begins.
+
+    Attributes:
+        compiled: the grammar and the vocabulary.
+        device: the grammar on the device.
     """
 
     __slots__ = (
+        "_has_no_end",
         "_is_cancelled",
         "_lock",
         "_steps",
@@ -54,50 +59,52 @@ class DeviceMatcher(Matcher):
         "_twin",
         "_twin_steps",
         "_when_complete",
+        "compiled",
+        "device",
     )
-
-    _is_on_device: ClassVar[bool] = True
 
     def __init__(
         self,
         compiled: CompiledGrammar,
+        device: DeviceGrammar,
         *,
         stop_token_ids: Sequence[int] | None = None,
         terminate_without_stop_token: bool | None = None,
-        max_tokens: int | None = None,
     ) -> None:
-        """Begin a text: as for :class:`tokfold.Matcher`.
+        """Begin a text.
 
         Waits for classes that are being made in the background: the token tree is made of them.
 
+        Args:
+            compiled: what :func:`tokfold.compile` made.
+            device: the same grammar on a device; shared between matchers.
+            stop_token_ids: as for :class:`tokfold.Matcher`.
+            terminate_without_stop_token: the same.
+
         Warns:
-            FallbackWarning: they could not be made; the tree is larger, and the masks the same.
+            FallbackWarning: the classes could not be made; the tree is larger, and the masks the
+                same.
 
         Raises:
-            ValueError: the grammar was not compiled for a device.
+            ValueError: the device has another grammar.
             VocabularyError: a stop token is outside the vocabulary.
-            UnsupportedGrammarError: ``max_tokens``, which no chart counts.
             LimitExceededError: ``max_matcher_bytes`` are too few for a chart.
             DeviceError: the memory of the device is used up.
         """
-        if compiled.device is None:
-            raise ValueError('compile the grammar with engine="chart-gpu", where there is a device')
-        if max_tokens is not None:
-            raise _without_budget("max_tokens")
-        stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
-        self.compiled = compiled
-        self._is_restored, self._before = False, b""
+        if device.grammar != compiled.grammar:
+            raise ValueError("the device has another grammar: make DeviceGrammar(compiled.grammar)")
+        self.compiled, self.device = compiled, device
         self._when_complete = _ends_itself(compiled, terminate_without_stop_token)
-        self._twin = _core.Matcher(
-            compiled._core, stop_ids=stops, when_complete=self._when_complete
+        self._twin = Matcher(
+            compiled,
+            stop_token_ids=stop_token_ids,
+            terminate_without_stop_token=terminate_without_stop_token,
         )
         self._twin_steps: list[_Step] = []
-        self._stops = frozenset(self._twin.stop_ids())
-        has_stops = stops is not None or self._stops
-        self._has_no_end = not has_stops and not self._when_complete
+        self._stops = frozenset(self._twin.stop_token_ids)
+        self._has_no_end = self._twin._has_no_end
         compiled.wait()  # the tree is small over classes, and cannot change later
-        text = DeviceText(compiled.device, compiled.vocabulary, compiled.classes, self._stops)
-        self._begin(text)
+        self._begin(DeviceText(device, compiled.vocabulary, compiled.classes, self._stops))
         self._steps: list[_Step] = []
 
     def _begin(self, text: DeviceText) -> None:
@@ -113,34 +120,17 @@ class DeviceMatcher(Matcher):
         bitmask: npt.NDArray[np.int32],
         row: int = 0,
         *,
-        tokens_left: int | None = None,
         interrupt: Interrupt | None = None,
     ) -> bool:
-        """As :meth:`tokfold.Matcher.fill_bitmask`; ``tokens_left`` is refused."""
-        if tokens_left is not None:
-            raise _without_budget("tokens_left")
+        """As :meth:`tokfold.Matcher.fill_bitmask`."""
         with self._alone(interrupt):
-            own = _row_of(bitmask, row, -(-len(self.compiled.vocabulary) // 32))
+            own = _row_of(bitmask, row, -(-len(self.vocabulary) // 32))
             self._refuse_ended()
             own[:] = self._text.token_row()[0].cpu().numpy()
             allowed = int(np.unpackbits(own.view(np.uint8)).sum())
-            if self._has_no_end and not allowed:
-                self._check_end(own, 0)
-            return allowed < len(self.compiled.vocabulary)
-
-    def fill_class_bitmask(
-        self,
-        bitmask: npt.NDArray[np.int32],
-        row: int = 0,
-        *,
-        tokens_left: int | None = None,
-        interrupt: Interrupt | None = None,
-    ) -> bool:
-        """As :meth:`tokfold.Matcher.fill_class_bitmask`; ``tokens_left`` is refused."""
-        if tokens_left is not None:
-            raise _without_budget("tokens_left")
-        with self._alone(interrupt):
-            return super().fill_class_bitmask(bitmask, row, interrupt=interrupt)
+            if self._has_no_end and not allowed and self.is_accepting:
+                warnings.warn(NO_END, StopTokenWarning, stacklevel=2)
+            return allowed < len(self.vocabulary)
 
     def device_bitmask(self) -> torch.Tensor:
         """Which tokens may come next, on the device: int32, shape ``(1, ceil(V / 32))``.
@@ -155,6 +145,11 @@ class DeviceMatcher(Matcher):
         with self._alone():
             self._refuse_ended()
             return self._text.token_row()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary whose tokens are read."""
+        return self.compiled.vocabulary
 
     @property
     def is_accepting(self) -> bool:
@@ -193,11 +188,11 @@ class DeviceMatcher(Matcher):
     def accept_token(self, token_id: int, *, interrupt: Interrupt | None = None) -> bool:
         """As :meth:`tokfold.Matcher.accept_token`."""
         with self._alone(interrupt):
-            return self._accept(self._id(self.compiled, token_id))
+            return self._accept(Matcher._id(self.compiled, token_id))
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """As :meth:`tokfold.Matcher.accept_tokens`."""
-        ids = [self._id(self.compiled, token_id) for token_id in token_ids]
+        ids = [Matcher._id(self.compiled, token_id) for token_id in token_ids]
         with self._alone(interrupt):
             before, count = len(self._steps), 0
             try:
@@ -266,9 +261,9 @@ class DeviceMatcher(Matcher):
         """A matcher at the same place that goes its own way from here; the chart is copied."""
         with self._alone():
             forked = object.__new__(type(self))
-            forked.compiled, forked._is_restored = self.compiled, self._is_restored
+            forked.compiled, forked.device = self.compiled, self.device
             forked._when_complete, forked._stops = self._when_complete, self._stops
-            forked._has_no_end, forked._before = self._has_no_end, self._before
+            forked._has_no_end = self._has_no_end
             forked._begin(self._text.fork())
             forked._steps = list(self._steps)
             forked._twin, forked._twin_steps = self._twin.fork(), list(self._twin_steps)
@@ -304,8 +299,12 @@ class DeviceMatcher(Matcher):
     # ------------------------------------------------------------------ the CPU's answers
 
     @property
-    def _core(self) -> _core.Matcher:  # type: ignore[override]
-        """A matcher of the core that has read the same."""
+    def on_cpu(self) -> Matcher:
+        """A matcher on the CPU that has read the same, for what the device has no answer for.
+
+        ``explain``, ``forced_bytes``, ``state``, drafts, class masks. It catches up when it is
+        asked for; leave its steps to the device, or fork it.
+        """
         same = 0
         for ours, theirs in zip(self._steps, self._twin_steps, strict=False):
             if ours != theirs:
@@ -323,14 +322,10 @@ class DeviceMatcher(Matcher):
             self._twin_steps.append(step)
         return self._twin
 
-    def counters(self) -> dict[str, int]:
-        """As :meth:`tokfold.Matcher.counters`, with what the device holds in ``bytes_held``."""
-        return {**super().counters(), "bytes_held": self._text.charts.nbytes}
-
-    @classmethod
-    def from_state(cls, *_: Any, **__: Any) -> Matcher:
-        """A state does not have the text: :meth:`tokfold.Matcher.from_state` goes on without."""
-        raise TypeError("a device has no state to begin from: use tokfold.Matcher.from_state")
+    @property
+    def num_bytes(self) -> int:
+        """Bytes held on the device."""
+        return self._text.charts.nbytes
 
     def __repr__(self) -> str:
         return f"<DeviceMatcher after {self.num_steps} steps on {self._text.charts.tables.device}>"
@@ -349,13 +344,3 @@ def _row_of(bitmask: npt.NDArray[np.int32], row: int, words: int) -> npt.NDArray
         raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
     found: npt.NDArray[np.int32] = rows[row]
     return found
-
-
-def _without_budget(argument: str) -> UnsupportedGrammarError:
-    return UnsupportedGrammarError(
-        f"{argument} is not counted on charts of a device, which have no stacks: compile with "
-        'engine="auto" or "stack"',
-        argument,
-        1,
-        1,
-    )

@@ -194,6 +194,16 @@ class TokenTree:
         """int32 words of a row of class masks."""
         return -(-max(1, self.num_classes) // 32)
 
+    @property
+    def class_of_token(self) -> _Array:
+        """The same as :attr:`class_of`, for a :class:`tokfold.torch.Fold`."""
+        return self.class_of
+
+    @property
+    def num_class_bits(self) -> int:
+        """The same as :attr:`num_classes`."""
+        return self.num_classes
+
     def __len__(self) -> int:
         """The number of nodes, the root included."""
         return len(self.parents)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import operator
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.mask_store.newlines import Layout
 from tokfold.mask_store.place import Place
 from tokfold.mask_store.store import MaskStore
+from tokfold.vocabulary import Vocabulary
 
 __all__ = ["StoreMatcher"]
 
@@ -30,9 +30,6 @@ class StoreMatcher:
     A token is allowed in the mask exactly when :meth:`accept_token` would take it. A text is taken
     as long as some terminals that its lexer can still make of it are read by the table.
     """
-
-    _is_on_device: ClassVar[bool] = True
-    """Whether another core reads than that of :class:`tokfold.Matcher`."""
 
     def __init__(self, store: MaskStore, *, stop_token_ids: Sequence[int] | None = None) -> None:
         """Begin a text.
@@ -204,6 +201,11 @@ class StoreMatcher:
     def num_steps(self) -> int:
         """Steps accepted, which is how many can be rolled back."""
         return self._core.steps()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary whose tokens are read."""
+        return self.store.vocabulary
 
     @property
     def stop_token_ids(self) -> tuple[int, ...]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import weakref
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +12,14 @@ import torch
 
 from tokfold import _core
 from tokfold._checks import wrong_type
+from tokfold._protocols import ClassBits
 from tokfold.classes import TokenClasses
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import ArgumentTypeError, DeviceError
 
-if TYPE_CHECKING:
-    from tokfold import xgrammar as txgr
-    from tokfold.chart_gpu import TokenTree
-
 __all__ = ["Fold", "Foldable", "fold_of"]
 
-Foldable: TypeAlias = "TokenClasses | CompiledGrammar | TokenTree | txgr.CompiledGrammar"
+Foldable: TypeAlias = TokenClasses | CompiledGrammar | ClassBits
 
 _MAX_SMALL = 1 << 15
 """Classes up to which a class fits 16 bits."""
@@ -153,12 +149,7 @@ def _class_of(classes: object) -> tuple[npt.NDArray[np.int32], int]:
         classes = classes.classes
     if isinstance(classes, TokenClasses):
         return np.ascontiguousarray(classes.class_of), len(classes)
-    tree = sys.modules.get("tokfold.chart_gpu.tree")
-    if tree is not None and isinstance(classes, tree.TokenTree):
-        return np.ascontiguousarray(classes.class_of), classes.num_classes
-    # Whoever has one of XGrammar's has imported it: without it there is nothing to compare with.
-    txgr = sys.modules.get("tokfold.xgrammar")
-    if txgr is not None and isinstance(classes, txgr.CompiledGrammar):
+    if isinstance(classes, ClassBits):
         return np.ascontiguousarray(classes.class_of_token), classes.num_class_bits
     raise ArgumentTypeError(
         "a fold is made of TokenClasses or a compiled grammar, not "

@@ -14,12 +14,8 @@ import numpy.typing as npt
 import torch
 
 from tokfold._checks import wrong_type
-from tokfold.batch import (
-    AnyMatcher,
-    accept_token_batch,
-    fill_bitmask_batch,
-    fill_class_bitmask_batch,
-)
+from tokfold._protocols import BatchMatcher, is_matcher
+from tokfold.batch import accept_token_batch, fill_bitmask_batch, fill_class_bitmask_batch
 from tokfold.bitmask import allocate_bitmask
 from tokfold.errors import MatcherStateError
 from tokfold.matcher import Matcher
@@ -28,11 +24,6 @@ from tokfold.torch.logits import apply_token_bitmask_
 from tokfold.torch.table import MaskTable
 
 __all__ = ["NextMasks"]
-
-
-def _size(matcher: AnyMatcher) -> int:
-    of = matcher.compiled if isinstance(matcher, Matcher) else matcher.store
-    return len(of.vocabulary)
 
 
 class NextMasks:
@@ -61,7 +52,7 @@ class NextMasks:
 
     def __init__(
         self,
-        matchers: Sequence[AnyMatcher],
+        matchers: Sequence[BatchMatcher],
         *,
         fold: Fold | None = None,
         threads: int | None = None,
@@ -70,7 +61,8 @@ class NextMasks:
 
         Args:
             matchers: one for each row of the logits, over one vocabulary; used by nobody else
-                between :meth:`begin` and :meth:`apply_`. Those of a mask store too.
+                between :meth:`begin` and :meth:`apply_`. Those of a mask store too,
+                and those on a device.
             fold: where all matchers are of one grammar with classes: masks go to the device as
                 class masks. Without, as token masks.
             threads: for the masks, as for :func:`tokfold.fill_bitmask_batch`.
@@ -78,7 +70,7 @@ class NextMasks:
         if not isinstance(matchers, Sequence):
             raise wrong_type("matchers", "a sequence of tokfold.Matcher", matchers)
         for matcher in matchers:
-            if not isinstance(matcher, Matcher) and not hasattr(matcher, "_is_on_device"):
+            if not is_matcher(matcher):
                 raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
         if not matchers:
             raise ValueError("there must be at least one matcher")
@@ -87,15 +79,15 @@ class NextMasks:
         self.fill_seconds = self.visible_seconds = 0.0
         self._fold = fold
         self._threads = threads
-        self._size = _size(self.matchers[0])
-        if any(_size(matcher) != self._size for matcher in self.matchers):
+        self._size = len(self.matchers[0].vocabulary)
+        if any(len(matcher.vocabulary) != self._size for matcher in self.matchers):
             raise ValueError("the matchers are for vocabularies of different sizes")
         if fold is not None:
             ours = [matcher for matcher in self.matchers if isinstance(matcher, Matcher)]
             if len(ours) < len(self.matchers):
                 raise ValueError(
-                    "a matcher of a mask store has no classes: leave out fold=..., and masks go to "
-                    "the device as token masks"
+                    "a matcher of a mask store, or on a device, fills no class masks: leave out "
+                    "fold=..., and masks go to the logits as token masks"
                 )
             for compiled in {id(m.compiled): m.compiled for m in ours}.values():
                 if not fold.is_of(compiled):
