@@ -16,6 +16,9 @@ BASE ?=
 FILES ?=
 # Options for the benchmarks: make bench BENCH_ARGS="--tokenizer path/to/model"
 BENCH_ARGS ?=
+# How Rust is compiled (Cargo.toml): tests have the core's assertions and half the time to build; what
+# is measured, shown or shipped is a release.
+PROFILE ?= $(if $(filter bench demo test-serving wheel,$(MAKECMDGOALS)),release,suite)
 # Options of make device: make device DEVICE_ARGS="--only tests"
 DEVICE_ARGS ?=
 # Options of make test-serving: the servers, each installed with all it needs into $(VENV)-NAME.
@@ -56,8 +59,10 @@ HAS_DEMO := $(STAMPS)/demo
 HAS_DOCS := $(STAMPS)/docs
 HAS_TOOLS := $(STAMPS)/tools
 HAS_TESTS := $(STAMPS)/tests
-HAS_EXTENSION := $(STAMPS)/extension
-HAS_WHEEL := $(STAMPS)/wheel
+HAS_EXTENSION := $(STAMPS)/extension-$(PROFILE)
+HAS_WHEEL := $(STAMPS)/wheel-$(PROFILE)
+# Wheels of a release are in dist/; that of the tests is none to be given away.
+DIST := $(if $(filter release,$(PROFILE)),dist,target/$(PROFILE)-dist)
 
 .PHONY: help demo device docs check test test-serving fuzz bench wheel sdist clean
 .PHONY: tools test-rust test-python lint-rust lint-python types stub format
@@ -96,8 +101,8 @@ demo: $(HAS_DEMO) $(HAS_EXTENSION)
 docs: $(HAS_DOCS)
 	@$(PY) docs/build_site.py
 
-# Lints and tests of what changed since the merge base with the main branch. The release build is
-# made only where there is none: the check builds the extension itself, in a quarter of the time.
+# Lints and tests of what changed since the merge base with the main branch. The extension of make
+# test is made only where there is none: the check builds its own, in less time.
 check: $(if $(wildcard $(HAS_EXTENSION)),,$(HAS_TESTS))
 	@$(PY) tests/support/check.py --workers $(WORKERS) $(if $(BASE),--base $(BASE)) $(FILES)
 
@@ -105,7 +110,7 @@ check: $(if $(wildcard $(HAS_EXTENSION)),,$(HAS_TESTS))
 # so what does without it runs meanwhile; only one part at a time installs packages.
 test:
 	@$(MAKE) --no-print-directory --keep-going -j $(JOBS) BEFORE_EXTENSION=$(HAS_TOOLS) \
-		wheel tools lint-rust test-rust lint-python types test-python
+		PROFILE=$(PROFILE) $(HAS_WHEEL) tools lint-rust test-rust lint-python types test-python
 	@echo 'make test: all passed'
 
 lint-rust: $(HAS_VENV)
@@ -115,7 +120,7 @@ lint-rust: $(HAS_VENV)
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 test-rust: $(HAS_VENV)
-	$(CARGO) test --locked -q -p tokfold-core -p tokfold-fuzz
+	$(CARGO) test --locked -q --profile $(PROFILE) -p tokfold-core -p tokfold-fuzz
 
 fuzz:
 	rust/fuzz/fuzz.sh run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
@@ -131,7 +136,7 @@ stub: $(HAS_TESTS) $(HAS_EXTENSION)
 	$(PY) -m pytest tests/python/test_stub.py
 
 test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
-	TOKFOLD_WHEEL_DIR=$(abspath dist) $(PY) -m pytest -n $(WORKERS) --dist worksteal --timeout 900 --durations 10 -ra \
+	TOKFOLD_WHEEL_DIR=$(abspath $(DIST)) $(PY) -m pytest -n $(WORKERS) --dist worksteal --timeout 900 --durations 10 -ra \
 		$(PYTEST_ARGS)
 
 # Their requirements exclude each other, so each has an environment of its own.
@@ -189,7 +194,8 @@ $(HAS_TORCH): $(HAS_VENV)
 
 # The wheel has been built, so nothing is compiled here.
 $(HAS_EXTENSION): $(RUST_FILES) pyproject.toml | $(HAS_WHEEL) $(HAS_TORCH) $(BEFORE_EXTENSION)
-	$(MATURIN) develop --release --locked --quiet
+	$(MATURIN) develop --profile $(PROFILE) --locked --quiet
+	@rm -f $(STAMPS)/extension-*
 	@touch $@
 
 $(HAS_DEMO): pyproject.toml $(HAS_TORCH) | $(HAS_EXTENSION)
@@ -209,6 +215,6 @@ $(HAS_TESTS): $(HAS_TOOLS) | $(HAS_EXTENSION)
 	@touch $@
 
 $(HAS_WHEEL): $(RUST_FILES) $(PACKAGE_FILES) | $(HAS_VENV)
-	rm -f dist/*.whl
-	$(MATURIN) build --release --locked --quiet --out dist
+	rm -f $(DIST)/*.whl
+	$(MATURIN) build --profile $(PROFILE) --locked --quiet --out $(DIST)
 	@touch $@
