@@ -61,6 +61,18 @@ def fill_bitmask_batch(
         TokfoldError: as :meth:`Matcher.fill_bitmask`, for the first matcher that does; the message
             begins with its row. Rows then mean nothing.
         VocabularyError: a text has ended, ``ended="stop"``, and its matcher has no stop token.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a" "b"', vocabulary)
+        >>> matchers = [tokfold.Matcher(compiled) for _ in range(2)]
+        >>> matchers[1].accept_token(0)
+        True
+        >>> bitmask = tokfold.allocate_bitmask(2, len(vocabulary))
+        >>> tokfold.fill_bitmask_batch(matchers, bitmask)
+        array([ True,  True])
+        >>> [f"{row:04b}" for row in bitmask[:, 0]]
+        ['0101', '0010']
     """
     return _filled(matchers, bitmask, rows, threads, False, ended)
 
@@ -89,6 +101,14 @@ def fill_class_bitmask_batch(
         TokfoldError: as :meth:`Matcher.fill_class_bitmask`, for the first matcher that does; the
             message begins with its row. Rows then mean nothing.
         VocabularyError: as for :func:`fill_bitmask_batch`.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile("root ::= [ab]+", vocabulary, classes="now")
+        >>> matchers = [tokfold.Matcher(compiled) for _ in range(2)]
+        >>> bitmask = tokfold.allocate_bitmask(2, len(compiled.classes))
+        >>> tokfold.fill_class_bitmask_batch(matchers, bitmask)
+        array([ True,  True])
     """
     return _filled(matchers, bitmask, rows, threads, True, ended)
 
@@ -161,6 +181,13 @@ def accept_token_batch(
     Raises:
         TokfoldError: as :meth:`Matcher.accept_token`, for the first matcher that does; the message
             begins with its row, its place in ``matchers``. No matcher has moved.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary)
+        >>> matchers = [tokfold.Matcher(compiled) for _ in range(3)]
+        >>> tokfold.accept_token_batch(matchers, [0, 1, 0]).tolist()
+        [True, False, True]
     """
     if ended not in ("leave", "raise"):
         raise ValueError(f"ended must be 'leave' or 'raise', not {ended!r}")
@@ -198,6 +225,15 @@ def rollback_batch(
 
     Raises:
         MatcherStateError: one has fewer steps; no matcher has moved.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary)
+        >>> matchers = [tokfold.Matcher(compiled) for _ in range(2)]
+        >>> accepted = tokfold.accept_token_batch(matchers, [0, 0])
+        >>> tokfold.rollback_batch(matchers, [1, 0])
+        >>> [matcher.text for matcher in matchers]
+        [b'', b'a']
     """
     _check_many(matchers)
     if len(counts) != len(matchers):

@@ -17,6 +17,11 @@ def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
     Args:
         batch: number of rows.
         size: number of ids: ``len(vocabulary)`` for token masks, ``len(classes)`` for class masks.
+
+    Example:
+        >>> tokfold.allocate_bitmask(2, 40)
+        array([[-1, -1],
+               [-1, -1]], dtype=int32)
     """
     if batch < 0 or size < 1:
         raise ValueError(f"a bitmask needs batch >= 0 and size >= 1, not {batch} and {size}")
@@ -28,6 +33,16 @@ class Unfolder:
 
     Rows that were made are remembered under a bound of memory, since masks recur. Safe between
     threads.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> grammar = tokfold.Grammar.from_ebnf("root ::= [ab]+")
+        >>> classes = tokfold.compile_classes(grammar, vocabulary)
+        >>> unfolder = tokfold.Unfolder(classes)
+        >>> row = tokfold.allocate_bitmask(1, len(vocabulary))[0]
+        >>> unfolder.unfold(tokfold.allocate_bitmask(1, len(classes))[0], row)
+        >>> f"{row[0]:04b}"
+        '1111'
     """
 
     __slots__ = ("_core", "num_classes", "num_tokens")

@@ -53,6 +53,13 @@ class TokenClasses:
         vocabulary_fingerprint: :attr:`Vocabulary.fingerprint` of the vocabulary.
         stats: sizes and, where just compiled, times in seconds (``network_seconds``,
             ``walk_seconds``, ``seconds``).
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> grammar = tokfold.Grammar.from_ebnf("root ::= [ab]+")
+        >>> classes = tokfold.compile_classes(grammar, vocabulary)
+        >>> classes.class_of.tolist(), len(classes)
+        ([0, 0, 0, 1], 2)
     """
 
     def __init__(
@@ -239,6 +246,13 @@ def compile_classes(
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
         KeyboardInterrupt: Ctrl-C.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "ab"')
+        >>> classes = tokfold.compile_classes(grammar, vocabulary)
+        >>> len(classes)
+        4
     """
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")

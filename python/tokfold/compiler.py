@@ -71,7 +71,16 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class CompilerStatistics:
-    """What a compiler did and holds."""
+    """What a compiler did and holds.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiler = tokfold.GrammarCompiler(vocabulary)
+        >>> for _ in range(3):
+        ...     compiled = compiler.compile_grammar('root ::= "a"+')
+        >>> compiler.statistics().hits
+        2
+    """
 
     hits: int
     """Requests that found their grammar compiled."""
@@ -146,6 +155,13 @@ class GrammarCompiler(metaclass=Named):
         compiler = tokfold.GrammarCompiler(vocabulary)
         compiled = compiler.compile_json_schema({"type": "object"})
         matcher = tokfold.Matcher(compiled)
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiler = tokfold.GrammarCompiler(vocabulary)
+        >>> first = compiler.compile_grammar('root ::= "a"+')
+        >>> first is compiler.compile_grammar('root ::= "a"+')
+        True
     """
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name

@@ -42,7 +42,14 @@ Representation = Literal["auto", "stack", "chart"]
 
 @dataclass(frozen=True)
 class GrammarCost:
-    """What a compiled grammar has cost so far: see :meth:`CompiledGrammar.cost`."""
+    """What a compiled grammar has cost so far: see :meth:`CompiledGrammar.cost`.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary)
+        >>> compiled.cost().network_states
+        2
+    """
 
     bytes: int
     """Bytes held: the network, what masks remember, and the classes."""
@@ -58,7 +65,14 @@ class GrammarCost:
 
 
 class Shortest(NamedTuple):
-    """What it takes to end a text: see :meth:`CompiledGrammar.shortest`."""
+    """What it takes to end a text: see :meth:`CompiledGrammar.shortest`.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a" "b"', vocabulary)
+        >>> compiled.shortest()
+        Shortest(tokens=1, bytes=2)
+    """
 
     tokens: int | None
     """The fewest tokens, the stop token not counted; None where no tokens of the vocabulary
@@ -79,6 +93,13 @@ class CompiledGrammar(metaclass=Named):
         limits: the bounds in force.
         terminate_without_stop_token: whether a text ends by itself as soon as it is complete, where
             its matcher is not told otherwise.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary)
+        >>> matchers = [tokfold.Matcher(compiled) for _ in range(3)]
+        >>> compiled.shortest()
+        Shortest(tokens=1, bytes=1)
     """
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name
@@ -319,6 +340,12 @@ def compile(
             left recursion as loops that does, which a chart does without.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b'"', b"up", b"down", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile({"enum": ["up", "down"]}, vocabulary)
+        >>> compiled.shortest()
+        Shortest(tokens=3, bytes=4)
     """
     check_folder(cache_dir)
     kind = kind_of(grammar)

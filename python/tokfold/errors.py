@@ -41,7 +41,15 @@ __all__ = [
 
 
 class TokfoldError(Exception):
-    """Base of all errors of tokfold."""
+    """Base of all errors of tokfold.
+
+    Example:
+        >>> try:
+        ...     tokfold.Grammar.from_regex("(a")
+        ... except tokfold.TokfoldError as error:
+        ...     print(type(error).__name__)
+        GrammarSyntaxError
+    """
 
 
 class GrammarSyntaxError(TokfoldError, ValueError):
@@ -50,6 +58,12 @@ class GrammarSyntaxError(TokfoldError, ValueError):
     Attributes:
         line: 1-based line.
         column: 1-based column, in code points.
+
+    Example:
+        >>> tokfold.Grammar.from_ebnf('root ::= "a')
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.GrammarSyntaxError: line 1, column 10: this `"` is not closed on its ...
     """
 
     def __init__(self, message: str, line: int, column: int) -> None:
@@ -68,6 +82,13 @@ class UnsupportedGrammarError(TokfoldError, ValueError):
         construct: the construct, as grammar text names it (``"TagDispatch"``, ``"lazy"``).
         line: 1-based line.
         column: 1-based column, in code points.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> tokfold.compile('root[lazy] ::= "a"+', vocabulary)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.UnsupportedGrammarError: line 1, column 1: lazy: rule "root": ...
     """
 
     def __init__(self, message: str, construct: str, line: int, column: int) -> None:
@@ -87,6 +108,13 @@ class SchemaError(UnsupportedGrammarError):
         pointer: where in the schema, as the fragment of a URI (``"#/properties/age"``).
         keyword: the keyword at fault; empty where it is the schema as a whole.
         reason: what is wrong, and what to do.
+
+    Example:
+        >>> try:
+        ...     tokfold.Grammar.from_json_schema({"properties": {"age": {"type": "int"}}})
+        ... except tokfold.SchemaError as error:
+        ...     print(error.pointer, error.keyword)
+        #/properties/age type
     """
 
     def __init__(self, message: str, pointer: str, keyword: str, reason: str) -> None:
@@ -100,15 +128,36 @@ class SchemaError(UnsupportedGrammarError):
 
 
 class InvalidSchemaError(SchemaError):
-    """The document is no schema: no JSON, a value of a wrong type, a reference to nothing."""
+    """The document is no schema: no JSON, a value of a wrong type, a reference to nothing.
+
+    Example:
+        >>> tokfold.Grammar.from_json_schema({"type": "int"})
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.InvalidSchemaError: #: type: expected one of null, boolean, integer, ...
+    """
 
 
 class UnsupportedSchemaError(SchemaError):
-    """The schema means something that no grammar can say, or that tokfold does not know."""
+    """The schema means something that no grammar can say, or that tokfold does not know.
+
+    Example:
+        >>> tokfold.Grammar.from_json_schema({"$ref": "https://example.com/address.json"})
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.UnsupportedSchemaError: #: $ref: the document ...
+    """
 
 
 class UnsatisfiableSchemaError(SchemaError):
-    """No value satisfies the schema."""
+    """No value satisfies the schema.
+
+    Example:
+        >>> tokfold.Grammar.from_json_schema({"type": "integer", "minimum": 2, "maximum": 1})
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.UnsatisfiableSchemaError: #: minimum: no value satisfies the schema; ...
+    """
 
 
 class StrictSchemaError(SchemaError):
@@ -118,6 +167,12 @@ class StrictSchemaError(SchemaError):
 
     Attributes:
         warnings: all warnings, as in :attr:`tokfold.Grammar.notes`.
+
+    Example:
+        >>> tokfold.Grammar.from_json_schema({"format": "color-name"}, strict=True)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.StrictSchemaError: the schema has 2 warnings, and strict=True ...
     """
 
     def __init__(self, message: str, warnings: tuple[SchemaNote, ...]) -> None:
@@ -135,6 +190,13 @@ class StructuralTagError(TokfoldError, ValueError):
     Attributes:
         format: type of the format at fault (``"triggered_tags"``); empty for the tag itself.
         path: where it stands in the tag (``"format.tags[3].content"``); empty for the whole.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> tokfold.compile({"type": "structural_tag", "format": {"type": "tagged"}}, vocabulary)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.StructuralTagError: format: there is no format of type 'tagged'; ...
     """
 
     def __init__(self, message: str, format: str, path: str) -> None:
@@ -147,19 +209,48 @@ class StructuralTagError(TokfoldError, ValueError):
 
 
 class ArgumentTypeError(TokfoldError, TypeError):
-    """An argument is of a type that the call does not take."""
+    """An argument is of a type that the call does not take.
+
+    Example:
+        >>> tokfold.Grammar.from_ebnf(7)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.ArgumentTypeError: grammar text must be a str, not int
+    """
 
 
 class MissingFileError(TokfoldError, FileNotFoundError):
-    """There is no file of that name."""
+    """There is no file of that name.
+
+    Example:
+        >>> tokfold.Grammar.from_file("nowhere.gbnf")
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.MissingFileError: [Errno 2] No such file or directory: 'nowhere.gbnf'
+    """
 
 
 class AmbiguousSourceError(TokfoldError, TypeError):
-    """:func:`tokfold.compile` cannot tell what a source means; says which call does."""
+    """:func:`tokfold.compile` cannot tell what a source means; says which call does.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> tokfold.compile("[a-z]+", vocabulary)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.AmbiguousSourceError: the text '[a-z]+' has no rule (name ::= ...), ...
+    """
 
 
 class VocabularyError(TokfoldError, ValueError):
-    """The vocabulary cannot be read or used."""
+    """The vocabulary cannot be read or used.
+
+    Example:
+        >>> tokfold.Vocabulary([b"a"], stop_token_ids=[1])
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.VocabularyError: stop_token_ids: id 1 is outside [0, 1); leave it ...
+    """
 
 
 class LimitExceededError(TokfoldError):
@@ -170,6 +261,13 @@ class LimitExceededError(TokfoldError):
         value: the bound in force.
         pointer: of a JSON Schema, where in it the bound was reached, as the fragment of a URI
             (``"#/properties/age"``); None where that is no one place, and of everything else.
+
+    Example:
+        >>> few = tokfold.Limits(max_grammar_bytes=10)
+        >>> tokfold.Grammar.from_ebnf('root ::= "a" "b"', limits=few)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.LimitExceededError: limit max_grammar_bytes = 10 reached: the ...
     """
 
     def __init__(self, message: str, limit: str, value: int, pointer: str | None = None) -> None:
@@ -191,15 +289,41 @@ class DeadlineExceededError(LimitExceededError, TimeoutError):
         limit: the field of :class:`tokfold.Limits` that set the deadline
             (``"max_mask_milliseconds"``), or ``"milliseconds"`` of an :class:`tokfold.Interrupt`.
         value: the time that was allowed, in milliseconds.
+
+    Example:
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "a" root | ""')
+        >>> tokfold.recognize(grammar, "a" * 100_000, interrupt=tokfold.Interrupt(milliseconds=0))
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.DeadlineExceededError: deadline milliseconds = 0 ms passed: the call ...
     """
 
 
 class CancelledError(TokfoldError):
-    """Another thread cancelled the call; the state is as it was before the call."""
+    """Another thread cancelled the call; the state is as it was before the call.
+
+    Example:
+        >>> interrupt = tokfold.Interrupt()
+        >>> interrupt.cancel()  # from any thread
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "a"')
+        >>> tokfold.recognize(grammar, "a", interrupt=interrupt)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.CancelledError: another thread cancelled the call
+    """
 
 
 class MatcherStateError(TokfoldError, RuntimeError):
-    """A matcher was asked for something that its state does not allow."""
+    """A matcher was asked for something that its state does not allow.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> matcher = tokfold.Matcher(tokfold.compile('root ::= "a"', vocabulary))
+        >>> matcher.rollback(2)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.MatcherStateError: 2 steps cannot be taken back: 0 were accepted
+    """
 
 
 class TokenBudgetError(TokfoldError, ValueError):
@@ -209,6 +333,14 @@ class TokenBudgetError(TokfoldError, ValueError):
         needed: the fewest that can, the stop token counted; None where no tokens of the vocabulary
             complete the text, however many there are.
         tokens_left: the tokens that are left.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> compiled = tokfold.compile('root ::= "aaa"', vocabulary)
+        >>> tokfold.Matcher(compiled, max_tokens=3)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.TokenBudgetError: 3 tokens are left, and the shortest completion of ...
     """
 
     def __init__(self, message: str, needed: int | None, tokens_left: int) -> None:
@@ -226,6 +358,15 @@ class AlphabetError(TokfoldError, ValueError):
     Attributes:
         letter: what it is.
         place: where it stands, from 0, in letters.
+
+    Example:
+        >>> import tokfold.chart_gpu
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "DT NN"')
+        >>> binary = tokfold.chart_gpu.BinaryGrammar.of(grammar, "words")
+        >>> binary.encode(["DT", "VB"])
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.AlphabetError: letter 1 of the text, 'VB', is none of the 2 words of ...
     """
 
     def __init__(self, message: str, letter: object, place: int) -> None:
@@ -243,6 +384,14 @@ class DeviceError(TokfoldError, RuntimeError):
     Attributes:
         reason: ``"missing"``: there is none, or what drives it is not installed; ``"memory"``:
             its memory is used up; ``"compiler"``: kernels cannot be compiled for it.
+
+    Example:
+        >>> from tokfold.chart_gpu import DeviceGrammar
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "a"')
+        >>> DeviceGrammar(grammar, device="cuda:99")
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.DeviceError: the device cuda:99 cannot be used: Found no NVIDIA ...
     """
 
     def __init__(self, message: str, reason: str) -> None:
@@ -254,20 +403,58 @@ class DeviceError(TokfoldError, RuntimeError):
 
 
 class ArtifactError(TokfoldError):
-    """A saved artefact is damaged, of another version, or made for something else."""
+    """A saved artefact is damaged, of another version, or made for something else.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> tokfold.compile('root ::= "a"', vocabulary, cache_dir="/dev/null")
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.ArtifactError: /dev/null: not a folder, so it cannot be a cache; ...
+    """
 
 
 class MissingExtraError(TokfoldError, ImportError):
-    """An optional dependency is missing; the message names the extra that brings it."""
+    """An optional dependency is missing; the message names the extra that brings it.
+
+    Example:
+        >>> issubclass(tokfold.MissingExtraError, ImportError)
+        True
+    """
 
 
 class FallbackWarning(UserWarning):
-    """Something could not be compressed exactly; the full vocabulary is used instead."""
+    """Something could not be compressed exactly; the full vocabulary is used instead.
+
+    Example:
+        >>> issubclass(tokfold.FallbackWarning, UserWarning)
+        True
+    """
 
 
 class StopTokenWarning(UserWarning):
-    """A grammar ends its text with a token at which the model does not stop, or with none."""
+    """A grammar ends its text with a token at which the model does not stop, or with none.
+
+    Example:
+        >>> import warnings
+        >>> vocabulary = tokfold.Vocabulary([b"a"])
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     compiled = tokfold.compile('root ::= "a"', vocabulary)
+        >>> print([warning.category.__name__ for warning in caught])
+        ['StopTokenWarning']
+    """
 
 
 class VocabularyWarning(UserWarning):
-    """No tokens of a vocabulary complete a text of the grammar."""
+    """No tokens of a vocabulary complete a text of the grammar.
+
+    Example:
+        >>> import warnings
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     compiled = tokfold.compile('root ::= "b"', vocabulary)
+        >>> print([warning.category.__name__ for warning in caught])
+        ['VocabularyWarning']
+    """

@@ -23,7 +23,15 @@ MAX_NEAREST = 8
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a grammar says of one token at one place."""
+    """What a grammar says of one token at one place.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a"', vocabulary)
+        >>> said = tokfold.Matcher(compiled).explain(1)
+        >>> said.allowed, said.reason
+        (False, 'byte 1 of 1, 0x62, cannot be')
+    """
 
     token_id: int
     token: bytes

@@ -100,6 +100,14 @@ class Grammar(metaclass=Named):
             compilation refuses a grammar with one that the rules do not imply (where they imply
             it, as in what XGrammar's converters print, it narrows nothing). ``"implied"``: it is
             ignored without a look.
+
+    Example:
+        >>> grammar = tokfold.Grammar.from_json_schema({"enum": [7, "all"]})
+        >>> tokfold.recognize(grammar, "7").accepted, tokfold.recognize(grammar, "8").accepted
+        (True, False)
+        >>> either = grammar | tokfold.Grammar.choices(["none"])
+        >>> tokfold.recognize(either, '"all"').accepted, tokfold.recognize(either, "none").accepted
+        (True, True)
     """
 
     __slots__ = (

@@ -23,6 +23,12 @@ class Interrupt:
 
         interrupt = tokfold.Interrupt(milliseconds=2_000)
         compiled = tokfold.compile(grammar, vocabulary, interrupt=interrupt)
+
+    Example:
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "a" root | ""')
+        >>> interrupt = tokfold.Interrupt(milliseconds=60_000)
+        >>> tokfold.recognize(grammar, "aaa", interrupt=interrupt).accepted
+        True
     """
 
     __slots__ = ("_core",)

@@ -14,6 +14,12 @@ class Limits:
     A bound that is reached raises :class:`tokfold.LimitExceededError`, which names the field here,
     except the work bounds and the last: past them tokens become classes of their own, which is
     exact but folds less. Work is counted, not timed, so results are the same on every machine.
+
+    Example:
+        >>> limits = tokfold.Limits(max_rules=1_000)
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "a"', limits=limits)
+        >>> limits.max_rules
+        1000
     """
 
     max_grammar_bytes: int = 16 << 20

@@ -52,6 +52,19 @@ class Matcher(metaclass=Named):
     :meth:`cancel` count besides::
 
         matcher.accept_string(text, interrupt=tokfold.Interrupt(milliseconds=20))
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> matcher = tokfold.Matcher(tokfold.compile('root ::= "a"+ "b"', vocabulary))
+        >>> bitmask = tokfold.allocate_bitmask(1, len(vocabulary))
+        >>> matcher.fill_bitmask(bitmask)
+        True
+        >>> f"{bitmask[0, 0]:04b}"  # tokens 0 and 2
+        '0101'
+        >>> matcher.accept_token(2), matcher.accept_token(0)
+        (True, False)
+        >>> matcher.text, matcher.is_accepting
+        (b'ab', True)
     """
 
     __slots__ = ("_before", "_core", "_has_no_end", "_is_restored", "compiled")

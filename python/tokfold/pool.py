@@ -28,6 +28,13 @@ class MaskPool:
 
     Every :class:`tokfold.Vocabulary` has a pool that :func:`tokfold.compile` uses; make one
     to bound it otherwise, or to keep it on disk.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> pool = tokfold.MaskPool(vocabulary, max_bytes=1 << 20)
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary, pool=pool)
+        >>> pool.max_bytes
+        1048576
     """
 
     def __init__(self, vocabulary: Vocabulary, max_bytes: int = DEFAULT_BYTES) -> None:

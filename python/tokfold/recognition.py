@@ -15,7 +15,14 @@ __all__ = ["Recognition", "recognize"]
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """What a grammar says of a text."""
+    """What a grammar says of a text.
+
+    Example:
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "a" [0-3]')
+        >>> found = tokfold.recognize(grammar, "ax")
+        >>> found.accepted, found.read, found.column, found.expected
+        (False, 1, 2, b'0123')
+    """
 
     accepted: bool
     """The text is a string of the grammar."""
@@ -53,6 +60,13 @@ def recognize(
             (``max_stack_depth``), or the grammar is too large or too ambiguous.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         KeyboardInterrupt: Ctrl-C.
+
+    Example:
+        >>> grammar = tokfold.Grammar.from_ebnf('root ::= "(" root ")" | ""')
+        >>> tokfold.recognize(grammar, "(())").accepted
+        True
+        >>> tokfold.recognize(grammar, "(()").accepted
+        False
     """
     if not isinstance(grammar, Grammar):
         raise wrong_type("grammar", "a tokfold.Grammar", grammar)

@@ -22,6 +22,17 @@ class MatcherState:
     read before, which counts for no comparison, unless that has more than 65,536 bytes: then keep
     :attr:`Matcher.text <tokfold.Matcher.text>` beside it, and pass it to
     :meth:`Matcher.from_state <tokfold.Matcher.from_state>`.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary)
+        >>> matcher = tokfold.Matcher(compiled)
+        >>> matcher.accept_token(0)
+        True
+        >>> saved = matcher.state.to_bytes()  # for another process
+        >>> again = tokfold.Matcher.from_state(compiled, tokfold.MatcherState.from_bytes(saved))
+        >>> again.text, again.state == matcher.state
+        (b'a', True)
     """
 
     __slots__ = ("_data", "_engine", "_text")

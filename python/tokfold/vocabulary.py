@@ -62,6 +62,13 @@ class Vocabulary(metaclass=Named):
         VocabularyError: no token has bytes, a token is not ``bytes``, ``size`` is less than the
             number of tokens, or an id is no integer in ``[0, size)`` or comes twice.
 
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> len(vocabulary), vocabulary[2], vocabulary.stop_token_ids
+        (4, b'ab', (3,))
+        >>> vocabulary.encode_greedy(b"abba")
+        [2, 1, 0]
     """
 
     __slots__ = ("__dict__", "_blob", "_kind", "_name", "_offsets", "_special", "_stop")
