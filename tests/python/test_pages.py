@@ -20,6 +20,9 @@ from support import processes
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {
     "ending-in-time": 2,
+    "from-llama-cpp": 1,
+    "from-llguidance": 1,
+    "from-outlines": 1,
     "json-schema": 15,
     "lark": 8,
     "masked": 6,
