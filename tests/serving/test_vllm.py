@@ -42,7 +42,12 @@ import tokfold  # noqa: E402
 import tokfold.vllm  # noqa: E402
 from support import processes  # noqa: E402
 from support.processes import DEADLINE_S  # noqa: E402
-from tokfold.vllm.backend import TokfoldBackend, TokfoldGrammar, check_request  # noqa: E402
+from tokfold.vllm.backend import (  # noqa: E402
+    TokfoldBackend,
+    TokfoldGrammar,
+    check_request,
+    end_in_time,
+)
 from vllm.exceptions import VLLMValidationError  # noqa: E402
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams  # noqa: E402
 from vllm.v1.structured_output import StructuredOutputManager  # noqa: E402
@@ -535,7 +540,9 @@ def make_manager() -> StructuredOutputManager:
 class Request(SimpleNamespace):
     """What the manager and the wrapper read of vLLM's request."""
 
-    def __init__(self, number: int, params, stops: set[int] | None = None) -> None:
+    def __init__(
+        self, number: int, params, stops: set[int] | None = None, max_tokens: int | None = None
+    ) -> None:
         key = None
         if not REAL:
             asked = {k: v for k, v in vars(params).items() if v is not None and k[0] != "_"}
@@ -544,7 +551,9 @@ class Request(SimpleNamespace):
         super().__init__(
             request_id=f"r{number}",
             sampling_params=SimpleNamespace(
-                structured_outputs=params, all_stop_token_ids=stops or {EOS}
+                structured_outputs=params,
+                all_stop_token_ids=stops or {EOS},
+                max_tokens=max_tokens,
             ),
             structured_output_request=SimpleNamespace(structured_output_key=key, grammar=None),
             use_structured_output=True,
@@ -578,6 +587,76 @@ class TestChoice:
         with pytest.raises(ValueError, match="nobody's"):
             manager.grammar_init(Request(0, params))
         assert manager.backend is None
+
+
+@pytest.mark.usefixtures("installed")
+class TestEndingInTime:
+    """With TOKFOLD_END_IN_TIME=1 a text ends within the max_tokens of its request."""
+
+    TEXT = 'root ::= "[" (root ("," root)*)? "]"'
+
+    def start(self, monkeypatch, max_tokens, text=TEXT, switch="1"):
+        monkeypatch.setenv("TOKFOLD_END_IN_TIME", switch)
+        params = StructuredOutputsParams(grammar=text)
+        params._backend, params._backend_was_auto = "tokfold", True
+        request = Request(0, params, max_tokens=max_tokens)
+        manager = make_manager()
+        manager.grammar_init(request)
+        return request, request.structured_output_request.grammar
+
+    def walk(self, request, grammar, seed, most=60) -> int:
+        """Random tokens that are allowed; how many there were until the text ended."""
+        draw = random.Random(seed)
+        for count in range(most):
+            if grammar.is_terminated():
+                return count
+            rows = torch.full((1, WORDS), -1, dtype=torch.int32)
+            grammar.fill_bitmask(rows, 0)
+            allowed = [token for token in range(SIZE) if allows(rows[0].numpy(), token)]
+            # What opens is likelier than what closes.
+            opening = [token for token in allowed if "[" in TOKENIZER.decode([token])]
+            token = draw.choice(opening if opening and draw.random() < 0.9 else allowed)
+            request.num_output_tokens = getattr(request, "num_output_tokens", 0) + 1
+            assert grammar.accept_tokens("r0", [token])
+        return most
+
+    def test_a_text_ends(self, monkeypatch) -> None:
+        for seed in range(20):
+            budget = 3 + seed
+            request, grammar = self.start(monkeypatch, budget)
+            assert self.walk(request, grammar, seed) <= budget
+
+    def test_reasoning_counts(self, monkeypatch) -> None:
+        request, grammar = self.start(monkeypatch, 20)
+        request.num_output_tokens = 12
+        grammar.fill_bitmask(torch.full((1, WORDS), -1, dtype=torch.int32), 0)
+        assert self.walk(request, grammar, 1) <= 8
+
+    def test_only_where_it_is_asked_for(self, monkeypatch) -> None:
+        for max_tokens, switch in ((8, "0"), (None, "1")):
+            request, grammar = self.start(monkeypatch, max_tokens, switch=switch)
+            assert grammar.conversation.tokens_left is None
+            assert self.walk(request, grammar, 1) > 8
+
+    def test_a_text_that_is_too_long_goes_on_without(self, monkeypatch, caplog) -> None:
+        request, grammar = self.start(monkeypatch, 2, 'root ::= "[[[[" "]]]]"')
+        assert self.walk(request, grammar, 1) > 2
+        assert "may be cut at max_tokens = 2" in caplog.text
+
+    def test_what_is_compiled_later(self, monkeypatch) -> None:
+        request, grammar = self.start(monkeypatch, 9)
+        grammar.conversation.max_tokens = None
+        later: Future = Future()
+        request.structured_output_request._grammar = later
+        end_in_time(request)
+        assert grammar.conversation.tokens_left is None
+        later.set_result(grammar)
+        assert grammar.conversation.tokens_left == 9
+
+    def test_a_switch_that_is_none(self, monkeypatch) -> None:
+        monkeypatch.setenv("TOKFOLD_END_IN_TIME", "yes")
+        with pytest.raises(ValueError, match="TOKFOLD_END_IN_TIME must be 0 or 1, not 'yes'"):
+            make_backend()
 
 
 @only_real

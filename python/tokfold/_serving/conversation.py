@@ -33,6 +33,11 @@ class Conversation:
         stop_token_ids: those of the request, in place of the vocabulary's; those that the
             vocabulary does not have are left out, and none means the vocabulary's.
         last_resort: the tokens of the row of a failure.
+
+    Attributes:
+        max_tokens: what the request may take; its text ends within them. A text that cannot be
+            ended so, because it is too long or of a grammar that is not counted, goes on without.
+        tokens_before: those of them that the request took before the text began.
     """
 
     def __init__(
@@ -49,6 +54,15 @@ class Conversation:
         self._ignored = 0
         self._is_logged = False
         self.failure: str | None = None
+        self.max_tokens: int | None = None
+        self.tokens_before = 0
+
+    @property
+    def tokens_left(self) -> int | None:
+        """What the text may still take; ``None`` where nothing bounds it."""
+        if self.max_tokens is None:
+            return None
+        return max(0, self.max_tokens - self.tokens_before - self.matcher.num_steps)
 
     @property
     def is_terminated(self) -> bool:
@@ -127,7 +141,7 @@ class Conversation:
     def reset(self) -> None:
         """Take back all tokens."""
         self.matcher.reset()
-        self._ignored, self.failure = 0, None
+        self._ignored, self.failure, self.tokens_before = 0, None, 0
 
     def copy(self) -> Conversation:
         """One at the same place that goes its own way."""
@@ -157,10 +171,10 @@ class Conversation:
         if self.failure is None:
             try:
                 if bitmask.shape[1] == words:
-                    self.matcher.fill_bitmask(bitmask, row)
+                    self._fill(bitmask, row)
                 else:
                     narrow = np.zeros((1, words), dtype=np.int32)
-                    self.matcher.fill_bitmask(narrow, 0)
+                    self._fill(narrow, 0)
                     fitting = min(words, bitmask.shape[1])
                     bitmask[row] = 0
                     bitmask[row, :fitting] = narrow[0, :fitting]
@@ -168,6 +182,17 @@ class Conversation:
             except TokfoldError as error:
                 self._fail(error)
         self._only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
+
+    def _fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
+        """Write a row within the budget, if there is one that can be kept."""
+        if self.max_tokens is not None:
+            try:
+                self.matcher.fill_bitmask(bitmask, row, tokens_left=self.tokens_left)
+                return
+            except TokfoldError as error:  # too long, not counted, or no time to count
+                logger.warning("a text may be cut at max_tokens = %d: %s", self.max_tokens, error)
+                self.max_tokens = None
+        self.matcher.fill_bitmask(bitmask, row)
 
     def fill_failed(self, bitmask: npt.NDArray[np.int32], row: int, error: BaseException) -> None:
         """Write the row of a mask that was tried elsewhere and failed."""
@@ -235,6 +260,7 @@ def fill_rows(
         (each, row)
         for each, row in pairs
         if each.failure is None
+        and each.max_tokens is None
         and not each.is_terminated
         and bitmask.shape[1] == -(-len(each.matcher.compiled.vocabulary) // 32)
     ]

@@ -31,6 +31,8 @@ class Settings:
             deadline, like the next two.
         mask_milliseconds: ``TOKFOLD_MASK_MILLISECONDS``, of one mask.
         accept_milliseconds: ``TOKFOLD_ACCEPT_MILLISECONDS``, of one token that is read.
+        end_in_time: ``TOKFOLD_END_IN_TIME``, 1 for yes: the text of a request ends within its
+            ``max_tokens``.
     """
 
     cache_dir: Path | None = None
@@ -39,6 +41,7 @@ class Settings:
     compile_milliseconds: int = 2_000
     mask_milliseconds: int = 50
     accept_milliseconds: int = 20
+    end_in_time: bool = False
 
     @property
     def request_limits(self) -> Limits:
@@ -70,7 +73,8 @@ class Settings:
                 f"TOKFOLD_LIMITS must be a JSON object of fields of tokfold.Limits: {error}"
             ) from error
         deadlines = {name: _milliseconds(name) for name in _DEADLINES}
-        return cls(Path(folder) if folder else None, classes, limits, **deadlines)
+        place = Path(folder) if folder else None
+        return cls(place, classes, limits, **deadlines, end_in_time=_switch("TOKFOLD_END_IN_TIME"))
 
     @staticmethod
     def publish(
@@ -99,3 +103,11 @@ def _milliseconds(name: str) -> int:
     if milliseconds < 0:
         raise ValueError(f"{variable} must be whole milliseconds, or 0 for none, not {text!r}")
     return milliseconds
+
+
+def _switch(variable: str) -> bool:
+    """A variable of the environment that is 1 or 0, or not there."""
+    text = os.environ.get(variable) or "0"
+    if text not in ("0", "1"):
+        raise ValueError(f"{variable} must be 0 or 1, not {text!r}")
+    return text == "1"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,12 +28,13 @@ from tokfold._serving import (
     vocabulary_of,
 )
 from tokfold.engine import CompiledGrammar
+from tokfold.errors import TokfoldError
 from tokfold.grammar import Grammar
 
 if TYPE_CHECKING:
     from tokfold._serving import Grammars
 
-__all__ = ["TokfoldBackend", "TokfoldGrammar", "check_request"]
+__all__ = ["TokfoldBackend", "TokfoldGrammar", "check_request", "end_in_time"]
 
 logger = logging.getLogger("tokfold")
 
@@ -41,6 +46,12 @@ class TokfoldGrammar(StructuredOutputGrammar):
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
+        self._request: Callable[[], Any] | None = None
+
+    def end_within(self, request: Any) -> None:  # noqa: ANN401 - vllm.v1.request.Request
+        """Let the text end within the ``max_tokens`` of its request, reasoning included."""
+        self.conversation.max_tokens = request.sampling_params.max_tokens
+        self._request = weakref.ref(request)
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Read tokens, all or none; those after the end of the text are ignored.
@@ -49,6 +60,11 @@ class TokfoldGrammar(StructuredOutputGrammar):
             False where one cannot follow, which makes vLLM end the request with an error; nothing
             has changed.
         """
+        if self._request is not None:
+            # What came before the first tokens of the text is reasoning.
+            taken = getattr(self._request(), "num_output_tokens", 0)
+            self.conversation.tokens_before = max(0, taken - len(tokens))
+            self._request = None
         if self.conversation.accept(tokens):
             return True
         why = self.conversation.failure or "the grammar does not allow them here"
@@ -97,7 +113,9 @@ class TokfoldBackend(StructuredOutputBackend):
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:  # noqa: ANN401
         super().__init__(vllm_config, tokenizer, vocab_size)
         vocabulary = vocabulary_of(tokenizer, vocab_size)
-        self.grammars: Grammars | None = grammars_of(vocabulary, Settings.from_environment())
+        settings = Settings.from_environment()
+        self.grammars: Grammars | None = grammars_of(vocabulary, settings)
+        self.ends_in_time = settings.end_in_time
         config = getattr(vllm_config, "structured_outputs_config", None)
         # Objects that do not say otherwise are closed, as with vLLM's own back ends.
         self._json: dict[str, Any] = {"additional_properties": False}
@@ -131,6 +149,9 @@ class TokfoldBackend(StructuredOutputBackend):
             raise
         except Exception as error:  # whatever a stranger sends, the engine goes on
             raise ValueError(f"{type(error).__name__}: {error}") from error
+        if self.ends_in_time:
+            with contextlib.suppress(TokfoldError):  # a text that is not counted goes on without
+                compiled.shortest()  # here and not in a mask
         stops = compiled.vocabulary.stop_token_ids
         return TokfoldGrammar(Conversation(compiled, stop_token_ids, stops))
 
@@ -171,6 +192,23 @@ class TokfoldBackend(StructuredOutputBackend):
         if self.grammars is not None:
             self.grammars.save()
             self.grammars = None
+
+
+def end_in_time(request: Any) -> None:  # noqa: ANN401 - vllm.v1.request.Request
+    """Tell the grammar of a request its ``max_tokens``: now, or when it is compiled."""
+    if not isinstance(request.sampling_params.max_tokens, int):
+        return
+    held = request.structured_output_request
+    made = getattr(held, "_grammar", None) or getattr(held, "grammar", None)
+
+    def tell(done: Future[StructuredOutputGrammar]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            done.result().end_within(request)
+
+    if isinstance(made, Future):
+        made.add_done_callback(tell)
+    elif isinstance(made, TokfoldGrammar):
+        made.end_within(request)
 
 
 # -- in the frontend -----------------------------------------------------------------------------

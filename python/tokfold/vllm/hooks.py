@@ -106,5 +106,9 @@ def _choosing(original: Callable[..., None]) -> Callable[..., None]:
                 )
                 manager.backend_name = NAME
         original(*args, **options)
+        if getattr(manager.backend, "ends_in_time", False) and params is not None:
+            from tokfold.vllm.backend import end_in_time
+
+            end_in_time(request)
 
     return grammar_init
