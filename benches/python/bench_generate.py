@@ -234,7 +234,7 @@ def _rows(
         row = {"engine": name, "step": middle, "step_p99": late, "steps": len(found[name])}
         row["added"] = middle / float(np.percentile(found["none"], 50)) - 1
         row["added_p99"] = late / float(np.percentile(found["none"], 99)) - 1
-        if name in ("tokfold", "xgrammar"):  # llguidance writes blanks, which this grammar has not
+        if name in ("tokfold", "xgrammar"):  # llguidance bounds no white space
             written = [vocabulary.decode(ids) for ids in texts[name]]
             row["invalid"] = sum(not _begins(grammar, text) for text in written)
         result.append(row)

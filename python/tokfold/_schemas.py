@@ -77,7 +77,7 @@ class Request:
         separators: tuple[str, str] | None,
         integers: str,
         escapes: str,
-        formats: str | Mapping[str, str],
+        formats: str | Mapping[str, str | None],
         additional_properties: bool,
         resources: Mapping[str, object] | None,
         lossy: Collection[str],
@@ -126,9 +126,13 @@ def _own_formats(formats: object) -> list[tuple[str, str]]:
         )
         return []
     for name, pattern in formats.items():
-        if not isinstance(name, str) or not isinstance(pattern, str):
-            raise TypeError(f"formats[{name!r}] must be a pattern as text, not {pattern!r}")
-    return sorted(formats.items())
+        if not isinstance(name, str) or not isinstance(pattern, str | None):
+            raise TypeError(
+                f"formats[{name!r}] must be a pattern as text, or None for no condition, not "
+                f"{pattern!r}"
+            )
+    # An empty pattern is found in every string.
+    return sorted((name, pattern or "") for name, pattern in formats.items())
 
 
 def _check(name: str, value: object, *values: str, more: str = "") -> None:

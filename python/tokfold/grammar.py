@@ -305,7 +305,7 @@ class Grammar(metaclass=Named):
         separators: tuple[str, str] | None = None,
         integers: Literal["1", "1.0"] = "1",
         escapes: Literal["standard", "any", "plain"] = "standard",
-        formats: Literal["assert", "annotation"] | Mapping[str, str] = "assert",
+        formats: Literal["assert", "annotation"] | Mapping[str, str | None] = "assert",
         additional_properties: bool = True,
         resources: Mapping[str, object] | None = None,
         lossy: Collection[str] = (),
@@ -340,7 +340,8 @@ class Grammar(metaclass=Named):
                 properties; ``"plain"``: none.
             formats: whether ``format`` is a condition or an annotation. A mapping of names to
                 patterns of ECMA-262: it is a condition, and these formats are as the patterns say,
-                which are searched for as those of ``pattern`` are: write ``^`` and ``$``.
+                which are searched for as those of ``pattern`` are: write ``^`` and ``$``. A format
+                whose pattern is None is an annotation.
             additional_properties: False: objects that do not say otherwise have no other members
                 than those that the schema names.
             resources: schemas that references lead to, by their URIs. Nothing is ever fetched.

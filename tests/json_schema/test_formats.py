@@ -238,7 +238,7 @@ def test_notes_of_formats_by_pattern() -> None:
     [
         ({"a": "x(b"}, ValueError, r'formats\["a"\]: the pattern "x\(b", column \d+: '),
         ({"a": r"(x)\1"}, ValueError, r'formats\["a"\]: the pattern .*, column 4: '),
-        ({"a": 1}, TypeError, r"formats\['a'\] must be a pattern as text, not 1"),
+        ({"a": 1}, TypeError, r"formats\['a'\] must be a pattern as text, or None .*, not 1"),
         ("no", ValueError, "must be 'assert' or 'annotation' or a mapping of names to patterns"),
     ],
 )
@@ -365,3 +365,14 @@ def test_what_cannot_stand_beside_a_pattern() -> None:
                 "minProperties": 1,
             }
         )
+
+
+def test_a_format_that_is_no_condition():
+    schema = {"type": "object", "properties": {"to": {"format": "email"}, "at": {"format": "date"}}}
+    text = '{"to": "nobody", "at": "2026-11-26"}'
+    assert not tokfold.recognize(Grammar.from_json_schema(schema), text).accepted
+    free = Grammar.from_json_schema(schema, formats={"email": None})
+    assert tokfold.recognize(free, text).accepted
+    assert not tokfold.recognize(free, text.replace("11-26", "11-31")).accepted
+    assert not free.notes
+    assert free == Grammar.from_json_schema(schema, formats={"email": ""})
