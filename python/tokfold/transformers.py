@@ -73,6 +73,9 @@ __all__ = ["GrammarLogitsProcessor", "processor"]
 
 History = npt.NDArray[np.int64]
 
+ON_HOST = 1 << 17
+"""Ids of prompts and texts, of all rows together, up to which they are looked at on the host."""
+
 _vocabularies: weakref.WeakKeyDictionary[Any, dict[object, Vocabulary]] = (
     weakref.WeakKeyDictionary()
 )
@@ -384,6 +387,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         check_width(scores.shape[-1], self._vocab_size)
+        if input_ids.numel() <= ON_HOST:
+            input_ids = input_ids.cpu()  # one wait for the device, instead of one for each look
         was_open, self._open = self._open, None
         if was_open is not None and self._goes_on(input_ids, was_open):
             self._one_token_on(input_ids[:, -1].tolist(), was_open)
@@ -392,7 +397,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             self._rows = self._followed(*told)
             self._look_behind_the_end()
         else:
-            self._begin(input_ids)
+            self._begin(input_ids, scores.device)
         self._ids = input_ids.clone()
         return self._masked(scores)
 
@@ -445,14 +450,14 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         told = np.ascontiguousarray(history[:, :-1])
         return (previous, history) if all(row.tobytes() in known for row in told) else None
 
-    def _begin(self, input_ids: torch.Tensor) -> None:
+    def _begin(self, input_ids: torch.Tensor, device: torch.device) -> None:
         count = input_ids.shape[0]
         if count % len(self._grammars):
             raise ValueError(
                 f"{count} rows cannot be shared out among {len(self._grammars)} grammars"
             )
         self._prompt_length = input_ids.shape[1]
-        self._bitmask = _allocated(count, self._vocab_size, input_ids.device)
+        self._bitmask = _allocated(count, self._vocab_size, device)
         share = count // len(self._grammars)
         self._rows = [
             _Row(
