@@ -67,7 +67,7 @@ def agree(rest: bytes, ahead: set[bytes]) -> bool:
 
 def test_it_is_what_follows_in_every_text() -> None:
     """Never where some text disagrees; and nearly always where none does."""
-    taken = refused = missed = 0
+    taken = refused = missed = parts = 0
     for seed in range(400 * (LONG_FACTOR if LONG else 1)):
         random = Random(seed)
         lines = to_ebnf(any_grammar(random)).splitlines()
@@ -97,10 +97,15 @@ def test_it_is_what_follows_in_every_text() -> None:
         else:
             refused += 1
             missed += agrees and is_all and bool(rests)
+        if tokfold.Grammar.from_ebnf(given)._core.narrowing_lookahead() is None:
+            # Whatever follows the text.
+            assert all(any(rest.startswith(text) for text in starts) for rest in rests), given
+            parts += 1
         CASES["lookahead: implied or not"] += 1
     assert taken > 30
     assert refused > 30
     assert missed <= refused // 4
+    assert 10 < parts < taken
 
 
 def test_masks_are_those_without_it() -> None:
@@ -154,3 +159,25 @@ def test_many_rules_with_lookahead() -> None:
     rules = [f'r{i} ::= "a" r{i + 1} "b" (= "b")' for i in range(1, count)]
     text = "\n".join(['root ::= "a" r1 "b"', *rules, f'r{count} ::= "c"'])
     compiled(text)
+
+
+def test_what_xgrammar_prints_in_a_tag() -> None:
+    """What follows the content of a tag is not known there, so the content has to say it all."""
+    xgr = pytest.importorskip("xgrammar")
+
+    def tag(schema: dict) -> dict:
+        content = {
+            "type": "grammar",
+            "grammar": str(xgr.Grammar.from_json_schema(json.dumps(schema))),
+        }
+        return {
+            "type": "structural_tag",
+            "format": {"type": "tag", "begin": "<f>", "content": content, "end": "</f>"},
+        }
+
+    members = {"type": "object", "properties": {"name": {"type": "string"}}}
+    made = tokfold.compile(tag(members), BYTES, classes="never")
+    matcher = tokfold.Matcher(made)
+    assert matcher.accept_string('<f>{"name": "a"}</f>')
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="'basic_string_sub'"):
+        tokfold.compile(tag({"type": "string"}), BYTES, classes="never")

@@ -299,13 +299,13 @@ def _regex(leaf: Any) -> Grammar:  # noqa: ANN401
 
 def _grammar(leaf: Any) -> Grammar:  # noqa: ANN401
     """Our own reader: it takes what XGrammar's takes, with the same meaning, and keeps NUL."""
-    grammar = Grammar.from_ebnf(leaf.text, lookahead="implied")  # there is none: see below
-    if _has_lookahead(grammar):
-        # A grammar that is put together ignores the lookahead that converters write, and must not
-        # ignore what a person wrote.
+    grammar = Grammar.from_ebnf(leaf.text, lookahead="implied")
+    # A grammar that is put together ignores lookahead, and must not ignore one that says anything.
+    rule = grammar._core.narrowing_lookahead()
+    if rule is not None:
         raise UnsupportedGrammarError(
-            "a lookahead `(= ...)` written by hand narrows XGrammar's masks without changing what "
-            "it accepts; leave it out, the rules say what follows",
+            f"the lookahead `(= ...)` of rule {rule!r} narrows XGrammar's masks without changing "
+            "what it accepts; leave it out, the rules say what follows",
             "lookahead",
             1,
             1,
@@ -328,12 +328,6 @@ def _bounded_text(leaf: Any) -> Grammar:  # noqa: ANN401
 
 
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]')
-
-
-def _has_lookahead(grammar: Grammar) -> bool:
-    text = str(grammar)
-    return "(=" in text and "(=" in _STRINGS.sub("", text)
-
 
 _MAKERS: dict[type, Callable[[Any], Grammar]] = {
     JsonSchema: _json_schema,

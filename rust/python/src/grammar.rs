@@ -11,7 +11,7 @@ use tokfold_core::error::Error;
 use tokfold_core::grammar::Expr;
 use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
-use tokfold_core::network::{NetworkOptions, Part, PartCache};
+use tokfold_core::network::{self, NetworkOptions, Part, PartCache};
 use tokfold_core::regular::Bounds;
 use tokfold_core::{grammar, syntax};
 
@@ -277,6 +277,14 @@ impl Grammar {
     /// The same grammar without lookahead, which its rules imply.
     fn without_lookahead(&self, py: Python<'_>) -> Self {
         Self::of(py.detach(|| self.inner.without_lookahead()))
+    }
+
+    /// The name of a rule whose lookahead the rules do not imply, where anything may follow the grammar.
+    fn narrowing_lookahead(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let found = Call::with(py, None, None).run(py, |interrupt| {
+            network::narrowing_part(&self.inner, &Budget::new(&Limits::default(), interrupt))
+        })?;
+        Ok(found.map(|rule| self.inner.rule(rule).name.clone()))
     }
 
     /// The same grammar with automata in place of the macros that are read byte by byte.

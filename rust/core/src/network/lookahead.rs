@@ -40,6 +40,32 @@ pub(super) struct Places<'a> {
     calls: FxHashMap<RuleId, Vec<ExprId>>,
     /// Rules that a macro names or that are elsewhere: what stands beside them is not known.
     unknown: FxHashSet<RuleId>,
+    /// Whether the grammar is a part of another, of which anything may follow.
+    is_part: bool,
+}
+
+/// The first rule of a grammar, in the order of its text, whose lookahead the rules do not imply when
+/// the grammar is a part of another and anything may follow it.
+///
+/// # Errors
+/// Those of [`Budget::spend`].
+pub fn narrowing_part(grammar: &Grammar, work: &Budget) -> Result<Option<RuleId>> {
+    let rules = (0..grammar.rules().len()).map(RuleId::new);
+    let with_lookahead = rules.filter(|&rule| grammar.rule(rule).lookahead.is_some());
+    let mut places = None;
+    for rule in with_lookahead {
+        if places.is_none() {
+            work.spend(grammar.size())?;
+            let made = Places::new(grammar, |_| false, &Ticks::new(work))?;
+            places = Some(Places { is_part: true, ..made });
+        }
+        if let Some(places) = &places
+            && !places.imply(rule, work)?
+        {
+            return Ok(Some(rule));
+        }
+    }
+    Ok(None)
 }
 
 impl<'a> Places<'a> {
@@ -54,6 +80,7 @@ impl<'a> Places<'a> {
             owners: FxHashMap::default(),
             calls: FxHashMap::default(),
             unknown: FxHashSet::default(),
+            is_part: false,
         };
         let mut rules = vec![grammar.root()];
         let mut seen: FxHashSet<RuleId> = rules.iter().copied().collect();
@@ -104,6 +131,11 @@ impl<'a> Places<'a> {
             }
         }
         Ok(out)
+    }
+
+    /// Whether anything may follow a rule.
+    fn is_open(&self, rule: RuleId) -> bool {
+        self.is_part && rule == self.grammar.root()
     }
 
     /// The expressions that call a rule.
@@ -231,7 +263,7 @@ impl Follow<'_> {
     /// Whether whatever follows a rule agrees.
     fn agrees(&mut self, rule: RuleId, work: &Budget) -> Result<bool> {
         let places = self.places;
-        if places.unknown.contains(&rule) {
+        if places.unknown.contains(&rule) || places.is_open(rule) {
             return Ok(false);
         }
         // Ends of expressions, and the states there.
@@ -244,7 +276,7 @@ impl Follow<'_> {
             }
             for &owner in places.owners.get(&id).into_iter().flatten() {
                 // Behind the root a text ends, and an end agrees with whatever was to come.
-                if places.unknown.contains(&owner) {
+                if places.unknown.contains(&owner) || places.is_open(owner) {
                     return Ok(false);
                 }
                 todo.extend(places.calls_of(owner).map(|call| (call, state)));

@@ -54,6 +54,7 @@ pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use call_order::CallOrder;
 pub(crate) use identity::{Identity, Quota};
 pub(crate) use link::{Moved, Moves};
+pub use lookahead::narrowing_part;
 pub(crate) use lower::guards_refused;
 pub use options::{LeftRecursion, NetworkOptions};
 pub use part::Part;
