@@ -34,6 +34,7 @@ def test_examples_print_what_they_show(name: str) -> None:
     for test in FINDER.find(module, name, module, extraglobs={"tokfold": tokfold}):
         if "chart_gpu" in test.docstring:
             pytest.importorskip("torch", minversion="2.4")
+            pytest.importorskip("triton")
         said: list[str] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
