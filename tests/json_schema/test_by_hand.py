@@ -40,6 +40,13 @@ def obj(**properties: Any) -> dict[str, Any]:
 EMOJI, PAIR = '"😀"', r'"\ud83d\ude00"'
 
 CASES: dict[str, Case] = {
+    # Core 2019-09, section 9.3.1.3: `items`, `additionalItems`; `contains` since 2020-12.
+    "contains evaluates no item in 2019-09": Case(
+        {"$schema": DRAFT_2019, "contains": {"type": "string"}, "unevaluatedItems": False},
+        invalid=('["a"]', "[]", '["a", 1]'),
+        valid=("1",),
+        disputed=('["a"]',),
+    ),
     # -- names
     "a known name spelled with an escape": Case(
         obj(a={"type": "integer"}),

@@ -45,6 +45,9 @@ class Builder:
     def __init__(self, random: Random, dialect: str = "2020-12", definitions: int = 2) -> None:
         self.random, self.dialect, self.definitions = random, dialect, definitions
         self.year = list(DIALECTS).index(dialect)
+        # In 2019-09 `contains` says nothing of which items are evaluated; both validators take it
+        # as in 2020-12, so a schema has one of the two keywords.
+        self.has_contains = self.year != 1 or random.random() < 0.5
 
     def document(self, depth: int = 3) -> Schema:
         """A schema with its definitions; none refers to itself in its own place."""
@@ -117,7 +120,7 @@ class Builder:
             self.unique,
         ]
         if self.year < 4:
-            found += [self.contains, self.names]
+            found += [self.contains, self.names] if self.has_contains else [self.names]
         if self.year < 3:
             found.append(self.condition)
         if self.year < 2:
@@ -189,7 +192,9 @@ class Builder:
         return made
 
     def unevaluated(self, depth: int, below: int) -> dict[str, Any]:
-        keyword = self.random.choice(("unevaluatedProperties", "unevaluatedItems"))
+        is_free = self.year != 1 or not self.has_contains
+        items = "unevaluatedItems" if is_free else "unevaluatedProperties"
+        keyword = self.random.choice(("unevaluatedProperties", items))
         return {keyword: self.random.choice((False, False, self.schema(depth - 1, -1)))}
 
     def all_of(self, depth: int, below: int) -> dict[str, Any]:
