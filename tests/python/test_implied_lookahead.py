@@ -181,3 +181,13 @@ def test_what_xgrammar_prints_in_a_tag() -> None:
     assert matcher.accept_string('<f>{"name": "a"}</f>')
     with pytest.raises(tokfold.UnsupportedGrammarError, match="'basic_string_sub'"):
         tokfold.compile(tag({"type": "string"}), BYTES, classes="never")
+
+
+def test_hostile_lookahead_is_refused_at_once() -> None:
+    """What doubles with each rule, and a sequence of which each place is looked at."""
+    doubling = "\n".join(f"r{i} ::= r{i + 1} | r{i + 1}" for i in range(30))
+    text = f'root ::= a "b"\na ::= "x" (= r0)\n{doubling}\nr30 ::= [b-z]'
+    assert not is_taken(text)
+    long = " ".join(["a"] * 20_000)
+    with pytest.raises(tokfold.LimitExceededError, match="max_network_work"):
+        compiled(f'root ::= {long}\na ::= "x" (= "x")')

@@ -632,6 +632,17 @@ class TestEndingInTime:
         grammar.fill_bitmask(torch.full((1, WORDS), -1, dtype=torch.int32), 0)
         assert self.walk(request, grammar, 1) <= 8
 
+    def test_reasoning_counts_in_the_first_mask(self, monkeypatch) -> None:
+        """A text that was begun too long could not be ended any more."""
+        long = "q" * 12
+        assert len(tokens(long)) > 2
+        request, grammar = self.start(monkeypatch, 20, f'root ::= "z" | "{long}"')
+        request.num_output_tokens = 20 - len(tokens("z")) - 1
+        rows = torch.full((1, WORDS), -1, dtype=torch.int32)
+        grammar.fill_bitmask(rows, 0)
+        assert allows(rows[0].numpy(), tokens("z")[0])
+        assert not allows(rows[0].numpy(), tokens(long)[0])
+
     def test_only_where_it_is_asked_for(self, monkeypatch) -> None:
         for max_tokens, switch in ((8, "0"), (None, "1")):
             request, grammar = self.start(monkeypatch, max_tokens, switch=switch)

@@ -60,16 +60,19 @@ class TokfoldGrammar(StructuredOutputGrammar):
             False where one cannot follow, which makes vLLM end the request with an error; nothing
             has changed.
         """
-        if self._request is not None:
-            # What came before the first tokens of the text is reasoning.
-            taken = getattr(self._request(), "num_output_tokens", 0)
-            self.conversation.tokens_before = max(0, taken - len(tokens))
-            self._request = None
+        self._count_reasoning(len(tokens))
+        self._request = None
         if self.conversation.accept(tokens):
             return True
         why = self.conversation.failure or "the grammar does not allow them here"
         logger.error("request %s: tokens %s are not accepted: %s", request_id, tokens, why)
         return False
+
+    def _count_reasoning(self, own: int) -> None:
+        """Until the text begins: what the request took, but for ``own`` tokens, is reasoning."""
+        if self._request is not None:
+            taken = getattr(self._request(), "num_output_tokens", 0)
+            self.conversation.tokens_before = max(0, taken - own)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The longest prefix of some tokens that could be read; nothing changes."""
@@ -86,6 +89,7 @@ class TokfoldGrammar(StructuredOutputGrammar):
             bitmask: int32, shape ``(rows, words)``, on the CPU.
             batch_index: the row.
         """
+        self._count_reasoning(0)
         self.conversation.fill(bitmask.numpy(), batch_index)
 
     def is_terminated(self) -> bool:

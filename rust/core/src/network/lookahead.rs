@@ -21,9 +21,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// words of 64 bits.
 const MAX_STATES: usize = 63;
 const MAX_NFA_STATES: usize = 4_096;
+const MAX_NFA_EDGES: usize = 1 << 16;
 /// Rules within each other, and copies of a repeated part, that a lookahead is written out to.
 const MAX_DEPTH: u32 = 32;
 const MAX_COPIES: u32 = 64;
+
+/// Expressions with a state that are held at most; past it lookahead counts as not implied.
+const MAX_RUNS: usize = 1 << 18;
 
 /// A set of states; the highest bit is for texts that disagree.
 type States = u64;
@@ -169,7 +173,9 @@ fn automaton(grammar: &Grammar, lookahead: ExprId, work: &Budget) -> Result<Opti
     let mut todo = vec![(lookahead, start, end, 0)];
     while let Some((id, from, to, depth)) = todo.pop() {
         work.spend(1)?;
-        if nfa.len() > MAX_NFA_STATES || depth > MAX_DEPTH {
+        // Rules that call others twice are written out twice: edges bound how often.
+        let is_large = nfa.len() > MAX_NFA_STATES || nfa.num_edges() > MAX_NFA_EDGES;
+        if is_large || depth > MAX_DEPTH {
             return Ok(None);
         }
         match grammar.expr(id) {
@@ -249,7 +255,7 @@ type Run = (ExprId, u32);
 struct Runs {
     ends: FxHashMap<Run, States>,
     /// Runs that are computed from a run.
-    users: FxHashMap<Run, Vec<Run>>,
+    users: FxHashMap<Run, FxHashSet<Run>>,
     todo: Vec<Run>,
 }
 
@@ -274,6 +280,9 @@ impl Follow<'_> {
             if !seen.insert((id, state)) {
                 continue;
             }
+            if seen.len() + todo.len() + self.runs.ends.len() > MAX_RUNS {
+                return Ok(false);
+            }
             for &owner in places.owners.get(&id).into_iter().flatten() {
                 // Behind the root a text ends, and an end agrees with whatever was to come.
                 if places.unknown.contains(&owner) || places.is_open(owner) {
@@ -285,10 +294,14 @@ impl Follow<'_> {
                 match places.grammar.expr(parent) {
                     Expr::Choice(_) => todo.push((parent, state)),
                     Expr::Sequence(children) => {
+                        work.spend(children.len())?;
                         let here = children.iter().enumerate().filter(|(_, child)| **child == id);
                         for (place, _) in here {
                             let mut now: States = 1 << state;
                             for &child in &children[place + 1..] {
+                                if now & !DISAGREES == 0 {
+                                    break;
+                                }
                                 now = self.after(child, now, work)?;
                             }
                             if now & DISAGREES != 0 {
@@ -320,6 +333,9 @@ impl Follow<'_> {
             self.ask((id, state), None);
             while let Some(run) = self.runs.todo.pop() {
                 work.spend(1)?;
+                if self.runs.ends.len() > MAX_RUNS {
+                    return Ok(DISAGREES);
+                }
                 let found = self.compute(run, work)?;
                 let known = self.runs.ends.entry(run).or_default();
                 if *known | found != *known {
@@ -336,10 +352,7 @@ impl Follow<'_> {
     /// What is known of a run, for another that is computed from it.
     fn ask(&mut self, run: Run, user: Option<Run>) -> States {
         if let Some(user) = user {
-            let users = self.runs.users.entry(run).or_default();
-            if !users.contains(&user) {
-                users.push(user);
-            }
+            self.runs.users.entry(run).or_default().insert(user);
         }
         let runs = &mut self.runs;
         *runs.ends.entry(run).or_insert_with(|| {
@@ -378,6 +391,7 @@ impl Follow<'_> {
             Expr::Rule(rule) if places.unknown.contains(rule) => DISAGREES,
             Expr::Rule(rule) => self.ask_all(places.grammar.rule(*rule).body, start, run),
             Expr::Sequence(children) => {
+                work.spend(children.len())?;
                 let mut now = start;
                 for &child in children {
                     now = self.ask_all(child, now, run);
@@ -385,6 +399,7 @@ impl Follow<'_> {
                 now
             }
             Expr::Choice(children) => {
+                work.spend(children.len())?;
                 children.iter().fold(0, |out, &child| out | self.ask_all(child, start, run))
             }
             &Expr::Repeat { body, min, .. } => {
