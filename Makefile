@@ -16,8 +16,8 @@ BASE ?=
 FILES ?=
 # Options for the benchmarks: make bench BENCH_ARGS="--tokenizer path/to/model"
 BENCH_ARGS ?=
-# How Rust is compiled (Cargo.toml): tests have the core's assertions and half the time to build; what
-# is measured, shown or shipped is a release.
+# How Rust is compiled (Cargo.toml): tests have the core's assertions and no link-time optimization, which
+# is most of a build; what is measured, shown or shipped is a release.
 PROFILE ?= $(if $(filter bench demo test-serving wheel,$(MAKECMDGOALS)),release,suite)
 # Options of make device: make device DEVICE_ARGS="--only tests"
 DEVICE_ARGS ?=

@@ -106,5 +106,5 @@ class MaskPool:
 
 
 def shared_pool(vocabulary: Vocabulary) -> MaskPool:
-    """The pool that all grammars over a vocabulary share unless they are told otherwise."""
+    """The pool of a vocabulary, which grammars share that are compiled without one of their own."""
     return vocabulary._keep("_pool", MaskPool)

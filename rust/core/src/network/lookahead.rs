@@ -361,7 +361,7 @@ impl Follow<'_> {
         })
     }
 
-    /// The same of several runs at once.
+    /// What is known of the runs of one expression from several states; `user` depends on them.
     fn ask_all(&mut self, id: ExprId, states: States, user: Run) -> States {
         members(states)
             .fold(states & DISAGREES, |out, state| out | self.ask((id, state), Some(user)))
