@@ -15,13 +15,13 @@ use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokfold_core::budget::{Budget, Interrupt, Observer};
-use tokfold_core::engine::{Engine, EngineLimits, Tries};
+use tokfold_core::compile::{CompileOptions, compile};
+use tokfold_core::engine::SharedVocabulary;
 use tokfold_core::error::Result;
 use tokfold_core::grammar::Grammar;
 use tokfold_core::json_schema::{self, KeyOrder, SchemaOptions, Style};
 use tokfold_core::lark::{self, LarkOptions, Subgrammars};
 use tokfold_core::limits::Limits;
-use tokfold_core::network::{LeftRecursion, Network, NetworkOptions, WIDE};
 use tokfold_core::regular::Bounds;
 use tokfold_core::regular::grammars::{self, Operation};
 use tokfold_core::regular::pattern::{Dialect, parse};
@@ -121,28 +121,17 @@ fn read(kind: &str, text: &str, interrupt: &Interrupt) -> Result<Grammar> {
 fn prepare(
     kind: &str,
     text: &str,
-    vocabulary: &Arc<Vocabulary>,
+    vocabulary: &SharedVocabulary,
     interrupt: &Interrupt,
 ) -> Result<()> {
     let grammar = read(kind, text, interrupt)?;
-    let options = NetworkOptions {
-        counters: true,
-        unique_items: true,
-        share_wide: Some(WIDE),
-        left_recursion: LeftRecursion::Fitting,
-        ..NetworkOptions::default()
-    };
-    let work = Budget::new(&options.limits, interrupt);
-    let network = Arc::new(Network::make(&grammar, &options, &work)?);
-    let tries = Arc::new(Tries::default());
-    let engine = Engine::new(network, vocabulary.clone(), tries, None, EngineLimits::default());
-    engine.prepare(interrupt)
+    compile(&grammar, vocabulary, &CompileOptions::default(), interrupt).map(drop)
 }
 
 /// One run: what was seen, seconds after the last look, and what became of it.
 fn run(
     (kind, text): (&str, &str),
-    vocabulary: &Arc<Vocabulary>,
+    vocabulary: &SharedVocabulary,
     wanted: Vec<usize>,
     ends_at: usize,
 ) -> (Seen, f64, String) {
@@ -171,7 +160,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         from = arguments.next().ok_or("--from MILLISECONDS")?.parse()?;
     }
     let blob: Vec<u8> = (0..=255).collect();
-    let vocabulary = Arc::new(Vocabulary::new(blob, (0..=256).collect(), &[], &[])?);
+    let vocabulary = Vocabulary::new(blob, (0..=256).collect(), &[], &[])?.into();
     for path in arguments {
         let (_, kind) = path.rsplit_once('.').ok_or("a name without an end")?;
         let text = std::fs::read_to_string(&path)?;

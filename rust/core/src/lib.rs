@@ -2,7 +2,7 @@
 //!
 //! Dependencies run one way:
 //! `syntax` -> `grammar`; `json_schema` -> `regular` -> `grammar`, `automata`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
-//! `engine` -> `classes`, `mask`; `laboratory` -> `network`, `stacks`.
+//! `engine` -> `classes`, `mask`; `compile` -> `engine`; `laboratory` -> `network`, `stacks`.
 //! `ids`, `limits`, `error`, `graph`, `hash` and `budget` stand below everything.
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ pub mod automata;
 pub mod budget;
 mod chart;
 pub mod classes;
+pub mod compile;
 mod ending;
 pub mod engine;
 pub mod error;

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use tokfold_core::budget::Interrupt;
 use tokfold_core::classes::{self, ClassOptions};
-use tokfold_core::engine::{Accept, Engine, EngineLimits, Matcher, StopRule};
+use tokfold_core::compile::{CompileOptions, compile};
+use tokfold_core::engine::{
+    Accept, Engine, EngineLimits, EngineOptions, Matcher, SharedVocabulary, StopRule,
+};
 use tokfold_core::error::Error;
 use tokfold_core::limits::Limits;
 use tokfold_core::mask::words;
-use tokfold_core::network::{Network, NetworkOptions};
 use tokfold_core::syntax::parse;
 use tokfold_core::vocabulary::Vocabulary;
 
@@ -48,7 +50,7 @@ fn body() -> impl Strategy<Value = String> {
 }
 
 /// Tokens: number 0 ends a text, number 1 does so too, the rest are words.
-fn vocabulary() -> impl Strategy<Value = Arc<Vocabulary>> {
+fn vocabulary() -> impl Strategy<Value = SharedVocabulary> {
     let word = vec(prop::sample::select(&b"abcd"[..]), 1..6);
     (vec(word, 1..10), any::<u8>()).prop_map(|(mut tokens, missing)| {
         let letters = b"abcd".iter().enumerate();
@@ -59,7 +61,7 @@ fn vocabulary() -> impl Strategy<Value = Arc<Vocabulary>> {
             blob.extend_from_slice(token);
             offsets.push(blob.len() as u32);
         }
-        Arc::new(Vocabulary::new(blob, offsets, &[0, 1], &[]).expect("a sound vocabulary"))
+        Vocabulary::new(blob, offsets, &[0, 1], &[]).expect("a sound vocabulary").into()
     })
 }
 
@@ -161,18 +163,16 @@ fn filled(
 }
 
 /// A grammar read with one vocabulary, with classes and without.
-fn engines(text: &str, vocabulary: &Arc<Vocabulary>) -> Option<[Arc<Engine>; 2]> {
+fn engines(text: &str, vocabulary: &SharedVocabulary) -> Option<[Arc<Engine>; 2]> {
     let bounds = Limits { max_network_states: 5_000, ..Limits::default() };
     let grammar = parse(text, "root", &bounds).ok()?;
-    let options =
-        NetworkOptions { limits: bounds.clone(), counters: true, ..NetworkOptions::default() };
-    let network = Arc::new(Network::new(&grammar, &options).ok()?);
-    let engine = || {
-        let limits =
-            EngineLimits { max_mask_work: 400_000, max_accept_work: 50_000, ..Default::default() };
-        Arc::new(Engine::new(network.clone(), vocabulary.clone(), Arc::default(), None, limits))
-    };
-    let (plain, folded) = (engine(), engine());
+    let limits =
+        EngineLimits { max_mask_work: 400_000, max_accept_work: 50_000, ..Default::default() };
+    let mut options = CompileOptions::default();
+    options.network.limits = bounds.clone();
+    options.engine = EngineOptions { limits, ..EngineOptions::default() };
+    let engine = || compile(&grammar, vocabulary, &options, &none()).ok();
+    let (plain, folded) = (engine()?, engine()?);
     let options = ClassOptions { limits: bounds, ..ClassOptions::default() };
     let (classes, _) = classes::compile(&grammar, vocabulary, &options, &none()).ok()?;
     folded.take_classes(&classes).ok()?;
@@ -184,7 +184,7 @@ type Choices = Vec<(prop::sample::Index, u8)>;
 /// Walks a text under a budget; how many rows the search decided.
 fn walk(
     text: &str,
-    vocabulary: &Arc<Vocabulary>,
+    vocabulary: &SharedVocabulary,
     choices: &Choices,
     extra: u32,
     when_complete: bool,

@@ -7,8 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 use tokfold_core::budget::Interrupt;
 use tokfold_core::classes::{self, ClassOptions};
+use tokfold_core::compile::{CompileOptions, compile};
 use tokfold_core::engine::{
-    Accept, Engine, EngineLimits, MAX_FORCED_BYTES, Matcher, Pool, Representation, StopRule,
+    Accept, Engine, EngineLimits, EngineOptions, MAX_FORCED_BYTES, Matcher, Pool, Representation,
+    SharedVocabulary, StopRule,
 };
 use tokfold_core::error::Error;
 use tokfold_core::limits::Limits;
@@ -51,7 +53,7 @@ fn body() -> impl Strategy<Value = String> {
     })
 }
 
-fn vocabulary() -> Arc<Vocabulary> {
+fn vocabulary() -> SharedVocabulary {
     let mut tokens: Vec<Vec<u8>> = vec![b"".to_vec(), b"</s>".to_vec(), b"aa".to_vec()];
     for n in 1..4usize {
         for i in 0..4usize.pow(n as u32) {
@@ -72,7 +74,7 @@ fn vocabulary() -> Arc<Vocabulary> {
         blob.extend(token);
         offsets.push(blob.len() as u32);
     }
-    Arc::new(Vocabulary::new(blob, offsets, &[1], &[]).expect("sound"))
+    Vocabulary::new(blob, offsets, &[1], &[]).expect("sound").into()
 }
 
 /// Small bounds keep a case short: what is very ambiguous is left out.
@@ -80,15 +82,27 @@ fn limits() -> Limits {
     Limits { max_network_states: 5_000, ..Limits::default() }
 }
 
-fn engine(network: Network, vocabulary: &Arc<Vocabulary>) -> Arc<Engine> {
+/// The engine of a grammar.
+fn compiled(text: &str, representation: Representation, limits: EngineLimits) -> Arc<Engine> {
+    let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+    let engine = EngineOptions { representation, limits, pool: None };
+    let options = CompileOptions { engine, ..CompileOptions::default() };
+    compile(&grammar, &vocabulary(), &options, &none()).expect("an engine")
+}
+
+fn engine(network: Network, vocabulary: &SharedVocabulary) -> Arc<Engine> {
     sharing(network, vocabulary, None)
 }
 
-fn sharing(network: Network, vocabulary: &Arc<Vocabulary>, pool: Option<Arc<Pool>>) -> Arc<Engine> {
+fn sharing(
+    network: Network,
+    vocabulary: &SharedVocabulary,
+    pool: Option<Arc<Pool>>,
+) -> Arc<Engine> {
     let limits =
         EngineLimits { max_mask_work: 200_000, max_accept_work: 50_000, ..Default::default() };
-    let tries = Arc::default();
-    Arc::new(Engine::new(Arc::new(network), vocabulary.clone(), tries, pool, limits))
+    let options = EngineOptions { pool, limits, ..EngineOptions::default() };
+    Arc::new(Engine::new(Arc::new(network), vocabulary, &options).expect("stacks"))
 }
 
 /// What all grammars of a run share: small, so that answers come and go.
@@ -313,8 +327,9 @@ fn a_chart_that_does_not_fit_names_the_limit_of_bytes() {
     let grammar = parse("root ::= [a-c]*", "root", &Limits::default()).expect("grammar text");
     let network = Network::new(&grammar, &NetworkOptions::default()).expect("network");
     let limits = EngineLimits { max_matcher_bytes: 640, ..EngineLimits::default() };
-    let engine = Engine::new(Arc::new(network), vocabulary(), Arc::default(), None, limits);
-    let engine = engine.remembering(Representation::Chart).expect("no tokens are taken whole");
+    let options = EngineOptions { representation: Representation::Chart, limits, pool: None };
+    // Not prepared: there is no room for the tables either.
+    let engine = Engine::new(Arc::new(network), &vocabulary(), &options).expect("no tokens");
     let error = Matcher::new(Arc::new(engine), StopRule::default()).err().expect("no room");
     assert!(
         matches!(error, Error::Limit { limit: "max_matcher_bytes", value: 640, .. }),
@@ -351,11 +366,8 @@ fn any_step_can_be_taken_back_and_forks_go_their_own_way() {
 #[test]
 fn forced_bytes_end_whatever_the_limit() {
     let of = |text: &str, limits: EngineLimits| {
-        let grammar = parse(text, "root", &Limits::default()).expect("a grammar");
-        let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
-        let network = Network::new(&grammar, &options).expect("a network");
-        let engine = Engine::new(Arc::new(network), vocabulary(), Arc::default(), None, limits);
-        Matcher::new(Arc::new(engine), StopRule::default()).expect("a start")
+        let engine = compiled(text, Representation::Automatic, limits);
+        Matcher::new(engine, StopRule::default()).expect("a start")
     };
     let matcher = of("root ::= \"a\"{100000000}", EngineLimits::default());
     let forced = matcher.forced_bytes(100_000_000, &none()).expect("no bound is passed");
@@ -371,13 +383,9 @@ fn forced_bytes_end_whatever_the_limit() {
 
 #[test]
 fn a_long_text_that_was_ended_on_a_chart_is_dropped_by_and_by() {
-    let grammar = parse("root ::= (\"a\" | root root | \"b\")*", "root", &Limits::default());
-    let grammar = grammar.expect("a grammar");
-    let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
-    let limits = EngineLimits::default();
-    let engine = Engine::new(Arc::new(network), vocabulary(), Arc::default(), None, limits);
-    let engine = engine.remembering(Representation::Chart).expect("no tokens are taken whole");
-    let mut matcher = Matcher::new(Arc::new(engine), StopRule::default()).expect("a start");
+    let text = "root ::= (\"a\" | root root | \"b\")*";
+    let engine = compiled(text, Representation::Chart, EngineLimits::default());
+    let mut matcher = Matcher::new(engine, StopRule::default()).expect("a start");
     assert_eq!(matcher.accept_bytes(b"aba", &none()), Ok(Accept::Taken));
     let before = (matcher.state(&none()), matcher.text(&none()));
     let text = [b"ab".repeat(20_000), b"!".to_vec()].concat();

@@ -155,7 +155,7 @@ impl Known {
         let representation = Representation::Automatic;
         let way = Way { network, representation, is_pooled: true, limit: None };
         let made = setting.network(network)?;
-        Some(way.engine(&made, &setting.vocabulary, &setting.tries, pool))
+        Some(way.engine(&made, &setting.vocabulary, pool))
     }
 
     /// Saved masks with something changed, under keys that are asked for.
@@ -181,7 +181,7 @@ impl Known {
         fresh.clear();
         let nodes = match engine.network().takes_tokens() {
             true => engine.vocabulary().trie_with_ids().len(),
-            false => self.settings[number].tries.of_bytes(engine.vocabulary()).len(),
+            false => engine.vocabulary().trie_of_bytes().len(),
         };
         let _ = fresh.add_bytes(&data, size as u32, width, nodes as u32);
         engine.forget();

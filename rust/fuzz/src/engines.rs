@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokfold_core::budget::{Interrupt, Observer};
 use tokfold_core::engine::{
-    Accept, Engine, EngineLimits, Look, Matcher, Pool, Representation, StopRule, Tries,
+    Accept, Engine, EngineLimits, EngineOptions, Look, Matcher, Pool, Representation,
+    SharedVocabulary, StopRule,
 };
 use tokfold_core::error::{Error, Result};
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{LeftRecursion, Network, NetworkOptions, WIDE};
-use tokfold_core::vocabulary::Vocabulary;
 
 /// Limits on grammars and networks, small enough for executions to be short.
 pub fn small_limits() -> Limits {
@@ -98,15 +98,14 @@ impl Way {
     pub fn engine(
         &self,
         network: &Arc<Network>,
-        vocabulary: &Arc<Vocabulary>,
-        tries: &Arc<Tries>,
+        vocabulary: &SharedVocabulary,
         pool: &Arc<Pool>,
     ) -> Arc<Engine> {
         let pool = self.is_pooled.then(|| pool.clone());
         let make = |representation| {
-            let (network, vocabulary, tries) = (network.clone(), vocabulary.clone(), tries.clone());
-            let engine = Engine::new(network, vocabulary, tries, pool.clone(), self.limits());
-            engine.remembering(representation)
+            let options =
+                EngineOptions { representation, pool: pool.clone(), limits: self.limits() };
+            Engine::new(network.clone(), vocabulary, &options)
         };
         let made = make(self.representation).or_else(|error| match error {
             Error::Unsupported { .. } if network.takes_tokens() => make(Representation::Automatic),

@@ -40,10 +40,11 @@ pub fn run(data: &[u8]) {
             let setting = &mut settings[number];
             setting.tidy(COLUMNS_KEPT);
             // A pool is for one vocabulary.
-            let known = shared.take().filter(|(tries, _)| Arc::ptr_eq(tries, &setting.tries));
-            let (tries, pool) = known.unwrap_or_else(|| (setting.tries.clone(), pool()));
+            let vocabulary = setting.vocabulary.clone();
+            let known = shared.take().filter(|(of, _)| vocabulary.is(of));
+            let (_, pool) = known.unwrap_or_else(|| (vocabulary.clone(), pool()));
             play(setting, &pool, calls, &mut input);
-            shared = Some((tries, pool));
+            shared = Some((vocabulary, pool));
         }
     });
 }
@@ -120,7 +121,7 @@ impl<'s> Case<'s> {
                 *network = setting.network(way.network);
             }
             let network = network.as_ref()?;
-            engines.push(way.engine(network, &setting.vocabulary, &setting.tries, &pool));
+            engines.push(way.engine(network, &setting.vocabulary, &pool));
             ways.push(way);
         }
         let rule = input.byte();
@@ -611,7 +612,7 @@ impl<'s> Case<'s> {
             _ => {
                 let saved = self.pool.to_bytes(usize::MAX);
                 let size = self.setting.vocabulary.len();
-                let trie = self.setting.tries.of_bytes(&self.setting.vocabulary);
+                let trie = self.setting.vocabulary.trie_of_bytes();
                 if !engine.network().takes_tokens() {
                     let nodes = trie.len() as u32;
                     self.pool.clear();

@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokfold_core::classes::{self, ClassOptions, TokenClasses};
-use tokfold_core::engine::Tries;
+use tokfold_core::engine::SharedVocabulary;
 use tokfold_core::grammar::Grammar;
 use tokfold_core::limits::Limits;
 use tokfold_core::mask::words;
@@ -165,14 +165,14 @@ const FEW_TOKENS: &[&[u8]] = &[
     b"",
 ];
 
-fn vocabulary<T: AsRef<[u8]>>(tokens: &[T], stops: &[u32], special: &[u32]) -> Arc<Vocabulary> {
+fn vocabulary<T: AsRef<[u8]>>(tokens: &[T], stops: &[u32], special: &[u32]) -> SharedVocabulary {
     let mut offsets = vec![0];
     let mut blob = Vec::new();
     for token in tokens {
         blob.extend_from_slice(token.as_ref());
         offsets.push(blob.len() as u32);
     }
-    Arc::new(Vocabulary::new(blob, offsets, stops, special).expect("a sound vocabulary"))
+    Vocabulary::new(blob, offsets, stops, special).expect("a sound vocabulary").into()
 }
 
 /// A row of token bits.
@@ -185,9 +185,7 @@ pub struct Setting {
     /// The grammar as the engine and the recognizer read it, without macros.
     pub grammar: Grammar,
     /// The vocabulary.
-    pub vocabulary: Arc<Vocabulary>,
-    /// Its tries.
-    pub tries: Arc<Tries>,
+    pub vocabulary: SharedVocabulary,
     /// The truth.
     pub earley: Earley,
     limits: Limits,
@@ -200,19 +198,14 @@ pub struct Setting {
 impl Setting {
     /// A setting; `None` where a limit does not allow the grammar, it has no string, or the
     /// recognizer cannot read it.
-    pub fn new(
-        text: String,
-        vocabulary: Arc<Vocabulary>,
-        tries: Arc<Tries>,
-        limits: Limits,
-    ) -> Option<Self> {
+    pub fn new(text: String, vocabulary: SharedVocabulary, limits: Limits) -> Option<Self> {
         let grammar = parse(&text, "root", &limits).ok()?;
         let ranges = || vocabulary.whole_ranges();
         let over_ids = grammar.with_tokens(ranges, vocabulary.len()).ok()?;
         let grammar = over_ids.unwrap_or(grammar).with_dispatches(&limits).ok()?;
         let earley = Earley::new(&grammar)?;
         let (networks, classes, masks) = Default::default();
-        Some(Self { text, grammar, vocabulary, tries, earley, limits, networks, classes, masks })
+        Some(Self { text, grammar, vocabulary, earley, limits, networks, classes, masks })
     }
 
     /// A fresh network of a way; `None` where a limit does not allow it.
@@ -271,11 +264,10 @@ impl Setting {
 
 /// The fixed settings.
 pub fn fixed() -> Vec<Setting> {
-    let of = |vocabulary: Arc<Vocabulary>, grammars: &[&str]| -> Vec<Setting> {
-        let tries = Arc::<Tries>::default();
+    let of = |vocabulary: SharedVocabulary, grammars: &[&str]| -> Vec<Setting> {
         let make = |text: &&str| {
             let limits = Limits { max_network_states: 20_000, ..Limits::default() };
-            let made = Setting::new((*text).into(), vocabulary.clone(), tries.clone(), limits);
+            let made = Setting::new((*text).into(), vocabulary.clone(), limits);
             made.unwrap_or_else(|| panic!("a fixed setting: {text}"))
         };
         grammars.iter().map(make).collect()
@@ -287,13 +279,12 @@ pub fn fixed() -> Vec<Setting> {
 
 /// What random settings share.
 pub struct Few {
-    vocabulary: Arc<Vocabulary>,
-    tries: Arc<Tries>,
+    vocabulary: SharedVocabulary,
 }
 
 impl Default for Few {
     fn default() -> Self {
-        Self { vocabulary: vocabulary(FEW_TOKENS, &[0], &[1]), tries: Arc::default() }
+        Self { vocabulary: vocabulary(FEW_TOKENS, &[0], &[1]) }
     }
 }
 
@@ -301,7 +292,7 @@ impl Few {
     /// A setting with a grammar out of the input, as [`Setting::new`].
     pub fn setting(&self, input: &mut Input<'_>) -> Option<Setting> {
         let text = grammar_text(input);
-        Setting::new(text, self.vocabulary.clone(), self.tries.clone(), small_limits())
+        Setting::new(text, self.vocabulary.clone(), small_limits())
     }
 }
 

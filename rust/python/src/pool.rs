@@ -5,15 +5,13 @@ use crate::vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
-use tokfold_core::engine::{self, LEAST_NODES, Tries};
-use tokfold_core::vocabulary;
+use tokfold_core::engine::{self, LEAST_NODES, SharedVocabulary};
 
 /// What masks remember, shared by all grammars over one vocabulary.
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Pool {
     pub(crate) inner: Arc<engine::Pool>,
-    pub(crate) vocabulary: Arc<vocabulary::Vocabulary>,
-    tries: Arc<Tries>,
+    pub(crate) vocabulary: SharedVocabulary,
 }
 
 #[pymethods]
@@ -23,7 +21,6 @@ impl Pool {
         Self {
             inner: Arc::new(engine::Pool::new(max_bytes, LEAST_NODES)),
             vocabulary: vocabulary.inner.clone(),
-            tries: vocabulary.tries.clone(),
         }
     }
 
@@ -50,7 +47,7 @@ impl Pool {
     fn add_bytes(&self, py: Python<'_>, data: &[u8]) -> PyResult<usize> {
         let size = self.vocabulary.len();
         detached(py, || {
-            let trie = self.tries.of_bytes(&self.vocabulary);
+            let trie = self.vocabulary.trie_of_bytes();
             self.inner.add_bytes(data, size as u32, size.div_ceil(32), trie.len() as u32)
         })
     }

@@ -3,15 +3,12 @@
 use crate::boundary::{detached, misuse};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use std::sync::Arc;
-use tokfold_core::engine::Tries;
+use tokfold_core::engine::SharedVocabulary;
 use tokfold_core::vocabulary;
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Vocabulary {
-    pub(crate) inner: Arc<vocabulary::Vocabulary>,
-    /// Its tries, made by the first engine that needs them.
-    pub(crate) tries: Arc<Tries>,
+    pub(crate) inner: SharedVocabulary,
 }
 
 #[pymethods]
@@ -33,7 +30,7 @@ impl Vocabulary {
         let blob = blob.to_vec();
         let inner =
             detached(py, || vocabulary::Vocabulary::new(blob, offsets, &stop_ids, &special_ids))?;
-        Ok(Self { inner: Arc::new(inner), tries: Arc::default() })
+        Ok(Self { inner: inner.into() })
     }
 
     fn __len__(&self) -> usize {

@@ -505,24 +505,21 @@ fn places_before(parents: &[i64], tokens: &[u32], size: usize) -> Result<Vec<usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compile::{CompileOptions, compile};
     use crate::engine::{Accept, StopRule};
     use crate::limits::Limits;
-    use crate::network::{Network, NetworkOptions};
     use crate::syntax::parse;
     use crate::vocabulary::Vocabulary;
-    use std::sync::Arc;
 
     #[test]
     fn rows_of_a_text_are_looked_through_once() {
         let grammar = parse("root ::= [a-y]*", "root", &Limits::default()).expect("grammar text");
-        let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
         // All letters, many times; the last is forbidden.
         let blob: Vec<u8> = (0..9_999).map(|i| b'a' + (i % 25) as u8).chain([b'z']).collect();
         let offsets = (0..=10_000).collect();
-        let vocabulary = Vocabulary::new(blob, offsets, &[], &[]).expect("sound");
-        let (network, vocabulary) = (Arc::new(network), Arc::new(vocabulary));
-        let engine = Engine::new(network, vocabulary, Arc::default(), None, Default::default());
-        let engine = Arc::new(engine);
+        let vocabulary = Vocabulary::new(blob, offsets, &[], &[]).expect("sound").into();
+        let (options, none) = (CompileOptions::default(), Interrupt::default());
+        let engine = compile(&grammar, &vocabulary, &options, &none).expect("an engine");
         let mut matcher = Matcher::new(engine.clone(), StopRule::default()).expect("stop tokens");
         let mut row = vec![0; words(10_000)];
         for _ in 0..20 {

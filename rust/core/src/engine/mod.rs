@@ -19,7 +19,7 @@
 //! - what is remembered: `memo` and `pending` (answers, sets of trie nodes), `reading` (masks made of
 //!   answers that are there), `hot` (steps of sets that are met often), `pool` and `digests` (answers
 //!   shared between grammars);
-//! - `limits`, `lock` (locks that are never waited for longer than an interrupt allows), `gap`
+//! - `shared` (the tries of a vocabulary), `limits`, `lock` (locks that are never waited for longer than an interrupt allows), `gap`
 //!   (whether a row forbids anything).
 //!
 //! Every call that can take long takes an [`Interrupt`](crate::budget::Interrupt). Where a short
@@ -44,6 +44,7 @@ mod pending;
 mod pool;
 mod reading;
 mod repeats;
+mod shared;
 mod state;
 mod upper;
 mod walker;
@@ -53,6 +54,7 @@ pub use in_time::Shortest;
 pub use limits::EngineLimits;
 pub use matcher::{Accept, Look, MAX_FORCED_BYTES, Matcher, MatcherCounters, StopRule};
 pub use pool::{LEAST_NODES, Pool, PoolCounters};
+pub use shared::SharedVocabulary;
 pub use walker::WalkCounters;
 
 use crate::budget::{Halt, Interrupt, Meter};
@@ -61,8 +63,7 @@ use crate::classes::TokenClasses;
 use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
 use crate::network::{ClassSet, Network, members};
-use crate::unique::ManyItems;
-use crate::vocabulary::{Trie, Vocabulary};
+use crate::vocabulary::Trie;
 use family::{Family, Stand};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,14 +84,24 @@ pub enum Representation {
     Chart,
 }
 
-/// A grammar and a vocabulary, ready for matchers.
+/// How an engine works. The masks are the same.
+#[derive(Clone, Default)]
+pub struct EngineOptions {
+    /// How what was read is remembered.
+    pub representation: Representation,
+    /// Where answers are shared with other engines over the same vocabulary.
+    pub pool: Option<Arc<Pool>>,
+    /// What work is allowed.
+    pub limits: EngineLimits,
+}
+
+/// A grammar and a vocabulary, ready for matchers: what [`compile`](crate::compile::compile) makes.
 pub struct Engine {
     network: Arc<Network>,
-    vocabulary: Arc<Vocabulary>,
+    vocabulary: SharedVocabulary,
     limits: EngineLimits,
     /// Over the whole vocabulary; made when first needed.
     plain: OnceLock<Walker>,
-    tries: Arc<Tries>,
     pool: Option<Arc<Pool>>,
     /// Over the representatives, when there are classes.
     folded: OnceLock<Folded>,
@@ -112,33 +123,6 @@ const TABLES_OF_MATCHER: usize = 4;
 /// Work units of what is made once for an engine: the order of calls, and the tables of charts.
 const PREPARATION: u64 = 20_000_000;
 
-/// The tries of a vocabulary, and what arrays need to know of its tokens, made by the first engine that
-/// needs them.
-#[derive(Default)]
-pub struct Tries {
-    of_bytes: OnceLock<Arc<Trie>>,
-    with_ids: OnceLock<Arc<Trie>>,
-    many_items: OnceLock<ManyItems>,
-}
-
-impl Tries {
-    /// That of the textual tokens.
-    pub fn of_bytes(&self, vocabulary: &Vocabulary) -> &Arc<Trie> {
-        self.of_bytes.get_or_init(|| Arc::new(vocabulary.trie()))
-    }
-
-    /// The same with tokens that are taken whole.
-    fn with_ids(&self, vocabulary: &Vocabulary) -> &Arc<Trie> {
-        self.with_ids.get_or_init(|| Arc::new(vocabulary.trie_with_ids()))
-    }
-
-    /// The tokens that hold more than one item of an array. The nodes of bytes have the same numbers in
-    /// both tries.
-    fn many_items(&self, vocabulary: &Vocabulary) -> &ManyItems {
-        self.many_items.get_or_init(|| ManyItems::new(vocabulary, self.of_bytes(vocabulary)))
-    }
-}
-
 struct Folded {
     walker: Walker,
     unfolder: RwLock<Unfolder>,
@@ -152,89 +136,54 @@ struct Folded {
 }
 
 impl Engine {
-    /// An engine without classes. `tries` are the vocabulary's, which engines over it share, and
-    /// `pool` has answers over them.
+    /// An engine of a network, without classes.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a chart where the grammar has what charts do not keep: tokens that
+    /// are taken whole, so that a text is read in ways of different lengths; sets of members or items.
     pub fn new(
         network: Arc<Network>,
-        vocabulary: Arc<Vocabulary>,
-        tries: Arc<Tries>,
-        pool: Option<Arc<Pool>>,
-        limits: EngineLimits,
-    ) -> Self {
+        vocabulary: &SharedVocabulary,
+        options: &EngineOptions,
+    ) -> Result<Self> {
+        if options.representation == Representation::Chart {
+            refuse_chart(&network)?;
+        }
         match network.takes_tokens() {
-            true => tries.with_ids(&vocabulary),
-            false => tries.of_bytes(&vocabulary),
+            true => vocabulary.trie_of_all(),
+            false => vocabulary.trie_of_bytes(),
         };
         if network.has_unique_items() {
-            tries.many_items(&vocabulary);
+            vocabulary.many_items();
         }
         let mut spelled = Box::new([[0; 4]; 256]);
         for byte in 0..=255u8 {
             let class = network.alphabet().class(byte);
             spelled[class as usize][byte as usize >> 6] |= 1 << (byte & 63);
         }
-        Self {
+        Ok(Self {
             network,
-            vocabulary,
-            limits,
+            vocabulary: vocabulary.clone(),
+            limits: options.limits.clone(),
             plain: OnceLock::new(),
-            tries,
-            pool,
+            pool: options.pool.clone(),
             folded: OnceLock::new(),
             fingerprint: OnceLock::new(),
             spelled,
-            representation: Representation::default(),
+            representation: options.representation,
             tables: OnceLock::new(),
             making_tables: Mutex::default(),
             gap: gap::Gap::default(),
             worst_mask: AtomicU64::new(0),
             endings: in_time::Endings::default(),
-        }
-    }
-
-    /// The same, with the texts of its matchers remembered so.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a chart where the grammar takes tokens whole: a text may then be
-    /// read in ways of different lengths.
-    pub fn remembering(self, representation: Representation) -> Result<Self> {
-        if representation == Representation::Chart && self.network.has_unique_items() {
-            return Err(Error::Unsupported {
-                construct: "engine=\"chart\"".into(),
-                message:
-                    "the grammar has arrays with uniqueItems, whose items a chart does not keep; \
-                          use \"auto\" or \"stack\""
-                        .into(),
-                position: Position { line: 1, column: 1 },
-            });
-        }
-        if representation == Representation::Chart && self.network.has_sets() {
-            return Err(Error::Unsupported {
-                construct: "engine=\"chart\"".into(),
-                message:
-                    "the grammar has members in any order, whose sets a chart does not keep; use \
-                          \"auto\" or \"stack\""
-                        .into(),
-                position: Position { line: 1, column: 1 },
-            });
-        }
-        if representation == Representation::Chart && self.network.takes_tokens() {
-            return Err(Error::Unsupported {
-                construct: "engine=\"chart\"".into(),
-                message: "the grammar takes tokens whole, which a chart cannot; use \"auto\" or \
-                          \"stack\""
-                    .into(),
-                position: Position { line: 1, column: 1 },
-            });
-        }
-        Ok(Self { representation, ..self })
+        })
     }
 
     /// Makes what every request needs: the order of calls, and for charts their tables.
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
-    pub fn prepare(&self, interrupt: &Interrupt) -> Result<()> {
+    pub(crate) fn prepare(&self, interrupt: &Interrupt) -> Result<()> {
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
         let mut made = self.network.call_order(&mut meter).map(drop);
@@ -387,7 +336,7 @@ impl Engine {
     }
 
     /// The vocabulary.
-    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+    pub fn vocabulary(&self) -> &SharedVocabulary {
         &self.vocabulary
     }
 
@@ -469,8 +418,8 @@ impl Engine {
     fn plain(&self) -> &Walker {
         self.plain.get_or_init(|| {
             let trie = match self.network.takes_tokens() {
-                true => self.tries.with_ids(&self.vocabulary),
-                false => self.tries.of_bytes(&self.vocabulary),
+                true => self.vocabulary.trie_of_all(),
+                false => self.vocabulary.trie_of_bytes(),
             };
             let words = words(self.vocabulary.len());
             let walker = Walker::new(self.network.clone(), trie.clone(), words);
@@ -620,6 +569,24 @@ impl Engine {
             },
         }
     }
+}
+
+/// Refuses a network that no chart can read.
+fn refuse_chart(network: &Network) -> Result<()> {
+    let what = if network.has_unique_items() {
+        "has arrays with uniqueItems, whose items a chart does not keep"
+    } else if network.has_sets() {
+        "has members in any order, whose sets a chart does not keep"
+    } else if network.takes_tokens() {
+        "takes tokens whole, which a chart cannot"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unsupported {
+        construct: "engine=\"chart\"".into(),
+        message: format!("the grammar {what}; use \"auto\" or \"stack\""),
+        position: Position { line: 1, column: 1 },
+    })
 }
 
 /// Read guards on the caches of masks, which many threads hold at once. A writer waits while one is

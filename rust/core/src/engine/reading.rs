@@ -98,12 +98,11 @@ impl Walker {
 mod tests {
     use super::FEW;
     use crate::budget::Interrupt;
-    use crate::engine::{Accept, Engine, EngineLimits, Matcher, StopRule};
+    use crate::compile::{CompileOptions, compile};
+    use crate::engine::{Accept, Matcher, StopRule};
     use crate::limits::Limits;
-    use crate::network::{Network, NetworkOptions};
     use crate::syntax;
     use crate::vocabulary::Vocabulary;
-    use std::sync::Arc;
 
     /// A matcher after a letter with which so many rules may have begun, each a question of its own.
     fn matcher(rules: usize) -> Matcher {
@@ -114,13 +113,11 @@ mod tests {
             text += &format!("{name} ::= \"a\" {name}? \"{name}.\"\n");
         }
         let grammar = syntax::parse(&text, "root", &Limits::default()).expect("a grammar");
-        let options = NetworkOptions { counters: true, ..NetworkOptions::default() };
-        let network = Network::new(&grammar, &options).expect("a network");
         let vocabulary = Vocabulary::new(b"ar1".to_vec(), vec![0, 1, 2, 3], &[], &[]);
-        let vocabulary = Arc::new(vocabulary.expect("a vocabulary"));
-        let (network, limits) = (Arc::new(network), EngineLimits::default());
-        let engine = Engine::new(network, vocabulary, Arc::default(), None, limits);
-        let mut matcher = Matcher::new(Arc::new(engine), StopRule::default()).expect("a start");
+        let vocabulary = vocabulary.expect("a vocabulary").into();
+        let (options, none) = (CompileOptions::default(), Interrupt::default());
+        let engine = compile(&grammar, &vocabulary, &options, &none).expect("an engine");
+        let mut matcher = Matcher::new(engine, StopRule::default()).expect("a start");
         assert_eq!(matcher.accept_token(0, &Interrupt::default()), Ok(Accept::Taken));
         matcher
     }

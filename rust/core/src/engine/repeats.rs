@@ -19,7 +19,7 @@ impl Matcher {
 
     /// Takes out of a row what is seen from the bytes; the tokens for which the stacks are needed.
     fn doubtful(&self, family: &Family, stand: Stand, row: &mut [i32]) -> Vec<u32> {
-        let many = self.engine.tries.many_items(&self.engine.vocabulary);
+        let many = self.engine.vocabulary.many_items();
         let allows = |row: &[i32], token: u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
         let mut doubtful = Vec::new();
         match stand {

@@ -194,7 +194,7 @@ impl Matcher {
     pub fn state_for(&self, other: &Engine, interrupt: &Interrupt) -> Result<Vec<u32>> {
         let (from, to) = (&self.engine().network, other.network());
         let refused = |why: &str| Error::State(why.into());
-        if !Arc::ptr_eq(&self.engine().vocabulary, other.vocabulary()) {
+        if !self.engine().vocabulary.is(other.vocabulary()) {
             return Err(refused("the other grammar was compiled for another vocabulary"));
         }
         let state = self.state(interrupt)?;

@@ -390,7 +390,7 @@ mod tests {
     use crate::budget::Interrupt;
     use crate::engine::bounded::Thresholds;
     use crate::engine::walker::{Allowance, Walker};
-    use crate::engine::{Accept, Engine, EngineLimits, Matcher, Representation, StopRule};
+    use crate::engine::{Accept, Engine, EngineOptions, Matcher, Representation, StopRule};
     use crate::limits::Limits;
     use crate::network::{Network, NetworkOptions};
     use crate::syntax;
@@ -480,15 +480,10 @@ mod tests {
                 walker.whole(None).with_thresholds(thresholds)
             };
             let walkers: Vec<Walker> = thresholds().into_iter().map(new).collect();
-            let engine = Engine::new(
-                network.clone(),
-                Arc::new(vocabulary(&words)),
-                Arc::default(),
-                None,
-                EngineLimits::default(),
-            )
-            .remembering(Representation::Stacks)
-            .expect("stacks");
+            let representation = Representation::Stacks;
+            let options = EngineOptions { representation, ..EngineOptions::default() };
+            let vocabulary = vocabulary(&words).into();
+            let engine = Engine::new(network.clone(), &vocabulary, &options).expect("stacks");
             let interrupt = Interrupt::default();
             let mut matcher =
                 Matcher::new(Arc::new(engine), StopRule::default()).expect("a start");

@@ -8,7 +8,7 @@ pub(crate) use batch::{accept_batch, fill_batch, fill_batch_each, rollback_batch
 pub(crate) use matcher::Matcher;
 
 use crate::boundary::{Call, Heavy, Interrupt, MANY_BYTES, OffGil, detached, misuse};
-use crate::grammar::{Grammar, Parts, Piece, limits};
+use crate::grammar::{Grammar, MadePart, Parts, Piece, limits};
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
 use numpy::PyReadonlyArray1;
@@ -17,10 +17,11 @@ use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use tokfold_core::budget::Budget;
 use tokfold_core::classes::TokenClasses;
-use tokfold_core::engine::{self, EngineLimits, Representation};
+use tokfold_core::compile::{CompileOptions, Source, compile};
+use tokfold_core::engine::{self, EngineLimits, EngineOptions, Representation};
 use tokfold_core::error::Error;
 use tokfold_core::ids::RuleId;
-use tokfold_core::network::{LeftRecursion, Network, NetworkOptions, Part, WIDE};
+use tokfold_core::network::{LeftRecursion, NetworkOptions, PartCache};
 
 /// Limits from a mapping of field names, those of the grammar left out.
 fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
@@ -44,6 +45,18 @@ fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
 
 /// Parts by the names of the rules for which they stand, and where parts are kept.
 type NamedParts<'p> = (Vec<(String, Piece)>, PyRef<'p, Parts>);
+
+/// Makes the parts that stand in the place of rules.
+fn made_of(
+    parts: &[(RuleId, &Piece)],
+    cache: &PartCache,
+) -> impl Fn(&NetworkOptions, &Budget) -> Result<Vec<(RuleId, MadePart)>, Error> {
+    move |options, work| {
+        let name = format!("{options:?}");
+        let part = |piece: &Piece| piece.part((options, &name), cache, work);
+        parts.iter().map(|&(rule, piece)| Ok((rule, part(piece)?))).collect()
+    }
+}
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Engine {
@@ -82,58 +95,37 @@ impl Engine {
             "chart" => Representation::Chart,
             other => return Err(misuse(format!("no representation is named {other:?}"))),
         };
-        if pool.is_some_and(|pool| !Arc::ptr_eq(&pool.vocabulary, &vocabulary.inner)) {
+        if pool.is_some_and(|pool| !pool.vocabulary.is(&vocabulary.inner)) {
             return Err(misuse("the pool is of another vocabulary"));
         }
-        let pool = pool.map(|pool| pool.inner.clone());
-        let options = NetworkOptions {
-            skip_lookahead,
-            counters,
-            unique_items: true,
-            share_wide: Some(WIDE),
-            // Parts that are linked have loops, the same for every engine.
-            left_recursion: match representation {
-                _ if parts.is_some() => LeftRecursion::Both,
-                _ if !loops => LeftRecursion::Kept,
-                Representation::Stacks => LeftRecursion::Both,
-                Representation::Automatic | Representation::Chart => LeftRecursion::Fitting,
-            },
-            limits: self::limits(limits)?,
-            ..NetworkOptions::default()
+        let mut options = CompileOptions::default();
+        options.network.skip_lookahead = skip_lookahead;
+        options.network.counters = counters;
+        options.network.limits = self::limits(limits)?;
+        if !loops {
+            options.network.left_recursion = LeftRecursion::Kept;
+        }
+        options.engine = EngineOptions {
+            representation,
+            pool: pool.map(|pool| pool.inner.clone()),
+            limits: self::engine_limits(engine_limits)?,
         };
-        let limits = self::engine_limits(engine_limits)?;
-        let linked = parts
-            .as_ref()
-            .map(|(parts, cache)| grammar.placed(parts).map(|found| (found, &cache.inner)));
-        let linked = linked.transpose()?;
-        let (tries, vocabulary) = (vocabulary.tries.clone(), vocabulary.inner.clone());
+        let parts = match &parts {
+            Some((parts, cache)) => Some((grammar.placed(parts)?, &cache.inner)),
+            None => None,
+        };
         let inner = Call::with(py, interrupt, None).run(py, |interrupt| {
-            let tokens = &vocabulary;
-            let over_ids = grammar.inner.with_tokens(|| tokens.whole_ranges(), tokens.len())?;
-            let grammar = over_ids.as_ref().unwrap_or(&grammar.inner);
-            let work = Budget::new(&options.limits, interrupt);
-            let network = match &linked {
-                None if representation == Representation::Chart => {
-                    Network::make(grammar, &options, &work)?
-                }
-                None => Network::linked(grammar, &options, &work)?,
+            let made;
+            let source = match &parts {
+                None => Source::Grammar(&grammar.inner),
                 Some((parts, cache)) => {
-                    let name = format!("{options:?}");
-                    let made = |&(rule, part): &(RuleId, &Piece)| {
-                        Ok((rule, part.part((&options, &name), cache, &work)?))
-                    };
-                    let parts = parts.iter().map(made).collect::<Result<Vec<_>, Error>>()?;
-                    let frame = Part::of_frame(grammar, &parts, &options, &work)?;
-                    frame.link(&options.limits, &work)?
+                    made = made_of(parts, cache);
+                    Source::Frame(&grammar.inner, &made)
                 }
             };
-            let engine =
-                engine::Engine::new(Arc::new(network), vocabulary.clone(), tries, pool, limits);
-            let engine = engine.remembering(representation)?;
-            engine.prepare(interrupt)?;
-            Ok(engine)
+            compile(source, &vocabulary.inner, &options, interrupt)
         })?;
-        Ok(Self { inner: OffGil::new(Arc::new(inner)) })
+        Ok(Self { inner: OffGil::new(inner) })
     }
 
     /// Takes up classes: masks then walk over their representatives.

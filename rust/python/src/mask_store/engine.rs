@@ -7,13 +7,13 @@ use crate::vocabulary::Vocabulary;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokfold_core::engine::SharedVocabulary;
 use tokfold_core::error::Error;
 use tokfold_core::mask_store::decode::{
     Engine, EngineParts, Indentation, Layout, Memory, RawRow, RowLimits, RowTable, TokenSource,
 };
 use tokfold_core::mask_store::{Letter, Row, Store};
-use tokfold_core::vocabulary;
 
 /// The token sets of rows in one array of numpy, which may lie in a mapped file.
 struct Mapped {
@@ -109,7 +109,7 @@ fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct StoreEngine {
     inner: Mutex<Engine>,
-    pub(super) vocabulary: Arc<vocabulary::Vocabulary>,
+    pub(super) vocabulary: SharedVocabulary,
 }
 
 impl StoreEngine {
