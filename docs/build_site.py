@@ -21,7 +21,15 @@ COPIED = ("*.md", "LICENSE", "docs/**/*.md", "grammars/**/*.md", "examples/**/*.
 REFERENCE = {
     "Grammars": ["Grammar", "Recognition", "recognize"],
     "Vocabularies": ["Vocabulary"],
-    "Compiling": ["compile", "CompiledGrammar", "GrammarCost", "Shortest", "Limits", "Interrupt"],
+    "Compiling": [
+        "compile",
+        "CompileOptions",
+        "CompiledGrammar",
+        "GrammarCost",
+        "Shortest",
+        "Limits",
+        "Interrupt",
+    ],
     "Matchers": ["Matcher", "MatcherState", "Explanation", "allocate_bitmask"],
     "Batches": [
         "fill_bitmask_batch",

@@ -30,7 +30,7 @@ class Switch:
     """A technique, and the options that switch it off and on.
 
     Options are those of ``bench_common.TokfoldEngine``: ``classes``, ``warm``, and the group
-    ``compile`` (arguments of ``tokfold.compile``).
+    ``compile`` (fields of ``tokfold.CompileOptions``).
     """
 
     name: str
@@ -54,8 +54,8 @@ SWITCHES = (
     ),
     Switch(
         "repetition counted",
-        off={"compile": {"count_repetitions": False}},
-        on={"compile": {"count_repetitions": True}},
+        off={"compile": {"_count_repetitions": False}},
+        on={"compile": {"_count_repetitions": True}},
     ),
     Switch(
         "classes",

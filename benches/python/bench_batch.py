@@ -65,7 +65,9 @@ def main() -> None:
 
 def _compile(case: Case, vocabulary: Vocabulary) -> tokfold.CompiledGrammar:
     grammar = tokfold.Grammar.from_json_schema(case.schema)
-    return tokfold.compile(grammar, vocabulary, classes="never", pool=None)
+    return tokfold.compile(
+        grammar, vocabulary, classes="never", options=tokfold.CompileOptions(pool=None)
+    )
 
 
 def _figures(

@@ -222,7 +222,11 @@ def ours(engine: Any, sample: Sample, vocabulary: Vocabulary) -> tuple[Matcher, 
     limits, grammar = sample.limits, Grammar.from_ebnf(sample.grammar)
     before = time.thread_time()
     compiled = tokfold.compile(
-        grammar, vocabulary, limits, classes="never", pool=None, engine=engine
+        grammar,
+        vocabulary,
+        limits,
+        classes="never",
+        options=tokfold.CompileOptions(pool=None, engine=engine),
     )
     return Matcher(compiled), time.thread_time() - before
 

@@ -80,7 +80,12 @@ class Ground:
         self.tables = Tables(self.binary, device)
         joined = [*" CC ".join(SENTENCES).split(), "CC"]
         self.text = b"".join(islice(cycle(letter[tag] for tag in joined), max(BARS)))
-        self.compiled = tokfold.compile(grammar, BYTES, classes="never", pool=None, engine="chart")
+        self.compiled = tokfold.compile(
+            grammar,
+            BYTES,
+            classes="never",
+            options=tokfold.CompileOptions(pool=None, engine="chart"),
+        )
 
     def letters(self, length: int) -> torch.Tensor:
         """The letters of the text's beginning, on the device."""
@@ -186,7 +191,9 @@ def sentence_times(
         f"GPU, letters are {alphabet}": DeviceGrammar(grammar, device=device, alphabet=alphabet)
         for alphabet in alphabets
     }
-    compiled = tokfold.compile(grammar, vocabulary, classes="now", engine="chart")
+    compiled = tokfold.compile(
+        grammar, vocabulary, classes="now", options=tokfold.CompileOptions(engine="chart")
+    )
     times: dict[str, list[float]] = {name: [] for name in ("CPU", *grammars)}
     row = tokfold.allocate_bitmask(1, len(vocabulary))
     for turn in range(1 if is_check else 2):  # the first compiles, and makes room
@@ -222,7 +229,9 @@ def graphed_mask_time(folder: Any, vocabulary: Vocabulary, kernel: KernelName) -
     """A tag read, and the token mask behind it, in one graph: what the device takes."""
     grammar = tagged(common.grammar_text(folder, "english_tags"))
     binary = BinaryGrammar.of(grammar, "terminals")
-    compiled = tokfold.compile(grammar, vocabulary, classes="now", engine="chart")
+    compiled = tokfold.compile(
+        grammar, vocabulary, classes="now", options=tokfold.CompileOptions(engine="chart")
+    )
     lexer = TerminalLexer(binary)
     tree = lexer.tree(0, vocabulary, compiled.classes)
     letters, _ = lexer.read(0, f"{SENTENCES[2]} DOT ".encode()) or ([], 0)

@@ -188,7 +188,7 @@ class TokfoldEngine:
         classes: as for ``tokfold.compile``.
         schema: options of ``tokfold.Grammar.from_json_schema``.
         limits: fields of ``tokfold.Limits``.
-        compile: further arguments of ``tokfold.compile``.
+        compile: fields of ``tokfold.CompileOptions``.
         warm: states whose masks are made when compiling.
     """
 
@@ -202,7 +202,8 @@ class TokfoldEngine:
         warm: int = 0,
     ) -> None:
         self.schema, self.warm = schema or {}, warm
-        self.arguments: dict[str, Any] = {"classes": classes, **(compile or {})}
+        self.arguments: dict[str, Any] = {"classes": classes}
+        self.options: dict[str, Any] = {**(compile or {})}
         if limits:
             self.arguments["limits"] = tokfold.Limits(**limits)
 
@@ -212,33 +213,35 @@ class TokfoldEngine:
         The pool is that of a compiler just made, as a server has it.
         """
         self.vocabulary = vocabulary
-        if self.arguments.get("pool", "vocabulary") == "vocabulary":
-            self.arguments["pool"] = tokfold.GrammarCompiler(vocabulary).pool
+        if self.options.get("pool", "vocabulary") == "vocabulary":
+            self.options["pool"] = tokfold.GrammarCompiler(vocabulary).pool
         self.row = np.zeros((1, (len(vocabulary) + 31) // 32), dtype=np.int32)
         self.touch()
 
     def touch(self) -> None:
         """What masks leave for other grammars goes into a pool that is thrown away."""
-        arguments = self.arguments
-        if arguments.get("pool") is not None:
-            self.arguments = {**arguments, "pool": tokfold.MaskPool(self.vocabulary)}
+        options = self.options
+        if options.get("pool") is not None:
+            self.options = {**options, "pool": tokfold.MaskPool(self.vocabulary)}
         _exercise(self, _SCHEMA, self.vocabulary)
-        self.arguments = arguments
+        self.options = options
 
     def compile_schema(self, schema: str) -> Any:
         """From the text of the schema."""
-        return self._compile(tokfold.Grammar.from_json_schema(schema, **self.schema))
+        return self.compile(tokfold.Grammar.from_json_schema(schema, **self.schema))
 
     def compile_tag(self, tag: str) -> Any:
         """From the text of the structural tag."""
-        return self._compile(tokfold.Grammar.from_structural_tag(tag))
+        return self.compile(tokfold.Grammar.from_structural_tag(tag))
 
     def add_tags(self, compiled: Any, tags: list[Any]) -> Any:
         """The structural tag with more tags in its free text."""
-        return self._compile(compiled.grammar.with_tags(tags))
+        return self.compile(compiled.grammar.with_tags(tags))
 
-    def _compile(self, grammar: tokfold.Grammar) -> tokfold.CompiledGrammar:
-        compiled = tokfold.compile(grammar, self.vocabulary, **self.arguments)
+    def compile(self, grammar: tokfold.Grammar) -> tokfold.CompiledGrammar:
+        """A grammar under the options of this engine."""
+        options = tokfold.CompileOptions(**self.options)
+        compiled = tokfold.compile(grammar, self.vocabulary, **self.arguments, options=options)
         if self.warm:
             compiled.warm(self.warm)
         return compiled

@@ -244,7 +244,9 @@ def _rows(
 def _begins(grammar: tokfold.Grammar, text: bytes) -> bool:
     """Whether some text of the grammar begins so."""
     letters = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256])
-    compiled = tokfold.compile(grammar, letters, classes="never", pool=None)
+    compiled = tokfold.compile(
+        grammar, letters, classes="never", options=tokfold.CompileOptions(pool=None)
+    )
     return tokfold.Matcher(compiled).accept_bytes(text)
 
 

@@ -179,7 +179,11 @@ def request(case: Case, source: Any, vocabulary: Vocabulary, limits: Limits | No
     if case.engine != "auto":
         grammar = Grammar.from_ebnf(source)
         return tokfold.compile(
-            grammar, vocabulary, limits, classes="never", engine=case.engine, pool=None
+            grammar,
+            vocabulary,
+            limits,
+            classes="never",
+            options=tokfold.CompileOptions(engine=case.engine, pool=None),
         )
     return getattr(compiler, f"compile_{case.kind}")(source)
 
@@ -466,8 +470,7 @@ def cancel_pass(
                         grammar,
                         vocabulary,
                         classes="never",
-                        engine=case.engine,
-                        pool=None,
+                        options=tokfold.CompileOptions(engine=case.engine, pool=None),
                         interrupt=ends,
                     ),
                     ends.cancel,
@@ -489,8 +492,7 @@ def cancel_pass(
                             grammar,
                             vocabulary,
                             classes="never",
-                            engine=case.engine,
-                            pool=None,
+                            options=tokfold.CompileOptions(engine=case.engine, pool=None),
                             interrupt=ends,
                         ),
                     )
@@ -518,12 +520,19 @@ def cancel_pass(
             attempts("recognize", recognizing, timed(recognizing()[0]))
             with contextlib.suppress(*TYPED):
                 compiled = tokfold.compile(
-                    grammar, vocabulary, classes="never", engine=case.engine, pool=None
+                    grammar,
+                    vocabulary,
+                    classes="never",
+                    options=tokfold.CompileOptions(engine=case.engine, pool=None),
                 )
                 _cancelled_walk(case, compiled, attempts, timed, write)
             with contextlib.suppress(*TYPED):
                 compiled = tokfold.compile(
-                    grammar, vocabulary, DEADLINES, classes="never", engine=case.engine, pool=None
+                    grammar,
+                    vocabulary,
+                    DEADLINES,
+                    classes="never",
+                    options=tokfold.CompileOptions(engine=case.engine, pool=None),
                 )
                 _deadlines_in_a_walk(case, compiled, overshoot, write)
     worst = {

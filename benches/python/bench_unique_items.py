@@ -83,7 +83,9 @@ def _figures(text: str, name: str, is_unique: bool, vocabulary: Vocabulary) -> l
     items = {"type": "object", "additionalProperties": False, **KINDS[name]}
     schema = {"type": "array", "items": items if "properties" in items else STRING}
     grammar = tokfold.Grammar.from_json_schema({**schema, "uniqueItems": is_unique})
-    compiled = tokfold.compile(grammar, vocabulary, classes="never", pool=None)
+    compiled = tokfold.compile(
+        grammar, vocabulary, classes="never", options=tokfold.CompileOptions(pool=None)
+    )
     tokens = vocabulary.encode_greedy(text.encode())
     row = np.zeros((len(vocabulary) + 31) // 32, dtype=np.int32)
     masks: list[float] = []

@@ -106,9 +106,19 @@ def fuzz_text(random: Random) -> str:
         grammar = tokfold.Grammar.from_ebnf(text)
         assert tokfold.Grammar.from_ebnf(str(grammar)) == grammar, "it does not print as itself"
         compiled = tokfold.compile(
-            grammar, WORDS_OF_TEXT, SMALL, classes="never", check_tokens=False
+            grammar,
+            WORDS_OF_TEXT,
+            SMALL,
+            classes="never",
+            options=tokfold.CompileOptions(check_tokens=False),
         )
-        other = tokfold.compile(grammar, WORDS_OF_TEXT, SMALL, classes="never", check_tokens=False)
+        other = tokfold.compile(
+            grammar,
+            WORDS_OF_TEXT,
+            SMALL,
+            classes="never",
+            options=tokfold.CompileOptions(check_tokens=False),
+        )
         if random.random() < 0.3:
             other.take_classes(tokfold.compile_classes(grammar, WORDS_OF_TEXT, SMALL))
         matcher = tokfold.Matcher(compiled)
@@ -210,7 +220,7 @@ class Ops:
                     self.setting.our_vocabulary(),
                     limits,
                     classes=random.choice(["never", "auto"]),
-                    check_tokens=False,
+                    options=tokfold.CompileOptions(check_tokens=False),
                 )
             )
         self.size = len(self.setting.tokens)

@@ -276,7 +276,7 @@ def _ours(job: Job, vocabulary: Vocabulary, source: Source, say: Say) -> Subject
     engine = common.TokfoldEngine("never", compile=options)
     engine.prepare(vocabulary)
     grammar = source.grammar
-    took, compiled = _timed(lambda: tokfold.compile(grammar, vocabulary, **engine.arguments))
+    took, compiled = _timed(lambda: engine.compile(grammar))
     figures: common.Result = {"network": took}
     if job.engine == FOLDED:
         say("folding the vocabulary")

@@ -51,6 +51,7 @@ from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.matcher import Matcher
+from tokfold.options import CompileOptions
 from tokfold.pool import MaskPool
 from tokfold.recognition import Recognition, recognize
 from tokfold.state import MatcherState
@@ -64,6 +65,7 @@ __all__ = [
     "ArgumentTypeError",
     "ArtifactError",
     "CancelledError",
+    "CompileOptions",
     "CompiledGrammar",
     "CompilerStatistics",
     "DeadlineExceededError",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 from tokfold.errors import ArgumentTypeError, TokfoldError
 
-__all__ = ["NAMES", "OPTIONS", "Named", "missing", "missing_in_module", "with_our_options"]
+__all__ = ["MOVED", "NAMES", "OPTIONS", "Named", "missing", "missing_in_module", "with_our_options"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -177,6 +177,25 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """By call and foreign option: whose it is, and what to pass."""
 
+MOVED: dict[str, dict[str, str]] = {
+    "compile": {
+        "grammar": "source, the first argument",
+        **{
+            name: f"options=tokfold.CompileOptions({name}=...)"
+            for name in (
+                "cache_dir",
+                "check_tokens",
+                "classes_milliseconds",
+                "engine",
+                "pool",
+                "progress",
+                "terminate_without_stop_token",
+            )
+        },
+    },
+}
+"""By call and option: what to pass in place of one that stands elsewhere."""
+
 
 def _hint(owner: str, name: str) -> str:
     known = NAMES.get(owner, {}).get(name)
@@ -222,12 +241,12 @@ def missing_in_module(module: object, name: str, modules: frozenset[str]) -> NoR
 
 
 def with_our_options(owner: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Name our option where a call is given one of others.
+    """Name our option where a call is given one of others, or one that stands elsewhere.
 
     The call raises :class:`ArgumentTypeError`, which is a ``TypeError``. What is given right costs
     one call more.
     """
-    foreign = OPTIONS[owner]
+    foreign, moved = OPTIONS.get(owner, {}), MOVED.get(owner, {})
 
     def decorate(call: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(call)
@@ -235,12 +254,15 @@ def with_our_options(owner: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 return call(*arguments, **options)
             except TypeError as error:
-                found = [name for name in options if name in foreign]
+                found = [name for name in options if name in foreign or name in moved]
                 if not found or isinstance(error, TokfoldError):
                     raise
-            library, ours = foreign[found[0]]
+            name = found[0]
+            if name in moved:
+                raise ArgumentTypeError(f"{owner} has no option {name!r}: pass {moved[name]}")
+            library, ours = foreign[name]
             raise ArgumentTypeError(
-                f"{owner} has no option {found[0]!r}: that is one of {library}; use {ours}"
+                f"{owner} has no option {name!r}: that is one of {library}; use {ours}"
             )
 
         return cast("Callable[P, R]", cast(Any, checked))

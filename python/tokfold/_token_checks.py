@@ -22,7 +22,7 @@ __all__ = ["check_tokens", "warn_without_stop_token"]
 SHOWN = 8
 """Bytes, and spans of bytes, that a message names at most."""
 
-_OUT = "compile(..., check_tokens=False) leaves it to the masks"
+_OUT = "options=CompileOptions(check_tokens=False) leaves it to the masks"
 
 
 def warn_without_stop_token(vocabulary: Vocabulary, terminate: bool, depth: int) -> None:

@@ -10,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -36,6 +36,7 @@ from tokfold.errors import (
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
+from tokfold.options import CompileOptions
 from tokfold.pool import DEFAULT_BYTES, MaskPool
 from tokfold.vocabulary import Vocabulary, check_vocabulary
 
@@ -221,24 +222,21 @@ class GrammarCompiler(metaclass=Named):
             raise ValueError(f"max_bytes must not be negative, not {max_bytes}; None is no bound")
         if max_compiles is not None and max_compiles < 1:
             raise ValueError(f"max_compiles must be 1 or more, not {max_compiles}")
-        if classes_milliseconds is not None and classes_milliseconds < 1:
-            raise ValueError(
-                f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no "
-                "bound"
-            )
         check_vocabulary(vocabulary)
         check_limits(limits)
-        self._check_tokens = check_tokens
-        self._terminate = terminate_without_stop_token
         self.vocabulary = vocabulary
         self.limits = limits or Limits()
         self.pool = MaskPool(vocabulary, max_pool_bytes)
+        self._options = CompileOptions(
+            check_tokens=check_tokens,
+            terminate_without_stop_token=terminate_without_stop_token,
+            classes_milliseconds=classes_milliseconds,
+        )
         self.max_grammars = max_grammars
         self.max_bytes = max_bytes
         self.max_compiles = default_slots() if max_compiles is None else max_compiles
         self._admit = admit
         self._classes: ClassesMode = classes
-        self._classes_milliseconds = classes_milliseconds
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._lock = threading.Lock()
         self._queue = CompileQueue(self.max_compiles)
@@ -252,7 +250,8 @@ class GrammarCompiler(metaclass=Named):
         self._load()
         if seed and max_pool_bytes:
             grammar = Grammar.from_ebnf(_SEED)
-            compile(grammar, vocabulary, classes="never", pool=self.pool, check_tokens=False).warm()
+            options = CompileOptions(pool=self.pool, check_tokens=False)
+            compile(grammar, vocabulary, classes="never", options=options).warm()
 
     # -- compiling ---------------------------------------------------------------------------
 
@@ -501,11 +500,11 @@ class GrammarCompiler(metaclass=Named):
                 self.vocabulary,
                 self.limits,
                 classes=self._classes,
-                classes_milliseconds=self._classes_milliseconds,
-                cache_dir=usable_folder(self._cache_dir),
-                pool=self.pool if self.pool.max_bytes else None,
-                terminate_without_stop_token=self._terminate,
-                check_tokens=self._check_tokens,
+                options=replace(
+                    self._options,
+                    cache_dir=usable_folder(self._cache_dir),
+                    pool=self.pool if self.pool.max_bytes else None,
+                ),
                 interrupt=interrupt,
             )
         finally:

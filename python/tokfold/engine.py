@@ -5,25 +5,29 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from tokfold import _core, _parts
-from tokfold._background import DEFAULT_MILLISECONDS, WARM_STATES, Background
-from tokfold._cache import check_folder
+from tokfold._background import WARM_STATES, Background
 from tokfold._checks import check_limits
-from tokfold._names import Named, missing
+from tokfold._names import Named, missing, with_our_options
 from tokfold._sources import Source, grammar_of, kind_of
 from tokfold._token_checks import check_tokens as _check_tokens
 from tokfold._token_checks import warn_without_stop_token
-from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
-from tokfold.errors import FallbackWarning, LimitExceededError, MatcherStateError
+from tokfold.classes import TokenClasses, compile_classes
+from tokfold.errors import (
+    ArgumentTypeError,
+    FallbackWarning,
+    LimitExceededError,
+    MatcherStateError,
+)
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
-from tokfold.pool import MaskPool, shared_pool
+from tokfold.options import CompileOptions
+from tokfold.pool import shared_pool
 from tokfold.state import MatcherState
 from tokfold.vocabulary import Vocabulary, check_vocabulary
 
@@ -31,13 +35,11 @@ __all__ = [
     "ClassesMode",
     "CompiledGrammar",
     "GrammarCost",
-    "Representation",
     "Shortest",
     "compile",
 ]
 
 ClassesMode = Literal["auto", "now", "never"]
-Representation = Literal["auto", "stack", "chart"]
 
 
 @dataclass(frozen=True)
@@ -264,26 +266,20 @@ class CompiledGrammar(metaclass=Named):
         return f"<CompiledGrammar of {self.grammar!r}, {tokens}, {folded}{charts}>"
 
 
+@with_our_options("compile")
 def compile(
-    grammar: Source,
+    source: Source,
     vocabulary: Vocabulary,
     limits: Limits | None = None,
     *,
     classes: ClassesMode | TokenClasses = "auto",
-    progress: bool | ProgressCallback | None = None,
-    cache_dir: str | PathLike[str] | None = None,
-    pool: MaskPool | Literal["vocabulary"] | None = "vocabulary",
-    count_repetitions: bool = True,
-    engine: Representation = "auto",
-    classes_milliseconds: int | None = DEFAULT_MILLISECONDS,
-    terminate_without_stop_token: bool = False,
-    check_tokens: bool = True,
+    options: CompileOptions | None = None,
     interrupt: Interrupt | None = None,
 ) -> CompiledGrammar:
     """Make a grammar ready for matchers: milliseconds, whatever the vocabulary.
 
     Args:
-        grammar: any context-free grammar; or what one is made of, where that is unambiguous:
+        source: any context-free grammar; or what one is made of, where that is unambiguous:
             grammar text with a rule ``root``; a JSON Schema as a mapping, a bool or a type (a
             pydantic model, a dataclass, a ``TypedDict``, ``list[int]``); a structural tag as a
             mapping; a list of texts, for one of them. All options are the defaults of the
@@ -297,27 +293,8 @@ def compile(
             they are there; ``"now"`` waits for them and warms the masks of the states that cost
             most; ``"never"`` does without; :class:`TokenClasses` that were made before are taken
             as they are.
-        progress: as for :func:`compile_classes`; with ``classes="now"``.
-        cache_dir: a folder of compiled classes, as for :func:`compile_classes`.
-        pool: where masks are shared with other grammars: a :class:`MaskPool`, that of the
-            vocabulary, or ``None`` for nowhere. The masks are the same.
-        count_repetitions: count large repetitions. ``False`` writes them out, for measuring what
-            that costs; the masks are the same.
-        engine: how a text that was read is remembered; the masks are the same. ``"stack"``: as
-            sets of stacks that share what they can, which is fast for what is hardly ambiguous.
-            ``"chart"``: as a chart in bit sets, which is fast for what is truly ambiguous; memory
-            grows with the text. ``"auto"``: stacks until they take too much work, then a chart; a
-            chart at once where left recursion passes ``limits`` as loops, which stacks need (see
-            :attr:`CompiledGrammar.is_for_charts`). Charts on a device are those of
-            :class:`tokfold.chart_gpu.DeviceMatcher`.
-        classes_milliseconds: with ``classes="auto"``, the processor's time that the classes and
-            the first masks of this grammar may take in the background, where other grammars wait;
-            past it there are none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound.
-        terminate_without_stop_token: the default of the matchers of this grammar: a text ends by
-            itself as soon as it is complete.
-        check_tokens: look whether tokens of the vocabulary can begin, write and end a text.
-            ``False`` leaves that to the masks, which are the same. It costs nothing where each byte
-            is a token.
+        options: what few calls need, from the pool of masks to the folder of classes; see
+            :class:`CompileOptions`.
         interrupt: ends the call early, from another thread or at a deadline; by default the
             deadline ``max_compile_milliseconds`` of ``limits`` does.
 
@@ -325,21 +302,21 @@ def compile(
         FallbackWarning: ``classes="now"``, and only charts can read the grammar: there are no
             classes.
         StopTokenWarning: the vocabulary has no stop token, so nothing ends a text, and
-            ``terminate_without_stop_token`` is false.
+            ``terminate_without_stop_token`` of the options is false.
         VocabularyWarning: no token of the vocabulary begins a text of the grammar (the message
             names a special token that would); or every text has a byte that no token has.
 
     Raises:
-        AmbiguousSourceError: ``grammar`` may be meant in several ways, or in none; it is a
+        AmbiguousSourceError: ``source`` may be meant in several ways, or in none; it is a
             ``TypeError`` too. Text that is JSON or has no rule is such a source.
-        GrammarSyntaxError, SchemaError, StructuralTagError: what ``grammar`` says cannot be read or
+        GrammarSyntaxError, SchemaError, StructuralTagError: what ``source`` says cannot be read or
             expressed.
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
-            string at all; or it takes tokens whole, and ``engine`` is ``"chart"``.
-        LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
+            string at all; or it takes tokens whole, and the engine of the options is ``"chart"``.
+        LimitExceededError: a bound of ``limits`` was reached; with the engine ``"stack"`` it may be
             left recursion as loops that does, which a chart does without.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
-        ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
+        ArgumentTypeError: a keyword is one of :class:`CompileOptions`; it is a ``TypeError``.
 
     Example:
         >>> vocabulary = tokfold.Vocabulary([b'"', b"up", b"down", b"</s>"], stop_token_ids=[3])
@@ -347,76 +324,86 @@ def compile(
         >>> compiled.shortest()
         Shortest(tokens=3, bytes=4)
     """
-    check_folder(cache_dir)
-    kind = kind_of(grammar)
+    kind = kind_of(source)
     check_vocabulary(vocabulary)
     check_limits(limits)
     if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
         raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
-    if pool is not None and pool != "vocabulary" and not isinstance(pool, MaskPool):
-        raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {pool!r}')
-    shared = shared_pool(vocabulary) if pool == "vocabulary" else pool
-    if engine not in ("auto", "stack", "chart"):
-        raise ValueError(f'engine must be "auto", "stack" or "chart", not {engine!r}')
-    if classes_milliseconds is not None and classes_milliseconds < 1:
-        raise ValueError(
-            f"classes_milliseconds must be 1 or more, not {classes_milliseconds}; None is no bound"
-        )
+    options = options or CompileOptions()
+    if not isinstance(options, CompileOptions):
+        raise ArgumentTypeError(f"options must be tokfold.CompileOptions, not {options!r}")
     bounds, limits = limits, limits or Limits()
     began = time.perf_counter()
-    if not isinstance(grammar, Grammar):
+    if isinstance(source, Grammar):
+        grammar = source
+    else:
         interrupt = interrupt or Interrupt.of_limits(limits)  # one deadline for both
         with interrupt._governing():
-            grammar = grammar_of(grammar, kind, vocabulary, bounds, interrupt)
+            grammar = grammar_of(source, kind, vocabulary, bounds, interrupt)
     grammar = grammar._over(vocabulary)
     ends = Interrupt._of(interrupt, limits)
-    linkable = grammar._linkable
-    core = _core.Engine(
-        grammar._compilable if linkable is None else linkable[0],
-        vocabulary._compiled,
-        skip_lookahead=grammar.lookahead == "implied",
-        counters=count_repetitions,
-        limits=limits.as_fields(),
-        engine_limits=limits.engine_fields(),
-        pool=None if shared is None else shared._core,
-        representation=engine,
-        parts=None if linkable is None else (linkable[1], _parts.shared),
-        interrupt=ends,
-    )
-    if check_tokens:
-        warn_without_stop_token(vocabulary, terminate_without_stop_token, depth=2)
-        _check_tokens(core, vocabulary, 2, ends)
+    core = _engine(grammar, vocabulary, limits, options, ends)
+    if options.check_tokens:
+        warn_without_stop_token(vocabulary, options.terminate_without_stop_token, depth=3)
+        _check_tokens(core, vocabulary, 3, ends)
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
-    compiled.terminate_without_stop_token = terminate_without_stop_token
+    compiled.terminate_without_stop_token = options.terminate_without_stop_token
     if isinstance(classes, TokenClasses):
         compiled.take_classes(classes)
     elif classes == "now":
-        made = _classes_now(compiled, progress, cache_dir, interrupt)
+        made = _classes_now(compiled, options, interrupt)
         if made is not None:
             compiled.take_classes(made)
         compiled.warm(WARM_STATES, interrupt=interrupt)
     elif classes == "auto":
-        compiled._background = Background(compiled, cache_dir, classes_milliseconds)
+        compiled._background = Background(compiled, options.cache_dir, options.classes_milliseconds)
     compiled._compile_seconds = time.perf_counter() - began
     return compiled
 
 
+def _engine(
+    grammar: Grammar,
+    vocabulary: Vocabulary,
+    limits: Limits,
+    options: CompileOptions,
+    interrupt: _core.Interrupt | None,
+) -> _core.Engine:
+    """The core's engine."""
+    pool = shared_pool(vocabulary) if options.pool == "vocabulary" else options.pool
+    linkable = grammar._linkable
+    return _core.Engine(
+        grammar._compilable if linkable is None else linkable[0],
+        vocabulary._compiled,
+        skip_lookahead=grammar.lookahead == "implied",
+        counters=options._count_repetitions,
+        limits=limits.as_fields(),
+        engine_limits=limits.engine_fields(),
+        pool=None if pool is None else pool._core,
+        representation=options.engine,
+        parts=None if linkable is None else (linkable[1], _parts.shared),
+        loops=options._left_recursion_as_loops,
+        interrupt=interrupt,
+    )
+
+
 def _classes_now(
-    compiled: CompiledGrammar,
-    progress: bool | ProgressCallback | None,
-    cache_dir: str | PathLike[str] | None,
-    interrupt: Interrupt | None,
+    compiled: CompiledGrammar, options: CompileOptions, interrupt: Interrupt | None
 ) -> TokenClasses | None:
     """The classes; None, and a warning, where left recursion passes the limits for them."""
     grammar, vocabulary, limits = compiled.grammar, compiled.vocabulary, compiled.limits
     try:
         return compile_classes(
-            grammar, vocabulary, limits, progress, cache_dir=cache_dir, interrupt=interrupt
+            grammar,
+            vocabulary,
+            limits,
+            options.progress,
+            cache_dir=options.cache_dir,
+            interrupt=interrupt,
         )
     except LimitExceededError as error:
         if not compiled.is_for_charts:
             raise
         warnings.warn(
-            f"no classes: {error}; masks walk the whole vocabulary", FallbackWarning, stacklevel=3
+            f"no classes: {error}; masks walk the whole vocabulary", FallbackWarning, stacklevel=4
         )
         return None

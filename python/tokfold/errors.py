@@ -406,8 +406,7 @@ class ArtifactError(TokfoldError):
     """A saved artefact is damaged, of another version, or made for something else.
 
     Example:
-        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
-        >>> tokfold.compile('root ::= "a"', vocabulary, cache_dir="/dev/null")
+        >>> tokfold.CompileOptions(cache_dir="/dev/null")
         Traceback (most recent call last):
             ...
         tokfold.errors.ArtifactError: /dev/null: not a folder, so it cannot be a cache; ...

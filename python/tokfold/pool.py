@@ -32,7 +32,8 @@ class MaskPool:
     Example:
         >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
         >>> pool = tokfold.MaskPool(vocabulary, max_bytes=1 << 20)
-        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary, pool=pool)
+        >>> options = tokfold.CompileOptions(pool=pool)
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary, options=options)
         >>> pool.max_bytes
         1048576
     """

@@ -11,6 +11,7 @@ from oracles.binary_chart import BinaryChart
 from oracles.earley import Oracle, State
 from oracles.model import Grammar, to_ebnf
 from strategies.binary import any_grammar, tangled_grammar
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, LONG, LONG_FACTOR
 from tokfold.chart_gpu import BinaryGrammar
 from tokfold.chart_gpu.binary import bits_of
@@ -144,7 +145,7 @@ def test_characters_past_ascii():
     grammar = tokfold.Grammar.from_ebnf('root ::= [é-😀\\ud7f0-\\ue010] | "x" [^a]')
     binary = BinaryGrammar.of(grammar)
     vocabulary = tokfold.Vocabulary([bytes([byte]) for byte in range(256)])
-    compiled = tokfold.compile(grammar, vocabulary, classes="never", engine="stack")
+    compiled = compiled_with(grammar, vocabulary, classes="never", engine="stack")
 
     def compare(chart: BinaryChart, text: bytes) -> None:
         matcher = tokfold.Matcher(compiled)

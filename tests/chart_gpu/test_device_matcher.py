@@ -15,6 +15,7 @@ pytest.importorskip("triton")
 import tokfold  # noqa: E402
 from chart_gpu.device_samples import DEVICE, INTERPRETED, needs_device, some_grammar, times  # noqa: E402
 from chart_gpu.test_lexer import random_text, vocabulary_of  # noqa: E402
+from strategies.engine import compiled_with  # noqa: E402
 from strategies.profiles import CASES  # noqa: E402
 from tokfold import Matcher  # noqa: E402
 from tokfold._history import begin, stop_token_ids, vocab_size  # noqa: E402
@@ -31,7 +32,7 @@ Either = Matcher | DeviceMatcher
 
 def pair_of(grammar: tokfold.Grammar, classes="never", **options) -> tuple[DeviceMatcher, Matcher]:
     """A matcher on the device, and one on the CPU."""
-    compiled = tokfold.compile(grammar, VOCABULARY, classes=classes, engine="chart")
+    compiled = compiled_with(grammar, VOCABULARY, classes=classes, engine="chart")
     return DeviceMatcher(compiled, DeviceGrammar(grammar), **options), Matcher(compiled, **options)
 
 
@@ -114,7 +115,7 @@ def test_terminals_through_the_same_door():
         grammar = tokfold.Grammar.from_ebnf(random_text(random))
         classes = random.choice(["never", "now"])
         options = any_options(random)
-        compiled = tokfold.compile(grammar, vocabulary, classes=classes, check_tokens=False)
+        compiled = compiled_with(grammar, vocabulary, classes=classes, check_tokens=False)
         device = DeviceGrammar(grammar, alphabet="terminals")
         pair = (DeviceMatcher(compiled, device, **options), Matcher(compiled, **options))
         for _ in range(7):
@@ -212,7 +213,7 @@ def test_logits_processors_fork_it():
 def test_a_text_without_an_end():
     vocabulary = tokfold.Vocabulary([b"a"])
     grammar = tokfold.Grammar.from_ebnf('root ::= "a"')
-    compiled = tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False)
+    compiled = compiled_with(grammar, vocabulary, classes="never", check_tokens=False)
     matcher = DeviceMatcher(compiled, DeviceGrammar(grammar))
     assert matcher.accept_token(0)
     with pytest.warns(tokfold.StopTokenWarning, match="the mask is empty"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import tokfold
 import tokfold.chart_gpu
+from strategies.engine import compiled_with
 from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +77,7 @@ def test_nothing_but_numpy_is_imported():
 
 def test_misuse():
     with pytest.raises(ValueError, match='"auto", "stack" or "chart", not \'chart-gpu\''):
-        tokfold.compile(GRAMMAR, tokfold.Vocabulary([b"a"]), engine="chart-gpu")
+        compiled_with(GRAMMAR, tokfold.Vocabulary([b"a"]), engine="chart-gpu")
     with pytest.raises(AttributeError, match="no attribute 'Chart'"):
         tokfold.chart_gpu.Chart  # noqa: B018
     pytest.importorskip("torch", minversion="2.4")

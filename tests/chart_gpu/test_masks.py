@@ -26,6 +26,7 @@ from chart_gpu.device_samples import (  # noqa: E402
     times,
 )
 from oracles.binary_chart import BinaryChart  # noqa: E402
+from strategies.engine import compiled_with  # noqa: E402
 from strategies.profiles import CASES  # noqa: E402
 from tokfold.chart_gpu import BinaryGrammar, TokenMasks, TokenTree, idle, launches  # noqa: E402
 from tokfold.torch import Fold, apply_class_bitmask_  # noqa: E402
@@ -83,7 +84,7 @@ def test_masks_are_those_of_the_engine(part, with_classes):
         random = Random(seed)
         grammar, vocabulary = some_grammar(random), vocabulary_of(random)
         mode = "now" if with_classes else "never"
-        compiled = tokfold.compile(
+        compiled = compiled_with(
             grammar, vocabulary, classes=mode, engine="stack", check_tokens=False
         )
         binary = BinaryGrammar.of(grammar)
@@ -125,7 +126,7 @@ def test_look_ahead_over_the_end_of_a_word():
     tokens = [b"a", b"aa", b"aaaaa", b"a" * 9, b"c", b"bac", b"ac", b"bbbac"]
     tokens += [b"a" * n + end for n in (3, 4, 5) for end in (b"c", b"cc", b"cac")]
     vocabulary = tokfold.Vocabulary(tokens)
-    compiled = tokfold.compile(grammar, vocabulary, classes="never", engine="chart")
+    compiled = compiled_with(grammar, vocabulary, classes="never", engine="chart")
     binary, matcher = BinaryGrammar.of(grammar), tokfold.Matcher(compiled)
     tree = TokenTree.of(binary, vocabulary)
     found = littered(charts_of(binary, 1, 40, ahead=tree.depth, nodes=len(tree)))
@@ -145,7 +146,7 @@ def test_what_ends_inside_a_token_is_seen_by_its_children():
     )
     texts = [b"abcde"[:n] for n in range(1, 6)] + [b"abce", b"abd", b"bcde", b"abcabcd", b"aabcde"]
     vocabulary = tokfold.Vocabulary([*texts, *(b"a" + text for text in texts), b"abcabcabcde"])
-    compiled = tokfold.compile(grammar, vocabulary, classes="never", engine="stack")
+    compiled = compiled_with(grammar, vocabulary, classes="never", engine="stack")
     binary, matcher = BinaryGrammar.of(grammar), tokfold.Matcher(compiled)
     tree = TokenTree.of(binary, vocabulary)
     masks = TokenMasks(charts_of(binary, 2, 20, ahead=tree.depth, nodes=2 * len(tree)), tree)
@@ -216,7 +217,7 @@ def test_tokens_that_are_read_on_the_device(with_classes):
         random = Random(100 + seed)
         grammar, vocabulary = some_grammar(random), vocabulary_of(random)
         mode = "now" if with_classes else "never"
-        compiled = tokfold.compile(
+        compiled = compiled_with(
             grammar, vocabulary, classes=mode, engine="stack", check_tokens=False
         )
         tree = TokenTree.of(BinaryGrammar.of(grammar), vocabulary, compiled.classes)

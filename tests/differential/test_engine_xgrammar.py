@@ -27,6 +27,7 @@ xgr = pytest.importorskip("xgrammar")
 
 import tokfold  # noqa: E402
 from oracles.xgrammar_doors import as_ours  # noqa: E402
+from strategies.engine import compiled_with  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "grammars"
 GRAMMARS = sorted(FOLDER.glob("*/*.gbnf"))
@@ -96,7 +97,7 @@ class Beside:
         self.stop = len(tokens) - 1
         self.grammar = grammar
         self.vocabulary = tokfold.Vocabulary(list(tokens), stop_token_ids=[self.stop])
-        self.ours = tokfold.compile(grammar, self.vocabulary, classes="now", check_tokens=False)
+        self.ours = compiled_with(grammar, self.vocabulary, classes="now", check_tokens=False)
         info = xgr.TokenizerInfo(
             list(tokens), vocab_type=xgr.VocabType.RAW, stop_token_ids=[self.stop]
         )

@@ -34,6 +34,7 @@ xgr = pytest.importorskip("xgrammar")
 
 import tokfold  # noqa: E402
 from oracles import xgrammar_doors  # noqa: E402
+from strategies.engine import compiled_with  # noqa: E402
 from tokfold.xgrammar.forms import GrammarForm  # noqa: E402
 from tokfold.xgrammar.spelling import in_bytes, needs_bytes, spell  # noqa: E402
 
@@ -60,7 +61,7 @@ class Beside:
         self.size = self.stop + 1
         vocabulary = tokfold.Vocabulary([*tokens, STOP], stop_token_ids=[self.stop])
         self.ways = [
-            tokfold.compile(grammar, vocabulary, classes=classes, check_tokens=False)
+            compiled_with(grammar, vocabulary, classes=classes, check_tokens=False)
             for classes in ("never", "now")
         ]
         info = xgr.TokenizerInfo(

@@ -30,6 +30,7 @@ from strategies.token_edges import build_edge_setting
 xgr = pytest.importorskip("xgrammar")
 
 import tokfold  # noqa: E402
+from strategies.engine import compiled_with  # noqa: E402
 
 
 def compiled_by_xgrammar(setting: Setting) -> Any:
@@ -146,7 +147,7 @@ def test_named(name):
         return  # no grammar text to XGrammar
     grammar = with_fresh_start(read_printed(text))
     setting = Setting(grammar, TOKENS, (STOP,))
-    compiled = tokfold.compile(
+    compiled = compiled_with(
         setting.our_grammar(), setting.our_vocabulary(), classes="never", check_tokens=False
     )
     for ids in expected:
@@ -164,7 +165,7 @@ def test_what_xgrammar_loses():
     setting = Setting(read_printed(text), (b"ab", b"c", b"</s>"), (2,))
     matcher = xgr.GrammarMatcher(compiled_by_xgrammar(setting))
     ours = tokfold.Matcher(
-        tokfold.compile(
+        compiled_with(
             setting.our_grammar(), setting.our_vocabulary(), classes="never", check_tokens=False
         )
     )
@@ -185,7 +186,7 @@ def test_what_xgrammar_refuses():
         text = f'root ::= Token({token}) "b" | "a"'
         setting = Setting(read_printed(text), tokens, stops)
         with pytest.raises(tokfold.UnsupportedGrammarError):
-            tokfold.compile(
+            compiled_with(
                 setting.our_grammar(), setting.our_vocabulary(), classes="never", check_tokens=False
             )
         if token == 4:

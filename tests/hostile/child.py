@@ -78,7 +78,11 @@ def request(case: Case, source: Any, vocabulary: Vocabulary, limits: Limits) -> 
     if case.engine != "auto":
         grammar = Grammar.from_ebnf(source)
         return tokfold.compile(
-            grammar, vocabulary, limits, classes="never", engine=case.engine, pool=None
+            grammar,
+            vocabulary,
+            limits,
+            classes="never",
+            options=tokfold.CompileOptions(engine=case.engine, pool=None),
         )
     compiler = GrammarCompiler(vocabulary, classes="never", seed=False, limits=limits)
     return getattr(compiler, f"compile_{case.kind}")(source)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import tokfold
 from hypothesis import note
 from json_schema.languages import RefusedError, language
+from strategies.engine import compiled_with
 from strategies.profiles import CASES
 from strategies.wide_objects import NAMES as LETTERS
 from strategies.wide_objects import WideBuilder
@@ -59,7 +60,7 @@ def vocabulary_of(tokens: list[bytes]) -> Vocabulary:
 
 def compiled_of(grammar: Grammar, vocabulary: Vocabulary, **options: Any) -> CompiledGrammar:
     """With nothing that was made before."""
-    return tokfold.compile(grammar, vocabulary, classes="never", pool=None, **options)
+    return compiled_with(grammar, vocabulary, classes="never", pool=None, **options)
 
 
 @cache

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import tokfold
+from strategies.engine import compiled_with
 from tokfold import (
     CompiledGrammar,
     Grammar,
@@ -88,7 +89,7 @@ def language(schema: Any, **options: Any) -> Language:
     text = schema if isinstance(schema, str) else json.dumps(schema)
     try:
         grammar = Grammar.from_json_schema(text, **options)
-        return Language(grammar, tokfold.compile(grammar, BYTES, classes="never", pool=None))
+        return Language(grammar, compiled_with(grammar, BYTES, classes="never", pool=None))
     except UnsatisfiableSchemaError:
         return Language(None, None)
     except (UnsupportedSchemaError, LimitExceededError) as error:

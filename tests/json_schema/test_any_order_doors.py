@@ -24,6 +24,7 @@ from json_schema.any_order import (
     wide,
 )
 from json_schema.truth import Validators
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, examples
 from strategies.wide_objects import WideBuilder, wide_builders
 from support.processes import DEADLINE_S
@@ -40,7 +41,7 @@ def test_what_sets_cannot_be() -> None:
     for call in (
         lambda: tokfold.compile_classes(grammar, vocabulary),
         lambda: tokfold.compile(grammar, vocabulary, classes="now"),
-        lambda: tokfold.compile(grammar, vocabulary, engine="chart", classes="never"),
+        lambda: compiled_with(grammar, vocabulary, engine="chart", classes="never"),
         lambda: str(grammar),
     ):
         with pytest.raises(UnsupportedGrammarError, match="members in any order"):

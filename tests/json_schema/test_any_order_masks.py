@@ -33,6 +33,7 @@ from json_schema.any_order import (
     vocabulary_of,
     wide,
 )
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, examples
 from strategies.wide_objects import NAMES as LETTERS
 from strategies.wide_objects import WideBuilder, wide_builders
@@ -54,7 +55,7 @@ def test_masks_are_what_is_accepted(builder: WideBuilder) -> None:
     _, grammar, compiled = made
     random = builder.random
     matcher, seen = Matcher(compiled), []
-    other = compiled_of(grammar, compiled.vocabulary, count_repetitions=False)
+    other = compiled_of(grammar, compiled.vocabulary, _count_repetitions=False)
     for _ in range(8):
         check_place(matcher, _again(other, matcher))
         seen.append(matcher.fork())
@@ -202,13 +203,13 @@ def test_pools_between_grammars(builder: WideBuilder) -> None:
     schema, grammar, alone = made
     random, vocabulary = builder.random, alone.vocabulary
     pool = tokfold.MaskPool(vocabulary)
-    pairs = [(alone, tokfold.compile(grammar, vocabulary, classes="never", pool=pool))]
+    pairs = [(alone, compiled_with(grammar, vocabulary, classes="never", pool=pool))]
     for _ in range(3):
         try:
             other = Grammar.from_json_schema(varied(builder, schema), **ANY)
         except tokfold.TokfoldError:
             continue
-        shared = tokfold.compile(other, vocabulary, classes="never", pool=pool)
+        shared = compiled_with(other, vocabulary, classes="never", pool=pool)
         if random.random() < 0.3:
             shared.warm()
         pairs.append((compiled_of(other, vocabulary), shared))

@@ -116,7 +116,8 @@ given = json.load(sys.stdin)
 tokens = [bytes.fromhex(token) for token in given["tokens"]]
 vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[0])
 grammar = tokfold.Grammar.from_json_schema(given["schema"], **given["options"])
-compiled = tokfold.compile(grammar, vocabulary, classes="never", pool=None)
+options = tokfold.CompileOptions(pool=None)
+compiled = tokfold.compile(grammar, vocabulary, classes="never", options=options)
 found = []
 for place in given["places"]:
     state = tokfold.MatcherState.from_bytes(bytes.fromhex(place["state"]))

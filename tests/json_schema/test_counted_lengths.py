@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 import tokfold
+from strategies.engine import compiled_with
 
 ALPHABET = "abc"
 NOTHING, EMPTY = ("nothing",), ("empty",)
@@ -206,7 +207,7 @@ def test_masks_are_those_of_derivatives(seed: int, engine: str, classes: str) ->
             continue
         schema: dict[str, object] = {"type": "string", "pattern": f"^{pattern}$"}
         schema |= {"minLength": least, "maxLength": most}
-        compiled = tokfold.compile(
+        compiled = compiled_with(
             tokfold.Grammar.from_json_schema(schema, escapes="any"),
             VOCABULARY,
             engine=engine,

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 import tokfold
+from strategies.engine import compiled_with
 from strategies.profiles import LONG
 from tokfold.laboratory.equivalence import compare
 
@@ -512,7 +513,7 @@ def test_what_knows_only_grammars_says_so() -> None:
         lambda: compare(grammar, plain),
         lambda: compare(plain, grammar),
         lambda: tokfold.compile_classes(grammar, VOCABULARY),
-        lambda: tokfold.compile(grammar, VOCABULARY, engine="chart"),
+        lambda: compiled_with(grammar, VOCABULARY, engine="chart"),
         lambda: tokfold.Matcher(tokfold.compile(grammar, VOCABULARY), max_tokens=9),
     ):
         with pytest.raises(tokfold.UnsupportedGrammarError, match="uniqueItems"):

@@ -21,6 +21,7 @@ from strategies.engine import (
     build_counted_setting,
     build_setting,
     check,
+    compiled_with,
     mask_of,
     plain_matcher,
     wander,
@@ -35,8 +36,14 @@ BYTES = tokfold.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], s
 def compiled(text: str, engine, vocabulary=BYTES, **limits: int) -> tokfold.CompiledGrammar:
     grammar = tokfold.Grammar.from_ebnf(text)
     bounds = tokfold.Limits(**limits)
-    return tokfold.compile(
-        grammar, vocabulary, bounds, classes="never", engine=engine, pool=None, check_tokens=False
+    return compiled_with(
+        grammar,
+        vocabulary,
+        limits=bounds,
+        classes="never",
+        engine=engine,
+        pool=None,
+        check_tokens=False,
     )
 
 
@@ -107,7 +114,7 @@ def walk(setting: Setting, random: Random, engine, length: int, *, every_token: 
     """One text with turns back, every question asked at each step of it."""
     if not setting.oracle.productive or not any(setting.tokens):
         return 0
-    ours = tokfold.compile(
+    ours = compiled_with(
         setting.our_grammar(), setting.our_vocabulary(), classes="never", engine=engine
     )
 

@@ -28,6 +28,7 @@ from strategies.engine import (
     build_counted_setting,
     build_setting,
     check,
+    compiled_with,
     mask_of,
     plain_matcher,
     wander,
@@ -46,7 +47,7 @@ def walk(setting: Setting, random: Random, engine: str, length: int) -> int:
         return 0
     grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
     ours = without_loops(grammar, vocabulary, engine=engine)
-    with_loops = tokfold.compile(
+    with_loops = compiled_with(
         grammar, vocabulary, classes="never", engine=engine, check_tokens=False
     )
     assert not with_loops.is_for_charts
@@ -102,7 +103,7 @@ def test_masks_over_strings_and_counts():
             ours = without_loops(grammar, vocabulary)
         except tokfold.UnsupportedGrammarError:  # it has no string
             continue
-        theirs = tokfold.compile(
+        theirs = compiled_with(
             grammar, vocabulary, classes="never", pool=None, engine="chart", check_tokens=False
         )
         for_charts += ours.is_for_charts
@@ -131,7 +132,7 @@ def test_drafts_batches_classes_and_pools_are_the_same():
         size = len(setting.tokens)
         pool = tokfold.MaskPool(vocabulary)
         classes = tokfold.compile_classes(grammar, vocabulary)
-        plain = tokfold.compile(
+        plain = compiled_with(
             grammar, vocabulary, classes="never", pool=pool, engine="chart", check_tokens=False
         )
         ways = [
@@ -171,7 +172,7 @@ def test_it_says_what_it_is():
     assert compiled.is_for_charts
     assert "for charts only" in repr(compiled)
     grammar = tokfold.Grammar.from_ebnf(SUMS)
-    both = tokfold.compile(grammar, BYTES, classes="never", engine="chart")
+    both = compiled_with(grammar, BYTES, classes="never", engine="chart")
     assert not both.is_for_charts
     assert "charts" not in repr(both)
     unlike = tokfold.Grammar.from_ebnf('root ::= "a" root | "b"')
@@ -197,7 +198,7 @@ def test_explanations_and_forced_bytes_are_the_same():
     tokens = tokfold.Vocabulary([b"1+", b"(1", b")", b"2", b"(((("])
     compiled = small(vocabulary=tokens)
     grammar = tokfold.Grammar.from_ebnf(SUMS)
-    other = tokfold.compile(grammar, tokens, classes="never", engine="chart", pool=None)
+    other = compiled_with(grammar, tokens, classes="never", engine="chart", pool=None)
     for text in (b"", b"1", b"(1+", b"((1"):
         pair = [Matcher(compiled), Matcher(other)]
         assert all(matcher.accept_bytes(text) for matcher in pair)
@@ -261,9 +262,9 @@ def test_what_charts_list_of_a_network_is_within_its_limits():
     """For each state the rules that it can begin: a square of the grammar."""
     for limits in (tokfold.Limits(), tokfold.Limits(max_network_work=1 << 40)):
         with pytest.raises(LimitExceededError, match=r"max_network_(work|states)"):
-            tokfold.compile(left_chain(50_000), BYTES, limits, classes="never", engine="stack")
+            compiled_with(left_chain(50_000), BYTES, limits=limits, classes="never", engine="stack")
     with pytest.raises(LimitExceededError, match="max_network_work"):
-        tokfold.compile(left_chain(50_000), BYTES, classes="never", engine="chart")
+        compiled_with(left_chain(50_000), BYTES, classes="never", engine="chart")
 
 
 def left_chain(length: int) -> tokfold.Grammar:
@@ -344,7 +345,7 @@ def test_a_dense_treebank_compiles_and_has_exact_masks(dense, engine):
     grammar = tokfold.Grammar.from_ebnf(text)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compiled = tokfold.compile(
+        compiled = compiled_with(
             grammar, VOCABULARY, classes="never", engine=engine, check_tokens=False
         )
     assert compiled.is_for_charts
@@ -369,7 +370,7 @@ def test_a_dense_treebank_is_read_as_a_naive_chart_reads_it():
     text, bodies = treebank(400, 30, 2)
     grammar = tokfold.Grammar.from_ebnf(text)
     small_work = tokfold.Limits(max_network_work=400_000)
-    compiled = tokfold.compile(grammar, BYTES, small_work, classes="never", engine="auto")
+    compiled = compiled_with(grammar, BYTES, limits=small_work, classes="never", engine="auto")
     assert compiled.is_for_charts
     sentence = derived(bodies, 8, 12, 1)
     matcher = Matcher(compiled)
@@ -417,7 +418,7 @@ def naive_next(bodies: Bodies, read: bytes) -> bytes:
 def test_stacks_and_classes_are_refused_by_name(dense):
     grammar = tokfold.Grammar.from_ebnf(dense[0])
     with pytest.raises(LimitExceededError, match=r'cycle of \d+ rules.*engine="chart"') as caught:
-        tokfold.compile(grammar, VOCABULARY, classes="never", engine="stack")
+        compiled_with(grammar, VOCABULARY, classes="never", engine="stack")
     assert caught.value.limit == "max_network_work"
     with pytest.raises(LimitExceededError, match=r"cycle of \d+ rules may be why: break it up"):
         tokfold.compile_classes(grammar, VOCABULARY)
@@ -428,7 +429,7 @@ def test_stacks_and_classes_are_refused_by_name(dense):
 def test_classes_that_cannot_be_made_are_said(dense):
     grammar = tokfold.Grammar.from_ebnf(dense[0])
     with pytest.warns(tokfold.FallbackWarning, match="no classes: limit max_network_work"):
-        compiled = tokfold.compile(grammar, VOCABULARY, classes="now", engine="chart")
+        compiled = compiled_with(grammar, VOCABULARY, classes="now", engine="chart")
     assert not compiled.has_classes
     behind = tokfold.compile(grammar, VOCABULARY)
     with pytest.warns(tokfold.FallbackWarning, match="no classes: limit max_network_work"):
@@ -440,4 +441,4 @@ def test_the_limits_of_a_network_hold_without_loops(dense, limit):
     grammar = tokfold.Grammar.from_ebnf(dense[0])
     bounds = tokfold.Limits(**{limit: 5_000})
     with pytest.raises(LimitExceededError, match=limit):
-        tokfold.compile(grammar, VOCABULARY, bounds, classes="never", engine="chart")
+        compiled_with(grammar, VOCABULARY, limits=bounds, classes="never", engine="chart")

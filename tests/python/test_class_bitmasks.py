@@ -15,6 +15,7 @@ from strategies.engine import (
     allowed_tokens,
     build_setting,
     compiled_ways,
+    compiled_with,
     mask_of,
     read_row,
     settings_of_matchers,
@@ -118,7 +119,7 @@ def test_no_token_can_come() -> None:
     """There are no classes, and so no masks over them."""
     vocabulary = tokfold.Vocabulary([b"a", b"b"])
     grammar = tokfold.Grammar.from_ebnf('root ::= "z"')
-    compiled = tokfold.compile(grammar, vocabulary, classes="now", check_tokens=False)
+    compiled = compiled_with(grammar, vocabulary, classes="now", check_tokens=False)
     assert len(compiled.classes) == 0
     matcher, none = tokfold.Matcher(compiled), np.zeros((2, 0), dtype=np.int32)
     with pytest.raises(tokfold.MatcherStateError, match="takes no token of this vocabulary"):

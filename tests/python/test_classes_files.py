@@ -15,6 +15,7 @@ import pytest
 import tokfold
 from python.class_samples import BYTES, NESTED, TOKENS
 from python.script_runner import child, output
+from strategies.engine import compiled_with
 from support import processes
 from support.processes import DEADLINE_S
 from tokfold import (
@@ -292,9 +293,9 @@ def test_a_file_is_refused_where_it_is_named(tmp_path):
     file.write_bytes(b"x")
     for refused in (
         lambda: compile_classes(grammar, vocabulary, cache_dir=file),
-        lambda: tokfold.compile(grammar, vocabulary, classes="now", cache_dir=file),
-        lambda: tokfold.compile(grammar, vocabulary, classes="auto", cache_dir=str(file)),
-        lambda: tokfold.compile(grammar, vocabulary, classes="never", cache_dir=file),
+        lambda: compiled_with(grammar, vocabulary, classes="now", cache_dir=file),
+        lambda: compiled_with(grammar, vocabulary, classes="auto", cache_dir=str(file)),
+        lambda: compiled_with(grammar, vocabulary, classes="never", cache_dir=file),
         lambda: tokfold.GrammarCompiler(vocabulary, cache_dir=file),
     ):
         with pytest.raises(ArtifactError, match=r"/file: not a folder, .*choose another path"):

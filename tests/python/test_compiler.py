@@ -26,6 +26,7 @@ pytest.importorskip("tokfold._core")
 
 import tokfold
 from python.script_runner import child, output
+from strategies.engine import compiled_with
 from strategies.profiles import LONG
 from support.forks import exit_code
 from support.processes import DEADLINE_S, is_inside, until
@@ -1133,7 +1134,7 @@ class Stress:
         self.rows: dict[str, list[tuple[int, bytes]]] = {}
         for text in self.TEXTS:
             grammar = tokfold.Grammar.from_ebnf(text)
-            compiled = tokfold.compile(grammar, VOCABULARY, classes="never", pool=None)
+            compiled = compiled_with(grammar, VOCABULARY, classes="never", pool=None)
             self.rows[text] = self.walk(text, tokfold.Matcher(compiled))
 
     def walk(self, text: str, matcher: tokfold.Matcher) -> list[tuple[int, bytes]]:

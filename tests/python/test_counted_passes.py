@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, Matcher, Vocabulary
 
@@ -86,7 +86,7 @@ def bits(matcher: Matcher) -> list[bool]:
 
 def check(text: str, choose: list[int]) -> None:
     grammar = Grammar.from_ebnf(text)
-    compiled = tokfold.compile(grammar, VOCABULARY, classes="never", pool=None)
+    compiled = compiled_with(grammar, VOCABULARY, classes="never", pool=None)
     matcher = Matcher(compiled)
     for choice in choose:
         found = bits(matcher)
@@ -155,7 +155,7 @@ def test_every_count(inside):
 def test_one_walk_for_all_counts():
     """Trie nodes are entered for the first counts only."""
     grammar = Grammar.from_ebnf('root ::= "\\"" [^"\\\\]{2,40} "\\""')
-    compiled = tokfold.compile(grammar, VOCABULARY, classes="never", pool=None)
+    compiled = compiled_with(grammar, VOCABULARY, classes="never", pool=None)
     matcher = Matcher(compiled)
     entered = []
     for letter in ['"', *("aé" * 20)]:

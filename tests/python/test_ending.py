@@ -14,6 +14,7 @@ from strategies.engine import (
     PlainMatcher,
     Setting,
     compiled_ways,
+    compiled_with,
     mask_of,
     plain_matcher,
     settings_of_matchers,
@@ -125,7 +126,7 @@ def check_walk(
 
 
 def compiled_of(grammar: tokfold.Grammar = LISTS, **options) -> tokfold.CompiledGrammar:
-    return tokfold.compile(grammar, VOCABULARY, **options)
+    return compiled_with(grammar, VOCABULARY, **options)
 
 
 def allowed_of(matcher: tokfold.Matcher, **options) -> list[bytes | int]:

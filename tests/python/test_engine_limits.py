@@ -22,6 +22,7 @@ from strategies.engine import (
     allowed_tokens,
     build_setting,
     compiled_ways,
+    compiled_with,
     mask_of,
 )
 from strategies.profiles import CASES, examples
@@ -252,7 +253,7 @@ class TestMemory:
         limits = tokfold.Limits(max_memo_bytes=6_000)
 
         def fresh() -> tokfold.CompiledGrammar:
-            return tokfold.compile(grammar, vocabulary, limits, classes="never", pool=None)
+            return compiled_with(grammar, vocabulary, limits=limits, classes="never", pool=None)
 
         states, expected = [], []
         walked = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))

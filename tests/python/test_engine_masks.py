@@ -33,6 +33,7 @@ from strategies.engine import (
     check,
     check_walk,
     compiled_ways,
+    compiled_with,
     mask_of,
     plain_matcher,
     settings_of_matchers,
@@ -202,7 +203,7 @@ class Wrong:
 )
 def test_the_check_has_teeth(fault):
     setting = Setting(grammar(NAMED["middle"]), TOKENS, stops=(len(TOKENS) - 1,))
-    compiled = tokfold.compile(
+    compiled = compiled_with(
         setting.our_grammar(), setting.our_vocabulary(), classes="never", check_tokens=False
     )
     plain = plain_matcher(setting)

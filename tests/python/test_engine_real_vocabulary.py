@@ -16,6 +16,7 @@ from strategies.profiles import LONG
 pytest.importorskip("mistral_common")
 
 import tokfold
+from strategies.engine import compiled_with
 from tokfold.cli.inputs import read_packaged_tekken
 
 GRAMMARS = sorted((Path(__file__).parents[2] / "grammars").glob("*/*.gbnf"))
@@ -45,11 +46,11 @@ def vocabulary():
 def check(grammar: tokfold.Grammar, vocabulary: tokfold.Vocabulary, text: bytes) -> None:
     pool = tokfold.MaskPool(vocabulary, 1 << 20)
     ways = [
-        tokfold.compile(grammar, vocabulary, classes="never", pool=None),
-        tokfold.compile(grammar, vocabulary, classes="never", pool=pool),
-        tokfold.compile(grammar, vocabulary, classes="never", pool=pool),
+        compiled_with(grammar, vocabulary, classes="never", pool=None),
+        compiled_with(grammar, vocabulary, classes="never", pool=pool),
+        compiled_with(grammar, vocabulary, classes="never", pool=pool),
     ]
-    folded = tokfold.compile(grammar, vocabulary, classes="never", pool=None)
+    folded = compiled_with(grammar, vocabulary, classes="never", pool=None)
     folded.take_classes(tokfold.compile_classes(grammar, vocabulary))
     matchers = [tokfold.Matcher(compiled) for compiled in (*ways, folded)]
     row = tokfold.allocate_bitmask(1, len(vocabulary))

@@ -22,7 +22,15 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from oracles.earley import State
 from oracles.model import CharClass, Choice, Expr, Literal, Ref, Repeat, Seq, grammar
-from strategies.engine import Setting, build_setting, check, compiled_ways, mask_of, plain_matcher
+from strategies.engine import (
+    Setting,
+    build_setting,
+    check,
+    compiled_ways,
+    compiled_with,
+    mask_of,
+    plain_matcher,
+)
 from strategies.profiles import CASES, examples
 from support import processes
 
@@ -37,7 +45,7 @@ SETTING = Setting(NESTED, TOKENS, stops=(9,))
 
 def compiled_of(setting: Setting = SETTING, **options) -> tokfold.CompiledGrammar:
     options.setdefault("classes", "never")
-    return tokfold.compile(
+    return compiled_with(
         setting.our_grammar(), setting.our_vocabulary(), check_tokens=False, **options
     )
 

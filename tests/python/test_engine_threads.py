@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tokfold
-from strategies.engine import mask_of
+from strategies.engine import compiled_with, mask_of
 from support import processes
 from support.processes import DEADLINE_S
 
@@ -29,7 +29,7 @@ TOKENS = [b"(", b")", b"x", b"a", b"aa", b"</s>", *(bytes([i]) * 3 for i in rang
 
 def compiled_of(text: str, **options) -> tokfold.CompiledGrammar:
     options.setdefault("classes", "never")
-    return tokfold.compile(
+    return compiled_with(
         tokfold.Grammar.from_ebnf(text),
         tokfold.Vocabulary(TOKENS, stop_token_ids=[5]),
         **options,
@@ -361,7 +361,7 @@ class TestBackground:
         monkeypatch.setattr("tokfold._background.time", Clock)
         monkeypatch.setattr("tokfold._background.compile_classes", compile_classes)
         grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
-        compiled = tokfold.compile(grammar, vocabulary, classes_milliseconds=milliseconds)
+        compiled = compiled_with(grammar, vocabulary, classes_milliseconds=milliseconds)
         compiled._background.wait(DEADLINE_S)
         assert compiled.has_classes is has_classes
 
@@ -406,7 +406,7 @@ class TestBackground:
     @pytest.mark.parametrize("milliseconds", [0, -1])
     def test_a_time_that_is_none(self, milliseconds):
         with pytest.raises(ValueError, match="classes_milliseconds must be 1 or more"):
-            tokfold.compile(sql(), words(), classes_milliseconds=milliseconds)
+            compiled_with(sql(), words(), classes_milliseconds=milliseconds)
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
     def test_a_child_process_does_not_wait_for_the_thread_of_its_parent(self):

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tokfold
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, LONG
 from support import processes
 from support.processes import DEADLINE_S
@@ -181,7 +182,7 @@ def test_one_bitmask_in_two_calls():
     tokens = [bytes([a, b, c]) for a in letters for b in letters for c in letters]
     grammar, vocabulary = Grammar.from_ebnf("root ::= [a-y]*"), Vocabulary(tokens)
     compiled, other = (
-        tokfold.compile(grammar, vocabulary, classes="never", pool=None) for _ in range(2)
+        compiled_with(grammar, vocabulary, classes="never", pool=None) for _ in range(2)
     )
     bitmask = tokfold.allocate_bitmask(2, len(tokens))
     first, second, over = Matcher(compiled), Matcher(other), threading.Event()

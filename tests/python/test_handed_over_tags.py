@@ -12,6 +12,7 @@ import pytest
 import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, LimitExceededError, Vocabulary, _core
 from tokfold.structural_tags import known
@@ -127,8 +128,8 @@ def in_all_ways(found: Grammar, at_once: Grammar) -> list[tokfold.CompiledGramma
     chart = "auto" if at_once._takes_tokens else "chart"
     out = [
         tokfold.compile(found, VOCABULARY, classes="never"),
-        tokfold.compile(at_once, VOCABULARY, classes="never", engine=chart),
-        tokfold.compile(at_once, VOCABULARY, classes="never", count_repetitions=False),
+        compiled_with(at_once, VOCABULARY, classes="never", engine=chart),
+        compiled_with(at_once, VOCABULARY, classes="never", _count_repetitions=False),
         tokfold.compile(at_once, VOCABULARY, classes="now"),
         tokfold.compile(Grammar.from_ebnf(str(at_once)), VOCABULARY, classes="never"),
     ]

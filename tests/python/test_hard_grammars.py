@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import tokfold
 from python.test_grammars import RULE_HEAD, references, rules_of
+from strategies.engine import compiled_with
 from support import processes
 
 HARD = Path(__file__).parents[2] / "grammars" / "hard"
@@ -141,9 +142,7 @@ def engine(request):
 
 @pytest.fixture
 def compiled(name, byte_vocabulary, engine):
-    return tokfold.compile(
-        grammar(name), byte_vocabulary, classes="never", pool=None, engine=engine
-    )
+    return compiled_with(grammar(name), byte_vocabulary, classes="never", pool=None, engine=engine)
 
 
 def test_the_collection_is_found():
@@ -171,13 +170,13 @@ def test_invalid_texts_are_refused_where_stated(name, compiled):
 
 def test_masks_are_what_a_fork_takes(name, engine):
     vocabulary = vocabulary_of(tokens_of(name))
-    compiled = tokfold.compile(grammar(name), vocabulary, classes="never", pool=None, engine=engine)
+    compiled = compiled_with(grammar(name), vocabulary, classes="never", pool=None, engine=engine)
     check_masks(compiled, vocabulary, longest_text(name), name + engine)
 
 
 def test_masks_with_classes_are_what_a_fork_takes(name):
     vocabulary = vocabulary_of(tokens_of(name))
-    compiled = tokfold.compile(grammar(name), vocabulary, classes="now", pool=None)
+    compiled = compiled_with(grammar(name), vocabulary, classes="now", pool=None)
     check_masks(compiled, vocabulary, longest_text(name), name)
 
 
@@ -185,7 +184,7 @@ def test_masks_with_classes_are_what_a_fork_takes(name):
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_masks_of_a_real_vocabulary(name, folder):
     vocabulary = real_vocabulary(folder)
-    compiled = tokfold.compile(grammar(name), vocabulary, classes="never", pool=None)
+    compiled = compiled_with(grammar(name), vocabulary, classes="never", pool=None)
     check_masks(compiled, vocabulary, longest_text(name), name, SAMPLE)
 
 
@@ -221,6 +220,6 @@ def test_a_printed_grammar_is_up_to_date(name):
 def test_what_a_schema_prints_as_has_its_instances(byte_vocabulary):
     printed = tokfold.Grammar.from_ebnf(str(grammar("big_schema")))
     assert printed.num_rules > 8_000
-    compiled = tokfold.compile(printed, byte_vocabulary, classes="never", pool=None)
+    compiled = compiled_with(printed, byte_vocabulary, classes="never", pool=None)
     for path in valid_texts("big_schema"):
         assert refused_at(compiled, path.read_bytes()) is None, path.name

@@ -10,6 +10,7 @@ import pytest
 import tokfold
 from oracles.model import to_ebnf
 from strategies.binary import any_grammar
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, LONG, LONG_FACTOR
 
 MARK = b"\x01"
@@ -29,7 +30,7 @@ LOOKAHEADS = (
 
 def compiled(text: str, **options) -> tokfold.CompiledGrammar:
     grammar = tokfold.Grammar.from_ebnf(text, **options)
-    return tokfold.compile(grammar, BYTES, classes="never", check_tokens=False)
+    return compiled_with(grammar, BYTES, classes="never", check_tokens=False)
 
 
 def is_taken(text: str) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.engine import compiled_with
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, Matcher, Vocabulary
 
@@ -80,7 +80,7 @@ def bits(matcher: Matcher) -> list[bool]:
 @examples(120)
 @given(grammars(), st.lists(st.integers(0, 2**16), min_size=2, max_size=8))
 def test_masks_are_what_a_fork_accepts(text, choose):
-    compiled = tokfold.compile(Grammar.from_ebnf(text), VOCABULARY, classes="never", pool=None)
+    compiled = compiled_with(Grammar.from_ebnf(text), VOCABULARY, classes="never", pool=None)
     matcher = Matcher(compiled)
     for choice in choose:
         found = bits(matcher)
@@ -111,7 +111,7 @@ def test_a_loop_beside_others_is_taken_as_a_whole():
         'root ::= item+ "!"\nitem ::= "(" item* ")" | word blank item | name blank\n'
         f'name ::= [a-z]+ | "<" item ">"\nword ::= {keywords}\nblank ::= " "*'
     )
-    compiled = tokfold.compile(
+    compiled = compiled_with(
         Grammar.from_ebnf(text), vocabulary, classes="never", pool=None, engine="stack"
     )
     matcher = Matcher(compiled)

@@ -27,6 +27,7 @@ from oracles.earley import Oracle
 from oracles.model import Choice, Literal, Ref, Seq, to_ebnf
 from oracles.model import Grammar as Model
 from python.script_runner import child, output
+from strategies.engine import compiled_with
 from strategies.grammars import build_grammar
 from strategies.profiles import CASES, LONG, examples
 from support.processes import DEADLINE_S
@@ -124,7 +125,7 @@ def build_random(random: Random) -> tuple[str, Model]:
 
 def compiled_of(text: str, pool: object, **options) -> tokfold.CompiledGrammar:
     options.setdefault("classes", "never")
-    return tokfold.compile(tokfold.Grammar.from_ebnf(text), VOCABULARY, pool=pool, **options)
+    return compiled_with(tokfold.Grammar.from_ebnf(text), VOCABULARY, pool=pool, **options)
 
 
 def row_of(matcher: tokfold.Matcher) -> np.ndarray:
@@ -487,7 +488,7 @@ def test_a_pool_of_another_vocabulary_is_refused(classes):
     other = tokfold.Vocabulary(TOKENS[:-5])
     grammar = tokfold.Grammar.from_ebnf('root ::= "a"')
     with pytest.raises(ValueError, match="another vocabulary"):
-        tokfold.compile(grammar, VOCABULARY, classes=classes, pool=tokfold.MaskPool(other))
+        compiled_with(grammar, VOCABULARY, classes=classes, pool=tokfold.MaskPool(other))
 
 
 @pytest.mark.parametrize("pool", ["own", 3, True, {}])
@@ -505,7 +506,7 @@ def test_a_pool_of_an_equal_vocabulary_from_a_file(tmp_path):
     other = tokfold.MaskPool(equal)
     assert other.load(tmp_path / "pool") == pool.counters()["entries"]
     text = QUOTED.format(before="b", after="c")
-    compiled = tokfold.compile(tokfold.Grammar.from_ebnf(text), equal, classes="never", pool=other)
+    compiled = compiled_with(tokfold.Grammar.from_ebnf(text), equal, classes="never", pool=other)
     matcher, plain = tokfold.Matcher(compiled), tokfold.Matcher(compiled_of(text, None))
     for letter in b'b"a"c':
         assert (row_of(matcher) == row_of(plain)).all()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import inspect
 from pathlib import Path
 
 import pytest
 import tokfold
-from tokfold._names import NAMES, OPTIONS
+from tokfold._names import MOVED, NAMES, OPTIONS
 from tokfold.errors import ArgumentTypeError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "names.md"
@@ -60,6 +62,25 @@ def test_an_option_of_another_library_names_ours(call: str, option: str) -> None
     assert isinstance(caught.value, TypeError)
     page = PAGE.read_text(encoding="utf-8")
     assert f"| `{call}` | `{option}` | {library} | {ours} |" in page
+
+
+@pytest.mark.parametrize("option", MOVED["compile"])
+def test_an_option_that_stands_elsewhere_says_where(option: str) -> None:
+    with pytest.raises(ArgumentTypeError) as caught:
+        tokfold.compile('root ::= "a"', VOCABULARY, **{option: None})
+    place = MOVED["compile"][option]
+    assert str(caught.value) == f"compile has no option '{option}': pass {place}"
+    if option != "grammar":
+        assert hasattr(tokfold.CompileOptions(), option)
+        assert f"CompileOptions({option}=...)" in place
+
+
+def test_the_door_is_narrow() -> None:
+    parameters = inspect.signature(tokfold.compile).parameters
+    assert list(parameters) == ["source", "vocabulary", "limits", "classes", "options", "interrupt"]
+    fields = {field.name for field in dataclasses.fields(tokfold.CompileOptions)}
+    public = {name for name in fields if not name.startswith("_")}
+    assert public | {"grammar"} == MOVED["compile"].keys()
 
 
 def test_compilers_name_our_options_too() -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from oracles import earley
 from oracles.model import CharClass, Choice, Empty, Expr, Literal, Ref, Repeat, Seq, to_ebnf
 from oracles.model import Grammar as Model
+from strategies.engine import compiled_with
 from strategies.grammars import build_grammar
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, LimitExceededError, Limits, UnsupportedGrammarError, Vocabulary
@@ -165,7 +166,7 @@ def test_texts_and_masks_are_those_of_the_parts(random):
     for text in TEXTS:
         assert tokfold.recognize(case.grammar, text).accepted == (text in case.texts), text
     CASES["operations: texts"] += len(TEXTS)
-    made = tokfold.compile(case.grammar, VOCABULARY, classes="never", pool=None)
+    made = compiled_with(case.grammar, VOCABULARY, classes="never", pool=None)
     matcher, state = tokfold.Matcher(made), oracle.initial(prune=True)
     for _ in range(STEPS):
         allowed = [token for token, data in enumerate(TOKENS) if state.allowed(data)]

@@ -11,6 +11,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from oracles.model import to_ebnf
 from strategies.composition import joined
+from strategies.engine import compiled_with
 from strategies.grammars import build_grammar
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, Limits, Vocabulary, _core, _parts
@@ -42,7 +43,7 @@ def mask_of(matcher: tokfold.Matcher) -> list[int]:
 def compiled(grammar: Grammar, **options) -> tokfold.CompiledGrammar | None:
     """None for a grammar without any string."""
     try:
-        return tokfold.compile(grammar, VOCABULARY, classes="never", **options)
+        return compiled_with(grammar, VOCABULARY, classes="never", **options)
     except tokfold.UnsupportedGrammarError as error:
         if "the language is empty" not in str(error):
             raise
@@ -247,7 +248,10 @@ def test_shared_masks_of_linked_networks(random):
         return
     matchers = [
         tokfold.Matcher(compiled)
-        for compiled in (shared, tokfold.compile(found, WORDY, classes="never", pool=None))
+        for compiled in (
+            shared,
+            compiled_with(found, WORDY, classes="never", pool=None),
+        )
     ]
     for _ in range(6):
         rows = [row_of(matcher) for matcher in matchers]
@@ -271,7 +275,7 @@ def test_large_parts_that_differ_in_little():
         choice = " | ".join(f'"{word}" p0' for word in words)
         frame = f'root ::= TagDispatch(("a", t), loop_after_dispatch=true)\nt ::= {choice}\n'
         found = Grammar._composed(frame, {"p0": json_leaf("a")})
-        return row_of(tokfold.Matcher(tokfold.compile(found, WORDY, classes="never", **options)))
+        return row_of(tokfold.Matcher(compiled_with(found, WORDY, classes="never", **options)))
 
     pool = tokfold.MaskPool(WORDY)
     sets = ["abc0", "abc1", "ab01", "bc01"]
@@ -290,7 +294,7 @@ def test_parts_count(engine):
         "p1": Grammar.from_ebnf('root ::= ("x" | "0"){20,21}', lookahead="implied"),
     }
     found = Grammar._composed('root ::= (p0 p1 ":"){18,20} | "{" p1{17,18} "}"\n', leaves)
-    made = tokfold.compile(found, VOCABULARY, classes="never", engine=engine)
+    made = compiled_with(found, VOCABULARY, classes="never", engine=engine)
 
     def is_right(text: bytes) -> bool:
         matcher = tokfold.Matcher(made)

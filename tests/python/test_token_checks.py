@@ -20,12 +20,14 @@ def silent(*arguments, **options) -> tokfold.CompiledGrammar:
     """What is compiled where nothing is to be said."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return tokfold.compile(*arguments, classes="never", **options)
+        gathered = tokfold.CompileOptions(**options)
+        return tokfold.compile(*arguments, classes="never", options=gathered)
 
 
 def warned(kind: type[Warning], *arguments, **options) -> str:
+    gathered = tokfold.CompileOptions(**options)
     with pytest.warns(kind) as said:
-        tokfold.compile(*arguments, classes="never", **options)
+        tokfold.compile(*arguments, classes="never", options=gathered)
     assert len(said) == 1
     assert said[0].filename == __file__
     return str(said[0].message)
@@ -97,8 +99,8 @@ def test_no_token_begins_a_text() -> None:
     said = refused(AGE, without(b"{", name="small"))
     assert said == (
         "no token of the vocabulary 'small' begins a text of the grammar; no token of 'small' has "
-        "'{', which every text needs. A text begins with '{'; compile(..., check_tokens=False) "
-        "leaves it to the masks"
+        "'{', which every text needs. A text begins with '{'; "
+        "options=CompileOptions(check_tokens=False) leaves it to the masks"
     )
     compiled = silent(AGE, without(b"{"), check_tokens=False)
     row = tokfold.allocate_bitmask(1, len(compiled.vocabulary))

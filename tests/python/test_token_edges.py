@@ -37,7 +37,7 @@ from python.token_edge_samples import (
     C,
     text_of,
 )
-from strategies.engine import allowed_tokens, check_ended, mask_of
+from strategies.engine import allowed_tokens, check_ended, compiled_with, mask_of
 from strategies.printed import read_printed
 
 SIZE = len(TOKENS)
@@ -537,7 +537,7 @@ def texts_for_pools() -> list[str]:
 
 def large_of(text: str, pool: tokfold.MaskPool | None, classes="never") -> tokfold.CompiledGrammar:
     grammar = tokfold.Grammar.from_ebnf(text)
-    return tokfold.compile(grammar, LARGE, classes=classes, pool=pool)
+    return compiled_with(grammar, LARGE, classes=classes, pool=pool)
 
 
 def walk_alike(ways: Sequence[tokfold.CompiledGrammar], random: Random, steps: int) -> None:

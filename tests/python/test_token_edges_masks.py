@@ -27,6 +27,7 @@ from strategies.engine import (
     build_counted_setting,
     check_walk,
     compiled_ways,
+    compiled_with,
     mask_of,
 )
 from strategies.profiles import CASES, LONG, examples
@@ -447,7 +448,7 @@ def check_large(text: str, random: Random, steps: int) -> int:
     grammar = tokfold.Grammar.from_ebnf(text)
     try:
         ways = [
-            tokfold.compile(grammar, LARGE, classes="never", pool=None),
+            compiled_with(grammar, LARGE, classes="never", pool=None),
             tokfold.compile(grammar, LARGE, classes="now"),
         ]
     except tokfold.UnsupportedGrammarError as error:

@@ -21,6 +21,7 @@ tokenizers = pytest.importorskip("tokenizers")
 
 import tokfold  # noqa: E402
 from oracles.xgrammar_doors import schema_grammar  # noqa: E402
+from strategies.engine import compiled_with  # noqa: E402
 from support import processes  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
 from tokfold.errors import MatcherStateError  # noqa: E402
@@ -266,7 +267,7 @@ def failing(vocabulary):
     text = 'root ::= "a" x root x | "a" y root y | [ -~]\nx ::= [ -m]+\ny ::= [a-~]+'
     grammar = tokfold.Grammar.from_ebnf(text)
     limits = tokfold.Limits(max_mask_work=5)
-    return tokfold.compile(grammar, vocabulary, limits, classes="never", engine="stack")
+    return compiled_with(grammar, vocabulary, limits=limits, classes="never", engine="stack")
 
 
 @pytest.mark.parametrize("on_error", ["end", "unconstrained"])

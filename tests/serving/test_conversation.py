@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("tokfold._core")
 
 import tokfold
+from strategies.engine import compiled_with
 from tokfold import _core
 from tokfold._serving import Conversation, fill_rows
 
@@ -22,10 +23,10 @@ A = ord("a")
 
 
 def conversation(text: str = GRAMMAR, **limits: int) -> Conversation:
-    compiled = tokfold.compile(
+    compiled = compiled_with(
         tokfold.Grammar.from_ebnf(text),
         VOCABULARY,
-        tokfold.Limits(**limits),
+        limits=tokfold.Limits(**limits),
         classes="never",
         pool=None,
     )

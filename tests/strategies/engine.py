@@ -30,7 +30,6 @@ from oracles.model import (
     to_ebnf,
 )
 from oracles.tokens import TokenOracle, Tokens
-from tokfold import _core
 
 from strategies.grammars import build_grammar
 from strategies.profiles import CASES
@@ -276,22 +275,22 @@ def compiled_ways(setting: Setting) -> list[tokfold.CompiledGrammar] | None:
     grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
     if not setting.oracle.productive:
         try:
-            tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False)
+            compiled_with(grammar, vocabulary, classes="never", check_tokens=False)
         except tokfold.UnsupportedGrammarError:
             return None
         raise AssertionError("a grammar without any string was compiled")
     finer = tokfold.compile_classes(grammar, vocabulary, tokfold.Limits(max_token_work=2))
     on_stacks = [
-        tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False),
-        tokfold.compile(grammar, vocabulary, classes="now", check_tokens=False),
-        tokfold.compile(grammar, vocabulary, classes=finer, check_tokens=False),
+        compiled_with(grammar, vocabulary, classes="never", check_tokens=False),
+        compiled_with(grammar, vocabulary, classes="now", check_tokens=False),
+        compiled_with(grammar, vocabulary, classes=finer, check_tokens=False),
     ]
     if grammar._takes_tokens:
         return on_stacks  # a chart refuses tokens that are taken whole
     return [
         *on_stacks,
-        tokfold.compile(grammar, vocabulary, classes="never", engine="chart", check_tokens=False),
-        tokfold.compile(grammar, vocabulary, classes="now", engine="chart", check_tokens=False),
+        compiled_with(grammar, vocabulary, classes="never", engine="chart", check_tokens=False),
+        compiled_with(grammar, vocabulary, classes="now", engine="chart", check_tokens=False),
     ]
 
 
@@ -308,21 +307,25 @@ def without_loops(
 
     Without left recursion it is what it is anyway.
     """
-    limits = limits or tokfold.Limits()
-    core = _core.Engine(
-        grammar._compilable,
-        vocabulary._compiled,
-        skip_lookahead=grammar.lookahead == "implied",
-        limits=limits.as_fields(),
-        engine_limits=limits.engine_fields(),
-        pool=None if pool is None else pool._core,
-        representation=engine,
-        loops=False,
+    return compiled_with(
+        grammar,
+        vocabulary,
+        limits=limits,
+        classes="never" if classes is None else classes,
+        pool=pool,
+        engine=engine,
+        check_tokens=False,
+        _left_recursion_as_loops=False,
     )
-    out = tokfold.CompiledGrammar(grammar, vocabulary, limits, core)
-    if classes is not None:
-        out.take_classes(classes)
-    return out
+
+
+def compiled_with(
+    source: Any, vocabulary: tokfold.Vocabulary, **options: Any
+) -> tokfold.CompiledGrammar:
+    """:func:`tokfold.compile`, with the fields of its options as keywords too."""
+    direct = {name: options.pop(name) for name in ("limits", "classes") if name in options}
+    gathered = tokfold.CompileOptions(**options)
+    return tokfold.compile(source, vocabulary, **direct, options=gathered)
 
 
 def plain_matcher(setting: Setting) -> PlainMatcher:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tokfold import (
+    CompileOptions,
     Explanation,
     Grammar,
     Matcher,
@@ -119,7 +120,7 @@ def explain(
         with step("Reading the text"):
             with located(grammar):
                 compiled = compile(
-                    read, vocabulary, classes="never", check_tokens=False
+                    read, vocabulary, classes="never", options=CompileOptions(check_tokens=False)
                 )  # one mask: they cost more
             matcher = Matcher(compiled)
             tokens = vocabulary.encode_greedy(data)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import numpy as np
 import typer
 
+from tokfold import CompileOptions
 from tokfold import compile as compile_grammar
 from tokfold.cli.console import print_json, steps
 from tokfold.cli.fidelity_models import SMOOTHING, counted, of_transformers
@@ -143,7 +144,10 @@ def fidelity(
                 subject = counted(model_text or [], tokenizer, lines, smoothing)
         with step("Compiling the grammar"), located(grammar):
             compiled = compile_grammar(
-                read, subject.vocabulary, classes="never", check_tokens=False
+                read,
+                subject.vocabulary,
+                classes="never",
+                options=CompileOptions(check_tokens=False),
             )
         computed: dict[str, Any] | None = None
         survival = None

@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tokfold import CompiledGrammar, Grammar, Matcher, Recognition, Vocabulary, compile, recognize
+from tokfold import (
+    CompiledGrammar,
+    CompileOptions,
+    Grammar,
+    Matcher,
+    Recognition,
+    Vocabulary,
+    compile,
+    recognize,
+)
 from tokfold.cli.diagnosis import described
 from tokfold.errors import (
     LimitExceededError,
@@ -184,7 +193,8 @@ def run_cases(cases: list[Case], report: Callable[[int, int], None]) -> list[Out
 
 def _group(group: list[Case], vocabulary: Vocabulary) -> Iterator[Outcome]:
     try:
-        compiled = compile(_grammar(group[0]), vocabulary, classes="never", check_tokens=False)
+        options = CompileOptions(check_tokens=False)
+        compiled = compile(_grammar(group[0]), vocabulary, classes="never", options=options)
     except (CaseError, MissingExtraError):
         raise  # nothing is wrong with the grammar
     except TokfoldError as error:

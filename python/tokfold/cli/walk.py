@@ -12,7 +12,14 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from tokfold import CompiledGrammar, Matcher, Vocabulary, allocate_bitmask, compile
+from tokfold import (
+    CompiledGrammar,
+    CompileOptions,
+    Matcher,
+    Vocabulary,
+    allocate_bitmask,
+    compile,
+)
 from tokfold.cli.console import fits_encoding, print_json, stdout, steps
 from tokfold.cli.inputs import (
     STDIN,
@@ -108,8 +115,7 @@ def walk(
                 read,
                 vocabulary,
                 classes="now" if classes else "never",
-                progress=report,
-                check_tokens=False,
+                options=CompileOptions(progress=report, check_tokens=False),
             )
             compile_seconds = time.perf_counter() - began
         with step("Walking"):

@@ -26,6 +26,7 @@ from tokfold.laboratory.fidelity.errors import DeadEndError
 from tokfold.laboratory.fidelity.exact import ExactState, ExactSurvival
 from tokfold.laboratory.fidelity.recorder import as_mask
 from tokfold.matcher import Matcher
+from tokfold.options import CompileOptions
 
 __all__ = ["KlDivergence", "TotalVariation", "kl_divergence", "total_variation"]
 
@@ -68,7 +69,9 @@ class _Walk:
         if survival.h <= 0:
             raise DeadEndError("the model's texts are in the language with probability zero")
         vocabulary = survival.model.vocabulary
-        self._compiled = compile_grammar(grammar, vocabulary, classes="never", check_tokens=False)
+        self._compiled = compile_grammar(
+            grammar, vocabulary, classes="never", options=CompileOptions(check_tokens=False)
+        )
         self._bitmask = allocate_bitmask(1, len(vocabulary))
         self.root = (survival.begin(), Matcher(self._compiled))
 

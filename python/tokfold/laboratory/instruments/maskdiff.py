@@ -28,6 +28,7 @@ from tokfold.laboratory.instruments.base import (
 from tokfold.laboratory.instruments.profile import EngineFactory, check_text, make_engine
 from tokfold.laboratory.vocabularies import byte_vocabulary
 from tokfold.matcher import Matcher
+from tokfold.options import CompileOptions
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["MaskDiff", "MaskDifference", "TokenVerdict", "mask_diff"]
@@ -235,7 +236,10 @@ class _Truth:
         self._matcher: Matcher | None = None
         if not grammar._takes_tokens:
             compiled = compile(
-                grammar, byte_vocabulary(), classes="never", pool=None, check_tokens=False
+                grammar,
+                byte_vocabulary(),
+                classes="never",
+                options=CompileOptions(pool=None, check_tokens=False),
             )
             self._matcher = Matcher(compiled)
         self._stops = set(vocabulary.stop_token_ids)

@@ -68,7 +68,11 @@ class OwnEngine:
             if classes == "now":
                 made = compile_classes(grammar, vocabulary, limits)
             self.compiled = tokfold.compile(
-                grammar, vocabulary, limits, classes=made, pool=None, check_tokens=False
+                grammar,
+                vocabulary,
+                limits,
+                classes=made,
+                options=tokfold.CompileOptions(pool=None, check_tokens=False),
             )
         except (UnsupportedGrammarError, LimitExceededError) as error:
             raise EngineRefusedError(self.name, str(error)) from error

@@ -30,6 +30,7 @@ from tokfold.laboratory.lint.findings import Finding, Rewrite, few
 from tokfold.laboratory.lint.lexemes import greedy_lexemes
 from tokfold.laboratory.lint.rewriting import substituted
 from tokfold.laboratory.lint.texts import expr_text, rule_text, shortened
+from tokfold.options import CompileOptions
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["engines"]
@@ -73,7 +74,13 @@ def _refused(facts: Facts, vocabulary: Vocabulary | None, notes: list[str]) -> I
             return
         vocabulary = Vocabulary([bytes([byte]) for byte in range(256)])
     try:
-        compile_grammar(grammar, vocabulary, grammar._limits, classes="never", check_tokens=False)
+        compile_grammar(
+            grammar,
+            vocabulary,
+            grammar._limits,
+            classes="never",
+            options=CompileOptions(check_tokens=False),
+        )
     except MissingExtraError as error:
         notes.append(f"tokfold: not compiled: {error}")
     except UnsupportedGrammarError as error:

@@ -24,6 +24,7 @@ from tokfold.laboratory.lint.findings import Finding
 from tokfold.laboratory.lint.rewriting import substituted
 from tokfold.laboratory.lint.texts import quoted_text
 from tokfold.matcher import Matcher
+from tokfold.options import CompileOptions
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["straddling"]
@@ -42,7 +43,11 @@ def straddling(
     try:
         marked, mark = _marked(facts, delimiters)
         compiled = compile_grammar(
-            marked, vocabulary, marked._limits, classes="now", check_tokens=False
+            marked,
+            vocabulary,
+            marked._limits,
+            classes="now",
+            options=CompileOptions(check_tokens=False),
         )
         explored = explore(compiled, max_states, max_states * 20)
     except (UnsupportedGrammarError, LimitExceededError, MissingExtraError) as error:

@@ -16,6 +16,7 @@ from tokfold.laboratory.lint.findings import Finding
 from tokfold.laboratory.lint.straddling import straddling
 from tokfold.laboratory.lint.texts import quoted_text
 from tokfold.laboratory.lint.whitespace import runaway_whitespace
+from tokfold.options import CompileOptions
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["TokenBudget", "tokens"]
@@ -51,7 +52,11 @@ def tokens(
     grammar = facts.form.source
     try:
         compiled = compile_grammar(
-            grammar, vocabulary, grammar._limits, classes="now", check_tokens=False
+            grammar,
+            vocabulary,
+            grammar._limits,
+            classes="now",
+            options=CompileOptions(check_tokens=False),
         )
         exploration = explore(compiled, budget.states, budget.steps)
     except (UnsupportedGrammarError, LimitExceededError, MissingExtraError) as error:

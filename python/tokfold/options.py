@@ -1,0 +1,77 @@
+"""Options of :func:`tokfold.compile` that few calls need."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from os import PathLike
+from typing import Literal
+
+from tokfold._background import DEFAULT_MILLISECONDS
+from tokfold._cache import check_folder
+from tokfold.classes import ProgressCallback
+from tokfold.pool import MaskPool
+
+__all__ = ["CompileOptions", "Representation"]
+
+Representation = Literal["auto", "stack", "chart"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How :func:`compile` makes a grammar ready; the masks are the same, whatever it says.
+
+    Raises:
+        ValueError: ``engine`` has another value, or ``classes_milliseconds`` is below 1.
+        TypeError: ``pool`` is of another type.
+        ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> options = tokfold.CompileOptions(pool=None, check_tokens=False)
+        >>> compiled = tokfold.compile('root ::= "a"+', vocabulary, options=options)
+        >>> compiled.shortest()
+        Shortest(tokens=1, bytes=1)
+    """
+
+    _: KW_ONLY
+    check_tokens: bool = True
+    """Look whether tokens of the vocabulary can begin, write and end a text. ``False`` leaves that
+    to the masks. The look costs nothing where each byte is a token."""
+    terminate_without_stop_token: bool = False
+    """The default of the matchers of this grammar: a text ends by itself as soon as it is
+    complete."""
+    pool: MaskPool | Literal["vocabulary"] | None = "vocabulary"
+    """Where masks are shared with other grammars: a :class:`MaskPool`, that of the vocabulary, or
+    ``None`` for nowhere."""
+    cache_dir: str | PathLike[str] | None = None
+    """A folder of compiled classes, as for :func:`compile_classes`."""
+    classes_milliseconds: int | None = DEFAULT_MILLISECONDS
+    """With ``classes="auto"``, the milliseconds of the processor that the classes and the first
+    masks of this grammar may take in the background, where other grammars wait; past it there are
+    none, and :meth:`CompiledGrammar.wait` says so. ``None`` is no bound."""
+    progress: bool | ProgressCallback | None = None
+    """With ``classes="now"``, as for :func:`compile_classes`."""
+    engine: Representation = "auto"
+    """How a text that was read is remembered. ``"stack"``: as sets of stacks that share what they
+    can, which is fast for what is hardly ambiguous. ``"chart"``: as a chart in bit sets, which is
+    fast for what is truly ambiguous; memory grows with the text. ``"auto"``: stacks until they take
+    too much work, then a chart; a chart at once where left recursion passes ``limits`` as loops,
+    which stacks need (see :attr:`CompiledGrammar.is_for_charts`). Charts on a device are those of
+    :class:`tokfold.chart_gpu.DeviceMatcher`."""
+    _count_repetitions: bool = True
+    """For tests and measurements: ``False`` writes large repetitions out."""
+    _left_recursion_as_loops: bool = True
+    """For tests and measurements: ``False`` leaves left recursion to charts, as if loops did not
+    fit."""
+
+    def __post_init__(self) -> None:
+        check_folder(self.cache_dir)
+        if self.engine not in ("auto", "stack", "chart"):
+            raise ValueError(f'engine must be "auto", "stack" or "chart", not {self.engine!r}')
+        if not (self.pool is None or self.pool == "vocabulary" or isinstance(self.pool, MaskPool)):
+            raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {self.pool!r}')
+        bound = self.classes_milliseconds
+        if bound is not None and bound < 1:
+            raise ValueError(
+                f"classes_milliseconds must be 1 or more, not {bound}; None is no bound"
+            )
