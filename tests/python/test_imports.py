@@ -1,4 +1,4 @@
-"""Imports between the modules of the package: they run one way."""
+"""Imports between the modules of the package, and of the Rust core: they run one way."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.imports import circles, module_graph
+from support.rust_modules import CORE, file_graph, folder_graph
 
 ALLOWED = [
     # A grammar is made of a structural tag, and tags are written as grammars.
@@ -52,3 +53,41 @@ def test_circles_are_found(tmp_path: Path, back: str) -> None:
     assert graph["package"] == {"package.outer"}
     assert graph["package.outer"] == {"package.inner"}
     assert circles(graph) == [{"package.inner.one", "package.inner.two"}]
+
+
+BELOW = {"apart", "budget", "error", "graph", "hash", "ids", "limits"}
+"""What stands below everything in the core."""
+
+
+def test_folders_of_the_core_use_each_other_one_way() -> None:
+    graph = folder_graph()
+    assert circles(graph) == []
+    assert all(graph[name] <= BELOW for name in BELOW)
+    assert graph["compile"] >= {"engine", "network"}  # else nothing was read
+
+
+def test_files_of_the_engine_use_each_other_one_way() -> None:
+    graph = file_graph(CORE / "engine")
+    assert circles(graph) == []
+    assert graph["walker"] >= {"descent", "query", "stop"}
+
+
+@pytest.mark.parametrize(
+    "back",
+    ["use crate::core::one::Name;", "use super::{lock, one::Name};", "fn f() -> super::one::N {}"],
+)
+def test_circles_of_rust_are_found(tmp_path: Path, back: str) -> None:
+    folder = tmp_path / "core"
+    (folder / "two").mkdir(parents=True)
+    for file, text in (
+        ("mod.rs", "mod one;\nuse one::Name;\n"),
+        ("lock.rs", "// use super::one;\n"),
+        ("one.rs", "use super::two::Other;\n#[cfg(test)]\nmod tests {\n    use super::lock;\n}\n"),
+        ("two/mod.rs", f"{back}\n"),
+        ("two/tests.rs", "use crate::core::lock;\n"),
+    ):
+        (folder / file).write_text(text)
+    graph = file_graph(folder)
+    assert graph["one"] == {"two"}
+    assert graph["two"] <= {"lock", "one"}
+    assert circles(graph) == [{"one", "two"}]

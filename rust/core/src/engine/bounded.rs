@@ -1,13 +1,15 @@
 //! Masks by bounds: what the frames on top decide, and the stacks for what lies between (DESIGN.md,
 //! "Bounds").
 
-use super::descent::Found;
+use super::found::Found;
 use super::lock;
 use super::memo::{Answer, Place, Undecided, set_bits};
 use super::pending::{NOWHERE, PendingId};
+use super::query::{ALONE, OWN, Question};
+use super::stop::Stop;
 use super::upper;
-use super::walker::{Allowance, Attempt, MAX_ANSWERS_WORK, Stop, Walk, Walker};
-use super::way::{self, ALONE, OWN, Question, Room};
+use super::walker::{Allowance, Attempt, MAX_ANSWERS_WORK, Walk, Walker};
+use super::way::{self, Room};
 use crate::budget::{Budget, Interrupt};
 use crate::error::Error;
 use crate::limits::Limits;
@@ -18,36 +20,6 @@ use std::sync::Arc;
 /// Pairs of rules and what can stand beneath them, and work to find them.
 const MAX_ADJACENCY: usize = 1 << 20;
 const MAX_ADJACENCY_WORK: u64 = 1 << 24;
-
-/// When bounds take the place of answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Thresholds {
-    /// Nodes that are asked about one by one where frames have been popped.
-    pub(super) undecided: usize,
-    /// The same where the answer itself takes too much.
-    pub(super) undecided_of_frame: usize,
-    /// So few of those are not worth the work of the answer.
-    pub(super) few_undecided: usize,
-    /// Work units of an answer that is not bounded instead.
-    pub(super) answer_work: u64,
-    /// What the answers of a mask may cost when they are read again (see `Memo::cost`), and the work to
-    /// make them, before bounds take the place of more.
-    pub(super) cost: u64,
-    pub(super) asked_work: u64,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self {
-            undecided: 256,
-            undecided_of_frame: 1 << 15,
-            few_undecided: 4_096,
-            answer_work: 48_000,
-            cost: 4_000,
-            asked_work: 150_000,
-        }
-    }
-}
 
 /// What is known of a question.
 enum Within {

@@ -8,10 +8,11 @@
 //! nothing is read.
 
 use super::Engine;
-use super::descent::{NODES_OF_WORK, class_at};
 use super::family::{Family, OnChart, Stand};
+use super::found::{NODES_OF_WORK, class_at};
 use super::memo::set_bits;
-use super::walker::{Stop, Walker};
+use super::stop::Stop;
+use super::walker::Walker;
 use crate::budget::{Halt, Interrupt};
 use crate::chart::ColumnId;
 use crate::error::Error;

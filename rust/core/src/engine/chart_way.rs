@@ -5,7 +5,7 @@
 //! can read, frames that something left-recursive can follow are left out (see `by_chart`).
 
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
-use super::way::{ALONE, MAX_UNDER, OWN, Question};
+use super::query::{ALONE, MAX_UNDER, OWN, Question};
 use crate::chart::{Columns, Tables};
 use crate::network::{BOTTOM, Network};
 use rustc_hash::FxHashMap;

@@ -7,15 +7,13 @@ mod roots;
 mod runs;
 mod tally;
 
-pub(super) use runs::Reads;
-
 use super::family::copy_set;
+use super::found::{Found, NODES_OF_WORK, class_at};
 use super::hot::{COLD, HotSets, UNKNOWN};
 use super::pending::PendingId;
+use super::query::{ALONE, OWN, Question};
+use super::stop::Stop;
 use super::upper::{self, Upper};
-use super::walker::Stop;
-use super::way::{ALONE, OWN, Question};
-use crate::automata::alphabet::Alphabet;
 use crate::budget::{Halt, Interrupt};
 use crate::network::{Adjacency, Network};
 use crate::stacks::{Entry, LABEL, NONE, REST, SetId, StackSets, Stepper};
@@ -30,33 +28,10 @@ use tally::Tally;
 const CHECK_MASK: u64 = 4_095;
 /// Roots of a walk between two looks at the interrupt.
 const ROOTS_BETWEEN_CHECKS: usize = 64;
-/// Trie nodes that count as one unit of work: a step that is remembered is cheap.
-pub(super) const NODES_OF_WORK: u64 = 8;
 /// Of a set that was not looked at for frames that count.
 const UNSEEN: (u32, SetId) = (0, NONE);
 /// Tables of fewer bytes are not worth dropping.
 const LEAST_CLEARED: usize = 1 << 20;
-
-/// What a walk over the trie gives besides the entries that it lists.
-#[derive(Default)]
-pub(super) struct Found {
-    /// Entries of the trie that are accepted: ranges that do not touch, in order.
-    pub(super) accepted: Vec<Range<u32>>,
-    /// Nodes where the frame has been popped.
-    pub(super) popped: Vec<u32>,
-    /// With `near`: subtrees that were walked, by their nodes.
-    pub(super) walked: Vec<Range<u32>>,
-}
-
-impl Found {
-    pub(super) fn accept(&mut self, entries: Range<u32>) {
-        match self.accepted.last_mut() {
-            Some(last) if last.end == entries.start => last.end = entries.end,
-            _ if entries.is_empty() => {}
-            _ => self.accepted.push(entries),
-        }
-    }
-}
 
 /// One walk over a part of the trie.
 #[derive(Clone, Copy)]
@@ -85,15 +60,6 @@ pub(super) struct Bounds<'a> {
 
 /// A question with the same answer but for some children of the root.
 pub(super) type Likeness = (Question, Vec<Range<u32>>);
-
-/// The class of the letter that leads to a node.
-#[inline]
-pub(super) fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
-    match alphabet.escape() {
-        Some(class) if trie.is_escape(node) => class,
-        _ => alphabet.class(trie.byte(node)),
-    }
-}
 
 /// Walks over one trie, with what they remember of stacks.
 pub(super) struct Descent {

@@ -1,8 +1,8 @@
 //! Under what answers are shared, as far as they are worth it.
 
-use super::descent::class_at;
+use super::found::class_at;
 use super::pool::{Key, Pool};
-use super::way::{ALONE, OWN, Question};
+use super::query::{ALONE, OWN, Question};
 use crate::network::{Network, Quota, contains};
 use crate::vocabulary::Trie;
 

@@ -6,8 +6,8 @@
 //! work. Its own tables are bounded. When they are full they are made anew with the sets on the path
 //! from the root of the trie, which are all that the walk needs.
 
-use super::descent::{NODES_OF_WORK, class_at};
 use super::family::copy;
+use super::found::{NODES_OF_WORK, class_at};
 use super::memo::set_bits;
 use crate::budget::{Halt, Interrupt};
 use crate::network::Network;

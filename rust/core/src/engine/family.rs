@@ -5,7 +5,6 @@
 //! rollback the number of an ancestor. The steps form a tree with jump pointers (Myers' random
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
 
-use super::in_time::Remembered;
 use super::way::View;
 use crate::budget::{Halt, Interrupt};
 use crate::chart::{ColumnId, Scratch, Tables, Tree};
@@ -120,6 +119,30 @@ pub(crate) struct Family {
     refused: Arc<Refused>,
     /// What is known of the ends of its texts.
     ending: Remembered,
+}
+
+/// What a family remembers of the ends of its texts, by whether entries are classes.
+#[derive(Default)]
+struct Remembered {
+    memo: Memo,
+    is_folded: bool,
+}
+
+impl Remembered {
+    fn bytes(&self) -> usize {
+        self.memo.bytes()
+    }
+
+    fn take(&mut self, is_folded: bool) -> Memo {
+        if self.is_folded != is_folded {
+            *self = Self { memo: Memo::default(), is_folded };
+        }
+        std::mem::take(&mut self.memo)
+    }
+
+    fn put(&mut self, memo: Memo) {
+        self.memo = memo;
+    }
 }
 
 /// Stands whose masks are known to take too much work, at most.

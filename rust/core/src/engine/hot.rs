@@ -3,7 +3,6 @@
 //! Nearly all nodes of a walk are met in a few sets: the inside of a string, the middle of a
 //! character. For those, what a byte makes of them stands in a table, found without hashing.
 
-use super::descent::Reads;
 use crate::stacks::SetId;
 
 /// Not known yet.
@@ -14,6 +13,26 @@ pub(super) const COLD: u16 = u16::MAX;
 const MEETINGS: u16 = 8;
 /// Tables at most.
 const MAX_TABLES: usize = 1 << 10;
+
+/// Loops of single entries that a set remembers.
+pub(super) const MAX_KEPT: usize = 3;
+
+/// What a set reads, whatever stands below a node.
+#[derive(Clone, Copy)]
+pub(super) struct Reads {
+    /// Groups of bytes that leave it as it is, those of whole characters included.
+    pub(super) stays: u32,
+    /// The same for some of its entries; `None` where they were not looked at.
+    pub(super) kept: Option<[u32; MAX_KEPT]>,
+    /// Groups of bytes that lead from set to set.
+    pub(super) runs: u32,
+    /// For so many bytes they do, as far as was looked.
+    pub(super) steps: u32,
+    /// The set after those; `None` where the run is known to end.
+    pub(super) tip: Option<SetId>,
+    /// Nodes at which it was not looked for a run.
+    pub(super) missed: u32,
+}
 
 /// The tables.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use super::memo::set_bits;
 use super::walker::Walker;
 use super::{Engine, Matcher, PREPARATION, lock};
 use crate::budget::{Halt, Interrupt, Meter};
-use crate::ending::{Countdown, Ending, Memo, UNREACHABLE, class_of};
+use crate::ending::{Countdown, Ending, UNREACHABLE, class_of};
 use crate::error::{Error, Position, Result};
 use crate::network::ClassSet;
 use crate::stacks::{NONE, SetId, Stepper};
@@ -530,29 +530,5 @@ impl Engine {
                       classes=\"now\", raise the limit, or read without max_tokens"
                     .into(),
         })
-    }
-}
-
-/// What a family remembers of the ends of its texts, by whether entries are classes.
-#[derive(Default)]
-pub(super) struct Remembered {
-    memo: Memo,
-    is_folded: bool,
-}
-
-impl Remembered {
-    pub(super) fn bytes(&self) -> usize {
-        self.memo.bytes()
-    }
-
-    pub(super) fn take(&mut self, is_folded: bool) -> Memo {
-        if self.is_folded != is_folded {
-            *self = Self { memo: Memo::default(), is_folded };
-        }
-        std::mem::take(&mut self.memo)
-    }
-
-    pub(super) fn put(&mut self, memo: Memo) {
-        self.memo = memo;
     }
 }

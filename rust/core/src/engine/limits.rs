@@ -34,3 +34,33 @@ impl Default for EngineLimits {
         }
     }
 }
+
+/// When bounds take the place of answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thresholds {
+    /// Nodes that are asked about one by one where frames have been popped.
+    pub(super) undecided: usize,
+    /// The same where the answer itself takes too much.
+    pub(super) undecided_of_frame: usize,
+    /// So few of those are not worth the work of the answer.
+    pub(super) few_undecided: usize,
+    /// Work units of an answer that is not bounded instead.
+    pub(super) answer_work: u64,
+    /// What the answers of a mask may cost when they are read again (see `Memo::cost`), and the work to
+    /// make them, before bounds take the place of more.
+    pub(super) cost: u64,
+    pub(super) asked_work: u64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            undecided: 256,
+            undecided_of_frame: 1 << 15,
+            few_undecided: 4_096,
+            answer_work: 48_000,
+            cost: 4_000,
+            asked_work: 150_000,
+        }
+    }
+}

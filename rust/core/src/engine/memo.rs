@@ -2,7 +2,7 @@
 
 use super::pending::{PendingId, PendingSets};
 use super::pool::{Bits, Entry};
-use super::way::{After, Question};
+use super::query::{After, Question};
 use crate::hash::hash_of;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
@@ -265,7 +265,7 @@ pub(super) fn set_bits(row: &mut [i32], numbers: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::super::pending::AT_ROOT;
-    use super::super::way::ALONE;
+    use super::super::query::ALONE;
     use super::*;
 
     #[test]

@@ -15,12 +15,13 @@
 //! - how a mask is made: `way` and `chart_way` (which questions it is made of), `walker` (their
 //!   answers), `descent` (walks of the trie that find an answer), `bounded` and `upper` (what may
 //!   follow at most, where answers would be many), `direct` (a walk with the whole stacks, where all
-//!   of that takes too much), `by_chart` (a walk with the chart itself);
+//!   of that takes too much), `by_chart` (a walk with the chart itself); and what these share: `query`
+//!   (the questions), `found` (what a walk finds), `stop` (why there is no mask);
 //! - what is remembered: `memo` and `pending` (answers, sets of trie nodes), `reading` (masks made of
 //!   answers that are there), `hot` (steps of sets that are met often), `pool` and `digests` (answers
 //!   shared between grammars);
-//! - `shared` (the tries of a vocabulary), `limits`, `lock` (locks that are never waited for longer than an interrupt allows), `gap`
-//!   (whether a row forbids anything).
+//! - `shared` (the tries of a vocabulary), `limits`, `lock` (locks that are never waited for longer than an
+//!   interrupt allows), `gap` (whether a row forbids anything).
 //!
 //! Every call that can take long takes an [`Interrupt`](crate::budget::Interrupt). Where a short
 //! answer will do there is a call that ends in `_now`: it waits for nothing and takes microseconds.
@@ -33,6 +34,7 @@ mod digests;
 mod direct;
 mod family;
 mod fill;
+mod found;
 mod gap;
 mod hot;
 mod in_time;
@@ -42,10 +44,12 @@ mod matcher;
 mod memo;
 mod pending;
 mod pool;
+mod query;
 mod reading;
 mod repeats;
 mod shared;
 mod state;
+mod stop;
 mod upper;
 mod walker;
 mod way;
@@ -69,7 +73,8 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use walker::{Allowance, Stop, Walker};
+use stop::Stop;
+use walker::{Allowance, Walker};
 use way::View;
 
 /// How what was read is remembered.

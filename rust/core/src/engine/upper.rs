@@ -6,9 +6,9 @@
 //! reads and the frame has not read by itself is *undecided*; where that is little, the stacks of the
 //! text are asked about just that.
 
-use super::descent::{Found, class_at};
-use super::walker::Stop;
-use super::way::After;
+use super::found::{Found, class_at};
+use super::query::After;
+use super::stop::Stop;
 use crate::budget::Interrupt;
 use crate::network::{Adjacency, BOTTOM, Network, contains};
 use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
@@ -388,7 +388,7 @@ impl Upper {
 #[cfg(test)]
 mod tests {
     use crate::budget::Interrupt;
-    use crate::engine::bounded::Thresholds;
+    use crate::engine::limits::Thresholds;
     use crate::engine::walker::{Allowance, Walker};
     use crate::engine::{Accept, Engine, EngineOptions, Matcher, Representation, StopRule};
     use crate::limits::Limits;

@@ -10,16 +10,18 @@
 //! Answers that are there are read by all threads at once. One that is missing is made without
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
-use super::bounded::Thresholds;
-use super::descent::{Bounds, Descent, Found};
+use super::descent::{Bounds, Descent};
 use super::digests::{Digests, FEW_STATES, MOST_STATES};
+use super::found::Found;
+use super::limits::Thresholds;
 use super::memo::{Answer, Memo, clear_bits, set_bits};
 use super::pending::{AT_ROOT, NOWHERE, PendingId};
 use super::pool::{Bits, Entry, Pool};
-use super::way::{ALONE, OWN, Question, Room, View};
+use super::query::{ALONE, OWN, Question};
+use super::stop::Stop;
+use super::way::{Room, View};
 use super::{direct, lock};
 use crate::budget::{Halt, Interrupt};
-use crate::error::Error;
 use crate::network::{Adjacency, Network, contains};
 use crate::stacks::LABEL;
 use crate::vocabulary::Trie;
@@ -47,40 +49,6 @@ pub struct WalkCounters {
     pub direct: u64,
     /// Masks made by a walk with the whole stacks over nodes that bounds had left undecided.
     pub walked: u64,
-}
-
-/// Why a mask was not made.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// It costs more than it may.
-    Work,
-    /// What it remembers takes more than it may.
-    Memory,
-    /// The network has no room for more states that are sets.
-    Sets,
-    /// The interrupt ended it.
-    Halted(Halt),
-    /// The interrupt ended it, while it waited for a lock.
-    Told(Error),
-    /// What was begun is forgotten: begin again.
-    Forgotten,
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Stop::Told(error)
-    }
-}
-
-impl From<Halt> for Stop {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Work | Halt::Depth => Stop::Work,
-            Halt::Bytes => Stop::Memory,
-            Halt::Sets => Stop::Sets,
-            Halt::Arrays | Halt::Cancelled | Halt::Deadline => Stop::Halted(halt),
-        }
-    }
 }
 
 /// What one mask may cost.

@@ -2,38 +2,13 @@
 
 use super::chart_way::{ChartRoom, ChartWay};
 use super::pending::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
+use super::query::{ALONE, After, MAX_UNDER, OWN, Question};
 use crate::chart::{Columns, Tables};
 use crate::network::{BOTTOM, Call, Network, contains};
 use crate::stacks::{Entry, REST, SetId, StackSets};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-
-/// What is asked about some trie nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Question {
-    /// The frame.
-    pub(super) frame: u32,
-    /// The frame beneath that is asked about with it, or [`ALONE`], or [`OWN`].
-    pub(super) under: u32,
-}
-
-/// What goes on where the frames of a question have been popped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct After {
-    /// The state of the same rule that a call returned to.
-    pub(super) to: Option<u32>,
-    /// Whatever stands beneath a frame of this rule.
-    pub(super) rule: Option<u32>,
-}
-
-/// Nothing beneath: the answer ends where the frame has been popped.
-pub(super) const ALONE: u32 = BOTTOM;
-/// As `ALONE`, without the calls that the frame delegates.
-pub(super) const OWN: u32 = BOTTOM - 1;
-
-/// Frames beneath one that counts, at most, that are asked about with it.
-pub(super) const MAX_UNDER: usize = 2;
 
 /// A place on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,6 +8,7 @@
 use super::Descent;
 use crate::automata::alphabet::Alphabet;
 use crate::budget::Halt;
+use crate::engine::hot::{MAX_KEPT, Reads};
 use crate::stacks::{Entry, LABEL, NONE, SetId};
 use crate::vocabulary::{BETWEEN, BROKEN, UTF8_STATES, group, utf8_step};
 
@@ -19,26 +20,6 @@ const MISSED: u32 = 16;
 
 /// Entries of a set that are looked at one by one.
 const MAX_ENTRIES: usize = 16;
-/// Loops of single entries that a set remembers.
-const MAX_KEPT: usize = 3;
-
-/// What a set reads, whatever stands below a node.
-#[derive(Clone, Copy)]
-pub(in crate::engine) struct Reads {
-    /// Groups of bytes that leave it as it is, those of whole characters included.
-    stays: u32,
-    /// The same for some of its entries; `None` where they were not looked at.
-    kept: Option<[u32; MAX_KEPT]>,
-    /// Groups of bytes that lead from set to set.
-    runs: u32,
-    /// For so many bytes they do, as far as was looked.
-    steps: u32,
-    /// The set after those; `None` where the run is known to end.
-    tip: Option<SetId>,
-    /// Nodes at which it was not looked for a run.
-    missed: u32,
-}
-
 impl Descent {
     /// Whether a hot set reads all that is below a node: at most `left` bytes, of some groups.
     #[inline]
