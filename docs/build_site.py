@@ -22,7 +22,10 @@ REFERENCE = {
     "Grammars": ["Grammar", "Recognition", "recognize"],
     "Vocabularies": ["Vocabulary"],
     "Compiling": ["compile", "CompiledGrammar", "GrammarCost", "Shortest", "Limits", "Interrupt"],
-    "Matchers": ["Matcher", "MatcherState", "Explanation", "allocate_bitmask"],
+    "Matchers": [
+        *("Matcher", "MatcherState", "HealedPrompt", "PromptMatcher"),
+        *("Explanation", "allocate_bitmask"),
+    ],
     "Batches": [
         "fill_bitmask_batch",
         "fill_class_bitmask_batch",

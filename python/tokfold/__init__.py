@@ -52,6 +52,7 @@ from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.matcher import Matcher
 from tokfold.pool import MaskPool
+from tokfold.prompt import HealedPrompt, PromptMatcher
 from tokfold.recognition import Recognition, recognize
 from tokfold.state import MatcherState
 from tokfold.vocabulary import Vocabulary
@@ -74,6 +75,7 @@ __all__ = [
     "GrammarCompiler",
     "GrammarCost",
     "GrammarSyntaxError",
+    "HealedPrompt",
     "Interrupt",
     "InvalidSchemaError",
     "LimitExceededError",
@@ -84,6 +86,7 @@ __all__ = [
     "MatcherStateError",
     "MissingExtraError",
     "MissingFileError",
+    "PromptMatcher",
     "Recognition",
     "SchemaError",
     "Shortest",
