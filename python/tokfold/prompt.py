@@ -5,10 +5,10 @@ goes on with ``A``, a tokenizer may have a token ``"A``, which a model expects a
 as it was cut, rules out. So the last tokens are taken back, and the model writes their bytes anew,
 in tokens that may reach into the text.
 
-What is taken back is defined by bytes. Let ``end`` be the bytes of the last tokens of the prompt, as
-far back as they are text; the first token of the prompt is none of them, since a model needs one.
-A suffix ``r`` of ``end`` is unsettled where a token of text is ``r + s`` with a non-empty ``s`` that
-may come next in the text. The tokens that have a byte of the longest unsettled suffix are taken
+What is taken back is defined by bytes. Let ``end`` be the bytes of the last tokens of the prompt,
+as far back as they are text; the first token is none of them, since a model needs one.
+A suffix ``r`` of ``end`` is unsettled where a token of text is ``r + s``, with a non-empty ``s``
+that may come next in the text. The tokens that have a byte of the longest such suffix are taken
 back. Then exactly the tokens are allowed that are a beginning of what is left of their bytes, and
 those that are all that is left and bytes that may come next in the text.
 """

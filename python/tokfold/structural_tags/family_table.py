@@ -66,7 +66,7 @@ _KIMI = Family(
     call=Call(
         begin="<|tool_call_begin|>functions.{name}:{number}<|tool_call_argument_begin|>",
         end="<|tool_call_end|>",
-        cuts=("<|tool_call_begin|>", "<|tool_call_end|>"),
+        cuts=("<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"),
     ),
     section=Section(begin="<|tool_calls_section_begin|>", end="<|tool_calls_section_end|>"),
     trigger="<|tool_calls_section_begin|>",
@@ -100,11 +100,14 @@ _PHI = Family(
     excludes=(),
 )
 
+_PIPES = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+"""vLLM's parsers leave them out of what they stream."""
+
 _DEEPSEEK_R1 = Family(
     call=Call(
         begin="<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n",
         end="\n```<｜tool▁call▁end｜>",
-        cuts=("<｜tool▁call▁end｜>",),
+        cuts=("<｜tool▁call▁end｜>", *_PIPES),
     ),
     section=Section(begin="<｜tool▁calls▁begin｜>", end="<｜tool▁calls▁end｜>", separator="\n"),
     trigger="<｜tool▁calls▁begin｜>",
@@ -114,7 +117,7 @@ _DEEPSEEK_V3_1 = Family(
     call=Call(
         begin="<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>",
         end="<｜tool▁call▁end｜>",
-        cuts=("<｜tool▁call▁end｜>",),
+        cuts=("<｜tool▁call▁end｜>", *_PIPES),
     ),
     section=Section(begin="<｜tool▁calls▁begin｜>", end="<｜tool▁calls▁end｜>"),
     trigger="<｜tool▁calls▁begin｜>",
