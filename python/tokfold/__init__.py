@@ -43,6 +43,7 @@ from tokfold.errors import (
     UnsatisfiableSchemaError,
     UnsupportedGrammarError,
     UnsupportedSchemaError,
+    UnwritableTextError,
     VocabularyError,
     VocabularyWarning,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "UnsatisfiableSchemaError",
     "UnsupportedGrammarError",
     "UnsupportedSchemaError",
+    "UnwritableTextError",
     "Vocabulary",
     "VocabularyError",
     "VocabularyWarning",

@@ -16,8 +16,8 @@ from tokfold._cache import check_folder
 from tokfold._checks import check_limits
 from tokfold._names import Named, missing
 from tokfold._sources import Source, grammar_of, kind_of
+from tokfold._token_checks import check_end
 from tokfold._token_checks import check_tokens as _check_tokens
-from tokfold._token_checks import warn_without_stop_token
 from tokfold.classes import ProgressCallback, TokenClasses, compile_classes
 from tokfold.errors import FallbackWarning, LimitExceededError, MatcherStateError
 from tokfold.grammar import Grammar
@@ -326,8 +326,7 @@ def compile(
             classes.
         StopTokenWarning: the vocabulary has no stop token, so nothing ends a text, and
             ``terminate_without_stop_token`` is false.
-        VocabularyWarning: no token of the vocabulary begins a text of the grammar (the message
-            names a special token that would); or every text has a byte that no token has.
+        VocabularyWarning: every text has a byte that no token has.
 
     Raises:
         AmbiguousSourceError: ``grammar`` may be meant in several ways, or in none; it is a
@@ -336,6 +335,9 @@ def compile(
             expressed.
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
             string at all; or it takes tokens whole, and ``engine`` is ``"chart"``.
+        UnwritableTextError: no token of the vocabulary begins a text of the grammar (the message
+            names a special token that would); or the vocabulary has no stop token, and there are
+            finitely many texts, so that each comes to its end.
         LimitExceededError: a bound of ``limits`` was reached; with ``engine="stack"`` it may be
             left recursion as loops that does, which a chart does without.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
@@ -384,7 +386,7 @@ def compile(
         interrupt=ends,
     )
     if check_tokens:
-        warn_without_stop_token(vocabulary, terminate_without_stop_token, depth=2)
+        check_end(core, vocabulary, terminate_without_stop_token, 2, ends)
         _check_tokens(core, vocabulary, 2, ends)
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     compiled.terminate_without_stop_token = terminate_without_stop_token
