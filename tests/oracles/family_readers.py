@@ -77,6 +77,7 @@ SPECIALS: dict[str, tuple[str, ...]] = {
     "exaone": (*THINK, *CALLS),
     "gemma": (),
     "glm_4_7": (*THINK, *CALLS, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+    "granite": ("<|tool_call|>",),
     "harmony": (
         *("<|start|>", "<|channel|>", "<|message|>", "<|constrain|>"),
         *("<|end|>", "<|call|>", "<|return|>"),
@@ -415,6 +416,7 @@ READERS: dict[str, Reader] = {
         r"(?P<name>[\w-]+)",
         r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>",
     ),
+    "granite": _lists("<|tool_call|>", ""),
     "harmony": harmony,
     "kimi": _sections(
         ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),

@@ -173,13 +173,16 @@ def test_openai_documented_forms_are_taken() -> None:
         ("qwen3", "qwen_3"),
         ("mistral", "mistral"),
         ("Phi-4-mini", "phi"),
+        ("granite-3.3", "granite"),
     ],
 )
 def test_family_names_that_people_write(name, family) -> None:
     assert for_model(name, TOOLS) == for_model(family, TOOLS)
 
 
-@pytest.mark.parametrize("name", ["hermes", "Qwen/Qwen3-8B", "granite", "qwen_4", None, ""])
+@pytest.mark.parametrize(
+    "name", ["hermes", "Qwen/Qwen3-8B", "granite-4.0-h-tiny", "qwen_4", None, ""]
+)
 def test_other_names_are_refused_with_a_hint(name) -> None:
     with pytest.raises(StructuralTagError, match="there is no model family") as said:
         for_model(name, TOOLS)

@@ -103,6 +103,14 @@ _PHI = Family(
 _PIPES = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 """vLLM's parsers leave them out of what they stream."""
 
+_GRANITE = Family(
+    call=Call(begin='{"name": "{json_name}", "arguments": ', end="}"),
+    section=Section(begin="<|tool_call|>[", end="]", separator=", "),
+    trigger="<|tool_call|>",
+    reasoning=None,
+    excludes=(),
+)
+
 _DEEPSEEK_R1 = Family(
     call=Call(
         begin="<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n",
@@ -313,6 +321,7 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
         "exaone": _EXAONE,
         "gemma": _GEMMA,
         "glm_4_7": _GLM_4_7,
+        "granite": _GRANITE,
         "harmony": _HARMONY,
         "kimi": _KIMI,
         "kimi_k3": _KIMI_K3,
@@ -334,6 +343,10 @@ ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "gemma3": "gemma",
         "gptoss": "harmony",
+        "granite3": "granite",
+        "granite31": "granite",
+        "granite32": "granite",
+        "granite33": "granite",
         "kimik2": "kimi",
         "llama3": "llama",
         "llama31": "llama",

@@ -165,7 +165,7 @@ def _family_name(model: object) -> str:
         near = [max(begun, key=len)] if begun else get_close_matches(wanted, names, 2)
         said = " or ".join(dict.fromkeys(repr(names[name]) for name in near))
         hint = f"; did you mean {said}?" if said else ""
-        if wanted.startswith(("hermes", "nous", "qwen25", "qwen2")):
+        if wanted.startswith(("hermes", "nous", "qwen25", "qwen2", "granite4")):
             hint = (
                 "; these models write calls between <tool_call> and </tool_call>, as 'qwen_3' "
                 "does with reasoning=False;"
