@@ -30,7 +30,10 @@ REFERENCE = {
         "Limits",
         "Interrupt",
     ],
-    "Matchers": ["Matcher", "MatcherState", "Explanation", "allocate_bitmask"],
+    "Matchers": [
+        *("Matcher", "MatcherState", "HealedPrompt", "PromptMatcher"),
+        *("Explanation", "allocate_bitmask"),
+    ],
     "Batches": [
         "fill_bitmask_batch",
         "fill_class_bitmask_batch",

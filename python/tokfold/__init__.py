@@ -43,6 +43,7 @@ from tokfold.errors import (
     UnsatisfiableSchemaError,
     UnsupportedGrammarError,
     UnsupportedSchemaError,
+    UnwritableTextError,
     VocabularyError,
     VocabularyWarning,
 )
@@ -53,6 +54,7 @@ from tokfold.limits import Limits
 from tokfold.matcher import Matcher
 from tokfold.options import CompileOptions
 from tokfold.pool import MaskPool
+from tokfold.prompt import HealedPrompt, PromptMatcher
 from tokfold.recognition import Recognition, recognize
 from tokfold.state import MatcherState
 from tokfold.vocabulary import Vocabulary
@@ -76,6 +78,7 @@ __all__ = [
     "GrammarCompiler",
     "GrammarCost",
     "GrammarSyntaxError",
+    "HealedPrompt",
     "Interrupt",
     "InvalidSchemaError",
     "LimitExceededError",
@@ -86,6 +89,7 @@ __all__ = [
     "MatcherStateError",
     "MissingExtraError",
     "MissingFileError",
+    "PromptMatcher",
     "Recognition",
     "SchemaError",
     "Shortest",
@@ -99,6 +103,7 @@ __all__ = [
     "UnsatisfiableSchemaError",
     "UnsupportedGrammarError",
     "UnsupportedSchemaError",
+    "UnwritableTextError",
     "Vocabulary",
     "VocabularyError",
     "VocabularyWarning",

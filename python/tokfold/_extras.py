@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-from importlib import metadata
 from types import ModuleType
 
 from tokfold.errors import MissingExtraError
@@ -32,6 +31,8 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 
 def installed_version(distribution: str) -> str:
     """The version of an optional dependency; empty if it is not installed."""
+    from importlib import metadata  # reads e-mail, archives and the like: `import tokfold` does not
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

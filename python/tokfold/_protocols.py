@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["BatchMatcher", "ByteReader", "ClassBits", "RowMatcher", "is_matcher"]
+__all__ = ["BatchMatcher", "ByteReader", "ClassBits", "RowMatcher", "TextMatcher", "is_matcher"]
 
 
 class RowMatcher(Protocol):
@@ -32,6 +32,19 @@ class BatchMatcher(RowMatcher, Protocol):
     def stop_token_ids(self) -> tuple[int, ...]: ...
     @property
     def vocabulary(self) -> Vocabulary: ...
+
+
+class TextMatcher(BatchMatcher, Protocol):
+    """What a prompt needs of the matcher of the text behind it."""
+
+    def accept_bytes(self, data: bytes) -> bool: ...
+    def fork(self) -> Self: ...
+    @property
+    def is_accepting(self) -> bool: ...
+    @property
+    def text(self) -> bytes: ...
+    @property
+    def tokens_left(self) -> int | None: ...
 
 
 @runtime_checkable

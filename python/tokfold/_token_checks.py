@@ -12,33 +12,59 @@ from typing import TYPE_CHECKING
 
 from tokfold import _core
 from tokfold.bitmask import allocate_bitmask
-from tokfold.errors import LimitExceededError, StopTokenWarning, VocabularyWarning
+from tokfold.errors import (
+    LimitExceededError,
+    StopTokenWarning,
+    UnwritableTextError,
+    VocabularyWarning,
+)
 
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["check_tokens", "warn_without_stop_token"]
+__all__ = ["check_end", "check_tokens"]
 
 SHOWN = 8
 """Bytes, and spans of bytes, that a message names at most."""
 
 _OUT = "options=CompileOptions(check_tokens=False) leaves it to the masks"
 
+_END = (
+    "Give it one, Vocabulary(..., stop_token_ids=[...]) or "
+    "vocabulary.replace(stop_token_ids=[...]); or pass terminate_without_stop_token=True, which "
+    "ends a text as soon as it is complete"
+)
 
-def warn_without_stop_token(vocabulary: Vocabulary, terminate: bool, depth: int) -> None:
-    """Warn that nothing ends a text, unless it ends by itself.
+
+def check_end(
+    core: _core.Engine,
+    vocabulary: Vocabulary,
+    terminate: bool,
+    depth: int,
+    interrupt: _core.Interrupt | None,
+) -> None:
+    """Refuse a vocabulary that ends no text of a grammar whose texts all come to their end.
+
+    Where texts may go on for ever it is a warning: a loop may end them by itself.
+
+    Raises:
+        UnwritableTextError: no stop token ends a text, and there are finitely many.
+        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
 
     Warns:
         StopTokenWarning: the vocabulary has no stop token.
     """
     if vocabulary.stop_token_ids or terminate:
         return
+    if core.is_finite(interrupt):
+        raise UnwritableTextError(
+            f"the vocabulary {vocabulary.name!r} has no stop token, and the grammar has finitely "
+            "many texts: each comes to its end, and nothing can end it, so the mask is empty there."
+            f" {_END}; {_OUT}"
+        )
     warnings.warn(
         f"the vocabulary {vocabulary.name!r} has no stop token, so nothing ends a text: where it "
-        "is complete and nothing can follow, the mask is empty; any other text never ends. "
-        "Give it one, Vocabulary(..., stop_token_ids=[...]) or "
-        "vocabulary.replace(stop_token_ids=[...]); or pass terminate_without_stop_token=True, "
-        "which ends a text as soon as it is complete",
+        f"is complete and nothing can follow, the mask is empty; any other text never ends. {_END}",
         StopTokenWarning,
         stacklevel=depth + 1,
     )
@@ -47,14 +73,14 @@ def warn_without_stop_token(vocabulary: Vocabulary, terminate: bool, depth: int)
 def check_tokens(
     core: _core.Engine, vocabulary: Vocabulary, depth: int, interrupt: _core.Interrupt | None
 ) -> None:
-    """Warn of a vocabulary of which no token begins a text, and of bytes that no token has.
+    """Refuse a vocabulary of which no token begins a text; warn of bytes that no token has.
 
     Raises:
+        UnwritableTextError: no token of the vocabulary begins a text of the grammar.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
 
     Warns:
-        VocabularyWarning: no token of the vocabulary begins a text of the grammar; every text has
-            bytes that no token has.
+        VocabularyWarning: every text has bytes that no token has.
     """
     single, written = vocabulary._spelled_bytes
     if len(single) == 256:
@@ -70,11 +96,9 @@ def check_tokens(
             )
         return
     why = f"; {_lacking(vocabulary, needed)}" if needed is not None else ""
-    warnings.warn(
+    raise UnwritableTextError(
         f"no token of the vocabulary {vocabulary.name!r} begins a text of the grammar{why}. "
-        f"{_spelling(core, vocabulary) or _expected(core)}; {_OUT}",
-        VocabularyWarning,
-        stacklevel=depth + 1,
+        f"{_spelling(core, vocabulary) or _expected(core)}; {_OUT}"
     )
 
 

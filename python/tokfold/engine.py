@@ -14,8 +14,8 @@ from tokfold._background import WARM_STATES, Background
 from tokfold._checks import check_limits
 from tokfold._names import Named, missing, with_our_options
 from tokfold._sources import Source, grammar_of, kind_of
+from tokfold._token_checks import check_end
 from tokfold._token_checks import check_tokens as _check_tokens
-from tokfold._token_checks import warn_without_stop_token
 from tokfold.classes import TokenClasses, compile_classes
 from tokfold.errors import (
     ArgumentTypeError,
@@ -303,8 +303,7 @@ def compile(
             classes.
         StopTokenWarning: the vocabulary has no stop token, so nothing ends a text, and
             ``terminate_without_stop_token`` of the options is false.
-        VocabularyWarning: no token of the vocabulary begins a text of the grammar (the message
-            names a special token that would); or every text has a byte that no token has.
+        VocabularyWarning: every text has a byte that no token has.
 
     Raises:
         AmbiguousSourceError: ``source`` may be meant in several ways, or in none; it is a
@@ -313,6 +312,9 @@ def compile(
             expressed.
         UnsupportedGrammarError: the grammar holds something that is not context-free, or has no
             string at all; or it takes tokens whole, and the engine of the options is ``"chart"``.
+        UnwritableTextError: no token of the vocabulary begins a text of the grammar (the message
+            names a special token that would); or the vocabulary has no stop token, and there are
+            finitely many texts, so that each comes to its end.
         LimitExceededError: a bound of ``limits`` was reached; with the engine ``"stack"`` it may be
             left recursion as loops that does, which a chart does without.
         CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
@@ -344,7 +346,7 @@ def compile(
     ends = Interrupt._of(interrupt, limits)
     core = _engine(grammar, vocabulary, limits, options, ends)
     if options.check_tokens:
-        warn_without_stop_token(vocabulary, options.terminate_without_stop_token, depth=3)
+        check_end(core, vocabulary, options.terminate_without_stop_token, 3, ends)
         _check_tokens(core, vocabulary, 3, ends)
     compiled = CompiledGrammar(grammar, vocabulary, limits, core)
     compiled.terminate_without_stop_token = options.terminate_without_stop_token

@@ -35,6 +35,7 @@ __all__ = [
     "UnsatisfiableSchemaError",
     "UnsupportedGrammarError",
     "UnsupportedSchemaError",
+    "UnwritableTextError",
     "VocabularyError",
     "VocabularyWarning",
 ]
@@ -253,6 +254,18 @@ class VocabularyError(TokfoldError, ValueError):
     """
 
 
+class UnwritableTextError(VocabularyError):
+    """The tokens of a vocabulary cannot begin, or cannot end, any text of a grammar.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> tokfold.compile('root ::= "b"', vocabulary)
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.UnwritableTextError: no token of the vocabulary 'vocabulary' begins a ...
+    """
+
+
 class LimitExceededError(TokfoldError):
     """A bound was reached before the work was done; nothing was half-done.
 
@@ -434,12 +447,14 @@ class FallbackWarning(UserWarning):
 class StopTokenWarning(UserWarning):
     """A grammar ends its text with a token at which the model does not stop, or with none.
 
+    A grammar of finitely many texts, which nothing ends, is an :class:`UnwritableTextError`.
+
     Example:
         >>> import warnings
         >>> vocabulary = tokfold.Vocabulary([b"a"])
         >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
-        ...     compiled = tokfold.compile('root ::= "a"', vocabulary)
+        ...     compiled = tokfold.compile('root ::= "a"+', vocabulary)
         >>> print([warning.category.__name__ for warning in caught])
         ['StopTokenWarning']
     """
@@ -453,7 +468,7 @@ class VocabularyWarning(UserWarning):
         >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
         >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
-        ...     compiled = tokfold.compile('root ::= "b"', vocabulary)
+        ...     compiled = tokfold.compile('root ::= "a" "b"', vocabulary)
         >>> print([warning.category.__name__ for warning in caught])
         ['VocabularyWarning']
     """

@@ -50,7 +50,7 @@ def theirs(model: str, **arguments: Any) -> dict[str, Any] | None:
 
 def ours(model: str, **arguments: Any) -> dict[str, Any] | None:
     try:
-        tag = for_model(model, **arguments, exclude_end_markers=False)
+        tag = for_model(model, **arguments, exclude_end_markers=False, markers="both")
     except StructuralTagError:
         return None
     assert list(tag) == ["type", "format"]

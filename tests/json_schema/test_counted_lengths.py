@@ -218,7 +218,10 @@ def test_masks_are_those_of_derivatives(seed: int, engine: str, classes: str) ->
 
 
 def has(schema: dict[str, object], text: str) -> bool:
-    compiled = tokfold.compile(tokfold.Grammar.from_json_schema(schema), VOCABULARY)
+    grammar = tokfold.Grammar.from_json_schema(schema)
+    compiled = tokfold.compile(
+        grammar, VOCABULARY, options=tokfold.CompileOptions(check_tokens=False)
+    )
     matcher = tokfold.Matcher(compiled)
     return matcher.accept_bytes(text.encode()) and matcher.is_accepting
 

@@ -273,6 +273,28 @@ def go_on(walk, steps):
         walk.accept(0)
 
 
+def test_llguidance_is_profiled_by_the_door_that_suits_it():
+    """A JSON Schema without options it takes itself; anything else is translated."""
+    pytest.importorskip("llguidance")
+    words = tokfold.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], [256])
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    text = b'{"a": 1}'
+    of_schema = tokfold.Grammar.from_json_schema(schema)
+    for source, said in (
+        (of_schema, "the JSON Schema"),
+        (tokfold.Grammar.from_json_schema(schema, whitespace="spaced"), "a translation"),
+        (tokfold.Grammar.from_ebnf('root ::= "{" [^}]* "}"'), "a translation"),
+    ):
+        found = profile(source, words, text, ["llguidance", "own"], repeats=1)
+        assert not found.refused
+        assert found.engines["llguidance"].given.startswith(said)
+        assert found.engines["own"].given == ""
+        assert document(found)["engines"]["llguidance"]["given"].startswith(said)
+        assert len(found.engines["llguidance"].allowed) == len(text)
+    converted = make_engine("llguidance", of_schema, words)  # as maskdiff compares it
+    assert converted.given.startswith("a translation")
+
+
 def test_llguidance_at_its_bound_stops_by_name():
     pytest.importorskip("llguidance")
     ambiguous = grammar('root ::= s\ns ::= s s | "a" | "b"\n')

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import warnings
+from itertools import product
 
 import pytest
 import tokfold
@@ -159,12 +160,16 @@ def tokens_of(text: str, vocabulary: tokfold.Vocabulary = MARKED) -> list[int]:
         ("harmony", "<|channel|>final<|message|>Noon.<|return|>"),
     ],
 )
-def test_special_tokens_of_families_are_taken_whole(family, text) -> None:
-    tag = tokfold.structural_tags.for_model(family, NOW, reasoning=family == "harmony")
-    for given in (tag, tokfold.Grammar.from_structural_tag(tag)):
+@pytest.mark.parametrize("markers", ["tokens", "both"])
+def test_special_tokens_of_families_are_taken_whole(family, text, markers) -> None:
+    tag = tokfold.structural_tags.for_model(
+        family, NOW, reasoning=family == "harmony", markers=markers
+    )
+    for given in (tag, tokfold.Grammar.from_structural_tag(tag), json.loads(json.dumps(tag))):
         compiled = tokfold.compile(given, MARKED)
         assert walks(compiled, *tokens_of(text))
-        assert walks(compiled, *text.encode())  # the same, spelled out
+        assert walks(compiled, *text.encode()) is (markers == "both")  # the same, spelled out
+        assert walks(tokfold.compile(given, VOCABULARY), *text.encode())  # without these tokens
         assert not walks(
             compiled, *tokens_of(text.replace("now", "nope", 1).replace("Noon", "<|end|>"))
         )
@@ -186,12 +191,13 @@ def test_special_tokens_in_all_texts_of_tags() -> None:
         "rules": [["<|channel|>x", {"type": "const_string", "value": "<think>"}]],
         "excludes": ["</think>"],
     }
-    for loop in (True, False):
-        compiled = tokfold.compile(
-            {"type": "structural_tag", "format": {**dispatch, "loop": loop}}, MARKED
-        )
+    for loop, markers in product((True, False), ("tokens", "both")):
+        tag = {"type": "structural_tag", "format": {**dispatch, "loop": loop}, "markers": markers}
+        compiled = tokfold.compile(tag, MARKED)
         assert walks(compiled, *tokens_of("free <|channel|>x<think>"))
-        assert walks(compiled, *b"free <|channel|>x<think>")
+        assert walks(compiled, *b"free <|channel|>x<think>") is (markers == "both")
+        assert walks(compiled, *b"free <|channel|")
+        assert walks(compiled, *b"free <|channel|>") is (markers == "both")
         assert walks(compiled, *tokens_of("<|channel|>x<think> and <|channel|>x<think> ")) is loop
         assert not walks(compiled, *tokens_of("free <|channel|>y"))
         assert not walks(compiled, *tokens_of("free <think>"))
@@ -210,7 +216,8 @@ def test_special_tokens_in_all_texts_of_tags() -> None:
 @pytest.mark.parametrize("triggers", [["<tool_call>"], ["<tool"], ["<tool_call>f", "<tool_call>g"]])
 @pytest.mark.parametrize("once", [True, False])
 @pytest.mark.parametrize("needed", [True, False])
-def test_special_tokens_and_triggers(triggers, once, needed) -> None:
+@pytest.mark.parametrize("markers", ["tokens", "both", None])
+def test_special_tokens_and_triggers(triggers, once, needed, markers) -> None:
     content = {"type": "const_string", "value": "x"}
     tags = [
         {"begin": f"<tool_call>{name}", "content": content, "end": "</tool_call>"} for name in "fg"
@@ -222,9 +229,17 @@ def test_special_tokens_and_triggers(triggers, once, needed) -> None:
         "at_least_one": needed,
         "stop_after_first": once,
     }
-    compiled = tokfold.compile({"type": "structural_tag", "format": format}, MARKED)
+    tag = {"type": "structural_tag", "format": format}
+    compiled = tokfold.compile(tag if markers is None else {**tag, "markers": markers}, MARKED)
     call = "<tool_call>gx</tool_call>"
-    for spelled in (tokens_of(call), [*call.encode()]):
+    spelled_out = [*call.encode()]
+    if markers == "tokens":
+        for before in (b"", b"text "):
+            matcher = tokfold.Matcher(compiled)
+            assert all(map(matcher.accept_token, before)) is (not (needed and before))
+            if not (needed and before):
+                assert matcher.accept_tokens(spelled_out) < len("<tool_call>")
+    for spelled in [tokens_of(call), spelled_out][: 1 if markers == "tokens" else 2]:
         assert walks(compiled, *spelled)
         assert walks(compiled, *b"text ", *spelled) is (not needed)
         assert walks(compiled, *spelled, *spelled, *b" text") is (not once)
@@ -243,6 +258,14 @@ def test_many_tools_with_special_tokens() -> None:
     fewer = grammar.with_tags(removed=[begin])
     assert not walks(tokfold.compile(fewer, MARKED), *tokens_of(text))
     assert walks(tokfold.compile(fewer, MARKED), *tokens_of(text.replace("77", "78")))
+
+
+@pytest.mark.parametrize("wrong", ["text", 1, None])
+def test_markers_are_tokens_or_both(wrong) -> None:
+    tag = {"type": "structural_tag", "format": {"type": "any_text"}, "markers": wrong}
+    assert "'markers' is 'tokens' or 'both'" in refused(tokfold.Grammar.from_structural_tag, tag)
+    said = refused(tokfold.structural_tags.for_model, "llama", markers=wrong)
+    assert "markers: it is 'tokens' or 'both'" in said
 
 
 def test_a_stop_token_in_the_text_of_a_tag() -> None:
@@ -330,7 +353,8 @@ def test_special_tokens_in_arguments_of_families(family, specials, text) -> None
     if family == "kimi_k3":
         text = "<|close|>response<|sep|>" + text
     compiled = tokfold.compile(tag, vocabulary)
-    assert walks(compiled, *text.encode())
+    assert walks(tokfold.compile({**tag, "markers": "both"}, vocabulary), *text.encode())
+    assert not walks(compiled, *text.encode())
     whole = tokens_of(text, vocabulary)
     assert walks(compiled, *whole)
     value = whole.index(ord("!"))
@@ -683,7 +707,12 @@ def test_mask_stores_and_next_masks(store_of) -> None:
 
 
 def test_a_text_that_nothing_ends() -> None:
-    compiled = tokfold.compile('root ::= "ab"', tokfold.Vocabulary(BYTES), classes="never")
+    compiled = tokfold.compile(
+        'root ::= "ab"',
+        tokfold.Vocabulary(BYTES),
+        classes="never",
+        options=tokfold.CompileOptions(check_tokens=False),
+    )
     matcher = tokfold.Matcher(compiled)
     row = tokfold.allocate_bitmask(1, 256)
     assert matcher.fill_bitmask(row)

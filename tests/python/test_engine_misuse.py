@@ -191,6 +191,7 @@ class TestAfterTheEnd:
             tokfold.Grammar.from_ebnf('root ::= "" | "a"'),
             tokfold.Vocabulary([b"a"]),
             classes="never",
+            options=tokfold.CompileOptions(check_tokens=False),
         )
         matcher = tokfold.Matcher(compiled, terminate_without_stop_token=True)
         assert matcher.is_terminated

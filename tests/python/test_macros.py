@@ -61,7 +61,11 @@ def test_explanations_name_the_rules_of_the_text():
 
 def test_large_repetitions_are_the_rule_that_holds_them():
     grammar = Grammar.from_ebnf('root ::= "<" long\nlong ::= Regex("(ab){2,300}") ">"')
-    matcher = tokfold.Matcher(tokfold.compile(grammar, Vocabulary(BYTES)))
+    matcher = tokfold.Matcher(
+        tokfold.compile(
+            grammar, Vocabulary(BYTES), options=tokfold.CompileOptions(check_tokens=False)
+        )
+    )
     assert matcher.accept_string("<ab" + "ab" * 200 + "a")
     assert matcher.explain(0).innermost_rules in {("long",), ("root",)}
     assert set(matcher.explain(0).open_rules) <= {"root", "long"}

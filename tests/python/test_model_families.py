@@ -78,6 +78,7 @@ ENABLED_AND_REQUIRED = {
     "gemma": '{"name": "f", "parameters": {"a": "x", "n": 1}}',
     "glm_4_7": "Hm.</think><tool_call>f<arg_key>a</arg_key><arg_value>x</arg_value>"
     "<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>",
+    "granite": '<|tool_call|>[{"name": "f", "arguments": {"a": "x", "n": 1}}]',
     "harmony": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "
     'to=functions.f<|constrain|>json<|message|>{"a": "x", "n": 1}<|call|>',
     "kimi": "Hm.</think><|tool_calls_section_begin|><|tool_call_begin|>functions.f:0"

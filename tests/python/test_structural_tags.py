@@ -64,7 +64,9 @@ def test_recorded_verdicts():
         if "\x7f" in case["texts"] or "\\u007f" in line:
             continue
         grammar = assemble(case["tag"])
-        compiled = tokfold.compile(grammar, vocabulary, classes="never")
+        compiled = tokfold.compile(
+            grammar, vocabulary, classes="never", options=tokfold.CompileOptions(check_tokens=False)
+        )
         for text, said in case["texts"].items():
             matcher = tokfold.Matcher(compiled)
             taken = matcher.accept_string(text)

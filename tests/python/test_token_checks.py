@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from itertools import product
 
@@ -9,7 +10,10 @@ import pytest
 import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
-from tokfold.errors import StopTokenWarning, VocabularyWarning
+from oracles.model import Grammar, to_ebnf
+from strategies.grammars import grammars
+from strategies.profiles import CASES, examples
+from tokfold.errors import StopTokenWarning, UnwritableTextError, VocabularyWarning
 
 BYTES = [bytes([byte]) for byte in range(256)]
 WITHOUT_STOP = tokfold.Vocabulary(BYTES)
@@ -34,18 +38,36 @@ def warned(kind: type[Warning], *arguments, **options) -> str:
 
 
 def refused(*arguments, **options) -> str:
-    said = warned(VocabularyWarning, *arguments, **options)
-    assert said.startswith("no token of the vocabulary")
-    return said
+    with pytest.raises(UnwritableTextError) as caught:
+        tokfold.compile(*arguments, classes="never", **options)
+    assert isinstance(caught.value, tokfold.VocabularyError)
+    return str(caught.value)
 
 
 # ------------------------------------------------------------------------- ends of texts
 
 
-@pytest.mark.parametrize("grammar", ['root ::= "ab"', 'root ::= "a"+', AGE, ["a", "b"]])
-def test_a_vocabulary_without_stop_tokens(grammar) -> None:
-    said = warned(StopTokenWarning, grammar, WITHOUT_STOP)
-    assert said.startswith("the vocabulary 'vocabulary' has no stop token, so nothing ends a text")
+@pytest.mark.parametrize(
+    ("grammar", "is_finite"),
+    [
+        ('root ::= "ab"', True),
+        (["a", "b"], True),
+        (bool, True),
+        ('root ::= "a"+', False),
+        ('root ::= "(" root ")" | "x"', False),
+        (AGE, False),
+    ],
+)
+def test_a_vocabulary_without_stop_tokens(grammar, is_finite) -> None:
+    if is_finite:
+        said = refused(grammar, WITHOUT_STOP)
+        assert said.startswith(
+            "the vocabulary 'vocabulary' has no stop token, and the grammar has finitely many texts"
+        )
+        assert said.endswith("; compile(..., check_tokens=False) leaves it to the masks")
+    else:
+        said = warned(StopTokenWarning, grammar, WITHOUT_STOP)
+        assert said.startswith("the vocabulary 'vocabulary' has no stop token, so nothing ends")
     assert "vocabulary.replace(stop_token_ids=[...])" in said
     assert "terminate_without_stop_token=True" in said
     silent(grammar, WITHOUT_STOP, check_tokens=False)
@@ -197,6 +219,38 @@ def test_members_in_any_order() -> None:
     assert "'b'" in warned(VocabularyWarning, grammar, without(b"b"))
 
 
+# ------------------------------------------------------------------------ finitely many texts
+
+
+@examples(400)
+@given(grammars(), st.integers(0, 1 << 16))
+def test_texts_that_are_finitely_many_come_to_their_end(model: Grammar, seed: int) -> None:
+    """What is refused for its finite texts has no long one."""
+    try:
+        grammar = tokfold.Grammar.from_ebnf(to_ebnf(model), root=model.root)
+        tokfold.compile(grammar, WITHOUT_STOP.replace(stop_token_ids=[0]), classes="never")
+    except tokfold.UnsupportedGrammarError:
+        return  # it has no text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tokfold.compile(grammar, WITHOUT_STOP, classes="never")
+            CASES["finitely many texts: not known"] += 1
+            return
+        except UnwritableTextError:
+            CASES["finitely many texts: known"] += 1
+    compiled = tokfold.compile(
+        grammar, WITHOUT_STOP, classes="never", options=tokfold.CompileOptions(check_tokens=False)
+    )
+    chance = random.Random(seed)
+    for _ in range(3):
+        matcher = tokfold.Matcher(compiled)
+        while expected := matcher.expected_bytes:
+            assert matcher.accept_token(chance.choice(expected))
+            assert matcher.num_steps < 5_000
+        assert matcher.is_accepting
+
+
 # ----------------------------------------------------------------------------- all of them
 
 LETTERS = "abc"
@@ -212,9 +266,9 @@ def test_what_is_said_is_what_texts_say(tokens: list[str], texts: list[str]) -> 
     begins = "" in texts or any(t.startswith(one) for t, one in product(texts, tokens))
     has = set("".join(tokens))
     written = any(set(text) <= has for text in texts)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        tokfold.compile(grammar, vocabulary, classes="never")
-    assert [one.category for one in said] == ([] if begins and written else [VocabularyWarning])
-    if said:
-        assert str(said[0].message).startswith("no text" if begins else "no token")
+    if not begins:
+        assert refused(grammar, vocabulary).startswith("no token of the vocabulary")
+    elif written:
+        silent(grammar, vocabulary)
+    else:
+        assert warned(VocabularyWarning, grammar, vocabulary).startswith("no text")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import json
 import sys
-from pathlib import Path
 
 import pytest
 from python.vocabulary_samples import SENTENCES, decoded_in_context, gpt2_alphabet
+from support.tokenizers import folders
 from tokfold.vocabulary import Vocabulary
 
-ROOT = os.environ.get("TOKFOLD_TOKENIZERS")
-FOLDERS = sorted(path.parent for path in Path(ROOT).rglob("tokenizer.json")) if ROOT else []
+FOLDERS = folders()
 
-pytestmark = pytest.mark.skipif(not FOLDERS, reason="TOKFOLD_TOKENIZERS names no tokenizers")
+pytestmark = pytest.mark.skipif(
+    not FOLDERS, reason="no tokenizers: TOKFOLD_TOKENIZERS names none, and no folder beside has any"
+)
 
 
 @pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)
@@ -40,6 +41,30 @@ def test_bytes_of_a_byte_level_vocabulary(case):
         known = all(character in inverse for character in text)
         expected = bytes(inverse[character] for character in text) if known else text.encode()
         assert vocabulary[token_id] == expected, text
+
+
+def test_special_and_stop_tokens(case):
+    folder, tokenizer, vocabulary = case
+    added = tokenizer.get_added_tokens_decoder()
+    special = {token_id for token_id, token in added.items() if token.special}
+    assert special, "its library marks some"
+    assert {*vocabulary.special_token_ids, *vocabulary.stop_token_ids} == special
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    eos = config["eos_token"]
+    eos = eos if isinstance(eos, str) else eos["content"]
+    assert tokenizer.token_to_id(eos) in vocabulary.stop_token_ids
+    assert not set(vocabulary.special_token_ids) & set(vocabulary.stop_token_ids)
+    for token_id, token in added.items():
+        assert vocabulary[token_id] == token.content.encode()
+
+
+def test_stop_tokens_are_those_of_transformers(case):
+    transformers = pytest.importorskip("transformers")
+    folder, _, vocabulary = case
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    loaded = Vocabulary.from_huggingface(tokenizer, size=len(vocabulary))
+    assert loaded.stop_token_ids == vocabulary.stop_token_ids == (tokenizer.eos_token_id,)
+    assert loaded.special_token_ids == vocabulary.special_token_ids
 
 
 def test_encoded_text_comes_back(case):

@@ -257,6 +257,7 @@ WRITERS: dict[str, Writer] = {
     "exaone": _hermes("", "", THINK_AND_LINES),
     "gemma": llama,
     "glm_4_7": glm_4_7,
+    "granite": _listed("<|tool_call|>[", "]"),
     "harmony": harmony,
     "kimi": kimi,
     "kimi_k3": kimi_k3,
@@ -272,7 +273,7 @@ WRITERS: dict[str, Writer] = {
     "qwen_3_coder": _qwen_xml("\n", THINK_AND_LINES),
 }
 
-OURS = frozenset({"gemma", "mistral", "mistral_13", "phi"})
+OURS = frozenset({"gemma", "granite", "mistral", "mistral_13", "phi"})
 """Families that XGrammar does not have."""
 
 REASONLESS = frozenset({"llama", *OURS})

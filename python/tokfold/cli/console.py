@@ -10,16 +10,13 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["Step", "fits_encoding", "print_json", "report_error", "report_note", "stdout", "steps"]
 
@@ -103,6 +100,8 @@ def steps() -> Iterator[_Steps]:
     if not console.is_terminal or console.is_dumb_terminal:
         yield _Steps(None)
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),

@@ -54,7 +54,7 @@ from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
 from tokfold.structural_tags.literals import literal
 from tokfold.structural_tags.markers import NO_MARKERS, Markers, markers_of
 from tokfold.structural_tags.pieces import Makers
-from tokfold.structural_tags.reading import Settings, read
+from tokfold.structural_tags.reading import Settings, read_tag
 
 if TYPE_CHECKING:
     from tokfold import _core
@@ -99,8 +99,8 @@ def assemble(
     """
     if not isinstance(additional_properties, bool):
         raise TypeError("additional_properties must be True or False")
-    settings = Settings(vocabulary, additional_properties)
-    return of_format(read(tag, settings), settings, cache)
+    format, settings = read_tag(tag, Settings(vocabulary, additional_properties))
+    return of_format(format, settings, cache)
 
 
 class Assembled(NamedTuple):
@@ -128,7 +128,9 @@ def of_format(
     """
     before = before or Before.nothing()
     check_ends(format, before)
-    markers = NO_MARKERS if settings.vocabulary is None else markers_of(settings.vocabulary)
+    markers = NO_MARKERS
+    if settings.vocabulary is not None:
+        markers = markers_of(settings.vocabulary, settings.spelled)
     frame = _Frame(default_cache if cache is None else cache, before, markers)
     text = frame.text(format)
     grammar = Grammar._composed(text, frame.parts)
@@ -295,12 +297,17 @@ class _Frame:
                     self._dispatched[format.loop, format.excludes, ends.texts] = handed_over
                     return self._handed_over("dispatch", handed_over.tags)
                 rules = [(text, self._atom(content, ends)) for text, content in format.rules]
+                marked = [text for text, _ in rules if self._markers.are_in(text)]
                 whole = [
                     f"{self._literal(text, format, first_whole=True)} {atom}"
                     for text, atom in rules
-                    if self._markers.are_in(text) and not text.startswith(format.excludes)
+                    if text in marked and not text.startswith(format.excludes)
                 ]
-                return self._dispatch("dispatch", rules, format.loop, format.excludes, whole)
+                excludes = format.excludes
+                if not self._markers.spelled:
+                    rules = [rule for rule in rules if rule[0] not in marked]
+                    excludes = (*excludes, *map(self._markers.first_in, marked))
+                return self._dispatch("dispatch", rules, format.loop, excludes, whole)
             case formats.TokenDispatch():
                 pairs = [(token, self._atom(content, ends)) for token, content in format.rules]
                 return self._token_dispatch(
@@ -481,6 +488,7 @@ class _Frame:
         rules: list[tuple[str, str]] = []
         first: list[str] = []
         whole: list[str] = []
+        unspelled: list[str] = []
         for index, (trigger, chosen) in enumerate(grouped.groups.items()):
             is_written = chosen.handed_over is None
             if not chosen.tags and is_free:
@@ -490,21 +498,38 @@ class _Frame:
                 bodies = (
                     self._triggered_tag(tag, format.triggers, trigger) for tag in chosen.written
                 )
-                rules.append((trigger, self._one_of(f"{name}_group", chosen, bodies)))
+                rest = self._one_of(f"{name}_group", chosen, bodies)
+                never = self._never_spelled(trigger, chosen.tags)
+                unspelled += never
+                if not never:
+                    rules.append((trigger, rest))
             if self._markers and is_free and not trigger.startswith(format.excludes):
-                whole += self._whole_tags(format, trigger, chosen.tags, rules[-1][1])
+                whole += self._whole_tags(format, trigger, chosen.tags, rest)
             # What is first is what follows a trigger in free text.
             if format.at_least_one and is_written:
                 first += map(self._tag, chosen.tags)
             elif format.at_least_one:
                 text = self._literal(trigger, format)
-                first.append(f"{text} {rules[-1][1]}" if trigger else rules[-1][1])
+                first.append(f"{text} {rest}" if trigger else rest)
         text = " | ".join(dict.fromkeys(first))
         if not is_free:
             return self._rule(name, text)
-        excludes = (*format.excludes, *ends.texts)
+        excludes = (*format.excludes, *ends.texts, *unspelled)
         free = self._dispatch(name, rules, not format.stop_after_first, excludes, whole)
         return self._after_one(name, text, free)
+
+    def _never_spelled(self, trigger: str, tags: Iterable[Tag]) -> list[str]:
+        """Texts that begin tags and that free text never has, since they are tokens there."""
+        if self._markers.spelled:
+            return []
+        if self._markers.are_in(trigger):
+            return [self._markers.first_in(trigger)]
+        begins = [tag.begin for tag in tags if isinstance(tag.begin, str)]
+        return [
+            self._markers.first_in(begin)
+            for begin in begins
+            if self._markers.starts_in(begin, len(trigger))
+        ]
 
     def _whole_tags(
         self, format: formats.TriggeredTags, trigger: str, tags: Iterable[Tag], rest: str

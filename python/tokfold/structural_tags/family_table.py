@@ -66,7 +66,7 @@ _KIMI = Family(
     call=Call(
         begin="<|tool_call_begin|>functions.{name}:{number}<|tool_call_argument_begin|>",
         end="<|tool_call_end|>",
-        cuts=("<|tool_call_begin|>", "<|tool_call_end|>"),
+        cuts=("<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"),
     ),
     section=Section(begin="<|tool_calls_section_begin|>", end="<|tool_calls_section_end|>"),
     trigger="<|tool_calls_section_begin|>",
@@ -100,11 +100,22 @@ _PHI = Family(
     excludes=(),
 )
 
+_PIPES = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+"""vLLM's parsers leave them out of what they stream."""
+
+_GRANITE = Family(
+    call=Call(begin='{"name": "{json_name}", "arguments": ', end="}"),
+    section=Section(begin="<|tool_call|>[", end="]", separator=", "),
+    trigger="<|tool_call|>",
+    reasoning=None,
+    excludes=(),
+)
+
 _DEEPSEEK_R1 = Family(
     call=Call(
         begin="<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n",
         end="\n```<｜tool▁call▁end｜>",
-        cuts=("<｜tool▁call▁end｜>",),
+        cuts=("<｜tool▁call▁end｜>", *_PIPES),
     ),
     section=Section(begin="<｜tool▁calls▁begin｜>", end="<｜tool▁calls▁end｜>", separator="\n"),
     trigger="<｜tool▁calls▁begin｜>",
@@ -114,7 +125,7 @@ _DEEPSEEK_V3_1 = Family(
     call=Call(
         begin="<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>",
         end="<｜tool▁call▁end｜>",
-        cuts=("<｜tool▁call▁end｜>",),
+        cuts=("<｜tool▁call▁end｜>", *_PIPES),
     ),
     section=Section(begin="<｜tool▁calls▁begin｜>", end="<｜tool▁calls▁end｜>"),
     trigger="<｜tool▁calls▁begin｜>",
@@ -310,6 +321,7 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
         "exaone": _EXAONE,
         "gemma": _GEMMA,
         "glm_4_7": _GLM_4_7,
+        "granite": _GRANITE,
         "harmony": _HARMONY,
         "kimi": _KIMI,
         "kimi_k3": _KIMI_K3,
@@ -331,6 +343,10 @@ ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "gemma3": "gemma",
         "gptoss": "harmony",
+        "granite3": "granite",
+        "granite31": "granite",
+        "granite32": "granite",
+        "granite33": "granite",
         "kimik2": "kimi",
         "llama3": "llama",
         "llama31": "llama",

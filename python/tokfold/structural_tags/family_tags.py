@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tokfold.structural_tags.family import Answer, Call, Family, MessageFamily, Section
@@ -39,6 +39,9 @@ class Request:
     exclude_special_tokens: bool = True
     exclude_end_markers: bool = True
     max_whitespace_cnt: int | None = None
+    end_of_reasoning: str = ""
+    """What arguments never hold beside the marks of a call: where reasoning need not come, parsers
+    take the first of these for its end."""
 
     def excluded(self, markers: Iterable[str]) -> list[str]:
         """The markers, or none of them where they are allowed."""
@@ -54,6 +57,8 @@ def format_of(family: Family | MessageFamily, request: Request) -> Json:
     """
     if isinstance(family, MessageFamily):
         return _messages(family, request)
+    if family.reasoning is not None and request.reasoning != "enabled":
+        request = replace(request, end_of_reasoning=family.reasoning.end)
     if family.answer is not None:
         rest = [*_answer(family, family.answer, request), _text(family.answer.closing)]
     else:
@@ -143,7 +148,7 @@ def _arguments(call: Call, tool: Tool, request: Request) -> Json:
         found["max_whitespace_cnt"] = request.max_whitespace_cnt
     excludes = request.excluded(call.excludes)
     if request.exclude_end_markers:
-        excludes += call.cuts
+        excludes += [*call.cuts, *filter(None, [request.end_of_reasoning])]
     if excludes:
         found["excludes"] = excludes
     return found

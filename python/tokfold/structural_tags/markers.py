@@ -1,8 +1,8 @@
 """Texts of tags in which special tokens of a vocabulary stand.
 
 A tokenizer writes a marker (``<tool_call>``) as one token where that token is special, and special
-tokens are no text. So a marker in the text of a tag is that token, or the same text spelled by
-other tokens.
+tokens are no text. So a marker in the text of a tag is that token; or, where a tag says so, the
+same text spelled by other tokens.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Markers:
 
     Args:
         vocabulary: the vocabulary; None has no markers.
+        spelled: whether a marker may be spelled by other tokens too.
 
     Example:
         >>> from tokfold import Vocabulary
@@ -34,7 +35,8 @@ class Markers:
         '("<call>" | Token(3)) "{"'
     """
 
-    def __init__(self, vocabulary: Vocabulary | None) -> None:
+    def __init__(self, vocabulary: Vocabulary | None, *, spelled: bool = True) -> None:
+        self.spelled = spelled
         self._ids: dict[str, list[int]] = {}
         self._stops: dict[str, int] = {}
         if vocabulary is not None:
@@ -49,6 +51,7 @@ class Markers:
         self.key = (
             tuple((text, *ids) for text, ids in self._ids.items()),
             tuple(self._stops.items()),
+            spelled,
         )
         """Equal where the same tokens are meant by the same texts."""
         texts = sorted([*self._ids, *self._stops], key=len, reverse=True)
@@ -70,6 +73,10 @@ class Markers:
         found = next(self._found(text), None)
         return found is not None and found.start() < length
 
+    def first_in(self, text: str) -> str:
+        """A text up to the end of its first marker, which is there."""
+        return text[: next(self._found(text)).end()]
+
     def stands_across(self, text: str, length: int) -> bool:
         """Whether a marker starts within the first characters of a text, and ends behind them."""
         return any(found.start() < length < found.end() for found in self._found(text))
@@ -79,7 +86,7 @@ class Markers:
         return [text] if self._pattern is None else self._pattern.split(text)
 
     def atoms(self, text: str, path: str, format: str, *, first_whole: bool = False) -> str:
-        """A text as grammar text, each marker as a choice of its token and its letters.
+        """A text as grammar text, each marker as its token, or a choice of that and its letters.
 
         Args:
             text: the text.
@@ -110,7 +117,8 @@ class Markers:
             if found.start() > at:
                 parts.append(literal(text[at : found.start()]))
             whole = f"Token({', '.join(map(str, ids))})"
-            parts.append(whole if first_whole else f"({literal(marker)} | {whole})")
+            alone = first_whole or not self.spelled
+            parts.append(whole if alone else f"({literal(marker)} | {whole})")
             first_whole = False
             at = found.end()
         if at < len(text) or not parts:
@@ -166,14 +174,16 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str, str]]:
 NO_MARKERS = Markers(None)
 
 
-def markers_of(vocabulary: Vocabulary) -> Markers:
+def markers_of(vocabulary: Vocabulary, spelled: bool = True) -> Markers:
     """The special tokens of a vocabulary as structural tags look for them: sorted once."""
-    return vocabulary._keep("_markers", Markers)
+    if spelled:
+        return vocabulary._keep("_markers", Markers)
+    return vocabulary._keep("_whole_markers", lambda one: Markers(one, spelled=False))
 
 
 def ignore_markers(vocabulary: Vocabulary) -> None:
     """Take the texts of structural tags as they are, from now on and over this vocabulary."""
-    vocabulary.__dict__["_markers"] = NO_MARKERS
+    vocabulary.__dict__["_markers"] = vocabulary.__dict__["_whole_markers"] = NO_MARKERS
 
 
 def _text(token: bytes) -> str:

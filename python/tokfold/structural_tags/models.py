@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from tokfold.structural_tags.family import Family, MessageFamily
 from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
 from tokfold.structural_tags.fields import budget, fail, flag, short
 from tokfold.structural_tags.markers import check_written
+from tokfold.structural_tags.reading import MARKERS
 from tokfold.structural_tags.tool_choice import Choice, Tool, chosen, read_tools
 from tokfold.vocabulary import Vocabulary, check_vocabulary
 
@@ -52,6 +53,7 @@ def for_model(
     exclude_special_tokens: bool = True,
     exclude_end_markers: bool = True,
     max_whitespace_cnt: int | None = None,
+    markers: Literal["tokens", "both"] = "tokens",
     vocabulary: Vocabulary | None = None,
 ) -> dict[str, Any]:
     """Make the structural tag of what a model of a family puts out.
@@ -86,9 +88,12 @@ def for_model(
             (``</tool_call>``); docs/model-families.md lists these texts. ``False`` is for readers
             that read JSON to its end.
         max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound.
+        markers: how the model writes a marker that is a special token of the vocabulary for which
+            the tag is compiled. ``"tokens"``: as that token, and free text never has its letters.
+            ``"both"``: spelled by other tokens too. The tag has the choice in a field of its own,
+            which other readers of tags ignore; what reads the output is to look for the same.
         vocabulary: that of the model. The markers of the tag are looked for in it, now and not
-            where the tag is compiled. The tag stays the same: where it is compiled, a marker that
-            is a special token of the vocabulary is that token.
+            where the tag is compiled. The tag stays the same.
 
     Raises:
         StructuralTagError: there is no such family, an option has a value of another kind, a tool
@@ -131,7 +136,11 @@ def for_model(
         exclude_end_markers=flag(options, "exclude_end_markers", where, "", True),
         max_whitespace_cnt=budget(options, "max_whitespace_cnt", where, ""),
     )
+    if markers not in MARKERS:
+        fail("markers", "", f"it is 'tokens' or 'both', and not {short(markers)}")
     tag = {"type": "structural_tag", "format": format_of(family, request)}
+    if markers == "tokens":
+        tag["markers"] = markers
     if vocabulary is not None:
         check_vocabulary(vocabulary)
         check_written(tag, vocabulary)
@@ -156,7 +165,7 @@ def _family_name(model: object) -> str:
         near = [max(begun, key=len)] if begun else get_close_matches(wanted, names, 2)
         said = " or ".join(dict.fromkeys(repr(names[name]) for name in near))
         hint = f"; did you mean {said}?" if said else ""
-        if wanted.startswith(("hermes", "nous", "qwen25", "qwen2")):
+        if wanted.startswith(("hermes", "nous", "qwen25", "qwen2", "granite4")):
             hint = (
                 "; these models write calls between <tool_call> and </tool_call>, as 'qwen_3' "
                 "does with reasoning=False;"

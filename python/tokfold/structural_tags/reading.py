@@ -51,7 +51,10 @@ from tokfold.structural_tags.formats import (
 from tokfold.structural_tags.old_form import old_form
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MAX_DEPTH", "STYLES", "Settings", "read"]
+__all__ = ["MARKERS", "MAX_DEPTH", "STYLES", "Settings", "read", "read_tag"]
+
+MARKERS = ("tokens", "both")
+"""How a marker that is a special token may be written: as that, or spelled by other tokens too."""
 
 MAX_DEPTH = 100
 """Levels of formats within formats."""
@@ -77,6 +80,8 @@ class Settings(NamedTuple):
     """Finds the ids of tokens that are given as text, and bounds ids."""
     additional_properties: bool = False
     """Whether objects of schemas that do not say otherwise have other members."""
+    spelled: bool = True
+    """Whether a marker that is a special token may be spelled by other tokens too."""
 
 
 def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 - a constant
@@ -89,6 +94,11 @@ def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 
     Raises:
         StructuralTagError: it is none, or a format of it is wrong; says which, where and why.
     """
+    return read_tag(tag, settings)[0]
+
+
+def read_tag(tag: object, settings: Settings) -> tuple[Format, Settings]:
+    """As :func:`read`; the settings with what the tag itself says of them."""
     document = _document(tag)
     if not isinstance(document, dict):
         fail("", "", f"a structural tag is a JSON object, not {kind(document)}")
@@ -99,7 +109,11 @@ def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 
         if "structures" in document or "triggers" in document:
             fail("", "", old_form(document))
         fail("", "", "a structural tag has a 'format', and this one has none")
-    return _Reader(settings, isinstance(tag, str)).format(document["format"], "format", 1)
+    markers = document.get("markers", "both")
+    if markers not in MARKERS:
+        fail("", "", f"'markers' is 'tokens' or 'both', and not {short(markers)}")
+    settings = settings._replace(spelled=markers == "both")
+    return _Reader(settings, isinstance(tag, str)).format(document["format"], "format", 1), settings
 
 
 def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
@@ -130,7 +144,7 @@ class _Reader:
     """
 
     def __init__(self, settings: Settings, is_read: bool) -> None:
-        self._vocabulary, self._is_open = settings
+        self._vocabulary, self._is_open = settings.vocabulary, settings.additional_properties
         self._is_read = is_read
         self._ids: dict[str, int | None] = {}
 

@@ -195,6 +195,8 @@ class EngineProfile:
         warm: the same text again.
         stopped: why the engine did not get to the end of the text; empty where it did. ``T`` is
             then less than the tokens of the text.
+        given: what the engine was given in place of the grammar, in words; empty where it was the
+            grammar.
     """
 
     engine: str
@@ -204,6 +206,7 @@ class EngineProfile:
     cold: Pass
     warm: Pass
     stopped: str = ""
+    given: str = ""
 
     def passes(self) -> dict[str, Pass]:
         """Both, by name."""

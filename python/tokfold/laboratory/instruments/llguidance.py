@@ -37,7 +37,11 @@ _COUNTED = (
 
 
 class LlguidanceEngine:
-    """llguidance over a grammar, translated by :func:`.lark.to_lark`: a lexeme for each character.
+    """llguidance over a grammar: by a door of its own, or translated by :func:`.lark.to_lark`.
+
+    The translation has a lexeme for each character. It keeps every string, and is many times slower
+    than what llguidance makes of a JSON Schema itself. Its own door has other strings where the two
+    read a schema differently: other white space, and what one of them does not enforce.
 
     Counters are what its interpreter reports with each mask, of all since the mask before, which
     includes reading the token between: ``mask.rows``, Earley rows made; ``mask.cached_rows`` used
@@ -53,6 +57,11 @@ class LlguidanceEngine:
         vocabulary: the vocabulary.
         max_items: bound on Earley items of one mask. The engine's own is 50,000, which characters
             as lexemes often exceed; where this bound is reached too, it gives up.
+        by_own_door: take the JSON Schema of which the grammar was made, where it was made of one
+            without options; else the translation.
+
+    Attributes:
+        given: what llguidance was given, in words.
 
     Raises:
         MissingExtraError: llguidance is not installed.
@@ -63,7 +72,12 @@ class LlguidanceEngine:
     remembers = True
 
     def __init__(
-        self, grammar: Grammar, vocabulary: Vocabulary, *, max_items: int = MAX_ITEMS
+        self,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        *,
+        max_items: int = MAX_ITEMS,
+        by_own_door: bool = False,
     ) -> None:
         module: Any = require("llguidance", "lab", "profiling llguidance")
         self.name = "llguidance"
@@ -81,7 +95,13 @@ class LlguidanceEngine:
             raise InstrumentError("llguidance needs a vocabulary with a stop token; it has none")
         wrapped = module.TokenizerWrapper(_Tokens(vocabulary))
         self._tokenizer = module.LLTokenizer(wrapped, n_vocab=len(vocabulary), eos_token=stops)
-        self._source = module.LLMatcher.grammar_from_lark(to_lark(grammar))
+        schema = _plain_schema(grammar) if by_own_door else None
+        if schema is None:
+            self.given = "a translation, with a lexeme for each character"
+            self._source = module.LLMatcher.grammar_from_lark(to_lark(grammar))
+        else:
+            self.given = "the JSON Schema"
+            self._source = module.LLMatcher.grammar_from_json_schema(schema)
         began = time.perf_counter()
         self._known = self._new_matcher()
         self.compile_seconds = time.perf_counter() - began
@@ -192,6 +212,14 @@ class CountingWalk:
     def would_accept(self, token_id: int) -> bool:
         """Whether the token may follow."""
         return bool(self._interpreter.validate_tokens_raw([token_id]))
+
+
+def _plain_schema(grammar: Grammar) -> str | None:
+    """The text of the JSON Schema of which a grammar was made, if by no other than the defaults."""
+    request, plain = grammar._schema, Grammar.from_json_schema(True)._schema
+    if request is None or plain is None or request.resources or request.fields != plain.fields:
+        return None
+    return request.text
 
 
 class _Tokens:

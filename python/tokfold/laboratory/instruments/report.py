@@ -82,6 +82,7 @@ def _engine(engine: EngineProfile) -> dict[str, Any]:
         "compile_seconds": engine.compile_seconds,
         "steps": len(engine.allowed),
         "stopped": engine.stopped,
+        "given": engine.given,
         "allowed": engine.allowed.tolist(),
         **{which: _pass(way) for which, way in engine.passes().items()},
     }

@@ -227,6 +227,20 @@ impl Engine {
         }
     }
 
+    /// Whether texts are known to be finitely many, so that each comes to its end. Not all such grammars
+    /// are found, and none where it takes more than [`PREPARATION`] to find out.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`], [`Error::Cancelled`].
+    pub fn is_finite(&self, interrupt: &Interrupt) -> Result<bool> {
+        let mut meter = Meter::default();
+        meter.allow(PREPARATION, interrupt);
+        match self.network.is_finite(&mut meter) {
+            Ok(is_finite) => Ok(is_finite),
+            Err(halt) => interrupt.error(halt).map_or(Ok(false), Err),
+        }
+    }
+
     /// What charts need of the network, made when first needed.
     fn tables(
         &self,

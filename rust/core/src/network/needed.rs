@@ -1,4 +1,4 @@
-//! Bytes that every text needs, of those that no token of a vocabulary has.
+//! Bytes that every text needs, of those that no token of a vocabulary has; whether texts are finitely many.
 //!
 //! A saturation from the ends of rules backwards over edges whose class has a byte that some token has.
 //! Guards and bounds on repetitions are left out, so a text that is found may be none, and a text that is
@@ -14,6 +14,14 @@ enum Waits {
     Edge(u32),
     /// One half of a call.
     Half(u32, Call),
+}
+
+/// How far a search has come with a state.
+#[derive(Clone, Copy)]
+enum Visit {
+    New,
+    Open,
+    Done,
 }
 
 impl Network {
@@ -63,8 +71,66 @@ impl Network {
         Ok(Some(needed))
     }
 
+    /// Whether no state comes back to itself on the way of a text, and nothing is repeated without a bound.
+    /// Then texts are finitely many, and each comes to its end.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(crate) fn is_finite(&self, meter: &mut Meter) -> Result<bool, Halt> {
+        let ends = self.ends(&[u64::MAX; 4], &vec![false; self.len()], meter)?;
+        let mut is_bounded = true;
+        let mut next = |state: u32| -> Option<Vec<u32>> {
+            let is_whole = |state: &u32| ends[*state as usize];
+            let mut found: Vec<u32> =
+                self.edges(state).map(|edge| edge.1).filter(is_whole).collect();
+            for call in self.calls(state).iter() {
+                let halves = [self.begun(call.start), self.begun(call.to)];
+                if halves.iter().all(is_whole) {
+                    found.extend(halves);
+                    is_bounded &= [call.start, call.to]
+                        .iter()
+                        .all(|&half| !self.is_counting(half) || self.counting(half).2.is_some());
+                }
+            }
+            is_bounded.then_some(found)
+        };
+        let start = self.begun(self.start);
+        let mut state_of = vec![Visit::New; self.len()];
+        let Some(left) = next(start) else { return Ok(false) };
+        let mut path = vec![(start, left)];
+        state_of[start as usize] = Visit::Open;
+        while let Some((state, left)) = path.last_mut() {
+            meter.spend(1)?;
+            let Some(to) = left.pop() else {
+                state_of[*state as usize] = Visit::Done;
+                path.pop();
+                continue;
+            };
+            match state_of[to as usize] {
+                Visit::Open => return Ok(false),
+                Visit::Done => {}
+                Visit::New => {
+                    state_of[to as usize] = Visit::Open;
+                    let Some(left) = next(to) else { return Ok(false) };
+                    path.push((to, left));
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether there is a text of these classes.
     fn has_text(&self, readable: &ClassSet, ids: &[bool], meter: &mut Meter) -> Result<bool, Halt> {
+        Ok(self.ends(readable, ids, meter)?[self.begun(self.start) as usize])
+    }
+
+    /// The states from which these classes come to the end of their rule.
+    fn ends(
+        &self,
+        readable: &ClassSet,
+        ids: &[bool],
+        meter: &mut Meter,
+    ) -> Result<Vec<bool>, Halt> {
         let count = self.len();
         let mut ends = vec![false; count];
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
@@ -101,7 +167,7 @@ impl Network {
                 }
             }
         }
-        Ok(ends[self.begun(self.start) as usize])
+        Ok(ends)
     }
 
     /// The states that read a byte of an id.
@@ -129,12 +195,16 @@ mod tests {
     use crate::network::NetworkOptions;
     use crate::syntax;
 
-    /// What texts need that tokens with these bytes cannot write.
-    fn needed(text: &str, written: &str) -> Option<String> {
+    fn network(text: &str) -> Network {
         let grammar = syntax::parse(text, "root", &Limits::default()).expect("it is a grammar");
         let (options, interrupt) = (NetworkOptions::default(), Interrupt::default());
         let budget = Budget::new(&Limits::default(), &interrupt);
-        let network = Network::make(&grammar, &options, &budget).expect("it is small");
+        Network::make(&grammar, &options, &budget).expect("it is small")
+    }
+
+    /// What texts need that tokens with these bytes cannot write.
+    fn needed(text: &str, written: &str) -> Option<String> {
+        let (network, interrupt) = (network(text), Interrupt::default());
         let mut has = [false; 256];
         written.bytes().for_each(|byte| has[byte as usize] = true);
         let mut meter = Meter::default();
@@ -165,6 +235,31 @@ mod tests {
             ("root ::= root \"+\" x | x\nx ::= [0-9] | \"(\" root \")\"", "7", None),
         ] {
             assert_eq!(needed(text, written).as_deref(), expected, "{text} of {written:?}");
+        }
+    }
+    #[test]
+    fn texts_that_are_finitely_many() {
+        for (text, expected) in [
+            ("root ::= \"ab\"", true),
+            ("root ::= \"\" | \"a\"", true),
+            ("root ::= \"up\" | \"down\" x{2} y?\nx ::= [a-c]\ny ::= x x", true),
+            ("root ::= \"a\"+", false),
+            ("root ::= \"a\"*", false),
+            ("root ::= \"a\"{0,300}", true),
+            ("root ::= \"a\"{300,}", false),
+            ("root ::= \"c\" x{300,}\nx ::= \"a\" \"b\"", false),
+            ("root ::= x{300}\nx ::= \"a\"* \"b\"", false),
+            ("root ::= x{30} | y{300,400}\nx ::= \"a\" y\ny ::= \"b\" | \"bb\"", true),
+            ("root ::= \"(\" root \")\" | \"x\"", false),
+            ("root ::= root \"+\" x | x\nx ::= [0-9]", false),
+            ("root ::= \"c\" | \"a\" x\nx ::= \"b\" x", true),
+            ("root ::= \"a\" | x\nx ::= \"\" | \"b\" root", false),
+        ] {
+            let interrupt = Interrupt::default();
+            let mut meter = Meter::default();
+            meter.allow(u64::MAX, &interrupt);
+            let found = network(text).is_finite(&mut meter).expect("nobody cancels");
+            assert_eq!(found, expected, "{text}");
         }
     }
 }

@@ -166,6 +166,12 @@ impl Engine {
         Ok(needed.map(|sets| sets.iter().map(|bytes| PyBytes::new(py, bytes)).collect()))
     }
 
+    /// Whether texts are known to be finitely many.
+    #[pyo3(signature = (interrupt=None))]
+    fn is_finite(&self, py: Python<'_>, interrupt: Option<&Interrupt>) -> PyResult<bool> {
+        Call::with(py, interrupt, None).run(py, |interrupt| self.inner.is_finite(interrupt))
+    }
+
     /// Forgets every answer: for measuring what masks cost at first sight.
     fn forget(&self, py: Python<'_>) {
         py.detach(|| self.inner.forget());

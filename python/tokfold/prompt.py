@@ -1,0 +1,324 @@
+"""Prompts whose last tokens a tokenizer would have written otherwise: token healing.
+
+A prompt is cut into tokens without what follows it. Where it ends with ``{"name": "`` and the text
+goes on with ``A``, a tokenizer may have a token ``"A``, which a model expects and which the prompt,
+as it was cut, rules out. So the last tokens are taken back, and the model writes their bytes anew,
+in tokens that may reach into the text.
+
+What is taken back is defined by bytes. Let ``end`` be the bytes of the last tokens of the prompt,
+as far back as they are text; the first token is none of them, since a model needs one.
+A suffix ``r`` of ``end`` is unsettled where a token of text is ``r + s``, with a non-empty ``s``
+that may come next in the text. The tokens that have a byte of the longest such suffix are taken
+back. Then exactly the tokens are allowed that are a beginning of what is left of their bytes, and
+those that are all that is left and bytes that may come next in the text.
+"""
+
+from __future__ import annotations
+
+import bisect
+import operator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tokfold._checks import bitmask_error, shared
+from tokfold._protocols import TextMatcher
+from tokfold.errors import MatcherStateError, VocabularyError
+from tokfold.vocabulary import Vocabulary
+
+__all__ = ["HealedPrompt", "PromptMatcher", "heal"]
+
+
+class HealedPrompt(NamedTuple):
+    """What :meth:`tokfold.Matcher.process_prompt` makes of a prompt.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> matcher = tokfold.Matcher(tokfold.compile('root ::= "b"+', vocabulary))
+        >>> prompt = matcher.process_prompt([1, 0])
+        >>> prompt.token_ids, prompt.matcher.left
+        ([1], b'a')
+    """
+
+    token_ids: list[int]
+    """The prompt for the model: its first tokens."""
+    matcher: PromptMatcher
+    """Reads the bytes of the others anew, and then the text."""
+
+
+class PromptMatcher:
+    """The end of a prompt, and behind it one text on its way through a grammar.
+
+    It has the methods that batches and logits processors need. Once the end of the prompt is
+    written, :attr:`matcher` is the matcher of the text, with all methods of
+    :class:`tokfold.Matcher`.
+
+    Safe between threads as matchers are.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = tokfold.compile('root ::= "b"+', vocabulary)
+        >>> matcher = tokfold.Matcher(compiled).process_prompt([1, 0]).matcher
+        >>> bitmask = tokfold.allocate_bitmask(1, len(vocabulary))
+        >>> matcher.fill_bitmask(bitmask)
+        True
+        >>> f"{bitmask[0, 0]:04b}"  # "a", and "ab"
+        '0101'
+        >>> matcher.accept_token(2), matcher.left, matcher.text
+        (True, b'', b'b')
+    """
+
+    def __init__(self, matcher: TextMatcher, end: bytes) -> None:
+        self._inner = matcher
+        self._end = end
+        self._steps: list[tuple[int, int]] = []
+        """For each token that began within ``end``: its bytes of ``end``, its steps behind."""
+        self._behind = matcher.num_steps
+
+    @property
+    def left(self) -> bytes:
+        """What of the end of the prompt is still to be written."""
+        return self._end[sum(count for count, _ in self._steps) :]
+
+    @property
+    def matcher(self) -> TextMatcher:
+        """The matcher of the text, a :class:`tokfold.Matcher`; read on with this one or that one.
+
+        Raises:
+            MatcherStateError: the end of the prompt is not written yet.
+        """
+        if self.left:
+            raise MatcherStateError(
+                f"{self.left!r} of the prompt is still to be written: read on with this matcher, "
+                "and take the matcher of the text once `left` is empty"
+            )
+        return self._inner
+
+    def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
+        """Write which tokens may come next into a row of a bitmask.
+
+        Args:
+            bitmask: as for :meth:`tokfold.Matcher.fill_bitmask`.
+            row: the row.
+
+        Returns:
+            False where every token is allowed.
+
+        Raises:
+            As :meth:`tokfold.Matcher.fill_bitmask`.
+        """
+        left = self.left
+        if not left:
+            return self._inner.fill_bitmask(bitmask, row)
+        tensor = shared(bitmask)
+        bitmask = bitmask if tensor is None else tensor
+        words = -(-len(self.vocabulary) // 32)
+        if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
+            raise bitmask_error(bitmask, TypeError("the bitmask must be an array of dtype int32"))
+        if not bitmask.flags.c_contiguous or bitmask.ndim not in (1, 2):
+            raise ValueError("the bitmask must be C-contiguous, of one or two dimensions")
+        if bitmask.shape[-1] != words:
+            raise ValueError(f"the bitmask has rows of {bitmask.shape[-1]} words, not {words}")
+        if not 0 <= row < (len(bitmask) if bitmask.ndim == 2 else 1):
+            raise ValueError(f"the bitmask has no row {row}")
+        bits = np.zeros(32 * words, np.uint8)
+        bits[self._allowed(left)] = 1
+        chosen = bitmask if bitmask.ndim == 1 else bitmask[row]
+        chosen.view(np.uint8)[:] = np.packbits(bits, bitorder="little")
+        return True
+
+    def _allowed(self, left: bytes) -> list[int]:
+        tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
+        found = [i for end in range(len(left)) for i in tokens.ids(left[: end + 1])]
+        for token in _continued(tokens, left, self._inner):
+            found += tokens.ids(token)
+        return found
+
+    def accept_token(self, token_id: int) -> bool:
+        """Read a token; False where it cannot follow, and nothing has changed.
+
+        Raises:
+            As :meth:`tokfold.Matcher.accept_token`.
+        """
+        left = self.left
+        if not left:
+            return self._inner.accept_token(token_id)
+        vocabulary = self.vocabulary
+        token_id = operator.index(token_id)
+        if not 0 <= token_id < len(vocabulary):
+            raise VocabularyError(
+                f"token {token_id} is outside the vocabulary of {len(vocabulary)} tokens: pass ids "
+                f"from 0 to {len(vocabulary) - 1}"
+            )
+        token = vocabulary[token_id]
+        if token_id in _tokens_of(vocabulary, self.stop_token_ids).silent:
+            return False
+        return self._read(token, left)
+
+    def accept_bytes(self, data: bytes) -> bool:
+        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
+        left = self.left
+        return self._read(data, left) if left else self._inner.accept_bytes(data)
+
+    def _read(self, data: bytes, left: bytes) -> bool:
+        shared = min(len(data), len(left))
+        if not data or data[:shared] != left[:shared]:
+            return False
+        rest = data[shared:]
+        if rest and not self._inner.accept_bytes(rest):
+            return False
+        self._steps.append((shared, 1 if rest else 0))
+        return True
+
+    def rollback(self, count: int = 1) -> None:
+        """Take back the last steps, over a stop token too.
+
+        Raises:
+            MatcherStateError: there are fewer steps; nothing has changed.
+        """
+        if not 0 <= count <= self.num_steps:
+            if count < 0:
+                raise ValueError(f"count must be 0 or more, not {count}")
+            raise MatcherStateError(
+                f"{count} steps cannot be taken back: {self.num_steps} were accepted"
+            )
+        kept = self.num_steps - count
+        within = min(kept, len(self._steps))
+        behind = self._behind + sum(steps for _, steps in self._steps[:within])
+        self._inner.rollback(self._inner.num_steps - behind - (kept - within))
+        del self._steps[within:]
+
+    def fork(self) -> PromptMatcher:
+        """A matcher at the same place that goes its own way from here."""
+        forked = PromptMatcher(self._inner.fork(), self._end)
+        forked._steps, forked._behind = list(self._steps), self._behind
+        return forked
+
+    __copy__ = fork
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here: not before the end of the prompt is written."""
+        return not self.left and self._inner.is_accepting
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the text has ended."""
+        return not self.left and self._inner.is_terminated
+
+    @property
+    def num_steps(self) -> int:
+        """Steps accepted, which is how many can be rolled back."""
+        within = sum(steps for _, steps in self._steps)
+        return len(self._steps) + self._inner.num_steps - self._behind - within
+
+    @property
+    def stop_token_ids(self) -> tuple[int, ...]:
+        """The stop tokens in force, ascending."""
+        return self._inner.stop_token_ids
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary whose tokens are read."""
+        return self._inner.vocabulary
+
+    @property
+    def text(self) -> bytes:
+        """The text, without the prompt."""
+        return self._inner.text
+
+    def __repr__(self) -> str:
+        return f"<PromptMatcher before {self.left!r}, after {self.num_steps} steps>"
+
+
+def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
+    """As :meth:`tokfold.Matcher.process_prompt`; ``matcher`` becomes part of what is returned."""
+    if matcher.tokens_left is not None:
+        raise MatcherStateError(
+            "a matcher with max_tokens cannot heal a prompt: it counts the tokens of the text, and "
+            "the end of a prompt is none of it; make it without, Matcher(compiled)"
+        )
+    if matcher.is_terminated:
+        raise MatcherStateError("the text has ended: heal the prompt of a text that goes on")
+    vocabulary, ids = matcher.vocabulary, [operator.index(i) for i in token_ids]
+    for token_id in ids:
+        if not 0 <= token_id < len(vocabulary):
+            raise VocabularyError(
+                f"the prompt has the token {token_id}, which is outside the vocabulary of "
+                f"{len(vocabulary)} tokens"
+            )
+    tokens = _tokens_of(vocabulary, matcher.stop_token_ids)
+    last = ids[:0:-1]
+    texts = [vocabulary[i] for i in takewhile(lambda i: i not in tokens.silent, last)]
+    end = b"".join(reversed(texts))
+    unsettled = next(
+        (
+            count
+            for count in range(min(len(end), tokens.longest), 0, -1)
+            if next(_continued(tokens, end[-count:], matcher), None) is not None
+        ),
+        0,
+    )
+    taken, count = b"", 0
+    while len(taken) < unsettled:
+        taken, count = texts[count] + taken, count + 1
+    return HealedPrompt(ids[: len(ids) - count], PromptMatcher(matcher, taken))
+
+
+class _Tokens:
+    """The tokens that are text, sorted by their bytes."""
+
+    def __init__(self, vocabulary: Vocabulary, stops: tuple[int, ...]) -> None:
+        self.silent = {*vocabulary.stop_token_ids, *vocabulary.special_token_ids, *stops}
+        self._ids: dict[bytes, list[int]] = {}
+        for token_id, token in enumerate(vocabulary.token_bytes):
+            if token and token_id not in self.silent:
+                self._ids.setdefault(token, []).append(token_id)
+        self._sorted = sorted(self._ids)
+        self.longest = max(map(len, self._sorted), default=0)
+
+    def ids(self, token: bytes) -> list[int]:
+        """The ids with these bytes."""
+        return self._ids.get(token, [])
+
+    def longer(self, begin: bytes) -> Iterator[bytes]:
+        """The bytes of the tokens that begin so and go on, sorted."""
+        place = bisect.bisect_right(self._sorted, begin)
+        while place < len(self._sorted) and self._sorted[place].startswith(begin):
+            yield self._sorted[place]
+            place += 1
+
+
+def _tokens_of(vocabulary: Vocabulary, stops: tuple[int, ...]) -> _Tokens:
+    """The tokens of a vocabulary, sorted once."""
+    if stops == vocabulary.stop_token_ids:
+        return vocabulary._keep("_text_tokens", lambda one: _Tokens(one, stops))
+    return _Tokens(vocabulary, stops)
+
+
+def _continued(tokens: _Tokens, begin: bytes, matcher: TextMatcher) -> Iterator[bytes]:
+    """The tokens that begin so, and go on with bytes that may come next in the text.
+
+    They come in order, so they are read as a trie: what two of them share is read once.
+    """
+    ahead = matcher.fork()
+    read, refused = b"", None
+    for token in tokens.longer(begin):
+        rest = token[len(begin) :]
+        if refused is not None and rest.startswith(refused):
+            continue
+        shared = 0
+        while shared < min(len(read), len(rest)) and read[shared] == rest[shared]:
+            shared += 1
+        ahead.rollback(len(read) - shared)
+        read, refused = read[:shared], None
+        for place in range(shared, len(rest)):
+            if ahead.is_terminated or not ahead.accept_bytes(rest[place : place + 1]):
+                refused = rest[: place + 1]
+                break
+            read = rest[: place + 1]
+        else:
+            yield token

@@ -1,0 +1,260 @@
+"""Prompts whose last tokens are taken back, beside a search over all texts and all tokens."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import tokfold
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.prompts import allowed, taken_back
+from strategies.profiles import examples
+
+BYTES = [bytes([byte]) for byte in range(256)]
+TOKENS = [*BYTES, b"</s>", b'{"', b"name", b'": "', b'"A', b"<s>", b'": "A', b"x", b": "]
+STOP, SPECIAL = 256, 261
+VOCABULARY = tokfold.Vocabulary(TOKENS, stop_token_ids=[STOP], special_token_ids=[SPECIAL])
+NAME = tokfold.compile('root ::= [A-Z]+ "\\"}"', VOCABULARY, classes="never")
+
+
+def mask(matcher) -> list[int]:
+    row = tokfold.allocate_bitmask(1, len(matcher.vocabulary))
+    if not matcher.fill_bitmask(row):
+        return list(range(len(matcher.vocabulary)))
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+
+
+def ids(*tokens: bytes) -> list[int]:
+    return [TOKENS.index(token) for token in tokens]
+
+
+def test_a_prompt_that_ends_with_a_quote() -> None:
+    prompt = [SPECIAL, *ids(b'{"', b"name", b'": "')]
+    healed = tokfold.Matcher(NAME).process_prompt(prompt)
+    assert healed.token_ids == prompt[:-1]
+    assert healed.matcher.left == b'": "'
+    assert mask(healed.matcher) == sorted([*ids(b'"', b'": "', b'": "A')])
+    assert not healed.matcher.accept_token(STOP)
+    assert not healed.matcher.accept_token(ord("A"))
+    assert healed.matcher.accept_token(ord('"'))
+    assert mask(healed.matcher) == sorted(ids(b":", b": "))
+    assert all(map(healed.matcher.accept_token, ids(b": ", b'"A', b"B")))
+    assert healed.matcher.left == b""
+    assert healed.matcher.text == b"AB"
+    assert healed.matcher.matcher.accept_string('"}')
+    assert healed.matcher.is_accepting
+    assert healed.matcher.accept_token(STOP)
+    assert healed.matcher.is_terminated
+
+
+def test_nothing_is_taken_back_where_nothing_merges() -> None:
+    for prompt in (
+        ids(b"x", b"y"),
+        [SPECIAL],
+        [],
+        ids(b'": "'),  # the first token stays
+        [*ids(b'": "'), SPECIAL],
+        [*ids(b"x", b'"'), STOP],
+    ):
+        healed = tokfold.Matcher(NAME).process_prompt(prompt)
+        assert healed.token_ids == prompt
+        assert healed.matcher.left == b""
+        assert healed.matcher.matcher.num_steps == 0
+    refusing = tokfold.compile('root ::= "b"', VOCABULARY, classes="never")
+    assert tokfold.Matcher(refusing).process_prompt(ids(b"x", b'": "')).matcher.left == b""
+
+
+def test_more_than_the_last_token_is_taken_back() -> None:
+    healed = tokfold.Matcher(NAME).process_prompt(ids(b"x", b'"', b": ", b'"'))
+    assert healed.token_ids == ids(b"x")
+    assert healed.matcher.left == b'": "'
+
+
+def test_a_token_of_which_only_the_end_merges() -> None:
+    tokens = [b"ab", b"bc", b"a", b"c", b"x", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[5])
+    compiled = tokfold.compile(
+        'root ::= "c"',
+        vocabulary,
+        classes="never",
+        options=tokfold.CompileOptions(check_tokens=False),
+    )
+    healed = tokfold.Matcher(compiled).process_prompt([4, 0])
+    assert healed.token_ids == [4]
+    assert healed.matcher.left == b"ab"
+    assert mask(healed.matcher) == [0, 2]
+    assert healed.matcher.accept_token(2)
+    assert mask(healed.matcher) == [1]
+    assert healed.matcher.accept_token(1)
+    assert mask(healed.matcher) == [5]
+
+
+def test_what_tokens_share_is_read_once() -> None:
+    tokens = [b"x", b"xaa", b"xab", b"xabc", b"xb", b"xba", b"a", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[7])
+    grammar = tokfold.Grammar.choices(["aac", "abd", "ba"])
+    compiled = tokfold.compile(
+        grammar, vocabulary, classes="never", options=tokfold.CompileOptions(check_tokens=False)
+    )
+    healed = tokfold.Matcher(compiled).process_prompt([6, 0])
+    assert mask(healed.matcher) == [0, 1, 2, 4, 5]
+
+
+def test_a_prompt_in_the_middle_of_a_text() -> None:
+    compiled = tokfold.compile(r'root ::= "{\"name\": \"" [A-Z]+ "\"}"', VOCABULARY)
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_string('{"name": "')
+    healed = matcher.process_prompt(ids(b"x", b'{"', b"name", b'": "'))
+    assert healed.matcher.left == b'": "'
+    assert healed.matcher.num_steps == 0
+    assert healed.matcher.accept_token(*ids(b'": "A'))
+    assert healed.matcher.text == b'{"name": "A'
+    healed.matcher.rollback()
+    assert healed.matcher.text == matcher.text
+    assert matcher.num_steps == 1
+
+
+def test_what_cannot_be_healed() -> None:
+    with pytest.raises(tokfold.VocabularyError, match=r"has the token 900, .* 265 tokens"):
+        tokfold.Matcher(NAME).process_prompt([900])
+    with pytest.raises(tokfold.MatcherStateError, match="with max_tokens cannot heal"):
+        tokfold.Matcher(NAME, max_tokens=9).process_prompt([1])
+    matcher = tokfold.Matcher(NAME)
+    assert matcher.accept_tokens([ord("A"), ord('"'), ord("}"), STOP]) == 4
+    with pytest.raises(tokfold.MatcherStateError, match="the text has ended"):
+        matcher.process_prompt([1])
+    healed = tokfold.Matcher(NAME).process_prompt(ids(b"x", b'"'))
+    with pytest.raises(tokfold.MatcherStateError, match=r"b'\"' of the prompt is still to be"):
+        _ = healed.matcher.matcher
+    with pytest.raises(tokfold.VocabularyError, match="token 900 is outside"):
+        healed.matcher.accept_token(900)
+    with pytest.raises(tokfold.MatcherStateError, match="1 steps cannot be taken back"):
+        healed.matcher.rollback()
+    with pytest.raises(tokfold.ArgumentTypeError, match="int32"):
+        healed.matcher.fill_bitmask(np.zeros((1, 9), np.int64))
+    with pytest.raises(ValueError, match="rows of 3 words, not 9"):
+        healed.matcher.fill_bitmask(np.zeros((1, 3), np.int32))
+
+
+def test_batches_and_stop_tokens_of_the_matcher() -> None:
+    healed = [tokfold.Matcher(NAME).process_prompt(ids(b"x", b'"')).matcher for _ in range(2)]
+    rows = tokfold.allocate_bitmask(3, len(VOCABULARY))
+    everyone = [*healed, tokfold.Matcher(NAME)]
+    assert tokfold.fill_bitmask_batch(everyone, rows).tolist() == [True] * 3
+    found = tokfold.accept_token_batch(everyone, [*ids(b'"A', b"A", b"A")])
+    assert found.tolist() == [True, False, True]
+    forked = healed[0].fork()
+    tokfold.rollback_batch(healed, [1, 0])
+    assert [one.left for one in (*healed, forked)] == [b'"', b'"', b""]
+    other = tokfold.Matcher(NAME, stop_token_ids=[ord('"')])
+    assert other.process_prompt(ids(b"x", b'"')).matcher.left == b""  # a stop token is no text
+
+
+def test_a_processor_of_a_prompt() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tokfold.transformers import GrammarLogitsProcessor
+
+    healed = tokfold.Matcher(NAME).process_prompt([SPECIAL, *ids(b'"')])
+    constrain = GrammarLogitsProcessor(healed.matcher)
+    width = len(VOCABULARY)
+    found = constrain(torch.tensor([healed.token_ids]), torch.zeros(1, width))
+    assert found[0].isfinite().nonzero()[:, 0].tolist() == sorted(ids(b'"', b'"A'))
+    told = torch.tensor([[*healed.token_ids, *ids(b'"A')]])
+    found = constrain(told, torch.zeros(1, width))
+    assert found[0].isfinite().nonzero()[:, 0].tolist() == mask(healed_by(b"A"))
+
+
+def healed_by(text: bytes):
+    matcher = tokfold.Matcher(NAME)
+    assert matcher.accept_bytes(text)
+    return matcher
+
+
+class Tokenizer:
+    """The longest tokens, as llguidance asks for them."""
+
+    eos_token_id = STOP
+    bos_token_id = None
+    special_token_ids = (STOP, SPECIAL)
+    tokens = TOKENS
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        data = text.encode() if isinstance(text, str) else text
+        return VOCABULARY.encode_greedy(data)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        ids(b'{"', b"name", b'": "'),
+        ids(b'{"', b"name", b'"'),
+        ids(b"y", b'"'),
+        ids(b"y", b"name"),
+        ids(b"y", b'"', b": ", b'"'),
+    ],
+)
+def test_llguidance_takes_back_the_same(prompt) -> None:
+    llguidance = pytest.importorskip("llguidance")
+    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()))
+    lark = llguidance.LLMatcher.grammar_from_lark('start: /[A-Z]+/ "\\"}"')
+    theirs = llguidance.LLInterpreter(tokenizer, lark, log_level=0)
+    healed = tokfold.Matcher(NAME).process_prompt(prompt)
+    assert healed.token_ids == theirs.process_prompt(prompt)
+    allowed, _ = theirs.compute_mask()
+    assert mask(healed.matcher) == [i for i, bit in enumerate(allowed[: len(TOKENS)]) if bit]
+
+
+PIECES = st.text("ab", min_size=1, max_size=4).map(str.encode)
+
+
+@examples(300)
+@given(
+    pieces=st.lists(PIECES, min_size=1, max_size=8),
+    texts=st.lists(st.text("ab", max_size=4), min_size=1, max_size=4),
+    prompt=st.lists(st.integers(0, 11), max_size=5),
+    data=st.data(),
+)
+def test_all_masks_are_those_of_the_definition(
+    pieces: Sequence[bytes], texts: list[str], prompt: list[int], data: st.DataObject
+) -> None:
+    tokens = [b"a", b"b", *pieces, b"</s>", b"<b>"]
+    stop, special = len(tokens) - 2, len(tokens) - 1
+    vocabulary = tokfold.Vocabulary(tokens, [stop], [special])
+    prompt = [min(i, special) for i in prompt]
+    compiled = tokfold.compile(tokfold.Grammar.choices(texts), vocabulary, classes="never")
+    language = [text.encode() for text in texts]
+    healed = tokfold.Matcher(compiled).process_prompt(prompt)
+    count = taken_back(tokens, {stop, special}, prompt, language)
+    assert healed.token_ids == prompt[: len(prompt) - count]
+    end = b"".join(tokens[i] for i in prompt[len(prompt) - count :])
+    assert healed.matcher.left == end
+    written = b""
+    for _ in range(6):
+        expected = allowed(tokens, stop, special, end, written, language)
+        assert mask(healed.matcher) == expected
+        for token_id in range(len(tokens)):
+            one = healed.matcher.fork()
+            assert one.accept_token(token_id) is (token_id in expected)
+            if token_id in expected:
+                one.rollback()
+                assert mask(one) == expected
+        choice = data.draw(st.sampled_from(expected))
+        assert healed.matcher.accept_token(choice)
+        if choice == stop:
+            break
+        written += tokens[choice]
+    assert healed.matcher.text == written[len(end) :]
+
+
+def test_the_oracle() -> None:
+    tokens = [b"a", b"b", b"ab", b"</s>"]
+    assert taken_back(tokens, {3}, [1, 0], [b"b"]) == 1
+    assert taken_back(tokens, {3}, [0], [b"b"]) == 0
+    assert taken_back(tokens, {3}, [1, 0], [b"a"]) == 0
+    assert allowed(tokens, 3, 3, b"a", b"", [b"b"]) == [0, 2]
+    assert allowed(tokens, 3, 3, b"a", b"ab", [b"b"]) == [3]
+    assert list(itertools.chain(*[allowed(tokens, 3, 3, b"", b"", [])])) == []
