@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from tokfold._schemas import MAX_WHITESPACE
 from tokfold.structural_tags.family import Family, MessageFamily
 from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
@@ -51,7 +52,7 @@ def for_model(
     any_order: bool = False,
     exclude_special_tokens: bool = True,
     exclude_end_markers: bool = True,
-    max_whitespace_cnt: int | None = None,
+    max_whitespace_cnt: int | None = MAX_WHITESPACE,
     vocabulary: Vocabulary | None = None,
 ) -> dict[str, Any]:
     """Make the structural tag of what a model of a family puts out.
@@ -85,7 +86,8 @@ def for_model(
             parsers of vLLM or SGLang for the family end the call, wherever it stands
             (``</tool_call>``); docs/model-families.md lists these texts. ``False`` is for readers
             that read JSON to its end.
-        max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound.
+        max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound, as it
+            is in XGrammar by default.
         vocabulary: that of the model. The markers of the tag are looked for in it, now and not
             where the tag is compiled. The tag stays the same: where it is compiled, a marker that
             is a special token of the vocabulary is that token.
