@@ -13,10 +13,16 @@ from tokfold._extras import require
 from tokfold._schema_records import RuleOrigin, SchemaPlace, SchemaReason
 from tokfold.limits import Limits
 
-__all__ = ["DIALECTS", "Request", "text_of"]
+__all__ = ["DIALECTS", "MAX_WHITESPACE", "Request", "text_of"]
 
 DIALECTS = ("draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12")
 """What ``dialect`` may be."""
+
+MAX_WHITESPACE = 32
+"""Characters of white space at one place, by default."""
+
+MOST_DIGITS = 1_000
+MOST_DEPTH = 256
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,8 @@ class Request:
         max_whitespace: int | None,
         indent: int | None,
         separators: tuple[str, str] | None,
+        max_digits: int | None,
+        max_depth: int | None,
         integers: str,
         escapes: str,
         formats: str | Mapping[str, str | None],
@@ -110,6 +118,10 @@ class Request:
             "lossy_unique_items": "uniqueItems" in lossy,
             **_whitespace(whitespace, max_whitespace, indent, separators),
         }
+        if max_digits is not None:
+            fields["max_digits"] = _number("max_digits", max_digits, 1, MOST_DIGITS)
+        if max_depth is not None:
+            fields["max_depth"] = _number("max_depth", max_depth, 0, MOST_DEPTH)
         if dialect is not None:
             fields["dialect"] = dialect
         if own:
@@ -139,6 +151,12 @@ def _check(name: str, value: object, *values: str, more: str = "") -> None:
     if value not in values:
         allowed = " or ".join(map(repr, values))
         raise ValueError(f"{name} must be {allowed}{more}, not {value!r}")
+
+
+def _number(name: str, value: object, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{name} must be a number from {least} to {most}, or None, not {value!r}")
+    return value
 
 
 def _whitespace(

@@ -303,6 +303,8 @@ class Grammar(metaclass=Named):
         max_whitespace: int | None = 32,
         indent: int | None = None,
         separators: tuple[str, str] | None = None,
+        max_digits: int | None = None,
+        max_depth: int | None = None,
         integers: Literal["1", "1.0"] = "1",
         escapes: Literal["standard", "any", "plain"] = "standard",
         formats: Literal["assert", "annotation"] | Mapping[str, str | None] = "assert",
@@ -334,6 +336,11 @@ class Grammar(metaclass=Named):
             indent: spaces of each level, with a line for each member and item, to 32 levels; as
                 ``json.dumps`` does.
             separators: what stands behind an item and behind a name, instead of ``whitespace``.
+            max_digits: the most digits of a number in a row, so before its point, behind it, and in
+                its exponent, from 1 to 1,000; None for no bound. Numbers that the schema lists are
+                written as they are.
+            max_depth: the most arrays and objects in which a value stands, from 0 to 256; None for
+                no bound. Each level has rules of its own, so a low bound costs less.
             integers: ``"1.0"``: integers may have a fraction of zeros.
             escapes: ``"standard"``: strings that no pattern, format or enum restricts may spell
                 characters as ``\/`` and ``\uXXXX``; ``"any"``: all strings but names of
@@ -373,6 +380,8 @@ class Grammar(metaclass=Named):
             max_whitespace=max_whitespace,
             indent=indent,
             separators=separators,
+            max_digits=max_digits,
+            max_depth=max_depth,
             integers=integers,
             escapes=escapes,
             formats=formats,

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from json_schema.languages import language
+import tokfold
+from json_schema.languages import BYTES, Language, language
 from json_schema.truth import Validators
+from tokfold import Grammar
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
@@ -209,6 +211,47 @@ CASES: dict[str, Case] = {
         {"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"},
         ('{"a": 1}', '{"b": 1}', '{"b": 1, "x": 1}'),
         ("{}", '{"a": 1, "b": 1}'),
+    ),
+    "oneOf of arrays that an item tells apart": Case(
+        {
+            "oneOf": [
+                {
+                    "type": "array",
+                    "items": {"enum": ["a", "b"]},
+                    "minItems": 1,
+                    "uniqueItems": True,
+                },
+                {"const": ["all"]},
+                {"type": "array", "prefixItems": [{}, {"type": "number"}], "minItems": 2},
+            ]
+        },
+        ('["a", "b"]', '["b"]', '["all"]', '["a", 1, 1]', "[1, 1]"),
+        ('["b", "b"]', '["all", "a"]', '["x"]', '["a", "b", "a"]', "[]"),
+    ),
+    "oneOf of arrays that their number of items tells apart": Case(
+        {
+            "type": "array",
+            "oneOf": [
+                {"items": {"enum": ["a", "b", "c"]}, "minItems": 3, "uniqueItems": True},
+                {"items": {"type": "string"}, "maxItems": 2},
+            ],
+        },
+        ("[]", '["a", "a"]', '["a", "b", "c"]'),
+        ('["a", "b", "a"]', "[1]"),
+    ),
+    "references to one schema beside each other": Case(
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "definitions": {"set": {"type": "array", "items": {}, "uniqueItems": True}},
+            "properties": {"many": {"$ref": "#/definitions/set"}, "one": {"type": "string"}},
+            "oneOf": [
+                {"properties": {"many": {"$ref": "#/definitions/set"}}, "required": ["many"]},
+                {"properties": {"one": {"type": "string"}}, "required": ["one"]},
+            ],
+        },
+        ('{"many": [1, 2]}', '{"one": "a"}', '{"many": []}'),
+        ('{"many": [1, 1]}', '{"many": [1], "one": "a"}', "{}"),
     ),
     "oneOf of three that overlap": Case(
         {"oneOf": [{"maximum": 5}, {"minimum": 3}, {"multipleOf": 2}], "type": "integer"},
@@ -827,3 +870,31 @@ def test_the_table_is_right(name: str) -> None:
         assert [t for t in texts if t not in case.disputed and verdict(t) is not expected] == []
     assert set(case.disputed) <= {*case.valid, *case.invalid}
     assert case.valid or case.unspelled
+
+
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"),
+    [
+        (
+            r'{"type": "object", "if": {"properties": {"a": {}}, "required": ["a"]}, '
+            r'"une\u0076aluatedProperties": false}',
+            '{"a": 1}',
+            '{"b": 1}',
+        ),
+        (
+            r'{"$id": "http://a.b/root", "$ref": "list", '
+            r'"$defs": {"string": {"$dynamicAnchor": "item", '
+            r'"type": "string"}, "list": {"$id": "list", "type": "array", '
+            r'"items": {"$dynamic\u0052ef": "#item"}, '
+            r'"$defs": {"any": {"$dynamicAnchor": "item"}}}}}',
+            '["a"]',
+            "[1]",
+        ),
+    ],
+)
+def test_keywords_with_escapes(schema: str, valid: str, invalid: str) -> None:
+    """A keyword counts however its name is spelled."""
+    grammar = Grammar.from_json_schema(schema)
+    found = Language(grammar, tokfold.compile(grammar, BYTES))
+    assert found.accepts(valid)
+    assert not found.accepts(invalid)

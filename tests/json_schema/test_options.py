@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from typing import Any
 
 import pytest
@@ -160,6 +161,122 @@ def test_nothing_stands_around_the_root(options: dict[str, Any]) -> None:
         )
         assert found.accepts(text)
         assert not any(found.accepts(t) for t in (" " + text, text + " ", text + "\n", "\n" + text))
+
+
+# -- what runs away
+
+
+NUMBERS = [
+    sign + whole + fraction + exponent
+    for sign in ("", "-")
+    for whole in ("0", "7", "12", "345", "6789")
+    for fraction in ("", ".5", ".05", ".125", ".0625")
+    for exponent in ("", "e1", "E-12", "e+123", "e1234")
+    if (sign, whole) != ("-", "0")
+]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "number"},
+        {"type": "integer"},
+        {"type": "number", "minimum": 3},
+        {"type": "number", "multipleOf": 0.5, "maximum": 700},
+        {"anyOf": [{"type": "integer"}, {"type": "number", "exclusiveMaximum": -1}]},
+        True,
+    ],
+)
+def test_digits(schema: Any, most: int) -> None:
+    """What has fewer digits in a row is as without a bound, and what has more is refused."""
+    free, bounded = language(schema), language(schema, max_digits=most)
+    wrong = []
+    for text in NUMBERS:
+        has_few = all(len(run) <= most for run in re.findall("[0-9]+", text))
+        if bounded.accepts(text) != (has_few and free.accepts(text)):
+            wrong.append(text)
+    assert wrong == []
+
+
+def test_digits_of_numbers_within_values() -> None:
+    schema = {"items": {"type": "number"}, "properties": {"n": {"enum": [12345, "x"]}}}
+    check(
+        schema,
+        ["[12, 1.25]", '{"n": 12345}', '{"n": "x", "m": [12]}', '"123"', "[]"],
+        ["[123]", "[1.125]", '{"m": 123}', '{"m": {"k": [1, 123]}}', "[1e100]"],
+        max_digits=2,
+    )
+    distinct = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "minItems": 3}
+    check(distinct, ["[1, 2, 3]", "[1, 9, -9, 4]"], ["[1, 2, 1]", "[1, 2, 10]"], max_digits=1)
+    with pytest.raises(UnsatisfiableSchemaError):
+        Grammar.from_json_schema({"type": "integer", "minimum": 100}, max_digits=2)
+
+
+def depth(value: Any) -> int:
+    """In how many arrays and objects the deepest value stands."""
+    parts = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, dict | list):
+        return 0
+    return max((1 + depth(part) for part in parts), default=0)
+
+
+TREE: Schema = {
+    "$defs": {
+        "tree": {
+            "type": "object",
+            "properties": {
+                "leaf": {},
+                "trees": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+            },
+            "additionalProperties": False,
+        }
+    },
+    "$ref": "#/$defs/tree",
+}
+VALUES: list[Any] = [0, "x", [], {}, [1], {"leaf": 1}, [[]], [[1]], [[[1]]], {"leaf": [[]]}]
+VALUES += [{"trees": []}, {"trees": [{}]}, {"trees": [{"leaf": 1}]}, {"trees": [{"trees": [{}]}]}]
+VALUES += [{"leaf": {"leaf": {"leaf": [1]}}}, [{"a": [{"b": 1}]}], {"b": {"a": [[{}]]}}]
+
+
+@pytest.mark.parametrize("most", range(6))
+@pytest.mark.parametrize("options", [{}, {"key_order": "any"}, {"indent": 1}])
+@pytest.mark.parametrize("schema", [True, {"type": ["object", "array"]}, TREE])
+def test_depth(schema: Any, options: dict[str, Any], most: int) -> None:
+    """What is less deep is as without a bound, and what is deeper is refused."""
+    free, bounded = language(schema, **options), language(schema, **options, max_depth=most)
+    for value in VALUES:
+        text = json.dumps(value, indent=options.get("indent"))
+        assert bounded.accepts(text) == (depth(value) <= most and free.accepts(text)), text
+
+
+def test_a_depth_that_nothing_has() -> None:
+    schema = {"properties": {"a": {"type": "array", "minItems": 1}}, "required": ["a"]}
+    check({**schema, "type": "object"}, ['{"a": [1]}'], ['{"a": [[1]]}', "{}"], max_depth=2)
+    with pytest.raises(UnsatisfiableSchemaError, match="max_depth=1"):
+        Grammar.from_json_schema({**schema, "type": "object"}, max_depth=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [('{"k": [1234]}', {"max_digits": 3}), ('{"k": [[[]]]}', {"max_depth": 2})],
+)
+def test_the_bound_is_named(text: str, options: dict[str, Any]) -> None:
+    (name,) = options
+    grammar = Grammar.from_json_schema({"properties": {"k": {"type": "array"}}}, **options)
+    place = grammar.place_in_schema(text, tokfold.recognize(grammar, text).read)
+    assert place is not None
+    assert [name in reason.message for reason in place.reasons] == [True]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_digits": 0}, {"max_digits": "3"}, {"max_depth": -1}, {"max_depth": True}],
+)
+def test_bounds_that_are_none(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name} must be a number from"):
+        Grammar.from_json_schema({}, **options)
 
 
 # -- spellings

@@ -361,3 +361,18 @@ print(report)
     result = processes.run([sys.executable, "-c", script], env=environment)
     assert result.stdout == "{'rows': [{'name': 'one'}]}\n", result.stderr
     assert "stopped: these are the figures so far" in result.stderr
+
+
+def test_the_first_forbidden_byte_of_an_order_is_told(tmp_path: Path) -> None:
+    tests = [{"valid": True, "data": data} for data in ({"b": [], "a": 2}, {"a": {"b": 1}}, 3)]
+    case = {"schema": {"properties": {"a": {}, "b": {}}}, "tests": tests}
+    (tmp_path / "case.json").write_text(json.dumps(case), encoding="utf-8")
+    lines = run("bench_key_order.py", tmp_path).splitlines()
+    rows = {tuple(cells[:3]): cells[4::2] for line in lines if len(cells := line.split()) == 12}
+    asked = {way[1:]: shares for way, shares in rows.items() if way[0] == "given"}
+    assert asked == {
+        ("schema", "open"): ["0.0", "100.0", "0.0", "0.0"],
+        ("schema", "closed"): ["0.0", "0.0", "100.0", "0.0"],
+        ("any", "open"): ["100.0", "0.0", "0.0", "0.0"],
+        ("any", "closed"): ["100.0", "0.0", "0.0", "0.0"],
+    }

@@ -22,6 +22,8 @@ __all__ = [
     "Integers",
     "KeyOrder",
     "Lossy",
+    "MaxDepth",
+    "MaxDigits",
     "MaxWhitespace",
     "NoAdditionalProperties",
     "NotesChoice",
@@ -152,6 +154,24 @@ Separators = Annotated[
         metavar="TEXT TEXT",
         rich_help_panel=_PANEL,
         help="What stands behind an item and behind a name: ', ' ': '.",
+    ),
+]
+MaxDigits = Annotated[
+    int | None,
+    typer.Option(
+        "--max-digits",
+        metavar="N",
+        rich_help_panel=_PANEL,
+        help="The most digits of a number in a row.",
+    ),
+]
+MaxDepth = Annotated[
+    int | None,
+    typer.Option(
+        "--max-depth",
+        metavar="N",
+        rich_help_panel=_PANEL,
+        help="The most arrays and objects in which a value stands.",
     ),
 ]
 Integers = Annotated[

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tokfold._schemas import MAX_WHITESPACE
 from tokfold.structural_tags.family import Answer, Call, Family, MessageFamily, Section
 from tokfold.structural_tags.fields import fail, short
 from tokfold.structural_tags.tool_choice import Choice, Tool
@@ -38,7 +39,7 @@ class Request:
     any_order: bool = False
     exclude_special_tokens: bool = True
     exclude_end_markers: bool = True
-    max_whitespace_cnt: int | None = None
+    max_whitespace_cnt: int | None = MAX_WHITESPACE
     end_of_reasoning: str = ""
     """What arguments never hold beside the marks of a call: where reasoning need not come, parsers
     take the first of these for its end."""
@@ -144,7 +145,7 @@ def _arguments(call: Call, tool: Tool, request: Request) -> Json:
         found["style"] = call.style
     if request.any_order:
         found["any_order"] = True
-    if request.max_whitespace_cnt is not None:
+    if request.max_whitespace_cnt != MAX_WHITESPACE:
         found["max_whitespace_cnt"] = request.max_whitespace_cnt
     excludes = request.excluded(call.excludes)
     if request.exclude_end_markers:

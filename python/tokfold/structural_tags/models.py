@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from tokfold._schemas import MAX_WHITESPACE
 from tokfold.structural_tags.family import Family, MessageFamily
 from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
@@ -52,7 +53,7 @@ def for_model(
     any_order: bool = False,
     exclude_special_tokens: bool = True,
     exclude_end_markers: bool = True,
-    max_whitespace_cnt: int | None = None,
+    max_whitespace_cnt: int | None = MAX_WHITESPACE,
     markers: Literal["tokens", "both"] = "tokens",
     vocabulary: Vocabulary | None = None,
 ) -> dict[str, Any]:
@@ -87,7 +88,8 @@ def for_model(
             parsers of vLLM or SGLang for the family end the call, wherever it stands
             (``</tool_call>``); docs/model-families.md lists these texts. ``False`` is for readers
             that read JSON to its end.
-        max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound.
+        max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound, as it
+            is in XGrammar by default.
         markers: how the model writes a marker that is a special token of the vocabulary for which
             the tag is compiled. ``"tokens"``: as that token, and free text never has its letters.
             ``"both"``: spelled by other tokens too. The tag has the choice in a field of its own,

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from tokfold import _json
 from tokfold._converters import json_text
+from tokfold._schemas import MAX_WHITESPACE
 from tokfold._token_names import NamedTokens
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.structural_tags import fields
@@ -189,7 +190,7 @@ class _Reader:
             raise StructuralTagError(
                 f"{path} ({name}): the schema cannot be written as JSON: {error}", name, path
             ) from error
-        count = value.get("max_whitespace_cnt")
+        count = value.get("max_whitespace_cnt", MAX_WHITESPACE)
         if count is not None:
             count = fields.budget(value, "max_whitespace_cnt", path, name)
         return JsonSchema(

@@ -59,6 +59,8 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
                 let texts: Vec<String> = value.extract()?;
                 options.excludes = texts.into_iter().map(Into::into).collect();
             }
+            "max_digits" => options.max_digits = value.extract()?,
+            "max_depth" => options.max_depth = value.extract()?,
             "lossy_unique_items" => options.lossy_unique_items = value.extract()?,
             _ => return Err(misuse(format!("no option is named {name:?}"))),
         }

@@ -76,6 +76,30 @@ numbers! {
     ArrayId,
 }
 
+/// The formulas of schemas, one for each type of value; in rows by the number of the schema.
+#[derive(Default)]
+pub(super) struct TypeFormulas(Vec<[Option<FormulaId>; 6]>);
+
+impl TypeFormulas {
+    /// The formula of a schema for a type, where it is known.
+    pub(super) fn get(&self, schema: SchemaId, kind: Type) -> Option<FormulaId> {
+        self.0.get(usize::from(schema)).and_then(|row| row[kind.index()])
+    }
+
+    /// Whether the formula of a schema is known for some type.
+    pub(super) fn has_any(&self, schema: SchemaId) -> bool {
+        self.0.get(usize::from(schema)).is_some_and(|row| row.iter().any(Option::is_some))
+    }
+
+    pub(super) fn set(&mut self, schema: SchemaId, kind: Type, formula: FormulaId) {
+        let place = usize::from(schema);
+        if self.0.len() <= place {
+            self.0.resize(place + 1, [None; 6]);
+        }
+        self.0[place][kind.index()] = Some(formula);
+    }
+}
+
 /// Values that are kept once, by number.
 pub(super) struct Interner<I, T: ?Sized> {
     values: Vec<Rc<T>>,

@@ -5,8 +5,8 @@ use super::alternatives::Choice;
 use super::arrays::ArrayAutomaton;
 use super::atoms::{
     Alternatives, AlternativesId, ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner,
-    LanguageId, NameId, ObjectId, OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, UsedId,
-    ValueId, ValueKey,
+    LanguageId, NameId, ObjectId, OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type,
+    TypeFormulas, UsedId, ValueId, ValueKey,
 };
 use super::decimal::Decimal;
 use super::formats::remark_on_format;
@@ -83,7 +83,9 @@ pub(super) struct Converter<'a> {
     pub(super) languages: Vec<Language>,
     pub(super) language_numbers: FxHashMap<(&'static str, Box<str>), LanguageId>,
     /// The formula of a schema for a type.
-    pub(super) type_formulas: FxHashMap<(SchemaId, Type), FormulaId>,
+    pub(super) type_formulas: TypeFormulas,
+    /// For schemas with a `$ref` the ones that say something, where they say nothing themselves.
+    pub(super) referred: FxHashMap<SchemaId, SchemaId>,
     /// The schemas that a schema applies to the same value, by the type of the value.
     pub(super) applied: FxHashMap<(SchemaId, Type), Applications>,
     /// The automata of formulas of strings.
@@ -156,7 +158,8 @@ impl<'a> Converter<'a> {
             values: Interner::new(),
             languages: Vec::new(),
             language_numbers: FxHashMap::default(),
-            type_formulas: FxHashMap::default(),
+            type_formulas: TypeFormulas::default(),
+            referred: FxHashMap::default(),
             applied: FxHashMap::default(),
             string_languages: FxHashMap::default(),
             number_languages: FxHashMap::default(),

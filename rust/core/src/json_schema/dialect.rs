@@ -1,5 +1,8 @@
 //! Dialects of JSON Schema, and the keywords of each.
 
+use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
+
 /// A dialect, older ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
@@ -227,7 +230,10 @@ pub struct Keyword {
 impl Keyword {
     /// The keyword of this name in any dialect.
     pub fn named(name: &str) -> Option<&'static Keyword> {
-        KEYWORDS.binary_search_by(|keyword| keyword.name.cmp(name)).ok().map(|at| &KEYWORDS[at])
+        static BY_NAME: OnceLock<FxHashMap<&str, &Keyword>> = OnceLock::new();
+        let by_name = BY_NAME
+            .get_or_init(|| KEYWORDS.iter().map(|keyword| (keyword.name, keyword)).collect());
+        by_name.get(name).copied()
     }
 
     /// The dialects that have the keyword, in words.

@@ -187,9 +187,10 @@ impl Source<'_> {
         let says = |word: &str| {
             text.contains(word) || resources.iter().any(|(_, text)| text.contains(word))
         };
-        let refers_outside = says("json-schema.org");
-        converter.has_dynamic = refers_outside || says("$dynamicRef") || says("$recursiveRef");
-        converter.has_unevaluated = refers_outside || says("unevaluated");
+        // Names may be written with escapes; what the standard has says both.
+        let may_say_more = schemas.has_metaschemas() || says("\\u");
+        converter.has_dynamic = may_say_more || says("$dynamicRef") || says("$recursiveRef");
+        converter.has_unevaluated = may_say_more || says("unevaluated");
         let scope = converter.scopes.intern(Box::default());
         let root = converter.child(schemas.root(), scope);
         let run = || {

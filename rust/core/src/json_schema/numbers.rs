@@ -27,7 +27,7 @@ use crate::regular::{Bounds, Dfa};
 use comparison::Comparison;
 use machine::{Machine, check_states};
 use multiples::Multiples;
-use shape::{Fraction, Shape};
+use shape::{Digits, Fraction, Shape};
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
@@ -220,6 +220,16 @@ pub fn with_exponents(sign: Sign) -> Dfa {
         })
     });
     ALL[sign as usize].clone()
+}
+
+/// All JSON numbers with at most so many digits in a row: before the point, behind it, and in the exponent.
+///
+/// # Errors
+/// As [`matching`].
+pub fn with_digits(most: u32, bounds: &Bounds<'_>) -> Result<Dfa> {
+    check_states(usize::try_from(most).unwrap_or(usize::MAX), bounds)?;
+    let shape = Shape { fraction: Fraction::Any, has_exponents: true };
+    (shape, Digits { most }).explore(bounds)
 }
 
 fn small(conditions: &Conditions) -> Dfa {

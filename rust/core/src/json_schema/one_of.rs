@@ -13,6 +13,9 @@ use std::rc::Rc;
 /// Levels of properties that are looked into for what tells two branches apart.
 const MOST_LEVELS: usize = 3;
 
+/// Items that are looked into for what tells two branches of arrays apart.
+const MOST_ITEMS: usize = 8;
+
 /// Branches of which some overlap: each of them would exclude all others.
 const MOST_OVERLAPPING: usize = 64;
 
@@ -217,7 +220,7 @@ impl Converter<'_> {
     /// is asked while formulas are made.
     fn type_formula_if_known(&mut self, schema: SchemaId, kind: Type) -> Result<Option<FormulaId>> {
         if self.depth > MOST_LEVELS {
-            return Ok(self.type_formulas.get(&(schema, kind)).copied());
+            return Ok(self.type_formulas.get(schema, kind));
         }
         self.depth += 1;
         let formula = self.type_formula_unless_open(schema, kind);
@@ -279,7 +282,7 @@ impl Converter<'_> {
                 }
                 Ok(false)
             }
-            Type::Array => Ok(false),
+            Type::Array => self.disjoint_arrays(first, second, level),
             Type::Object => self.disjoint_objects(first, second, level),
         }
     }
@@ -309,6 +312,80 @@ impl Converter<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether two formulas of arrays ask for different numbers of items, or an item that both have
+    /// tells them apart.
+    fn disjoint_arrays(
+        &mut self,
+        first: FormulaId,
+        second: FormulaId,
+        level: usize,
+    ) -> Result<bool> {
+        let (least_of_first, most_of_first) = self.counts_of_items(first);
+        let (least_of_second, most_of_second) = self.counts_of_items(second);
+        let least = least_of_first.max(least_of_second);
+        if most_of_first.into_iter().chain(most_of_second).any(|most| most < least) {
+            return Ok(true);
+        }
+        let (mut rests, mut index) = ([first, second], 0);
+        while index < MOST_ITEMS.min(least as usize) {
+            let mut asked: [Vec<(SchemaId, bool)>; 2] = Default::default();
+            for place in 0..2 {
+                if self.has_repeated_items(rests[place]) {
+                    return Ok(false);
+                }
+                let left = self.item(rests[place], index, 0)?;
+                let mut others = Vec::new();
+                for part in self.formulas.conjuncts(left) {
+                    match *self.formulas.get(part) {
+                        Formula::Literal(atom, holds) => match *self.atom(atom) {
+                            Atom::Value(schema) => asked[place].push((schema, holds)),
+                            _ => others.push(part),
+                        },
+                        // What speaks of this item no more is another matter.
+                        _ if !self.value_atoms(part).is_empty() => {}
+                        _ => others.push(part),
+                    }
+                }
+                rests[place] = self.formulas.and(others);
+                if left == FormulaId::FALSE {
+                    return Ok(true);
+                }
+            }
+            let [first, second] = &asked;
+            if !first.is_empty()
+                && !second.is_empty()
+                && self.disjoint_values(first, second, level + 1)?
+            {
+                return Ok(true);
+            }
+            index += 1;
+        }
+        Ok(false)
+    }
+
+    /// How many items the arrays of a conjunction have at least, and at most.
+    fn counts_of_items(&self, formula: FormulaId) -> (u32, Option<u32>) {
+        let (mut least, mut most) = (0, None::<u32>);
+        for part in self.formulas.conjuncts(formula) {
+            if let Formula::Literal(atom, holds) = *self.formulas.get(part)
+                && let Atom::AtLeastItems(count) = *self.atom(atom)
+            {
+                match holds {
+                    true => least = least.max(count),
+                    false => most = Some(most.map_or(count - 1, |most| most.min(count - 1))),
+                }
+            }
+        }
+        (least, most)
+    }
+
+    /// Whether a formula asks for an item that is repeated.
+    fn has_repeated_items(&self, formula: FormulaId) -> bool {
+        self.formulas.atoms_of(formula).iter().any(|&(atom, holds)| {
+            !holds && matches!(self.atom(atom), Atom::Distinct(..) | Atom::Unique(_))
+        })
     }
 
     fn disjoint_values(

@@ -85,6 +85,10 @@ pub struct SchemaOptions {
     pub lossy_unique_items: bool,
     /// Edges that one condition on a value is split into.
     pub max_alternatives: usize,
+    /// The digits of a number that may stand in a row, but in numbers that are listed; `None` is no bound.
+    pub max_digits: Option<u32>,
+    /// The arrays and objects in which a value may stand; `None` is no bound.
+    pub max_depth: Option<u32>,
     /// Levels of values, where they are indented.
     pub max_indented_levels: u32,
 }
@@ -112,6 +116,8 @@ impl Default for SchemaOptions {
             open_objects: true,
             lossy_unique_items: false,
             max_alternatives: 4_096,
+            max_digits: None,
+            max_depth: None,
             max_indented_levels: 32,
         }
     }

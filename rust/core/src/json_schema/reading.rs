@@ -54,7 +54,7 @@ impl Converter<'_> {
         schema: SchemaId,
         kind: Type,
     ) -> Result<Option<FormulaId>> {
-        if let Some(&known) = self.type_formulas.get(&(schema, kind)) {
+        if let Some(known) = self.type_formulas.get(schema, kind) {
             return Ok(Some(known));
         }
         let mut opened: Vec<SchemaId> = Vec::new();
@@ -79,11 +79,13 @@ impl Converter<'_> {
         while let Some(step) = work.pop() {
             self.spend(1)?;
             match step {
-                Step::Enter(schema) if self.type_formulas.contains_key(&(schema, kind)) => {}
-                Step::Enter(schema) if self.is_of_other_types(schema, kind)? => {
-                    self.type_formulas.insert((schema, kind), FormulaId::FALSE);
-                }
                 Step::Enter(schema) => {
+                    if !self.type_formulas.has_any(schema) {
+                        self.rule_out_types(schema)?;
+                    }
+                    if self.type_formulas.get(schema, kind).is_some() {
+                        continue;
+                    }
                     if !self.open.insert((schema, kind)) {
                         return Ok(None);
                     }
@@ -96,12 +98,12 @@ impl Converter<'_> {
                 Step::Leave(schema) => {
                     self.doing = Doing::Schema(schema);
                     let formula = self.build(schema, kind, &Choice::default())?;
-                    self.type_formulas.insert((schema, kind), formula);
+                    self.type_formulas.set(schema, kind, formula);
                     self.open.remove(&(schema, kind));
                 }
             }
         }
-        Ok(self.type_formulas.get(&(schema, kind)).copied())
+        Ok(self.type_formulas.get(schema, kind))
     }
 
     fn endless(&self, schema: SchemaId) -> crate::error::Error {
@@ -131,10 +133,25 @@ impl Converter<'_> {
         self.scopes.intern(all.into())
     }
 
-    /// A schema that another applies, to the same value or to a part of it.
+    /// A schema that another applies, to the same value or to a part of it; where it only refers to one,
+    /// that one. So all who refer to a schema ask for the same condition.
     pub(super) fn child(&mut self, node: NodeId, scope: ScopeId) -> SchemaId {
         let scope = self.scope_of(node, scope);
-        self.schema(node, scope)
+        let schema = self.schema(node, scope);
+        // A dynamic reference may mean something else behind each reference on the way.
+        if self.has_dynamic || self.schemas.arena().get(node, "$ref").is_none() {
+            return schema;
+        }
+        if let Some(&known) = self.referred.get(&schema) {
+            return known;
+        }
+        // What is wrong with a reference is said where its formula is made.
+        let target = match (self.schemas.shape(node), self.saying(schema)) {
+            (Ok(_), Ok(Some(target))) => self.schema(target, scope),
+            _ => schema,
+        };
+        self.referred.insert(schema, target);
+        target
     }
 
     /// Whether the types that a schema names, its enum or its constant leave values of a type; whether
@@ -155,13 +172,18 @@ impl Converter<'_> {
         })
     }
 
-    /// Whether the types that a schema names leave none of a type, whatever else it says.
-    fn is_of_other_types(&self, schema: SchemaId, kind: Type) -> Result<bool> {
-        let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
+    /// Notes that a schema has no values of the types that it does not name, whatever else it says.
+    fn rule_out_types(&mut self, schema: SchemaId) -> Result<()> {
+        let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(()) };
         if !matches!(self.schemas.shape(node)?, Shape::Keywords(_)) || self.hides_siblings(node) {
-            return Ok(false);
+            return Ok(());
         }
-        Ok(!self.allows(node, kind)?.0)
+        for kind in Type::ALL {
+            if !self.allows(node, kind)?.0 {
+                self.type_formulas.set(schema, kind, FormulaId::FALSE);
+            }
+        }
+        Ok(())
     }
 
     /// The type of the value at a place.
@@ -347,7 +369,7 @@ impl Converter<'_> {
                 {
                     self.chosen_formula(child, choice)?
                 }
-                _ => self.type_formulas[&(child, kind)],
+                _ => self.type_formula(child, kind)?,
             };
             match how {
                 Applied::Always => parts.push(formula),

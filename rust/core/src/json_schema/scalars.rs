@@ -473,6 +473,17 @@ impl Converter<'_> {
         Ok(dfa)
     }
 
+    /// The numbers of a formula as they may be written: with so many digits in a row, but where they are
+    /// listed.
+    pub(super) fn written_numbers(&mut self, formula: FormulaId) -> Result<Dfa> {
+        let all = self.number_language(formula)?;
+        let Some(most) = self.options.max_digits else { return Ok(all) };
+        if self.listed_decimals(formula)?.is_some() {
+            return Ok(all);
+        }
+        all.intersection(&numbers::with_digits(most, &self.bounds)?, &self.bounds)
+    }
+
     /// The side of zero that a formula says, where it says no more.
     fn half_line(&self, formula: FormulaId) -> Option<Sign> {
         let is_zero = |id: DecimalId| self.decimals.get(id).is_zero();

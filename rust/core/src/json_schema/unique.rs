@@ -276,7 +276,7 @@ impl Converter<'_> {
         }
         let numbers = key.of(Type::Number);
         if numbers != FormulaId::FALSE {
-            let automaton = self.number_language(numbers)?;
+            let automaton = self.written_numbers(numbers)?;
             self.spend(automaton.num_states())?;
             out.endless_numbers = has_endless_numbers(&automaton);
             count += numbers_of(&automaton);

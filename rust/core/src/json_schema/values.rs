@@ -116,7 +116,10 @@ impl Converter<'_> {
         }
         let mut number = some(Type::Number);
         if let Some(formula) = number {
-            let automaton = self.number_language(formula)?;
+            let automaton = match out.numbers.remove(&formula) {
+                Some(known) => known,
+                None => self.written_numbers(formula)?,
+            };
             number = number.filter(|_| !automaton.is_empty());
             out.numbers.insert(formula, automaton);
         }

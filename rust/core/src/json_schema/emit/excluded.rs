@@ -87,6 +87,20 @@ impl Converter<'_> {
                 return Ok(());
             }
             if !has_changed {
+                if let (Some(most), true) =
+                    (self.options.max_depth, self.options.excludes.is_empty())
+                {
+                    let message = format!(
+                        "no value satisfies the schema within max_depth={most}: what it requires \
+                         stands deeper; raise the option"
+                    );
+                    return Err(Error::Schema {
+                        kind: SchemaFault::Unsatisfiable,
+                        pointer: "#".into(),
+                        keyword: String::new(),
+                        message,
+                    });
+                }
                 return Err(Error::Schema {
                     kind: SchemaFault::Unsatisfiable,
                     pointer: "#".into(),

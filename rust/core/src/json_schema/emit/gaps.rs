@@ -26,16 +26,20 @@ pub(super) enum Gap {
 
 impl Emitter<'_, '_> {
     pub(super) fn level_below(&self, level: u32) -> u32 {
-        match self.options().whitespace {
-            Whitespace::Indented(..) => level + 1,
-            _ => 0,
-        }
+        let options = self.options();
+        let counts =
+            options.max_depth.is_some() || matches!(options.whitespace, Whitespace::Indented(..));
+        if counts { level + 1 } else { 0 }
     }
 
     /// Whether something may stand inside of a bracket at a level.
     pub(super) fn is_too_deep(&self, level: u32) -> bool {
-        matches!(self.options().whitespace, Whitespace::Indented(..))
-            && level >= self.options().max_indented_levels
+        let options = self.options();
+        let most = match options.whitespace {
+            Whitespace::Indented(..) => Some(options.max_indented_levels),
+            _ => None,
+        };
+        most.into_iter().chain(options.max_depth).any(|most| level >= most)
     }
 
     pub(super) fn gaps(&self, level: u32) -> Gaps {

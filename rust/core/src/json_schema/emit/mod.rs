@@ -113,7 +113,10 @@ impl<'a> Converter<'a> {
     /// The grammar of the texts of a value.
     pub(super) fn emit(&mut self, root: ValueId, values: Values) -> Result<Grammar> {
         let emitter = self.written(root, values)?;
-        let has_unwritable = emitter.marks().is_some() || !emitter.options().excludes.is_empty();
+        let options = emitter.options();
+        let has_unwritable = emitter.marks().is_some()
+            || !options.excludes.is_empty()
+            || options.max_depth.is_some();
         let grammar = emitter.finish();
         if has_unwritable {
             self.check_has_text(&grammar)?;
@@ -175,7 +178,11 @@ impl Emitter<'_, '_> {
             return false;
         }
         match *key {
-            RuleKey::Value(value, _) => self.converter.is_any(value),
+            RuleKey::Value(value, _) => {
+                let is_bounded =
+                    self.options().max_digits.is_some() || self.options().max_depth.is_some();
+                !is_bounded && self.converter.is_any(value)
+            }
             RuleKey::String(formula) => match &self.values.texts[&formula] {
                 Text::Characters(0, None) | Text::RegularExpression => true,
                 Text::Automaton(automaton) => self.converter.is_format(automaton),

@@ -63,6 +63,9 @@ const FORM: &str =
 /// A value or name that its own schemas allow, where those of the whole allow no text behind it.
 const DEAD_END: &str =
     "valid by itself, but behind it nothing can meet what the schema asks of the whole value";
+const DIGITS: &str = "valid, but with more digits in a row than max_digits allows";
+const DEPTH: &str = "valid by itself, but it stands deeper than max_depth allows, or behind it nothing can meet what \
+                     the schema asks of the whole value";
 const BLANKS: &str = "white space does not stand here in the form that the options choose";
 
 /// What the schemas say of the place where a text stops; `None` where its beginning is no JSON.
@@ -424,8 +427,15 @@ impl Explainer<'_, '_> {
             }
             _ => false,
         };
+        let is_number = text.first().is_some_and(|&byte| is_numeric(byte));
+        if let (Some(most), true) = (options.max_digits, is_number)
+            && text.split(|byte| !byte.is_ascii_digit()).any(|run| run.len() >= most as usize)
+        {
+            return DIGITS;
+        }
         match differs || !matches!(options.whitespace, Whitespace::Any(_)) {
             true => FORM,
+            false if options.max_depth.is_some() => DEPTH,
             false => DEAD_END,
         }
     }

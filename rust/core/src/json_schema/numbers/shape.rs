@@ -20,6 +20,32 @@ pub(super) struct Shape {
     pub(super) has_exponents: bool,
 }
 
+/// Texts in which at most so many digits stand in a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Digits {
+    pub(super) most: u32,
+}
+
+impl Machine for Digits {
+    /// The digits that were read last.
+    type State = u32;
+
+    fn start(&self) -> u32 {
+        0
+    }
+
+    fn step(&self, &count: &u32, symbol: Symbol) -> Option<u32> {
+        match symbol {
+            Symbol::Digit(_) => (count < self.most).then_some(count + 1),
+            _ => Some(0),
+        }
+    }
+
+    fn is_final(&self, _: &u32) -> bool {
+        true
+    }
+}
+
 /// What was read. A minus is remembered until a digit other than zero shows up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum State {

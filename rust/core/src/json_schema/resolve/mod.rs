@@ -128,6 +128,11 @@ impl Schemas {
         self.root
     }
 
+    /// Whether a document of the standard was read, since a reference leads there.
+    pub fn has_metaschemas(&self) -> bool {
+        self.documents.keys().any(|uri| uri.contains("json-schema.org"))
+    }
+
     /// All documents.
     pub fn arena(&self) -> &Arena {
         &self.arena
