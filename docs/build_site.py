@@ -16,7 +16,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("*.md", "LICENSE", "docs/**/*.md", "grammars/**/*.md", "examples/**/*.py")
+COPIED = (
+    *("*.md", "LICENSE", "docs/**/*.md", "docs/**/*.svg"),
+    *("grammars/**/*.md", "examples/**/*.py"),
+)
 """What the site has: pages, and the files that they link to."""
 REFERENCE = {
     "Grammars": ["Grammar", "Recognition", "recognize"],

@@ -8,7 +8,7 @@
 //! - `time`: `date`, `time`, `date-time`, `duration`
 //! - `address`: `ipv4`, `ipv6`, `uuid`, and those of pydantic for Python's `ipaddress` and `uuid`
 //! - `binary`: `base64`, `base64url`, `byte`
-//! - `host`: `hostname`, `email`, `name-email`
+//! - `host`: `hostname`, `email`, `idn-hostname`, `idn-email`, `name-email`
 //! - `reference`: `uri`, `uri-reference`, `iri`, `iri-reference`
 //! - `template`: `uri-template`
 //! - `pointer`: `json-pointer`, `relative-json-pointer`
@@ -46,8 +46,6 @@ pub enum Format {
     ContextFree(&'static str),
     /// Nothing: the name is unknown, or tells how a value is stored or shown.
     Annotation,
-    /// Something that no automaton says, and why.
-    Unsupported(&'static str),
 }
 
 /// A format with an automaton: its name, how the automaton is made, and the automaton once it is.
@@ -75,7 +73,7 @@ impl Known {
 /// The most states of an automaton on the way to a format: five times what any of them needs.
 const MAX_STATES: usize = 20_000;
 
-static KNOWN: [Known; 34] = [
+static KNOWN: [Known; 36] = [
     Known::new("base64", |bounds| binary::base64().automaton(bounds)),
     Known::new("base64url", |bounds| binary::base64url().automaton(bounds)),
     Known::new("byte", |bounds| binary::base64().automaton(bounds)),
@@ -84,6 +82,8 @@ static KNOWN: [Known; 34] = [
     Known::new("duration", |bounds| time::duration().automaton(bounds)),
     Known::new("email", host::email),
     Known::new("hostname", host::hostname),
+    Known::new("idn-email", host::idn_email),
+    Known::new("idn-hostname", host::idn_hostname),
     Known::new("ipv4", |bounds| address::ipv4().automaton(bounds)),
     Known::new("ipv4interface", |bounds| address::ipv4_interface().automaton(bounds)),
     Known::new("ipv4network", |bounds| address::ipv4_network().automaton(bounds)),
@@ -137,8 +137,7 @@ pub(super) fn remark_on_format(name: &str, options: &SchemaOptions) -> Option<Re
         return Some((Level::Info, message.into()));
     }
     let names = || KNOWN.iter().map(|known| known.name);
-    let others = ["idn-email", "idn-hostname", "regex"];
-    if others.contains(&name) || names().any(|known| known == name) {
+    if name == "regex" || names().any(|known| known == name) {
         let message = "formats are annotations, as the options say";
         return (!options.assert_formats).then(|| (Level::Info, message.into()));
     }
@@ -165,14 +164,6 @@ pub fn format(name: &str, bounds: &Bounds<'_>) -> Result<Format> {
     }
     Ok(match name {
         "regex" => Format::ContextFree("regex"),
-        "idn-email" => Format::Unsupported(
-            "the domain of an internationalized address obeys IDNA, whose rules need tables and \
-             the order of marks across labels; use \"email\", or a pattern",
-        ),
-        "idn-hostname" => Format::Unsupported(
-            "an internationalized host name obeys IDNA, whose rules need tables and the order of \
-             marks across labels; use \"hostname\", or a pattern",
-        ),
         _ => Format::Annotation,
     })
 }

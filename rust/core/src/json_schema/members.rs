@@ -396,15 +396,6 @@ impl Converter<'_> {
                     self.expression = Some(node);
                     parts.push(self.formulas.literal(Atom::RegularExpression));
                 }
-                Format::Unsupported(why) => {
-                    return Err(self.unsupported(
-                        node,
-                        "format",
-                        format!(
-                            "{name:?}: {why}; remove the keyword, or pass formats=\"annotation\""
-                        ),
-                    ));
-                }
                 Format::Regular(automaton) => {
                     let language = self.language(node, "format", name, None, Some(automaton));
                     parts.push(self.formulas.literal(Atom::Language(language)));

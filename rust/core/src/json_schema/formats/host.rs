@@ -1,10 +1,11 @@
-//! `hostname` (RFC 1123, section 2.1), `email` (RFC 5321, section 4.1.2) and `name-email`.
+//! `hostname` (RFC 1123, section 2.1), `email` (RFC 5321, section 4.1.2), `idn-hostname`, `idn-email` and
+//! `name-email`.
 //!
 //! A label has at most 63 characters and a name at most 253. An automaton that counts both exactly
 //! needs a state for nearly each pair of counts, some 25,000. So the first labels of a name are
 //! charged as if they were as long as they may be, and only what follows is counted exactly.
 
-use super::abnf::{Rule, alphanumeric, any_number, choice, class, repeated, sequence};
+use super::abnf::{Rule, alphanumeric, any_number, choice, class, optional, repeated, sequence};
 use super::address;
 use crate::error::Result;
 use crate::grammar::CharSet;
@@ -46,15 +47,74 @@ pub(super) fn email(bounds: &Bounds<'_>) -> Result<Dfa> {
 /// Narrowed: the mailbox as [`email`]; the name is words with one space between them, of the
 /// characters of an atom and of letters of any script, without quotation marks.
 pub(super) fn name_email(bounds: &Bounds<'_>) -> Result<Dfa> {
-    let letter = match parse(r"^\p{L}$", Dialect::Ecma, "u") {
-        Ok(letter) => letter.to_dfa(true, bounds)?,
-        Err(_) => Dfa::nothing(),
-    };
-    let character = choice(&[&alphanumeric(ATOM), &Rule::Automaton(letter)]).automaton(bounds)?;
+    let character = choice(&[&alphanumeric(ATOM), &letter(bounds)?]).automaton(bounds)?;
     let word = repeated(&Rule::Automaton(character), 1, None);
     let name = sequence(&[&word, &any_number(&sequence(&[&" ", &word]))]);
     let mailbox = Rule::Automaton(email(bounds)?);
     choice(&[&mailbox, &sequence(&[&name, &" <", &mailbox, &">"])]).automaton(bounds)
+}
+
+/// A host name, or one with labels in other scripts (RFC 5890, section 2.3.2.3).
+///
+/// Narrowed: what is no [`hostname`] has at most four labels of at most ten characters, so that their
+/// encodings fit. The characters are small letters and digits, hyphens between them, and letters that IDNA
+/// 2008 (RFC 5892) allows anywhere: Han, kana, Hangul syllables, small letters of Latin 1, Greek and Cyrillic.
+/// Other scripts have rules on what may stand beside what, or run from right to left.
+pub(super) fn idn_hostname(bounds: &Bounds<'_>) -> Result<Dfa> {
+    choice(&[&Rule::Automaton(hostname(bounds)?), &Rule::Automaton(labels(bounds)?)])
+        .automaton(bounds)
+}
+
+/// A mailbox whose local part may have letters of any script, and whose domain may be internationalized
+/// (RFC 6531, section 3.3).
+///
+/// Narrowed: what is no [`email`] has at most 16 characters, of 64 bytes, before the at-sign, which are those of an
+/// atom and letters; and its domain is narrowed as in [`idn_hostname`].
+pub(super) fn idn_email(bounds: &Bounds<'_>) -> Result<Dfa> {
+    let atom = repeated(&choice(&[&alphanumeric(ATOM), &letter(bounds)?]), 1, None);
+    let any_length = sequence(&[&atom, &any_number(&sequence(&[&".", &atom]))]);
+    let few = Dfa::lengths(1, Some(16), bounds)?;
+    let local = Rule::Automaton(any_length.automaton(bounds)?.intersection(&few, bounds)?);
+    let ascii = Rule::Automaton(Host { charged: 1, most: 127, rest: 63 }.automaton(bounds)?);
+    let domain = choice(&[&ascii, &Rule::Automaton(labels(bounds)?)]);
+    let mailbox = Rule::Automaton(email(bounds)?);
+    // Beside any local part of ASCII the domain is one of other scripts too.
+    let of_ascii = Rule::Automaton(local_part(bounds)?);
+    let local = choice(&[&local, &of_ascii]);
+    choice(&[&mailbox, &sequence(&[&local, &"@", &domain])]).automaton(bounds)
+}
+
+/// Labels of which some may be in other scripts.
+fn labels(bounds: &Bounds<'_>) -> Result<Dfa> {
+    const LETTERS: [(char, char); 14] = [
+        ('0', '9'),
+        ('a', 'z'),
+        ('à', 'ö'),
+        ('ø', 'ÿ'),
+        ('ά', 'ί'),
+        ('α', 'ρ'),
+        ('σ', 'ω'),
+        ('ό', 'ώ'),
+        ('а', 'я'),
+        ('ѐ', 'џ'),
+        ('ぁ', 'ゖ'),
+        ('ァ', 'ヺ'),
+        ('一', '龥'),
+        ('가', '힣'),
+    ];
+    let letter = class(&LETTERS, "");
+    let label = sequence(&[&letter, &any_number(&sequence(&[&optional(&"-"), &letter]))]);
+    let few = Dfa::lengths(1, Some(10), bounds)?;
+    let label = Rule::Automaton(label.automaton(bounds)?.intersection(&few, bounds)?);
+    sequence(&[&label, &repeated(&sequence(&[&".", &label]), 0, Some(3))]).automaton(bounds)
+}
+
+/// A letter of any script.
+fn letter(bounds: &Bounds<'_>) -> Result<Rule> {
+    Ok(Rule::Automaton(match parse(r"^\p{L}$", Dialect::Ecma, "u") {
+        Ok(letter) => letter.to_dfa(true, bounds)?,
+        Err(_) => Dfa::nothing(),
+    }))
 }
 
 /// `Local-part`, of at most 64 characters.
