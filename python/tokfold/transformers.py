@@ -135,9 +135,11 @@ def processor(
         for one in compiled if isinstance(compiled, list | tuple) else [compiled]:
             check_width(width, vocab_size(one))
             _compare(ends, one, stacklevel=3)
-        return GrammarLogitsProcessor(
+        made = GrammarLogitsProcessor(
             compiled, dead_rows=dead_rows, on_error=on_error, max_tokens=max_tokens, prefix=prefix
         )
+        made._ends = frozenset((*ends, *_stops(model)))
+        return made
     source: Any = grammar
     kind_of(source)  # before the vocabulary, which takes longer
     if not ends:
@@ -148,13 +150,15 @@ def processor(
             "generate()"
         )
     vocabulary = _vocabulary(tokenizer, width, ends)
-    return GrammarLogitsProcessor(
+    made = GrammarLogitsProcessor(
         tokfold_compile(source, vocabulary, limits),
         dead_rows=dead_rows,
         on_error=on_error,
         max_tokens=max_tokens,
         prefix=prefix,
     )
+    made._ends = frozenset((*ends, *_stops(model)))
+    return made
 
 
 def _is_compiled(grammar: object) -> bool:
@@ -271,10 +275,11 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     beyond this rule: a new prompt that is the old prompt, the beginning of what was generated after
     it, and one token more; call :meth:`reset` before it.
 
-    Rows that have finished are left as they are: ``generate()`` pads them. Scores may be wider than
-    the vocabulary of the grammar, as models pad them: those past the vocabulary are masked too.
-    Narrower scores are of another model, or of a vocabulary that was read without its size, and
-    raise.
+    Rows that have finished are left as they are: ``generate()`` pads them, also where the model
+    stops at a token that is a marker of a tag (``<|call|>``), if ``model`` is given. Scores may be
+    wider than the vocabulary of the grammar, as models pad them: those past the vocabulary are
+    masked too. Narrower scores are of another model, or of a vocabulary that was read without its
+    size, and raise.
 
     A model stops at the ``eos_token_id`` of its generation config, and a grammar ends its text with
     a stop token of its vocabulary. Where these differ, ``generate()`` goes on behind the end:
@@ -346,6 +351,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         if max_tokens is not None or prefix:
             for grammar in grammars:
                 begin(grammar, max_tokens, prefix)  # refuses now what the first call would
+        self._ends = frozenset(() if model is None else _stops(model))
+        """The tokens behind which ``generate()`` pads a row, where its grammar goes on too."""
         self._has_warned = model is not None
         if model is not None:
             for grammar in grammars:
@@ -483,6 +490,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
                 row.accepted += 1
             else:
                 last = np.full(row.accepted + 1, tokens[index], dtype=np.int64)
+                if row.accepted and self._ids is not None:
+                    last[row.accepted - 1] = int(self._ids[index, -1])
                 self._advanced(row, index, last, row.accepted)
 
     def _followed(self, previous: History, history: History) -> list[_Row]:
@@ -530,7 +539,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
                 break
             if taken:
                 row.accepted += 1
-            elif self._dead_rows == "raise":
+            elif self._dead_rows == "raise" and not self._is_padding(tokens, row.accepted):
                 raise MatcherStateError(
                     f"row {index}: token {token}, generated at place {row.accepted}, had been "
                     "masked. Is there another logits processor after this one? For beam search "
@@ -539,6 +548,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             else:
                 row.refused = True
         return row
+
+    def _is_padding(self, tokens: History, place: int) -> bool:
+        """Whether a token stands behind one at which the model has stopped."""
+        return place > 0 and int(tokens[place - 1]) in self._ends
 
     # ------------------------------------------------------------------ masks
 

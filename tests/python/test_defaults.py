@@ -644,6 +644,35 @@ def test_a_stop_token_that_is_not_the_models(tiny, recwarn) -> None:
     assert not [w for w in recwarn if issubclass(w.category, tokfold.StopTokenWarning)]
 
 
+def test_a_model_that_stops_at_a_marker_of_a_tag(tiny, monkeypatch) -> None:
+    """``generate()`` pads that row while others go on, as gpt-oss does behind ``<|call|>``."""
+    from tokfold.transformers import GrammarLogitsProcessor, processor
+
+    model, tokenizer = tiny
+    vocabulary = tokfold.Vocabulary.from_huggingface(tokenizer, model.config.vocab_size, [1])
+
+    def tag(text: str) -> tokfold.CompiledGrammar:
+        content = {"type": "const_string", "value": text}
+        call = {"begin": "<", "content": content, "end": "<|im_end|>"}
+        calls = {
+            "type": "tags_with_separator",
+            "tags": [call],
+            "separator": "",
+            "at_least_one": True,
+        }
+        return tokfold.compile(
+            {"format": calls, "markers": "tokens", "type": "structural_tag"}, vocabulary
+        )
+
+    both = [tag("a"), tag("abcdef")]
+    monkeypatch.setattr(model.generation_config, "eos_token_id", [1, 2])
+    expected = ["<a", "<abcdef"]
+    assert generated(tiny, processor(model, tokenizer, both)) == expected
+    assert generated(tiny, GrammarLogitsProcessor(both, model=model)) == expected
+    with pytest.raises(tokfold.MatcherStateError, match="had been masked"):
+        generated(tiny, GrammarLogitsProcessor(both))  # nothing says that the model has stopped
+
+
 # ------------------------------------------------------------------------ mask stores
 
 LARK = 'start: "[" [NUMBER ("," NUMBER)~0..3] "]"\nNUMBER: /[0-9]/'

@@ -67,7 +67,8 @@ STEPS = 160
 """Tokens that are chosen at random, before a shortest end."""
 
 WORDS = [b" the", b"get", b"now", b'{"', b'": "', b'"', b"location", b"q", b"\n", b"</", b"}}"]
-FIRST_SIGN = 0xE000
+FIRST_SIGN = 0xF0000
+"""In what is read, a character from here on stands for a special token."""
 
 
 @functools.cache
@@ -119,7 +120,11 @@ def walked(compiled: tokfold.CompiledGrammar, chance: random.Random) -> list[int
 
 def read(family: str, mode: str, vocabulary: tokfold.Vocabulary, ids: list[int]) -> Output:
     """The output as its tokens say it; as its text says it, it has the same calls."""
-    special = {i: chr(FIRST_SIGN + n) for n, i in enumerate(vocabulary.special_token_ids)}
+    text = vocabulary.decode(ids).decode(errors="replace")
+    count, first = len(vocabulary.special_token_ids), FIRST_SIGN
+    while any(first <= ord(character) < first + count for character in text):
+        first += count  # a text may hold any character
+    special = {i: chr(first + n) for n, i in enumerate(vocabulary.special_token_ids)}
     signs = {vocabulary[i].decode(): sign for i, sign in special.items()}
 
     def m(text: str) -> str:
@@ -129,7 +134,6 @@ def read(family: str, mode: str, vocabulary: tokfold.Vocabulary, ids: list[int])
 
     pieces = [special[i].encode() if i in special else vocabulary[i] for i in ids]
     by_tokens = READERS[family](b"".join(pieces).decode(errors="replace"), mode, m)
-    text = vocabulary.decode(ids).decode(errors="replace")
     by_text = READERS[family](text, mode, lambda text: text)
     assert by_text == by_tokens
     said = json.dumps([by_tokens.reasoning, by_tokens.text, *by_tokens.calls], ensure_ascii=False)
