@@ -329,7 +329,7 @@ def compile(
     check_limits(limits)
     if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
         raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
-    options = options or CompileOptions()
+    options = CompileOptions() if options is None else options
     if not isinstance(options, CompileOptions):
         raise ArgumentTypeError(f"options must be tokfold.CompileOptions, not {options!r}")
     bounds, limits = limits, limits or Limits()

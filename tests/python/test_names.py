@@ -75,6 +75,12 @@ def test_an_option_that_stands_elsewhere_says_where(option: str) -> None:
         assert f"CompileOptions({option}=...)" in place
 
 
+@pytest.mark.parametrize("wrong", [{}, {"pool": None}, False])
+def test_options_are_a_record(wrong: object) -> None:
+    with pytest.raises(ArgumentTypeError, match="options must be tokfold.CompileOptions, not "):
+        tokfold.compile('root ::= "a"', VOCABULARY, options=wrong)
+
+
 def test_the_door_is_narrow() -> None:
     parameters = inspect.signature(tokfold.compile).parameters
     assert list(parameters) == ["source", "vocabulary", "limits", "classes", "options", "interrupt"]
