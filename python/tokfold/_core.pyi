@@ -6,6 +6,8 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from tokfold.limits import Limits
+
 _Note: TypeAlias = tuple[Literal["warning", "info"], str, str, str]
 
 @final
@@ -16,7 +18,7 @@ class Grammar:
         cls,
         text: str,
         root: str,
-        limits: dict[str, int] | None = None,
+        limits: Limits | None = None,
         interrupt: Interrupt | None = None,
     ) -> Grammar: ...
     def text(self) -> str: ...
@@ -26,9 +28,9 @@ class Grammar:
     def without_lookahead(self) -> Grammar: ...
     def narrowing_lookahead(self) -> str | None: ...
     def check_composed(
-        self, parts: list[tuple[str, Grammar | Tags]], limits: dict[str, int] | None
+        self, parts: list[tuple[str, Grammar | Tags]], limits: Limits | None
     ) -> None: ...
-    def with_automata(self, limits: dict[str, int] | None = None) -> Grammar: ...
+    def with_automata(self, limits: Limits | None = None) -> Grammar: ...
     def rule_names(self) -> list[str]: ...
     def num_rules(self) -> int: ...
     def size(self) -> int: ...
@@ -37,7 +39,7 @@ class Grammar:
 def convert_json_schemas(
     texts: list[str],
     options: dict[str, Any],
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> list[tuple[Grammar, list[_Note], list[str]] | None]: ...
 def read_lark(
@@ -47,26 +49,26 @@ def read_lark(
     named: dict[str, str | Grammar],
     tokens: dict[str, list[int]] | None,
     schema_options: dict[str, Any],
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> Grammar: ...
 def regular_grammar(
     steps: Sequence[tuple[str, str, str, bool] | list[str] | tuple[int, int | None] | str],
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> Grammar: ...
 def convert_json_schema(
     text: str,
     resources: list[tuple[str, str]],
     options: dict[str, Any],
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> tuple[Grammar, list[_Note], list[str]]: ...
 def schema_rule_origins(
     text: str,
     resources: list[tuple[str, str]],
     options: dict[str, Any],
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> list[tuple[list[str], str]]: ...
 def explain_document(
@@ -76,7 +78,7 @@ def explain_document(
     document: bytes,
     read: int,
     is_whole: bool,
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> tuple[str, list[tuple[list[str], str]]] | None: ...
 
@@ -93,14 +95,14 @@ class Tags:
     def __new__(
         cls,
         tags: list[tuple[str, list[tuple[str, Grammar, Grammar]], list[str]]],
-        limits: dict[str, int] | None = None,
+        limits: Limits | None = None,
         dispatch: tuple[bool, list[str]] | None = None,
     ) -> Tags: ...
     def changed(
         self,
         gone: list[int],
         added: list[tuple[str, list[tuple[str, Grammar, Grammar]], list[str]]],
-        limits: dict[str, int] | None = None,
+        limits: Limits | None = None,
     ) -> Tags: ...
     def __len__(self) -> int: ...
     def __hash__(self) -> int: ...
@@ -315,8 +317,7 @@ class Engine:
         *,
         skip_lookahead: bool,
         counters: bool = True,
-        limits: dict[str, int] | None = None,
-        engine_limits: dict[str, int | None] | None = None,
+        limits: Limits | None = None,
         pool: Pool | None = None,
         representation: str = "auto",
         parts: tuple[list[tuple[str, Grammar | Tags]], Parts] | None = None,
@@ -446,14 +447,14 @@ def build_arena(
     rules: list[tuple[str, int, int | None, int | None]],
     exprs: list[tuple[int, list[int], bytes]],
     root: int,
-    bounds: dict[str, int] | None = None,
+    bounds: Limits | None = None,
 ) -> Grammar: ...
 def compare(
     left: Grammar,
     right: Grammar,
     skip_lookahead: tuple[bool, bool],
     max_pairs: int,
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[tuple[bytes, bool, bool] | None, int | None, int]: ...
 def open_rules(
@@ -461,7 +462,7 @@ def open_rules(
     data: bytes,
     *,
     skip_lookahead: bool,
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
 ) -> tuple[list[str], list[str]]: ...
 def compile_classes(
     grammar: Grammar,
@@ -469,7 +470,7 @@ def compile_classes(
     *,
     prune: bool,
     skip_lookahead: bool,
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     progress: Callable[[int, int], None] | None = None,
     interrupt: Interrupt | None = None,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], int, dict[str, int | float]]: ...
@@ -478,7 +479,7 @@ def recognize(
     data: bytes,
     *,
     skip_lookahead: bool,
-    limits: dict[str, int] | None = None,
+    limits: Limits | None = None,
     progress: Callable[[int, int], None] | None = None,
     interrupt: Interrupt | None = None,
 ) -> tuple[int, bool, bytes]: ...

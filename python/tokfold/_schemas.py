@@ -46,9 +46,7 @@ class Request:
         """SHA-256 of all of it, in hexadecimal."""
         return hashlib.sha256(repr(("json schema", self._key)).encode()).hexdigest()
 
-    def origins(
-        self, limits: dict[str, int] | None, ends: _core.Interrupt | None
-    ) -> list[RuleOrigin]:
+    def origins(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[RuleOrigin]:
         """Where each rule of the grammar comes from; the schema is converted again."""
         found = _core.schema_rule_origins(self.text, self.resources, self.fields, limits, ends)
         return [RuleOrigin(tuple(pointers), said) for pointers, said in found]
@@ -58,7 +56,7 @@ class Request:
         document: bytes,
         read: int,
         is_whole: bool,
-        limits: dict[str, int] | None,
+        limits: Limits | None,
         ends: _core.Interrupt | None,
     ) -> SchemaPlace | None:
         """What the schema says of the place up to which its grammar reads a document, likewise."""

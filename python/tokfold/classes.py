@@ -304,7 +304,7 @@ def _compile(
             vocabulary._compiled,
             prune=prune,
             skip_lookahead=grammar.lookahead == "implied",
-            limits=limits.as_fields(),
+            limits=limits,
             progress=report,
             interrupt=interrupt,
         )

@@ -190,7 +190,7 @@ def open_rules(matcher: Explained, further: bytes = b"") -> tuple[tuple[str, ...
             grammar._compilable,
             matcher.text + further,
             skip_lookahead=grammar.lookahead == "implied",
-            limits=matcher.compiled.limits.as_fields(),
+            limits=matcher.compiled.limits,
         )
     except LimitExceededError:
         return (), ()

@@ -206,13 +206,12 @@ class Grammar(metaclass=Named):
         limits: Limits | None,
         interrupt: Interrupt | None = None,
     ) -> Grammar:
-        fields = None if limits is None else limits.as_fields()
         ends = Interrupt._of(interrupt, limits or Limits())
         text, root, lookahead = source
         self = cls._without_text(lookahead, limits)
         named = NamedTokens(text, vocabulary) if vocabulary is not None else None
         try:
-            self._whole = _core.Grammar(named.text if named else text, root, fields, ends)
+            self._whole = _core.Grammar(named.text if named else text, root, limits, ends)
         except UnicodeEncodeError as error:
             if error.object == root:
                 raise GrammarSyntaxError(
@@ -230,7 +229,7 @@ class Grammar(metaclass=Named):
             # All else is looked at now: as if each name were that of a token.
             named = NamedTokens(text, None)
             try:
-                _core.Grammar(named.text, root, fields, ends)
+                _core.Grammar(named.text, root, limits, ends)
             except (GrammarSyntaxError, UnsupportedGrammarError) as other:
                 raise named.placed(other) from other
             self._unread = _Unread(_needs_vocabulary(error, "from_ebnf"), root, source)
@@ -404,7 +403,6 @@ class Grammar(metaclass=Named):
     def _of_schema(
         cls, request: _schemas.Request, limits: Limits | None, interrupt: Interrupt | None = None
     ) -> Grammar:
-        fields = None if limits is None else limits.as_fields()
         ends = Interrupt._of(interrupt, limits or Limits())
         for text in (request.text, *(each for pair in request.resources for each in pair)):
             try:
@@ -415,7 +413,7 @@ class Grammar(metaclass=Named):
                     f"#: {found}", "#", "", "a lone surrogate is no character"
                 ) from error
         converted = _core.convert_json_schema(
-            request.text, request.resources, request.fields, fields, ends
+            request.text, request.resources, request.fields, limits, ends
         )
         return cls._of_converted(request, limits, converted)
 
@@ -505,7 +503,6 @@ class Grammar(metaclass=Named):
         cls, steps: _Steps, limits: Limits | None, interrupt: Interrupt | None
     ) -> Grammar:
         """The grammar of a regular language, as operations in postfix notation."""
-        fields = None if limits is None else limits.as_fields()
         for step in steps:
             texts = step[:1] if isinstance(step, tuple) else step if isinstance(step, list) else ()
             for text in texts:
@@ -513,7 +510,7 @@ class Grammar(metaclass=Named):
                     _check_characters(text)
         self = cls._without_text("exact", limits)
         ends = Interrupt._of(interrupt, limits or Limits())
-        self._whole = _core.regular_grammar(steps, fields, ends)
+        self._whole = _core.regular_grammar(steps, limits, ends)
         self._languages = steps
         self._takes_none = True
         return self
@@ -664,15 +661,14 @@ class Grammar(metaclass=Named):
         return self._plan_
 
     def _put_together(self, plan: Plan[Grammar]) -> CoreGrammar:
-        fields = None if self._limits is None else self._limits.as_fields()
         text = plan.text
         parts = [
             (f"part_{number}", leaf._without_lookahead) for number, leaf in enumerate(plan.leaves)
         ]
         frame = _core.Grammar(
-            text + "".join(f'{name} ::= "-"\n' for name, _ in parts), "root", fields
+            text + "".join(f'{name} ::= "-"\n' for name, _ in parts), "root", self._limits
         )
-        frame.check_composed([(name, part) for name, part in parts], fields)
+        frame.check_composed([(name, part) for name, part in parts], self._limits)
         return frame.composed(parts)
 
     @property
@@ -763,7 +759,6 @@ class Grammar(metaclass=Named):
         cls, source: _Lark, limits: Limits | None, interrupt: Interrupt | None = None
     ) -> Grammar:
         text, start, dialect, named, tokens = source
-        fields = None if limits is None else limits.as_fields()
         ends = Interrupt._of(interrupt, limits or Limits())
         for each in (text, start, *named, *named.values()):
             if isinstance(each, str):
@@ -772,13 +767,13 @@ class Grammar(metaclass=Named):
         given = _core_of(named)
         self._lark = source
         try:
-            self._whole = _core.read_lark(text, start, dialect, given, tokens, {}, fields, ends)
+            self._whole = _core.read_lark(text, start, dialect, given, tokens, {}, limits, ends)
         except UnsupportedGrammarError as error:
             if tokens is not None or not _names_token(error):
                 raise
             # As with grammar text.
             any_ids = {name: [0] for name in _token_names(text, named)}
-            _core.read_lark(text, start, dialect, given, any_ids, {}, fields, ends)
+            _core.read_lark(text, start, dialect, given, any_ids, {}, limits, ends)
             self._unread = _Unread(_needs_vocabulary(error, "from_lark"), start, None)
         return self
 
@@ -969,9 +964,8 @@ class Grammar(metaclass=Named):
         if self._origins is None:
             if self._schema is None:
                 return {}
-            fields = None if self._limits is None else self._limits.as_fields()
             ends = Interrupt._of(None, self._limits or Limits())
-            origins = self._schema.origins(fields, ends)
+            origins = self._schema.origins(self._limits, ends)
             self._origins = dict(zip(self.rule_names, origins, strict=True))
         return self._origins
 
@@ -1009,8 +1003,7 @@ class Grammar(metaclass=Named):
             return None
         data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
         ends = Interrupt._of(interrupt, self._limits or Limits())
-        fields = None if self._limits is None else self._limits.as_fields()
-        return self._schema.place(data, read, is_whole, fields, ends)
+        return self._schema.place(data, read, is_whole, self._limits, ends)
 
     @property
     def num_rules(self) -> int:
@@ -1109,7 +1102,7 @@ class Grammar(metaclass=Named):
     def _with_automata(self, expanded: CoreGrammar) -> CoreGrammar:
         if MACROS_OF_BYTES.isdisjoint(expanded.macro_names()):
             return expanded
-        return expanded.with_automata(None if self._limits is None else self._limits.as_fields())
+        return expanded.with_automata(self._limits)
 
     @property
     def _as_rules(self) -> Grammar:

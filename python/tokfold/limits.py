@@ -97,12 +97,8 @@ class Limits:
                 raise ValueError(f"{name} must be between 1 and 2**63 - 1, not {value}")
 
     def as_fields(self) -> dict[str, int]:
-        """Names and values of the bounds on grammars and classes, as the core takes them."""
+        """Names and values of the bounds on grammars and classes."""
         return {name: getattr(self, name) for name in _CORE}
-
-    def engine_fields(self) -> dict[str, int | None]:
-        """Names and values of the bounds on masks and matchers, as the core takes them."""
-        return {name: getattr(self, name) for name in _ENGINE}
 
 
 _ENGINE = (

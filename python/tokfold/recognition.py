@@ -79,7 +79,7 @@ def recognize(
         grammar._compilable,
         data,
         skip_lookahead=grammar.lookahead == "implied",
-        limits=limits.as_fields(),
+        limits=limits,
         interrupt=Interrupt._of(interrupt, limits),
     )
     # Inside a character the place is that of the character: its first bytes are no column.

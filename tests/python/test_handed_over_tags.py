@@ -439,16 +439,17 @@ def test_what_is_handed_over_once_is_not_again(monkeypatch):
 
 def test_limits_hold():
     core = Grammar.from_ebnf('root ::= "a"')._core
+    limits = tokfold.Limits(max_grammar_bytes=100)
     with pytest.raises(LimitExceededError, match="max_grammar_bytes"):
-        _core.Tags([("b" * 200, [("", core, core)], ["c"])], {"max_grammar_bytes": 100})
+        _core.Tags([("b" * 200, [("", core, core)], ["c"])], limits)
     few = _core.Tags([("b", [("", core, core)], ["c"])])
     with pytest.raises(LimitExceededError, match="max_grammar_bytes"):
-        few.changed([], [("b" * 200, [("", core, core)], ["c"])], {"max_grammar_bytes": 100})
+        few.changed([], [("b" * 200, [("", core, core)], ["c"])], limits)
     assert len(few) == 1
     frame = Grammar.from_ebnf('root ::= tags\ntags ::= "-"')._core
     many = _core.Tags([(str(n), [("", core, core)], ["c"]) for n in range(50)])
     with pytest.raises(LimitExceededError, match="max_rules"):
-        frame.check_composed([("tags", many)], {"max_rules": 60})
+        frame.check_composed([("tags", many)], tokfold.Limits(max_rules=60))
     tag = {"type": "tag", "begin": "<f", "content": content(0), "end": "x" * 300}
     names = [{**tag, "begin": f"<f{n}"} for n in range(known.MANY_TAGS)]
     large = {"type": "triggered_tags", "triggers": ["<f"], "tags": names}

@@ -77,7 +77,7 @@ def test_an_option_that_stands_elsewhere_says_where(option: str) -> None:
 
 @pytest.mark.parametrize("wrong", [{}, {"pool": None}, False])
 def test_options_are_a_record(wrong: object) -> None:
-    with pytest.raises(ArgumentTypeError, match="options must be tokfold.CompileOptions, not "):
+    with pytest.raises(ArgumentTypeError, match=r"options must be tokfold\.CompileOptions, not "):
         tokfold.compile('root ::= "a"', VOCABULARY, options=wrong)
 
 

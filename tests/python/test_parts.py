@@ -106,13 +106,11 @@ def engine(
     grammar = Grammar._composed(frame, parts)
     linkable = grammar._linkable
     assert linkable is not None
-    fields = Limits(**limits)
     return _core.Engine(
         linkable[0],
         VOCABULARY._compiled,
         skip_lookahead=True,
-        limits=fields.as_fields(),
-        engine_limits=fields.engine_fields(),
+        limits=Limits(**limits),
         parts=(linkable[1], cache),
     )
 

@@ -89,9 +89,8 @@ def compare(
     if max_pairs < 1:
         raise ValueError(f"max_pairs must be at least 1, not {max_pairs}")
     skips = (left.lookahead == "implied", right.lookahead == "implied")
-    fields = None if limits is None else limits.as_fields()
     text, depth, pairs = _core.compare(
-        left._compilable, right._compilable, skips, max_pairs, fields, progress
+        left._compilable, right._compilable, skips, max_pairs, limits, progress
     )
     if text is not None:
         data, is_left, is_shortest = text

@@ -416,7 +416,7 @@ class Form:
             )
             for rule in self.rules.values()
         ]
-        bounds = {"max_rules": max(len(rules), 1)}
+        bounds = Limits(max_rules=max(len(rules), 1))
         base = self.source._core
         return _core.build_arena(base, rules, flat, rule_numbers[self.root], bounds).text()
 

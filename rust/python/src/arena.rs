@@ -3,7 +3,6 @@
 use crate::boundary::{misuse, raise};
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::collections::HashSet;
 use tokfold_core::error::{Error, Position};
 use tokfold_core::grammar::{
@@ -82,7 +81,7 @@ pub(crate) fn build_arena(
     rules: Vec<NewRule>,
     exprs: Vec<Flat>,
     root: u32,
-    bounds: Option<&Bound<'_, PyDict>>,
+    bounds: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Grammar> {
     let limits = limits(bounds)?;
     if rules.len() > limits.max_rules {

@@ -21,7 +21,7 @@ pub(crate) fn compile_classes<'py>(
     vocabulary: &Vocabulary,
     prune: bool,
     skip_lookahead: bool,
-    limits: Option<&Bound<'py, PyDict>>,
+    limits: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Folded<'py>> {

@@ -3,7 +3,7 @@
 use crate::boundary::Call;
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use tokfold_core::grammar;
 use tokfold_core::laboratory::{self, Verdict};
 
@@ -20,7 +20,7 @@ pub(crate) fn compare<'py>(
     right: &Grammar,
     skip_lookahead: (bool, bool),
     max_pairs: usize,
-    limits: Option<&Bound<'py, PyDict>>,
+    limits: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Answer<'py>> {
     let limits = self::limits(limits)?;

@@ -15,34 +15,29 @@ use tokfold_core::network::{self, NetworkOptions, Part, PartCache};
 use tokfold_core::regular::Bounds;
 use tokfold_core::{grammar, syntax};
 
-/// Limits from a mapping of field names; a name that is no field is a mistake of the package.
-pub(crate) fn limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
-    let mut limits = Limits::default();
-    let Some(fields) = fields else { return Ok(limits) };
-    for (name, value) in fields {
-        let name: String = name.extract()?;
-        match name.as_str() {
-            "max_grammar_bytes" => limits.max_grammar_bytes = value.extract()?,
-            "max_rules" => limits.max_rules = value.extract()?,
-            "max_nesting" => limits.max_nesting = value.extract()?,
-            "max_schema_formulas" => limits.max_schema_formulas = value.extract()?,
-            "max_schema_states" => limits.max_schema_states = value.extract()?,
-            "max_automaton_states" => limits.max_automaton_states = value.extract()?,
-            "max_network_states" => limits.max_network_states = value.extract()?,
-            "max_network_edges" => limits.max_network_edges = value.extract()?,
-            "max_network_work" => limits.max_network_work = value.extract()?,
-            "max_set_bytes" => limits.max_set_bytes = value.extract()?,
-            "max_stack_depth" => {
-                // No stack is deeper than the number of its states.
-                limits.max_stack_depth = u32::try_from(value.extract::<u64>()?).unwrap_or(u32::MAX);
-            }
-            "max_token_work" => limits.max_token_work = value.extract()?,
-            "max_total_work" => limits.max_total_work = value.extract()?,
-            "max_automaton_bytes" => limits.max_automaton_bytes = value.extract()?,
-            _ => return Err(misuse(format!("no limit is named {name:?}"))),
+/// A record of the core with the fields of the same names of a Python object, and some others.
+macro_rules! from_fields {
+    ($record:ident of $given:ident: $($name:ident),+ $(; $other:ident: $value:expr)*) => {
+        $record {
+            $($name: $given.getattr(pyo3::intern!($given.py(), stringify!($name)))?.extract()?,)+
+            $($other: $value,)*
         }
-    }
-    Ok(limits)
+    };
+}
+pub(crate) use from_fields;
+
+/// The bounds of a `tokfold.Limits` on grammars and classes.
+pub(crate) fn limits(given: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
+    let Some(given) = given else { return Ok(Limits::default()) };
+    let depth: u64 = given.getattr("max_stack_depth")?.extract()?;
+    Ok(from_fields!(
+        Limits of given:
+        max_grammar_bytes, max_rules, max_nesting, max_schema_formulas, max_schema_states,
+        max_automaton_states, max_network_states, max_network_edges, max_network_work, max_set_bytes,
+        max_token_work, max_total_work, max_automaton_bytes;
+        // No stack is deeper than the number of its states.
+        max_stack_depth: u32::try_from(depth).unwrap_or(u32::MAX)
+    ))
 }
 
 /// The part of a grammar; `None` where it has no string.
@@ -181,7 +176,7 @@ impl Grammar {
         py: Python<'_>,
         text: &str,
         root: &str,
-        limits: Option<&Bound<'_, PyDict>>,
+        limits: Option<&Bound<'_, PyAny>>,
         interrupt: Option<&Interrupt>,
     ) -> PyResult<Self> {
         let limits = self::limits(limits)?;
@@ -252,7 +247,7 @@ impl Grammar {
         &self,
         py: Python<'_>,
         parts: Vec<(String, Piece)>,
-        limits: Option<&Bound<'_, PyDict>>,
+        limits: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let limits = self::limits(limits)?;
         self.placed(&parts)?;
@@ -289,7 +284,7 @@ impl Grammar {
 
     /// The same grammar with automata in place of the macros that are read byte by byte.
     #[pyo3(signature = (limits=None))]
-    fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let limits = self::limits(limits)?;
         let inner = Call::with(py, None, None).run(py, |interrupt| {
             let budget = Budget::new(&limits, interrupt);

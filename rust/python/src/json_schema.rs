@@ -76,7 +76,7 @@ pub(crate) fn convert_json_schemas(
     py: Python<'_>,
     texts: Vec<String>,
     options: &Bound<'_, PyDict>,
-    limits: Option<&Bound<'_, PyDict>>,
+    limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Vec<Option<Returned>>> {
     let options = self::options(options)?;
@@ -144,7 +144,7 @@ pub(crate) fn convert_json_schema(
     text: &str,
     resources: Vec<(String, String)>,
     options: &Bound<'_, PyDict>,
-    limits: Option<&Bound<'_, PyDict>>,
+    limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Returned> {
     let options = self::options(options)?;
@@ -169,7 +169,7 @@ pub(crate) fn schema_rule_origins(
     text: &str,
     resources: Vec<(String, String)>,
     options: &Bound<'_, PyDict>,
-    limits: Option<&Bound<'_, PyDict>>,
+    limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Vec<Said>> {
     let options = self::options(options)?;
@@ -196,7 +196,7 @@ pub(crate) fn explain_document(
     document: &[u8],
     read: usize,
     is_whole: bool,
-    limits: Option<&Bound<'_, PyDict>>,
+    limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Option<(String, Vec<Said>)>> {
     let options = self::options(options)?;

@@ -63,7 +63,7 @@ pub(crate) fn read_lark(
     named: HashMap<String, Given>,
     tokens: Option<HashMap<String, Vec<u32>>>,
     schema_options: &Bound<'_, PyDict>,
-    limits: Option<&Bound<'_, PyDict>>,
+    limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Grammar> {
     let dialect = match dialect {

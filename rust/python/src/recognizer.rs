@@ -3,7 +3,7 @@
 use crate::boundary::{Call, Interrupt};
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use tokfold_core::budget::{self, Budget};
 use tokfold_core::error::Result;
 use tokfold_core::limits::Limits;
@@ -23,7 +23,7 @@ pub(crate) fn recognize<'py>(
     grammar: &Grammar,
     data: &[u8],
     skip_lookahead: bool,
-    limits: Option<&Bound<'py, PyDict>>,
+    limits: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<(usize, bool, Bound<'py, PyBytes>)> {
@@ -76,7 +76,7 @@ pub(crate) fn open_rules(
     grammar: &Grammar,
     data: &[u8],
     skip_lookahead: bool,
-    limits: Option<&Bound<'_, PyDict>>,
+    limits: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let options = NetworkOptions {
         skip_lookahead,

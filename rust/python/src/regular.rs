@@ -3,7 +3,6 @@
 use crate::boundary::{Call, Interrupt, misuse};
 use crate::grammar::{Grammar, limits};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use tokfold_core::budget::Budget;
 use tokfold_core::regular::Bounds;
 use tokfold_core::regular::grammars::{self, Operation};
@@ -25,7 +24,7 @@ pub(crate) enum Step {
 pub(crate) fn regular_grammar(
     py: Python<'_>,
     steps: Vec<Step>,
-    limits: Option<&Bound<'_, PyDict>>,
+    limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Grammar> {
     let limits = self::limits(limits)?;

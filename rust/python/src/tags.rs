@@ -4,7 +4,6 @@ use crate::boundary::{misuse, raise};
 use crate::grammar::{Grammar, Made, MadePart, limits};
 use crate::threads::side_by_side;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use tokfold_core::budget::Budget;
@@ -225,7 +224,7 @@ impl Tags {
     fn new(
         py: Python<'_>,
         tags: Vec<Given>,
-        limits: Option<&Bound<'_, PyDict>>,
+        limits: Option<&Bound<'_, PyAny>>,
         dispatch: Option<(bool, Vec<String>)>,
     ) -> PyResult<Self> {
         let bytes = |text: String| text.into_bytes().into_boxed_slice();
@@ -241,7 +240,7 @@ impl Tags {
         py: Python<'_>,
         gone: Vec<usize>,
         added: Vec<Given>,
-        limits: Option<&Bound<'_, PyDict>>,
+        limits: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         self.with(py, &gone, added, &self::limits(limits)?)
     }

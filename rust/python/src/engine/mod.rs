@@ -8,7 +8,7 @@ pub(crate) use batch::{accept_batch, fill_batch, fill_batch_each, rollback_batch
 pub(crate) use matcher::Matcher;
 
 use crate::boundary::{Call, Heavy, Interrupt, MANY_BYTES, OffGil, detached, misuse};
-use crate::grammar::{Grammar, MadePart, Parts, Piece, limits};
+use crate::grammar::{Grammar, MadePart, Parts, Piece, from_fields, limits};
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
 use numpy::PyReadonlyArray1;
@@ -23,24 +23,14 @@ use tokfold_core::error::Error;
 use tokfold_core::ids::RuleId;
 use tokfold_core::network::{LeftRecursion, NetworkOptions, PartCache};
 
-/// Limits from a mapping of field names, those of the grammar left out.
-fn engine_limits(fields: Option<&Bound<'_, PyDict>>) -> PyResult<EngineLimits> {
-    let mut limits = EngineLimits::default();
-    let Some(fields) = fields else { return Ok(limits) };
-    for (name, value) in fields {
-        let name: String = name.extract()?;
-        match name.as_str() {
-            "max_mask_work" => limits.max_mask_work = value.extract()?,
-            "max_accept_work" => limits.max_accept_work = value.extract()?,
-            "max_memo_bytes" => limits.max_memo_bytes = value.extract()?,
-            "max_row_bytes" => limits.max_row_bytes = value.extract()?,
-            "max_matcher_bytes" => limits.max_matcher_bytes = value.extract()?,
-            "max_mask_milliseconds" => limits.max_mask_milliseconds = value.extract()?,
-            "max_accept_milliseconds" => limits.max_accept_milliseconds = value.extract()?,
-            _ => return Err(misuse(format!("no limit is named {name:?}"))),
-        }
-    }
-    Ok(limits)
+/// The bounds of a `tokfold.Limits` on masks and matchers.
+fn engine_limits(given: Option<&Bound<'_, PyAny>>) -> PyResult<EngineLimits> {
+    let Some(given) = given else { return Ok(EngineLimits::default()) };
+    Ok(from_fields!(
+        EngineLimits of given:
+        max_mask_work, max_accept_work, max_memo_bytes, max_row_bytes, max_matcher_bytes,
+        max_mask_milliseconds, max_accept_milliseconds
+    ))
 }
 
 /// Parts by the names of the rules for which they stand, and where parts are kept.
@@ -72,7 +62,7 @@ impl Heavy for Arc<engine::Engine> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, engine_limits=None, pool=None, representation="auto", parts=None, loops=true, interrupt=None))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, pool=None, representation="auto", parts=None, loops=true, interrupt=None))]
     // The arguments are those of the Python signature, which names them all.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -81,8 +71,7 @@ impl Engine {
         vocabulary: &Vocabulary,
         skip_lookahead: bool,
         counters: bool,
-        limits: Option<&Bound<'_, PyDict>>,
-        engine_limits: Option<&Bound<'_, PyDict>>,
+        limits: Option<&Bound<'_, PyAny>>,
         pool: Option<&Pool>,
         representation: &str,
         parts: Option<NamedParts<'_>>,
@@ -108,7 +97,7 @@ impl Engine {
         options.engine = EngineOptions {
             representation,
             pool: pool.map(|pool| pool.inner.clone()),
-            limits: self::engine_limits(engine_limits)?,
+            limits: engine_limits(limits)?,
         };
         let parts = match &parts {
             Some((parts, cache)) => Some((grammar.placed(parts)?, &cache.inner)),
