@@ -135,7 +135,7 @@ def test_ours_beside_xgrammar(seed):
         setting.our_grammar(),
         setting.our_vocabulary(),
         classes=Random(seed).choice(["never", "now"]),
-        check_tokens=False,
+        options=tokfold.CompileOptions(check_tokens=False),
     )
     event(f"taken: {walk(setting, Random(seed), compiled)}")
 

@@ -106,7 +106,9 @@ def test_spoken_bytes_are_those_that_texts_hold(seed: int):
     assert spoken is not None
     try:
         vocabulary = tokfold.Vocabulary(BYTES)
-        compiled = tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False)
+        compiled = tokfold.compile(
+            grammar, vocabulary, classes="never", options=tokfold.CompileOptions(check_tokens=False)
+        )
     except tokfold.UnsupportedGrammarError:
         return  # no text at all
     for _ in range(5):
@@ -158,7 +160,7 @@ def test_runaway_whitespace(text: str, runs: bool):
         tokfold.Grammar.from_ebnf(text),
         tokfold.Vocabulary(BYTES),
         classes="never",
-        check_tokens=False,
+        options=tokfold.CompileOptions(check_tokens=False),
     )
     if runs:
         assert tokfold.Matcher(compiled).accept_string(" " * 30)

@@ -78,7 +78,9 @@ def test_configurations_are_the_stacks_of_the_engine(setting, seed):
     if not any(setting.tokens) or not setting.oracle.productive:
         return
     grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
-    compiled = tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False)
+    compiled = tokfold.compile(
+        grammar, vocabulary, classes="never", options=tokfold.CompileOptions(check_tokens=False)
+    )
     matcher, random = tokfold.Matcher(compiled), Random(seed)
     for _ in range(6):
         live = Configurations.of(matcher)
@@ -168,7 +170,9 @@ def test_along_a_text_is_step_by_step(setting, seed):
     if not any(setting.tokens) or not setting.oracle.productive:
         return
     grammar, vocabulary = setting.our_grammar(), setting.our_vocabulary()
-    compiled = tokfold.compile(grammar, vocabulary, classes="never", check_tokens=False)
+    compiled = tokfold.compile(
+        grammar, vocabulary, classes="never", options=tokfold.CompileOptions(check_tokens=False)
+    )
     features, random = GrammarFeatures(compiled), Random(seed)
     start = tokfold.Matcher(compiled, **setting.options)
     texts, rows = [], []

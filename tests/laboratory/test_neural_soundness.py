@@ -114,7 +114,7 @@ def check_sampling(setting: Setting, seed: int, kind=GrammarConditionedLogits, s
         setting.our_grammar(),
         setting.our_vocabulary(),
         classes=random.choice(["now", "never"]),
-        check_tokens=False,
+        options=tokfold.CompileOptions(check_tokens=False),
     )
     kinds = [k for k in ("bytes", "ending", "shape", "tops", "beneath") if random.random() < 0.7]
     features = GrammarFeatures(compiled, kinds or ["tops"], max_states=random.choice([2, 1_024]))
