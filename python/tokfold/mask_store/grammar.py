@@ -161,20 +161,3 @@ class LarkGrammar:
     def is_terminal(self, name: str) -> bool:
         """Whether a name in an expansion is that of a terminal."""
         return name in self._by_name
-
-    def with_one_scanner(self) -> LarkGrammar:
-        """The same with the basic lexer: one scanner for all terminals."""
-        everything = tuple(i for i, t in enumerate(self.terminals) if not t.is_declared)
-        return LarkGrammar(
-            terminals=self.terminals,
-            productions=self.productions,
-            start=self.start,
-            starts=self.starts,
-            table=self.table,
-            lexer="basic",
-            indentation=self.indentation,
-            scanners=(everything,),
-            scanner_of_state=(0,) * len(self.scanner_of_state),
-            source=self.source,
-            global_flags=self.global_flags,
-        )

@@ -90,6 +90,8 @@ fn options(input: &mut Input<'_>, is_text: bool) -> SchemaOptions {
         open_objects: !is_text || more & 32 == 0,
         lossy_unique_items: is_text && more & 64 == 64,
         max_alternatives: 256,
+        max_digits: None,
+        max_depth: None,
         max_indented_levels: 8,
     }
 }

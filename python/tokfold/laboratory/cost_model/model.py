@@ -66,10 +66,6 @@ class CostModel:
         """Microseconds of each mask, shape ``(T,)``."""
         return self.mask(counters)
 
-    def predict_step(self, counters: Counters) -> Floats:
-        """Microseconds of reading each token, shape ``(T,)``."""
-        return self.step(counters)
-
     def predict(self, counters: Counters) -> Floats:
         """Microseconds of both, shape ``(T,)``."""
         return self.mask(counters) + self.step(counters)

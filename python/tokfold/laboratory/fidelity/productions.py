@@ -7,7 +7,7 @@ its expressions have: an unambiguous grammar stays unambiguous.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
@@ -72,31 +72,6 @@ class Productions:
         """
         form = grammar if isinstance(grammar, Form) else Form.of(grammar, root)
         return _Lowering(form, max_symbols).productions()
-
-    @classmethod
-    def from_rules(
-        cls, rules: Mapping[str, Sequence[Sequence[str | bytes | Terminal]]], start: str
-    ) -> Productions:
-        """Productions written by hand: a ``str`` names a rule, ``bytes`` are read one by one.
-
-        A ``frozenset`` of byte values is one terminal.
-
-        Raises:
-            KeyError: a name that is no rule.
-        """
-        numbers = {name: number for number, name in enumerate(rules)}
-
-        def symbols(parts: Sequence[str | bytes | Terminal]) -> Iterator[Symbol]:
-            for part in parts:
-                if isinstance(part, str):
-                    yield numbers[part]
-                elif isinstance(part, bytes):
-                    yield from (frozenset({byte}) for byte in part)
-                else:
-                    yield part
-
-        read = tuple(tuple(tuple(symbols(rhs)) for rhs in body) for body in rules.values())
-        return cls(tuple(rules), read, numbers[start])
 
     @property
     def kappa(self) -> int:

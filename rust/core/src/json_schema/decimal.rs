@@ -161,11 +161,6 @@ impl Decimal {
         self.to_i128().and_then(|value| u64::try_from(value).ok())
     }
 
-    /// The value as an integer of so many bits, where it is one.
-    pub fn to_i64(&self) -> Option<i64> {
-        self.to_i128().and_then(|value| i64::try_from(value).ok())
-    }
-
     /// The value as an integer, where it is one of at most 38 digits.
     fn to_i128(&self) -> Option<i128> {
         if !self.is_integer() || self.integer_digits() > 38 {
