@@ -31,8 +31,9 @@ _OUT = "options=CompileOptions(check_tokens=False) leaves it to the masks"
 
 _END = (
     "Give it one, Vocabulary(..., stop_token_ids=[...]) or "
-    "vocabulary.replace(stop_token_ids=[...]); or pass terminate_without_stop_token=True, which "
-    "ends a text as soon as it is complete"
+    "vocabulary.replace(stop_token_ids=[...]); or compile with "
+    "options=CompileOptions(terminate_without_stop_token=True), which ends a text as soon as it is "
+    "complete"
 )
 
 
