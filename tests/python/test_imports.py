@@ -69,7 +69,21 @@ def test_folders_of_the_core_use_each_other_one_way() -> None:
 def test_files_of_the_engine_use_each_other_one_way() -> None:
     graph = file_graph(CORE / "engine")
     assert circles(graph) == []
-    assert graph["walker"] >= {"descent", "query", "stop"}
+    assert graph["matcher"] >= {"history", "mask", "stop"}
+    assert graph["mask"] >= {"history", "lock"}
+
+
+@pytest.mark.parametrize(
+    ("room", "file", "used"),
+    [
+        ("mask", "answers", {"trie_walk", "query", "uncached"}),
+        ("matcher", "fill", set[str]()),
+    ],
+)
+def test_files_of_a_room_use_each_other_one_way(room: str, file: str, used: set[str]) -> None:
+    graph = file_graph(CORE / "engine" / room)
+    assert circles(graph) == []
+    assert graph[file] >= used
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ def folder_graph(core: Path = CORE) -> Graph:
 
 def file_graph(folder: Path) -> Graph:
     """What each file of a folder uses of the others there; ``mod.rs``, which has all, stays out."""
-    inside = rf"(?:crate::{folder.name}|super)"
+    parts = folder.relative_to(CORE).parts if folder.is_relative_to(CORE) else (folder.name,)
+    inside = rf"(?:{'::'.join(('crate', *parts))}|super)"
     return _graph(folder, lambda text: _heads(text, inside))
 
 

@@ -7,59 +7,31 @@
 //! right recursion costs a constant for each step (what Leo's items are for).
 //!
 //! [`Engine`] is what all requests of one grammar and vocabulary share; [`Matcher`] is one
-//! request's state. The files:
+//! request's state. The rooms, each of which uses those above it alone:
 //!
-//! - a request: `matcher` (accept, roll back), `family` (the tables that forks share), `state`
-//!   (states as values), `fill` (masks of one, of many, of drafts);
-//! - texts that end in time: `in_time` (over `crate::ending`);
-//! - how a mask is made: `way` and `chart_way` (which questions it is made of), `walker` (their
-//!   answers), `descent` (walks of the trie that find an answer), `bounded` and `upper` (what may
-//!   follow at most, where answers would be many), `direct` (a walk with the whole stacks, where all
-//!   of that takes too much), `by_chart` (a walk with the chart itself); and what these share: `query`
-//!   (the questions), `found` (what a walk finds), `stop` (why there is no mask);
-//! - what is remembered: `memo` and `pending` (answers, sets of trie nodes), `reading` (masks made of
-//!   answers that are there), `hot` (steps of sets that are met often), `pool` and `digests` (answers
-//!   shared between grammars);
-//! - `shared` (the tries of a vocabulary), `limits`, `lock` (locks that are never waited for longer than an
-//!   interrupt allows), `gap` (whether a row forbids anything).
+//! - `limits`, `lock` (locks that are never waited for longer than an interrupt allows), `stop` (why there is no
+//!   mask), `shared` (the tries of a vocabulary);
+//! - `history`: the texts that a matcher and its forks have read, step by step, and where each stands;
+//! - [`mask`](self): how a mask is made, from which questions, and what of it is remembered;
+//! - `matcher`: one request: reading, going back, saved states, masks of one, of many, of drafts.
 //!
 //! Every call that can take long takes an [`Interrupt`](crate::budget::Interrupt). Where a short
 //! answer will do there is a call that ends in `_now`: it waits for nothing and takes microseconds.
 
-mod bounded;
-mod by_chart;
-mod chart_way;
-mod descent;
-mod digests;
-mod direct;
-mod family;
-mod fill;
-mod found;
-mod gap;
-mod hot;
-mod in_time;
+mod history;
 mod limits;
 mod lock;
+mod mask;
 mod matcher;
-mod memo;
-mod pending;
-mod pool;
-mod query;
-mod reading;
-mod repeats;
 mod shared;
-mod state;
 mod stop;
-mod upper;
-mod walker;
-mod way;
 
-pub use in_time::Shortest;
 pub use limits::EngineLimits;
+pub use mask::answers::WalkCounters;
+pub use mask::pool::{LEAST_NODES, Pool, PoolCounters};
+pub use matcher::in_time::Shortest;
 pub use matcher::{Accept, Look, MAX_FORCED_BYTES, Matcher, MatcherCounters, StopRule};
-pub use pool::{LEAST_NODES, Pool, PoolCounters};
 pub use shared::SharedVocabulary;
-pub use walker::WalkCounters;
 
 use crate::budget::{Halt, Interrupt, Meter};
 use crate::chart::Tables;
@@ -68,14 +40,14 @@ use crate::error::{Error, Position, Result};
 use crate::mask::{Unfolder, words};
 use crate::network::{ClassSet, Network, members};
 use crate::vocabulary::Trie;
-use family::{Family, Stand};
+use history::View;
+use history::{Family, Stand};
+use mask::answers::{Allowance, Walker};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use stop::Stop;
-use walker::{Allowance, Walker};
-use way::View;
 
 /// How what was read is remembered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,10 +89,10 @@ pub struct Engine {
     tables: OnceLock<Arc<Tables<Arc<Network>>>>,
     /// Held while the tables are made; why they cannot be, once that is known.
     making_tables: Mutex<Option<Halt>>,
-    gap: gap::Gap,
+    gap: mask::row_scan::Gap,
     /// The longest that a mask took which was not cached, in microseconds.
     worst_mask: AtomicU64,
-    endings: in_time::Endings,
+    endings: matcher::in_time::Endings,
 }
 
 /// Tables of charts may take this part of the bytes of a matcher.
@@ -178,9 +150,9 @@ impl Engine {
             representation: options.representation,
             tables: OnceLock::new(),
             making_tables: Mutex::default(),
-            gap: gap::Gap::default(),
+            gap: mask::row_scan::Gap::default(),
             worst_mask: AtomicU64::new(0),
-            endings: in_time::Endings::default(),
+            endings: matcher::in_time::Endings::default(),
         })
     }
 
@@ -611,7 +583,7 @@ fn refuse_chart(network: &Network) -> Result<()> {
 /// Read guards on the caches of masks, which many threads hold at once. A writer waits while one is
 /// alive, so the holder must not ask for a mask that is not cached.
 struct CachedMasks<'e> {
-    answers: reading::Reading<'e>,
+    answers: mask::cached::Reading<'e>,
     rows: Option<RwLockReadGuard<'e, Unfolder>>,
     bits: Vec<i32>,
 }

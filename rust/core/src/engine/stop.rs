@@ -1,6 +1,7 @@
-//! Why a mask is not made.
+//! Why a mask is not made, or a text not read on.
 
 use crate::budget::Halt;
+use crate::engine::Engine;
 use crate::error::Error;
 
 /// Why a mask was not made.
@@ -34,5 +35,14 @@ impl From<Halt> for Stop {
             Halt::Sets => Stop::Sets,
             Halt::Arrays | Halt::Cancelled | Halt::Deadline => Stop::Halted(halt),
         }
+    }
+}
+
+/// The error of a text that takes more memory than it may.
+pub(in crate::engine) fn crowded(engine: &Engine) -> Error {
+    Error::Limit {
+        limit: "max_matcher_bytes",
+        value: engine.limits.max_matcher_bytes as u64,
+        message: "the text so far takes more memory; raise the limit".into(),
     }
 }

@@ -5,9 +5,8 @@
 //! rollback the number of an ancestor. The steps form a tree with jump pointers (Myers' random
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
 
-use super::way::View;
 use crate::budget::{Halt, Interrupt};
-use crate::chart::{ColumnId, Scratch, Tables, Tree};
+use crate::chart::{ColumnId, Columns, Scratch, Tables, Tree};
 use crate::ending::Memo;
 use crate::network::{BOTTOM, ClassSet, Network};
 use crate::stacks::{Entry, NONE, REST, SetId, StackSets, Stepper, beneath_first};
@@ -41,6 +40,15 @@ pub(crate) enum Stand {
     Array(ArrayId),
     /// As a column of the chart.
     Chart(ColumnId),
+}
+
+/// What can stand on top of each other: where the way begins, and where it goes on.
+#[derive(Clone, Copy)]
+pub(crate) enum View<'a> {
+    /// A set of stacks over a network: that of the text, whose sets of members have numbers there only.
+    Stacks(&'a Arc<Network>, &'a StackSets, SetId),
+    /// The last of the columns of a chart.
+    Chart(&'a Tables<Arc<Network>>, Columns<'a>),
 }
 
 /// One accepted token or text.
@@ -237,12 +245,12 @@ impl Family {
     }
 
     /// What is known of the ends of its texts, over classes or over tokens; to be put back.
-    pub(super) fn take_memo(&mut self, is_folded: bool) -> Memo {
+    pub(in crate::engine) fn take_memo(&mut self, is_folded: bool) -> Memo {
         self.ending.take(is_folded)
     }
 
     /// Puts back what was taken.
-    pub(super) fn put_memo(&mut self, memo: Memo) {
+    pub(in crate::engine) fn put_memo(&mut self, memo: Memo) {
         self.ending.put(memo);
     }
 
@@ -682,12 +690,16 @@ impl StacksApart {
 }
 
 /// The same set in another table.
-pub(super) fn copy_set(from: &StackSets, set: SetId, to: &mut StackSets) -> Result<SetId, Halt> {
+pub(in crate::engine) fn copy_set(
+    from: &StackSets,
+    set: SetId,
+    to: &mut StackSets,
+) -> Result<SetId, Halt> {
     copy(from, set, to, &mut FxHashMap::default())
 }
 
 /// The same set in another table; `copies` are those that are there.
-pub(super) fn copy(
+pub(in crate::engine) fn copy(
     from: &StackSets,
     set: SetId,
     to: &mut StackSets,

@@ -11,11 +11,11 @@ use lru::LruCache;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A state and the trie nodes that it is asked about, as one digest.
-pub(super) type Key = [u8; 32];
+pub(in crate::engine) type Key = [u8; 32];
 
 /// Entries of the trie that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Bits {
+pub(in crate::engine) enum Bits {
     /// Their numbers.
     Listed(Arc<[u32]>),
     /// A row of bits.
@@ -24,15 +24,15 @@ pub(super) enum Bits {
 
 /// What a state does from some trie nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(in crate::engine) struct Entry {
     /// Accepted for certain.
-    pub(super) accepted: Bits,
+    pub(in crate::engine) accepted: Bits,
     /// Where the state's rule has been completed, with more of the trie below.
-    pub(super) popped: Arc<[u32]>,
+    pub(in crate::engine) popped: Arc<[u32]>,
 }
 
 impl Entry {
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::engine) fn bytes(&self) -> usize {
         let accepted = match &self.accepted {
             Bits::Listed(numbers) => numbers.len(),
             Bits::Row(row) => row.len(),
@@ -69,7 +69,7 @@ pub struct Pool {
     inner: Mutex<Inner>,
     max_bytes: usize,
     /// Trie nodes below those that are asked about, from which on an answer is shared.
-    pub(super) least_nodes: u32,
+    pub(in crate::engine) least_nodes: u32,
 }
 
 /// A good value for [`Pool::new`]: with fewer trie nodes an answer is made as fast as found.
@@ -101,14 +101,14 @@ impl Pool {
     }
 
     /// The key of a question about some trie nodes.
-    pub(super) fn key(question: &[Identity], nodes: &[u32]) -> Key {
+    pub(in crate::engine) fn key(question: &[Identity], nodes: &[u32]) -> Key {
         let mut text = question.concat();
         text.reserve(4 * nodes.len());
         nodes.iter().for_each(|node| text.extend(node.to_le_bytes()));
         *blake3::hash(&text).as_bytes()
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<Entry> {
+    pub(in crate::engine) fn get(&self, key: &Key) -> Option<Entry> {
         let mut inner = self.lock();
         let found = inner.entries.get(key).cloned();
         match found {
@@ -118,7 +118,7 @@ impl Pool {
         found
     }
 
-    pub(super) fn put(&self, key: Key, entry: Entry) {
+    pub(in crate::engine) fn put(&self, key: Key, entry: Entry) {
         let bytes = entry.bytes();
         if bytes > self.max_bytes {
             return;

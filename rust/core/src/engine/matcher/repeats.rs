@@ -1,14 +1,15 @@
 //! Masks in arrays whose items are unique: what the stacks allow, without what repeats an item.
 
-use super::family::{Family, Stand};
-use super::{Matcher, lock};
 use crate::budget::Interrupt;
+use crate::engine::Matcher;
+use crate::engine::history::{Family, Stand};
+use crate::engine::lock;
 use crate::error::Result;
 
 impl Matcher {
     /// Takes what repeats an item out of a row for a stand; false where that takes the stacks, and the
     /// row is not right yet.
-    pub(super) fn forbid_repeats_now(
+    pub(in crate::engine) fn forbid_repeats_now(
         &self,
         family: &Family,
         stand: Stand,
@@ -37,7 +38,7 @@ impl Matcher {
     ///
     /// # Errors
     /// Those of an accept.
-    pub(super) fn forbid_repeats(
+    pub(in crate::engine) fn forbid_repeats(
         &self,
         stand: Stand,
         row: &mut [i32],

@@ -10,18 +10,20 @@
 //! Answers that are there are read by all threads at once. One that is missing is made without
 //! holding them up, by a [`Descent`] of the thread's own, and put among the others.
 
-use super::descent::{Bounds, Descent};
-use super::digests::{Digests, FEW_STATES, MOST_STATES};
-use super::found::Found;
-use super::limits::Thresholds;
-use super::memo::{Answer, Memo, clear_bits, set_bits};
-use super::pending::{AT_ROOT, NOWHERE, PendingId};
-use super::pool::{Bits, Entry, Pool};
-use super::query::{ALONE, OWN, Question};
-use super::stop::Stop;
-use super::way::{Room, View};
-use super::{direct, lock};
 use crate::budget::{Halt, Interrupt};
+use crate::engine::history::View;
+use crate::engine::limits::Thresholds;
+use crate::engine::lock;
+use crate::engine::mask::found::Found;
+use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
+use crate::engine::mask::keys::{Digests, FEW_STATES, MOST_STATES};
+use crate::engine::mask::memo::{Answer, Memo, clear_bits, set_bits};
+use crate::engine::mask::pool::{Bits, Entry, Pool};
+use crate::engine::mask::query::{ALONE, OWN, Question};
+use crate::engine::mask::stack_queries::Room;
+use crate::engine::mask::trie_walk::{Bounds, Descent};
+use crate::engine::mask::uncached;
+use crate::engine::stop::Stop;
 use crate::network::{Adjacency, Network, contains};
 use crate::stacks::LABEL;
 use crate::vocabulary::Trie;
@@ -62,7 +64,7 @@ pub(crate) struct Allowance {
 
 /// The same, counted by many threads.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(in crate::engine) struct Counts {
     masks: AtomicU64,
     visits: AtomicU64,
     hits: AtomicU64,
@@ -74,7 +76,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn add(&self, counters: &WalkCounters) {
+    pub(in crate::engine) fn add(&self, counters: &WalkCounters) {
         let add = |to: &AtomicU64, count| match count {
             0 => {}
             count => {
@@ -111,7 +113,7 @@ const MAX_IDLE: usize = 4;
 const MAX_ATTEMPTS: usize = 3;
 /// Work units that the answers of one mask may take. What would take more is walked with the whole
 /// stacks; the answers that were made until then stay for the next mask.
-pub(super) const MAX_ANSWERS_WORK: u64 = 400_000;
+pub(in crate::engine) const MAX_ANSWERS_WORK: u64 = 400_000;
 /// The same for the bounds of what may follow the frames on top.
 const MAX_BOUNDS_WORK: u64 = 2_000_000;
 /// The part of the memory of a walker that the tables of one descent may take. They are worth little
@@ -120,11 +122,11 @@ const TABLES_OF_MEMORY: usize = 4;
 
 /// The answers over one trie.
 pub(crate) struct Walker {
-    pub(super) network: Arc<Network>,
-    pub(super) trie: Arc<Trie>,
+    pub(in crate::engine) network: Arc<Network>,
+    pub(in crate::engine) trie: Arc<Trie>,
     /// Words of a row.
-    pub(super) words: usize,
-    pub(super) memo: RwLock<Memo>,
+    pub(in crate::engine) words: usize,
+    pub(in crate::engine) memo: RwLock<Memo>,
     idle: Mutex<Vec<Descent>>,
     /// Bytes of all descents, as they were when last put away.
     descent_bytes: AtomicUsize,
@@ -134,34 +136,34 @@ pub(crate) struct Walker {
     pool: Option<Arc<Pool>>,
     digests: Mutex<Digests>,
     /// What can stand beneath rules, once that was asked for; `None` where it takes too much.
-    pub(super) adjacency: OnceLock<Option<Arc<Adjacency>>>,
-    pub(super) thresholds: Thresholds,
-    pub(super) counts: Counts,
+    pub(in crate::engine) adjacency: OnceLock<Option<Arc<Adjacency>>>,
+    pub(in crate::engine) thresholds: Thresholds,
+    pub(in crate::engine) counts: Counts,
 }
 
 /// Questions between two looks at the interrupt, less one.
 const VISITS_MASK: u64 = 255;
 
 /// What became of an attempt to make a mask of answers.
-pub(super) struct Attempt {
-    pub(super) result: Result<(), Stop>,
+pub(in crate::engine) struct Attempt {
+    pub(in crate::engine) result: Result<(), Stop>,
     /// Work units.
-    pub(super) spent: u64,
+    pub(in crate::engine) spent: u64,
     /// Bytes of answers added.
-    pub(super) added: usize,
+    pub(in crate::engine) added: usize,
 }
 
 /// One mask under way.
-pub(super) struct Walk<'a> {
-    pub(super) descent: Descent,
-    pub(super) bounds: Bounds<'a>,
+pub(in crate::engine) struct Walk<'a> {
+    pub(in crate::engine) descent: Descent,
+    pub(in crate::engine) bounds: Bounds<'a>,
     /// The age of the memo when it began.
-    pub(super) age: u64,
+    pub(in crate::engine) age: u64,
     /// So many states may still be described for it.
     states: usize,
     /// Bytes of the answers that it added to the memo.
-    pub(super) added: usize,
-    pub(super) counters: WalkCounters,
+    pub(in crate::engine) added: usize,
+    pub(in crate::engine) counters: WalkCounters,
 }
 
 impl Walker {
@@ -191,7 +193,7 @@ impl Walker {
 
     /// With other thresholds.
     #[cfg(test)]
-    pub(super) fn with_thresholds(self, thresholds: Thresholds) -> Self {
+    pub(in crate::engine) fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
     }
 
@@ -206,7 +208,7 @@ impl Walker {
     }
 
     /// Takes note of trie nodes that were entered by others than its own.
-    pub(super) fn count_nodes(&self, entered: u64) {
+    pub(in crate::engine) fn count_nodes(&self, entered: u64) {
         self.counts.add(&WalkCounters { trie_nodes: entered, ..WalkCounters::default() });
     }
 
@@ -224,7 +226,11 @@ impl Walker {
         drop((old, gone)); // it takes a while, and nobody waits
     }
 
-    pub(super) fn begin<'a>(&self, allowance: Allowance, interrupt: &'a Interrupt) -> Walk<'a> {
+    pub(in crate::engine) fn begin<'a>(
+        &self,
+        allowance: Allowance,
+        interrupt: &'a Interrupt,
+    ) -> Walk<'a> {
         let age = self.memo.read().age;
         let idle = self.idle.lock().pop();
         let make = || Descent::new(self.network.clone(), self.trie.clone(), self.is_whole, age);
@@ -236,7 +242,7 @@ impl Walker {
         Walk { descent, bounds, age, states: MOST_STATES, added: 0, counters }
     }
 
-    pub(super) fn end(&self, mut walk: Walk<'_>) {
+    pub(in crate::engine) fn end(&self, mut walk: Walk<'_>) {
         let entered = std::mem::take(&mut walk.descent.trie_nodes);
         self.counts.add(&WalkCounters { trie_nodes: entered, ..walk.counters });
         walk.descent.release();
@@ -264,7 +270,10 @@ impl Walker {
     }
 
     /// The memo, if it is still what it was when the mask began.
-    pub(super) fn memo(&self, walk: &Walk<'_>) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
+    pub(in crate::engine) fn memo(
+        &self,
+        walk: &Walk<'_>,
+    ) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
         let memo = match self.memo.try_read() {
             Some(memo) => memo,
             None => lock::read(&self.memo, walk.bounds.interrupt)?,
@@ -320,8 +329,8 @@ impl Walker {
         let mut directly = |max_bytes: usize| {
             bits.fill(0);
             let work = allowance.work.saturating_sub(spent);
-            let bounds = direct::Bounds { work, max_bytes, interrupt };
-            direct::walk(network, &self.trie, (sets, set), bounds, bits)
+            let bounds = uncached::Bounds { work, max_bytes, interrupt };
+            uncached::walk(network, &self.trie, (sets, set), bounds, bits)
         };
         let entered = match directly(allowance.bytes / TABLES_OF_MEMORY) {
             // A token as long as a book has as many sets on its path: they take the place of the
@@ -336,7 +345,7 @@ impl Walker {
         Ok(())
     }
 
-    pub(super) fn count_visit(&self, walk: &mut Walk<'_>) -> Result<(), Stop> {
+    pub(in crate::engine) fn count_visit(&self, walk: &mut Walk<'_>) -> Result<(), Stop> {
         walk.counters.visits += 1;
         walk.descent.work += 1;
         if walk.counters.visits & VISITS_MASK == 0 {
@@ -379,7 +388,7 @@ impl Walker {
     }
 
     /// A question with the same answers, the same for many states that count.
-    pub(super) fn like(&self, question: Question) -> Question {
+    pub(in crate::engine) fn like(&self, question: Question) -> Question {
         let longest = self.trie.longest();
         let like = |state| if state < LABEL { self.network.like(state, longest) } else { state };
         Question { frame: like(question.frame), under: like(question.under) }
@@ -443,7 +452,7 @@ impl Walker {
         made.map(|()| is_new)
     }
 
-    pub(super) fn answer(
+    pub(in crate::engine) fn answer(
         &self,
         question: Question,
         pending: PendingId,
@@ -545,7 +554,7 @@ impl Walker {
     }
 
     /// An answer from what was found, and a row of what is accepted besides.
-    pub(super) fn entry(&self, mut found: Found, mut row: Option<Vec<i32>>) -> Entry {
+    pub(in crate::engine) fn entry(&self, mut found: Found, mut row: Option<Vec<i32>>) -> Entry {
         if found.accepted.iter().map(Range::len).sum::<usize>() > self.words {
             row.get_or_insert_with(|| vec![0; self.words]);
         }

@@ -10,14 +10,14 @@ const BLOCK: usize = 64;
 
 /// A word in which a row forbade a token. Which one it is says nothing: it is looked at in each row.
 #[derive(Default)]
-pub(super) struct Gap {
+pub(in crate::engine) struct Gap {
     word: AtomicUsize,
     searches: AtomicU64,
 }
 
 impl Gap {
     /// Whether one of so many bits is 0.
-    pub(super) fn is_in(&self, row: &[i32], count: usize) -> bool {
+    pub(in crate::engine) fn is_in(&self, row: &[i32], count: usize) -> bool {
         if has_gap(row, count, self.word.load(Ordering::Relaxed)) {
             return true;
         }
@@ -28,7 +28,7 @@ impl Gap {
 
     /// Rows that were looked through, as that word said nothing.
     #[cfg(test)]
-    pub(super) fn searches(&self) -> u64 {
+    pub(in crate::engine) fn searches(&self) -> u64 {
         self.searches.load(Ordering::Relaxed)
     }
 }
@@ -45,7 +45,7 @@ fn has_gap(row: &[i32], count: usize, word: usize) -> bool {
 }
 
 /// The first word in which one of so many bits is 0.
-pub(super) fn first_gap(row: &[i32], count: usize) -> Option<usize> {
+pub(in crate::engine) fn first_gap(row: &[i32], count: usize) -> Option<usize> {
     // In blocks that a processor takes at once.
     let mut blocks = row[..count / 32].chunks(BLOCK);
     let block = blocks.position(|block| block.iter().fold(-1, |all, word| all & word) != -1);

@@ -6,10 +6,10 @@
 //! work. Its own tables are bounded. When they are full they are made anew with the sets on the path
 //! from the root of the trie, which are all that the walk needs.
 
-use super::family::copy;
-use super::found::{NODES_OF_WORK, class_at};
-use super::memo::set_bits;
 use crate::budget::{Halt, Interrupt};
+use crate::engine::history::copy;
+use crate::engine::mask::found::{NODES_OF_WORK, class_at};
+use crate::engine::mask::memo::set_bits;
 use crate::network::Network;
 use crate::stacks::{NONE, REST, SetId, StackSets, Stepper};
 use crate::vocabulary::Trie;
@@ -23,10 +23,10 @@ const LEAST_BYTES: usize = 1 << 20;
 
 /// What the walk may use.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds<'a> {
-    pub(super) work: u64,
-    pub(super) max_bytes: usize,
-    pub(super) interrupt: &'a Interrupt,
+pub(in crate::engine) struct Bounds<'a> {
+    pub(in crate::engine) work: u64,
+    pub(in crate::engine) max_bytes: usize,
+    pub(in crate::engine) interrupt: &'a Interrupt,
 }
 
 /// Sets the bits of the entries of a trie that can follow a set of stacks; how many nodes were
@@ -34,7 +34,7 @@ pub(super) struct Bounds<'a> {
 ///
 /// # Errors
 /// [`Halt::Work`]; [`Halt::Bytes`] where the sets of one path pass the bound; those of the interrupt.
-pub(super) fn walk(
+pub(in crate::engine) fn walk(
     network: &Arc<Network>,
     trie: &Trie,
     (sets, set): (&StackSets, SetId),

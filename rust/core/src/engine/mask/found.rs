@@ -5,21 +5,21 @@ use crate::vocabulary::Trie;
 use std::ops::Range;
 
 /// Trie nodes that count as one unit of work: a step that is remembered is cheap.
-pub(super) const NODES_OF_WORK: u64 = 8;
+pub(in crate::engine) const NODES_OF_WORK: u64 = 8;
 
 /// What a walk over the trie gives besides the entries that it lists.
 #[derive(Default)]
-pub(super) struct Found {
+pub(in crate::engine) struct Found {
     /// Entries of the trie that are accepted: ranges that do not touch, in order.
-    pub(super) accepted: Vec<Range<u32>>,
+    pub(in crate::engine) accepted: Vec<Range<u32>>,
     /// Nodes where the frame has been popped.
-    pub(super) popped: Vec<u32>,
+    pub(in crate::engine) popped: Vec<u32>,
     /// With `near`: subtrees that were walked, by their nodes.
-    pub(super) walked: Vec<Range<u32>>,
+    pub(in crate::engine) walked: Vec<Range<u32>>,
 }
 
 impl Found {
-    pub(super) fn accept(&mut self, entries: Range<u32>) {
+    pub(in crate::engine) fn accept(&mut self, entries: Range<u32>) {
         match self.accepted.last_mut() {
             Some(last) if last.end == entries.start => last.end = entries.end,
             _ if entries.is_empty() => {}
@@ -30,7 +30,7 @@ impl Found {
 
 /// The class of the letter that leads to a node.
 #[inline]
-pub(super) fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
+pub(in crate::engine) fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
     match alphabet.escape() {
         Some(class) if trie.is_escape(node) => class,
         _ => alphabet.class(trie.byte(node)),

@@ -8,7 +8,7 @@
 use super::Descent;
 use crate::automata::alphabet::Alphabet;
 use crate::budget::Halt;
-use crate::engine::hot::{MAX_KEPT, Reads};
+use crate::engine::mask::transition_cache::{MAX_KEPT, Reads};
 use crate::stacks::{Entry, LABEL, NONE, SetId};
 use crate::vocabulary::{BETWEEN, BROKEN, UTF8_STATES, group, utf8_step};
 

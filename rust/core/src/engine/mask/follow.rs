@@ -6,10 +6,10 @@
 //! reads and the frame has not read by itself is *undecided*; where that is little, the stacks of the
 //! text are asked about just that.
 
-use super::found::{Found, class_at};
-use super::query::After;
-use super::stop::Stop;
 use crate::budget::Interrupt;
+use crate::engine::mask::found::{Found, class_at};
+use crate::engine::mask::query::After;
+use crate::engine::stop::Stop;
 use crate::network::{Adjacency, BOTTOM, Network, contains};
 use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,7 +21,7 @@ const BENEATH: u32 = 1 << 31;
 /// it called.
 const SURE: u32 = 1 << 30;
 /// Networks of more states have no bounds.
-pub(super) const MAX_STATES: usize = SURE as usize - 1;
+pub(in crate::engine) const MAX_STATES: usize = SURE as usize - 1;
 /// A rule was just completed for certain; what goes on is not.
 const COMPLETE: u32 = BENEATH - 1;
 /// Nothing can be read on.
@@ -34,7 +34,7 @@ const STEPS_OF_WORK: u64 = 8;
 const CHECK_MASK: u64 = 1_023;
 
 /// Sets of network states, with what bytes make of them.
-pub(super) struct Upper {
+pub(in crate::engine) struct Upper {
     network: Arc<Network>,
     adjacency: Arc<Adjacency>,
     /// Sets of elements, each sorted: states, and what stands beneath rules.
@@ -56,7 +56,7 @@ pub(super) struct Upper {
 
 /// What begins at some nodes of the trie.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Begin {
+pub(in crate::engine) enum Begin {
     /// A frame.
     Frame(u32),
     /// What goes on after one.
@@ -64,18 +64,18 @@ pub(super) enum Begin {
 }
 
 /// A walk below some nodes.
-pub(super) struct Asked<'a> {
+pub(in crate::engine) struct Asked<'a> {
     /// Sorted.
-    pub(super) nodes: &'a [u32],
-    pub(super) begin: Begin,
+    pub(in crate::engine) nodes: &'a [u32],
+    pub(in crate::engine) begin: Begin,
     /// A row of the numbers that are known to follow.
-    pub(super) decided: &'a [i32],
+    pub(in crate::engine) decided: &'a [i32],
     /// Undecided nodes at most.
-    pub(super) most: usize,
+    pub(in crate::engine) most: usize,
 }
 
 impl Upper {
-    pub(super) fn new(network: Arc<Network>, adjacency: Arc<Adjacency>) -> Self {
+    pub(in crate::engine) fn new(network: Arc<Network>, adjacency: Arc<Adjacency>) -> Self {
         let empty: Arc<[u32]> = Arc::default();
         Self {
             network,
@@ -92,7 +92,7 @@ impl Upper {
     }
 
     /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::engine) fn bytes(&self) -> usize {
         self.elements * 8
             + self.sets.len() * 64
             + (self.steps.capacity() + self.single.capacity()) * 13
@@ -101,7 +101,7 @@ impl Upper {
     }
 
     /// Work units spent.
-    pub(super) fn spent(&self) -> u64 {
+    pub(in crate::engine) fn spent(&self) -> u64 {
         self.looked / STEPS_OF_WORK
     }
 
@@ -109,7 +109,7 @@ impl Upper {
     /// are more than so many. What is read for certain is found.
     ///
     /// Numbers of networks are below [`SURE`]; a larger one has no bounds.
-    pub(super) fn walk(
+    pub(in crate::engine) fn walk(
         &mut self,
         trie: &Trie,
         asked: Asked<'_>,
@@ -389,7 +389,7 @@ impl Upper {
 mod tests {
     use crate::budget::Interrupt;
     use crate::engine::limits::Thresholds;
-    use crate::engine::walker::{Allowance, Walker};
+    use crate::engine::mask::answers::{Allowance, Walker};
     use crate::engine::{Accept, Engine, EngineOptions, Matcher, Representation, StopRule};
     use crate::limits::Limits;
     use crate::network::{Network, NetworkOptions};

@@ -3,26 +3,26 @@
 //! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
 //! bytes below a node, or one of its stacks does, all entries there are accepted at once.
 
+mod repeat_counts;
 mod roots;
 mod runs;
-mod tally;
 
-use super::family::copy_set;
-use super::found::{Found, NODES_OF_WORK, class_at};
-use super::hot::{COLD, HotSets, UNKNOWN};
-use super::pending::PendingId;
-use super::query::{ALONE, OWN, Question};
-use super::stop::Stop;
-use super::upper::{self, Upper};
 use crate::budget::{Halt, Interrupt};
+use crate::engine::history::copy_set;
+use crate::engine::mask::follow::{self, Upper};
+use crate::engine::mask::found::{Found, NODES_OF_WORK, class_at};
+use crate::engine::mask::frontier::PendingId;
+use crate::engine::mask::query::{ALONE, OWN, Question};
+use crate::engine::mask::transition_cache::{COLD, HotSets, UNKNOWN};
+use crate::engine::stop::Stop;
 use crate::network::{Adjacency, Network};
 use crate::stacks::{Entry, LABEL, NONE, REST, SetId, StackSets, Stepper};
 use crate::vocabulary::Trie;
+use repeat_counts::Tally;
 use roots::Roots;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tally::Tally;
 
 /// Trie nodes between two looks at the clock, less one.
 const CHECK_MASK: u64 = 4_095;
@@ -49,20 +49,20 @@ struct Walk<'a> {
 
 /// What one answer may cost, and whom it asks whether to go on.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds<'a> {
+pub(in crate::engine) struct Bounds<'a> {
     /// What [`Descent::spent`] may not pass.
-    pub(super) limit: u64,
-    pub(super) max_bytes: usize,
+    pub(in crate::engine) limit: u64,
+    pub(in crate::engine) max_bytes: usize,
     /// Bytes of the tables of a descent.
-    pub(super) max_tables: usize,
-    pub(super) interrupt: &'a Interrupt,
+    pub(in crate::engine) max_tables: usize,
+    pub(in crate::engine) interrupt: &'a Interrupt,
 }
 
 /// A question with the same answer but for some children of the root.
-pub(super) type Likeness = (Question, Vec<Range<u32>>);
+pub(in crate::engine) type Likeness = (Question, Vec<Range<u32>>);
 
 /// Walks over one trie, with what they remember of stacks.
-pub(super) struct Descent {
+pub(in crate::engine) struct Descent {
     network: Arc<Network>,
     trie: Arc<Trie>,
     /// Stack sets above an unknown rest, and what bytes do to them.
@@ -91,19 +91,24 @@ pub(super) struct Descent {
     /// finding out.
     is_whole: bool,
     /// Work done outside of the stepper.
-    pub(super) work: u64,
+    pub(in crate::engine) work: u64,
     /// Trie nodes entered.
-    pub(super) trie_nodes: u64,
+    pub(in crate::engine) trie_nodes: u64,
     /// The age of the memo that it serves.
-    pub(super) age: u64,
+    pub(in crate::engine) age: u64,
     /// Bytes held when they were last counted.
-    pub(super) noted_bytes: usize,
+    pub(in crate::engine) noted_bytes: usize,
     /// Room that is used again and again.
     path: Vec<(u32, SetId, u16)>,
 }
 
 impl Descent {
-    pub(super) fn new(network: Arc<Network>, trie: Arc<Trie>, is_whole: bool, age: u64) -> Self {
+    pub(in crate::engine) fn new(
+        network: Arc<Network>,
+        trie: Arc<Trie>,
+        is_whole: bool,
+        age: u64,
+    ) -> Self {
         let network = network.fresh();
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
@@ -131,7 +136,7 @@ impl Descent {
     }
 
     /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::engine) fn bytes(&self) -> usize {
         self.stepper.bytes()
             + self.network.set_bytes()
             + self.own_steps.capacity() * 13
@@ -145,7 +150,7 @@ impl Descent {
     }
 
     /// Work done.
-    pub(super) fn spent(&self) -> u64 {
+    pub(in crate::engine) fn spent(&self) -> u64 {
         self.stepper.sets.meter.spent() + self.work
     }
 
@@ -157,13 +162,13 @@ impl Descent {
     }
 
     /// Ends a mask: nothing holds on to its interrupt.
-    pub(super) fn release(&mut self) {
+    pub(in crate::engine) fn release(&mut self) {
         self.stepper.sets.meter.release();
     }
 
     /// Drops the tables of stack sets; false where there is next to nothing to drop. What repetitions
     /// do stays: it does not belong to the sets.
-    pub(super) fn clear(&mut self) -> bool {
+    pub(in crate::engine) fn clear(&mut self) -> bool {
         if self.bytes() - self.tally_bytes() < LEAST_CLEARED {
             return false;
         }
@@ -184,7 +189,7 @@ impl Descent {
 
     /// A loop that does what the question does, as a question, where most of the trie leads into
     /// one, and the children of the root where it does not.
-    pub(super) fn like_a_loop(
+    pub(in crate::engine) fn like_a_loop(
         &mut self,
         question: Question,
         bounds: Bounds<'_>,
@@ -213,7 +218,7 @@ impl Descent {
     }
 
     /// Walks some children of the root, with all that is below them.
-    pub(super) fn walk_some(
+    pub(in crate::engine) fn walk_some(
         &mut self,
         question: Question,
         children: Vec<Range<u32>>,
@@ -305,7 +310,7 @@ impl Descent {
 
     /// Walks the trie below each of some nodes, a set with a number, with the question's frames alone on
     /// the stack. Nothing is said of nodes at most `near` bytes deep.
-    pub(super) fn walk_all(
+    pub(in crate::engine) fn walk_all(
         &mut self,
         question: Question,
         (roots, pending): (&[u32], PendingId),
@@ -335,10 +340,10 @@ impl Descent {
     }
 
     /// Walks some of the trie by what may follow at most, without stacks.
-    pub(super) fn bound(
+    pub(in crate::engine) fn bound(
         &mut self,
         adjacency: &Arc<Adjacency>,
-        asked: upper::Asked<'_>,
+        asked: follow::Asked<'_>,
         bounds: Bounds<'_>,
         found: &mut Found,
     ) -> Result<Option<Vec<u32>>, Stop> {
@@ -354,7 +359,7 @@ impl Descent {
 
     /// Those of some nodes, which are sorted, to which the stacks of a text lead. They are over the same
     /// network.
-    pub(super) fn read_nodes(
+    pub(in crate::engine) fn read_nodes(
         &mut self,
         (sets, set): (&StackSets, SetId),
         nodes: &[u32],

@@ -1,8 +1,8 @@
 //! Under what answers are shared, as far as they are worth it.
 
-use super::found::class_at;
-use super::pool::{Key, Pool};
-use super::query::{ALONE, OWN, Question};
+use crate::engine::mask::found::class_at;
+use crate::engine::mask::pool::{Key, Pool};
+use crate::engine::mask::query::{ALONE, OWN, Question};
 use crate::network::{Network, Quota, contains};
 use crate::vocabulary::Trie;
 
@@ -13,14 +13,14 @@ const NODES_OF_STATE: u64 = 32;
 const PART: u32 = 64;
 
 /// So few states are described for any answer.
-pub(super) const FEW_STATES: usize = 48;
+pub(in crate::engine) const FEW_STATES: usize = 48;
 
 /// No more are described for one mask: none is to wait for long.
-pub(super) const MOST_STATES: usize = 96;
+pub(in crate::engine) const MOST_STATES: usize = 96;
 
 /// Digests of states, made when answers are worth them.
 #[derive(Default)]
-pub(super) struct Digests {
+pub(in crate::engine) struct Digests {
     /// Trie nodes of questions whose digests would have cost more than their answers.
     denied: u64,
     /// What that was when digests for all of it were last found to cost too much.
@@ -35,7 +35,7 @@ impl Digests {
     /// as take no more time than it does, and its mask has `left`: its own or, where they are too
     /// many, some that later ones will need. Large tables are described as a whole, once answers that went without have taken as
     /// long as that.
-    pub(super) fn key(
+    pub(in crate::engine) fn key(
         &mut self,
         network: &Network,
         trie: &Trie,

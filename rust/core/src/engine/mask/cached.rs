@@ -1,8 +1,9 @@
 //! Masks made of answers that are there, for one matcher or many.
 
-use super::memo::{Answer, Memo};
-use super::walker::{WalkCounters, Walker};
-use super::way::{Room, View};
+use crate::engine::history::View;
+use crate::engine::mask::answers::{WalkCounters, Walker};
+use crate::engine::mask::memo::{Answer, Memo};
+use crate::engine::mask::stack_queries::Room;
 use parking_lot::RwLockReadGuard;
 
 /// Answers of a mask that is made while others wait for it.

@@ -5,17 +5,17 @@ use hashbrown::HashTable;
 use std::sync::Arc;
 
 /// A set of trie nodes.
-pub(super) type PendingId = u32;
+pub(in crate::engine) type PendingId = u32;
 /// The root of the trie alone: nothing read yet.
-pub(super) const AT_ROOT: PendingId = 0;
+pub(in crate::engine) const AT_ROOT: PendingId = 0;
 /// The root of the trie of ids alone, where there is one.
-pub(super) const AT_IDS: PendingId = 1;
+pub(in crate::engine) const AT_IDS: PendingId = 1;
 /// No node.
-pub(super) const NOWHERE: PendingId = u32::MAX;
+pub(in crate::engine) const NOWHERE: PendingId = u32::MAX;
 
 /// The table of all sets. Each stands by itself: one table of all nodes would be copied as it grows,
 /// which some mask would wait for.
-pub(super) struct PendingSets {
+pub(in crate::engine) struct PendingSets {
     sets: Vec<Arc<[u32]>>,
     /// Nodes of all sets.
     nodes: usize,
@@ -25,18 +25,18 @@ pub(super) struct PendingSets {
 
 impl PendingSets {
     /// The sets of a trie, which may have a root of ids.
-    pub(super) fn new(ids: Option<u32>) -> Self {
+    pub(in crate::engine) fn new(ids: Option<u32>) -> Self {
         let mut out = Self { sets: Vec::new(), nodes: 0, table: HashTable::new() };
         out.intern(&Arc::from([0]));
         ids.map(|ids| out.intern(&Arc::from([ids])));
         out
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::engine) fn bytes(&self) -> usize {
         self.nodes * 4 + self.sets.capacity() * 32 + self.table.capacity() * 17
     }
 
-    pub(super) fn get(&self, id: PendingId) -> &[u32] {
+    pub(in crate::engine) fn get(&self, id: PendingId) -> &[u32] {
         match id {
             NOWHERE => &[],
             id => &self.sets[id as usize],
@@ -44,7 +44,7 @@ impl PendingSets {
     }
 
     /// The number of a sorted set.
-    pub(super) fn intern(&mut self, nodes: &Arc<[u32]>) -> PendingId {
+    pub(in crate::engine) fn intern(&mut self, nodes: &Arc<[u32]>) -> PendingId {
         if nodes.is_empty() {
             return NOWHERE;
         }

@@ -1,9 +1,21 @@
-//! One request's state.
+//! One request's state. Files:
+//!
+//! - here: reading tokens and bytes, looking ahead, going back, when a chart takes over
+//!   (`is_better_on_a_chart`), forced bytes;
+//! - `fill`: masks of one text, of many, of drafts; `in_time`: texts that end in time (over `crate::ending`);
+//! - `state`: states as values; `repeats`: arrays whose items are unique.
 
-use super::family::{Family, Read, Stand, StepId};
-use super::in_time::Hint;
-use super::{Engine, Representation, lock};
+mod fill;
+pub(in crate::engine) mod in_time;
+mod repeats;
+mod state;
+
 use crate::budget::{Halt, Interrupt};
+use crate::engine::history::{Family, Read, Stand, StepId};
+use crate::engine::lock;
+use crate::engine::matcher::in_time::Hint;
+use crate::engine::stop::crowded;
+use crate::engine::{Engine, Representation};
 use crate::error::{Error, Result};
 use crate::network::contains;
 use crate::unique::two_arrays;
@@ -67,14 +79,14 @@ pub struct MatcherCounters {
 /// A clone is a fork: it shares all tables and goes its own way.
 #[derive(Clone)]
 pub struct Matcher {
-    pub(super) engine: Arc<Engine>,
-    pub(super) family: Arc<RwLock<Family>>,
-    pub(super) at: StepId,
-    pub(super) stops: Arc<StopRule>,
-    pub(super) cancelled: Arc<AtomicBool>,
+    pub(in crate::engine) engine: Arc<Engine>,
+    pub(in crate::engine) family: Arc<RwLock<Family>>,
+    pub(in crate::engine) at: StepId,
+    pub(in crate::engine) stops: Arc<StopRule>,
+    pub(in crate::engine) cancelled: Arc<AtomicBool>,
     /// The tokens that the text may take from its first step on, the stop token counted.
-    pub(super) max_tokens: Option<u32>,
-    pub(super) hint: Hint,
+    pub(in crate::engine) max_tokens: Option<u32>,
+    pub(in crate::engine) hint: Hint,
 }
 
 impl Matcher {
@@ -152,14 +164,14 @@ impl Matcher {
     }
 
     /// Whether the text has ended: by a stop token, by itself, or as no token is left.
-    pub(super) fn ended(&self, family: &Family) -> bool {
+    pub(in crate::engine) fn ended(&self, family: &Family) -> bool {
         let step = family.step(self.at);
         matches!(step.read, Read::Stop(_))
             || (self.stops.when_complete && family.accepts(step.stand))
             || self.max_tokens.is_some_and(|most| step.tokens >= most)
     }
 
-    pub(super) fn refuse_ended(&self, family: &Family) -> Result<()> {
+    pub(in crate::engine) fn refuse_ended(&self, family: &Family) -> Result<()> {
         if self.ended(family) {
             return Err(Error::State(
                 "the text has ended: roll back or reset the matcher to go on".into(),
@@ -408,7 +420,7 @@ impl Matcher {
         family.settle(interrupt).map_err(|halt| self.halted(halt, interrupt))
     }
 
-    pub(super) fn refuse_cancelled(&self) -> Result<()> {
+    pub(in crate::engine) fn refuse_cancelled(&self) -> Result<()> {
         match self.cancelled.load(Ordering::Relaxed) {
             true => Err(Error::Cancelled),
             false => Ok(()),
@@ -417,21 +429,21 @@ impl Matcher {
 
     /// When a call that begins now is to end: as the caller says, when the matcher is cancelled, and
     /// at the deadline of accepts.
-    pub(super) fn accept_interrupt(&self, interrupt: &Interrupt) -> Interrupt {
+    pub(in crate::engine) fn accept_interrupt(&self, interrupt: &Interrupt) -> Interrupt {
         let milliseconds = self.engine.limits.max_accept_milliseconds;
         let interrupt = interrupt.clone().with_flag(&self.cancelled);
         interrupt.with_deadline("max_accept_milliseconds", milliseconds)
     }
 
     /// The same for a mask.
-    pub(super) fn mask_interrupt(&self, interrupt: &Interrupt) -> Interrupt {
+    pub(in crate::engine) fn mask_interrupt(&self, interrupt: &Interrupt) -> Interrupt {
         let milliseconds = self.engine.limits.max_mask_milliseconds;
         let interrupt = interrupt.clone().with_flag(&self.cancelled);
         interrupt.with_deadline("max_mask_milliseconds", milliseconds)
     }
 
     /// The error of a call that reads.
-    pub(super) fn halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
+    pub(in crate::engine) fn halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
         match halt {
             Halt::Bytes => crowded(&self.engine),
             Halt::Sets => too_many_sets(&self.engine.network),
@@ -441,7 +453,7 @@ impl Matcher {
     }
 
     /// Allows the work of a token, or of a chunk of text.
-    pub(super) fn allow(&self, family: &mut Family, interrupt: &Interrupt) {
+    pub(in crate::engine) fn allow(&self, family: &mut Family, interrupt: &Interrupt) {
         let limits = &self.engine.limits;
         family.allow(limits.max_accept_work, limits.max_matcher_bytes, interrupt);
     }
@@ -482,7 +494,7 @@ impl Matcher {
     }
 
     /// Where the text stands after a token, by its bytes or whole, if anywhere.
-    pub(super) fn advance_token(
+    pub(in crate::engine) fn advance_token(
         &self,
         family: &mut Family,
         before: Stand,
@@ -823,7 +835,7 @@ impl Matcher {
         done.map_err(|halt| self.halted(halt, interrupt))
     }
 
-    pub(super) fn text_of(&self, family: &Family) -> Vec<u8> {
+    pub(in crate::engine) fn text_of(&self, family: &Family) -> Vec<u8> {
         let mut out = Vec::new();
         for step in family.path(self.at) {
             match step.read {
@@ -913,7 +925,7 @@ enum What<'a> {
 }
 
 /// Bytes below which tables are never rebuilt.
-pub(super) const SOFT_BYTES: usize = 64 << 20;
+pub(in crate::engine) const SOFT_BYTES: usize = 64 << 20;
 
 fn over(engine: &Engine) -> Error {
     Error::Limit {
@@ -925,7 +937,7 @@ fn over(engine: &Engine) -> Error {
     }
 }
 
-pub(super) fn too_many_sets(network: &crate::network::Network) -> Error {
+pub(in crate::engine) fn too_many_sets(network: &crate::network::Network) -> Error {
     Error::Limit {
         limit: "max_set_bytes",
         value: network.most_set_bytes() as u64,
@@ -933,13 +945,5 @@ pub(super) fn too_many_sets(network: &crate::network::Network) -> Error {
             "the sets of members that the text meets take more; fix the order of members, or raise \
                   the limit"
                 .into(),
-    }
-}
-
-pub(super) fn crowded(engine: &Engine) -> Error {
-    Error::Limit {
-        limit: "max_matcher_bytes",
-        value: engine.limits.max_matcher_bytes as u64,
-        message: "the text so far takes more memory; raise the limit".into(),
     }
 }

@@ -1,16 +1,16 @@
 //! Masks by bounds: what the frames on top decide, and the stacks for what lies between (DESIGN.md,
 //! "Bounds").
 
-use super::found::Found;
-use super::lock;
-use super::memo::{Answer, Place, Undecided, set_bits};
-use super::pending::{NOWHERE, PendingId};
-use super::query::{ALONE, OWN, Question};
-use super::stop::Stop;
-use super::upper;
-use super::walker::{Allowance, Attempt, MAX_ANSWERS_WORK, Walk, Walker};
-use super::way::{self, Room};
 use crate::budget::{Budget, Interrupt};
+use crate::engine::lock;
+use crate::engine::mask::answers::{Allowance, Attempt, MAX_ANSWERS_WORK, Walk, Walker};
+use crate::engine::mask::follow;
+use crate::engine::mask::found::Found;
+use crate::engine::mask::frontier::{NOWHERE, PendingId};
+use crate::engine::mask::memo::{Answer, Place, Undecided, set_bits};
+use crate::engine::mask::query::{ALONE, OWN, Question};
+use crate::engine::mask::stack_queries::{self, Room};
+use crate::engine::stop::Stop;
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::network::Adjacency;
@@ -31,14 +31,17 @@ enum Within {
 impl Walker {
     /// What can stand beneath rules; `None` where bounds are not made, as states count or are sets of
     /// members, or where it takes too much.
-    pub(super) fn adjacency(&self, interrupt: &Interrupt) -> Result<Option<Arc<Adjacency>>, Stop> {
+    pub(in crate::engine) fn adjacency(
+        &self,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Arc<Adjacency>>, Stop> {
         if let Some(known) = self.adjacency.get() {
             return Ok(known.clone());
         }
         let network = &self.network;
         let mut made = None;
         let is_plain = !network.has_counters() && !network.has_sets() && !network.is_for_charts();
-        if is_plain && network.len() < upper::MAX_STATES {
+        if is_plain && network.len() < follow::MAX_STATES {
             let limits = Limits { max_total_work: MAX_ADJACENCY_WORK, ..Limits::default() };
             let budget = Budget::new(&limits, interrupt);
             match Adjacency::make(network, MAX_ADJACENCY, &budget) {
@@ -51,13 +54,13 @@ impl Walker {
     }
 
     /// Whether bounds are made of masks.
-    pub(super) fn has_bounds(&self) -> bool {
+    pub(in crate::engine) fn has_bounds(&self) -> bool {
         matches!(self.adjacency.get(), Some(Some(_)))
     }
 
     /// The mask by answers of the frames on top and bounds of what those beneath may add: what lies
     /// between is read by the stacks of the text.
-    pub(super) fn bounded(
+    pub(in crate::engine) fn bounded(
         &self,
         (sets, set): (&StackSets, SetId),
         adjacency: &Arc<Adjacency>,
@@ -105,7 +108,8 @@ impl Walker {
             })
         };
         let mut room = Room::default();
-        let mut result = way::walk_stacks(&network, (sets, set), &self.trie, &mut room, answer);
+        let mut result =
+            stack_queries::walk_stacks(&network, (sets, set), &self.trie, &mut room, answer);
         if result.is_ok() {
             let is_open = |node: &u32| {
                 let numbers = self.trie.numbers(*node);
@@ -183,9 +187,9 @@ impl Walker {
     ) -> Result<(Answer, Arc<Undecided>), Stop> {
         let nodes = self.memo(walk)?.pending.get(pending).to_vec();
         let decided = vec![0; self.words];
-        let begin = upper::Begin::Frame(question.frame);
+        let begin = follow::Begin::Frame(question.frame);
         let most = self.thresholds.undecided_of_frame;
-        let asked = upper::Asked { nodes: &nodes, begin, decided: &decided, most };
+        let asked = follow::Asked { nodes: &nodes, begin, decided: &decided, most };
         let mut found = Found::default();
         let undecided = walk.descent.bound(adjacency, asked, walk.bounds, &mut found)?;
         let entry = self.entry(found, None);
@@ -216,9 +220,9 @@ impl Walker {
             memo.add(answer, &mut decided);
             memo.pending.get(answer.pending).to_vec()
         };
-        let begin = upper::Begin::After(place.2);
+        let begin = follow::Begin::After(place.2);
         let most = self.thresholds.undecided;
-        let asked = upper::Asked { nodes: &popped, begin, decided: &decided, most };
+        let asked = follow::Asked { nodes: &popped, begin, decided: &decided, most };
         let mut found = Found::default();
         let nodes = walk.descent.bound(adjacency, asked, walk.bounds, &mut found)?;
         let undecided = Undecided::new(nodes);

@@ -2,11 +2,11 @@
 //!
 //! A frame is a state and the places where its rule began; beneath it stand all who called the rule
 //! there. Frames with one state go on together, for all places at once. In networks that only charts
-//! can read, frames that something left-recursive can follow are left out (see `by_chart`).
+//! can read, frames that something left-recursive can follow are left out (see `chart_walk`).
 
-use super::pending::{AT_ROOT, NOWHERE, PendingId};
-use super::query::{ALONE, MAX_UNDER, OWN, Question};
 use crate::chart::{Columns, Tables};
+use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
+use crate::engine::mask::query::{ALONE, MAX_UNDER, OWN, Question};
 use crate::network::{BOTTOM, Network};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ enum Ask {
 
 /// Room that is used again and again.
 #[derive(Default)]
-pub(super) struct ChartRoom {
+pub(in crate::engine) struct ChartRoom {
     queue: Vec<(Ask, PendingId)>,
     /// For each state, by what was pending, the places that it was asked about with.
     seen: FxHashMap<(u32, PendingId), Row>,
@@ -47,7 +47,7 @@ impl ChartRoom {
 }
 
 /// The way down from the last of some columns.
-pub(super) struct ChartWay<'a> {
+pub(in crate::engine) struct ChartWay<'a> {
     network: &'a Network,
     tables: &'a Tables<Arc<Network>>,
     columns: Columns<'a>,
@@ -55,7 +55,7 @@ pub(super) struct ChartWay<'a> {
 }
 
 impl<'a> ChartWay<'a> {
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         tables: &'a Tables<Arc<Network>>,
         columns: Columns<'a>,
         room: &'a mut ChartRoom,
@@ -75,7 +75,7 @@ impl<'a> ChartWay<'a> {
     }
 
     /// Asks every question on the way; `answer` says where the frames have been popped.
-    pub(super) fn walk<E>(
+    pub(in crate::engine) fn walk<E>(
         mut self,
         mut answer: impl FnMut(Question, PendingId) -> Result<PendingId, E>,
     ) -> Result<(), E> {

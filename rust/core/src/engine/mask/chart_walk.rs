@@ -7,14 +7,14 @@
 //! numbers) the usual questions are asked before; below nodes where those accept all that there is
 //! nothing is read.
 
-use super::Engine;
-use super::family::{Family, OnChart, Stand};
-use super::found::{NODES_OF_WORK, class_at};
-use super::memo::set_bits;
-use super::stop::Stop;
-use super::walker::Walker;
 use crate::budget::{Halt, Interrupt};
 use crate::chart::ColumnId;
+use crate::engine::Engine;
+use crate::engine::history::{Family, OnChart, Stand};
+use crate::engine::mask::answers::Walker;
+use crate::engine::mask::found::{NODES_OF_WORK, class_at};
+use crate::engine::mask::memo::set_bits;
+use crate::engine::stop::Stop;
 use crate::error::Error;
 use crate::network::contains;
 use crate::vocabulary::Trie;
@@ -27,7 +27,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 impl Engine {
     /// [`Self::mask`] of a text on a chart where only charts can read.
-    pub(super) fn mask_by_chart(
+    pub(in crate::engine) fn mask_by_chart(
         &self,
         family: &mut Family,
         stand: Stand,
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// The same over the trie of a walker.
-    pub(super) fn bits_by_chart(
+    pub(in crate::engine) fn bits_by_chart(
         &self,
         walker: &Walker,
         family: &mut Family,
@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// Writes what may follow a text on a chart by reading on with the chart alone.
-    pub(super) fn bits_by_branches(
+    pub(in crate::engine) fn bits_by_branches(
         &self,
         walker: &Walker,
         family: &mut Family,
@@ -85,7 +85,7 @@ impl Engine {
         let (entered, walked) = branches.walk(tip, self.limits.max_mask_work, interrupt);
         walker.count_nodes(entered);
         walked.map_err(|halt| match halt {
-            Halt::Bytes => super::matcher::crowded(self),
+            Halt::Bytes => crate::engine::stop::crowded(self),
             halt => self.stopped(halt.into(), interrupt),
         })
     }

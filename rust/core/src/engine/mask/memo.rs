@@ -1,8 +1,8 @@
 //! What masks remember: answers to questions about sets of trie nodes.
 
-use super::pending::{PendingId, PendingSets};
-use super::pool::{Bits, Entry};
-use super::query::{After, Question};
+use crate::engine::mask::frontier::{PendingId, PendingSets};
+use crate::engine::mask::pool::{Bits, Entry};
+use crate::engine::mask::query::{After, Question};
 use crate::hash::hash_of;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
@@ -20,36 +20,36 @@ enum Accepted {
 
 /// What a question is answered from a set of trie nodes.
 #[derive(Clone, Copy)]
-pub(super) struct Answer {
+pub(in crate::engine) struct Answer {
     /// Accepted for certain.
     accepted: Accepted,
     /// Where the frame has been popped, with more of the trie below.
-    pub(super) pending: PendingId,
+    pub(in crate::engine) pending: PendingId,
 }
 
 /// What may follow where the frames of a question have been popped, and is not known to.
-pub(super) struct Undecided {
+pub(in crate::engine) struct Undecided {
     /// Nodes with entries, sorted; `None` where they are too many to ask about one by one.
-    pub(super) nodes: Option<Box<[u32]>>,
+    pub(in crate::engine) nodes: Option<Box<[u32]>>,
     /// Whether the answer in its place took too much work.
     is_refused: AtomicBool,
 }
 
 impl Undecided {
-    pub(super) fn new(nodes: Option<Vec<u32>>) -> Self {
+    pub(in crate::engine) fn new(nodes: Option<Vec<u32>>) -> Self {
         Self { nodes: nodes.map(Into::into), is_refused: AtomicBool::new(false) }
     }
 
     /// How many nodes there are; `None` where they are too many.
-    pub(super) fn len(&self) -> Option<usize> {
+    pub(in crate::engine) fn len(&self) -> Option<usize> {
         self.nodes.as_ref().map(|nodes| nodes.len())
     }
 
-    pub(super) fn refuse(&self) {
+    pub(in crate::engine) fn refuse(&self) {
         self.is_refused.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_refused(&self) -> bool {
+    pub(in crate::engine) fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed)
     }
 
@@ -59,10 +59,10 @@ impl Undecided {
 }
 
 /// What is asked about with what goes on after it.
-pub(super) type Place = (Question, PendingId, After);
+pub(in crate::engine) type Place = (Question, PendingId, After);
 
 /// Answers over one trie.
-pub(super) struct Memo {
+pub(in crate::engine) struct Memo {
     answers: FxHashMap<(Question, PendingId), Answer>,
     undecided: FxHashMap<Place, Arc<Undecided>>,
     /// For questions whose answers take too much, what frames surely accept, and what they may accept at
@@ -79,13 +79,13 @@ pub(super) struct Memo {
     row_table: HashTable<(u64, u32)>,
     /// Words of a row.
     words: usize,
-    pub(super) pending: PendingSets,
+    pub(in crate::engine) pending: PendingSets,
     /// How often everything was forgotten: numbers of sets are good for one of these times.
-    pub(super) age: u64,
+    pub(in crate::engine) age: u64,
 }
 
 impl Memo {
-    pub(super) fn new(words: usize, ids: Option<u32>, age: u64) -> Self {
+    pub(in crate::engine) fn new(words: usize, ids: Option<u32>, age: u64) -> Self {
         Self {
             answers: FxHashMap::default(),
             undecided: FxHashMap::default(),
@@ -102,7 +102,7 @@ impl Memo {
     }
 
     /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::engine) fn bytes(&self) -> usize {
         self.answers.capacity() * 25
             + self.undecided.capacity() * 41
             + self.undecided_bytes
@@ -115,7 +115,7 @@ impl Memo {
     }
 
     #[inline]
-    pub(super) fn get(&self, question: Question, pending: PendingId) -> Option<Answer> {
+    pub(in crate::engine) fn get(&self, question: Question, pending: PendingId) -> Option<Answer> {
         self.answers.get(&(question, pending)).copied()
     }
 
@@ -123,7 +123,7 @@ impl Memo {
     ///
     /// `None` where there is no room: what is over the limit is not remembered, so that the same
     /// question is refused again.
-    pub(super) fn insert(
+    pub(in crate::engine) fn insert(
         &mut self,
         question: Question,
         pending: PendingId,
@@ -153,12 +153,12 @@ impl Memo {
         Answer { accepted, pending: self.pending.intern(&entry.popped) }
     }
 
-    pub(super) fn undecided(&self, place: Place) -> Option<Arc<Undecided>> {
+    pub(in crate::engine) fn undecided(&self, place: Place) -> Option<Arc<Undecided>> {
         self.undecided.get(&place).cloned()
     }
 
     /// Remembers what is undecided at a place; `None` where there is no room.
-    pub(super) fn insert_undecided(
+    pub(in crate::engine) fn insert_undecided(
         &mut self,
         place: Place,
         undecided: Undecided,
@@ -176,7 +176,7 @@ impl Memo {
         Some(undecided)
     }
 
-    pub(super) fn bounds(
+    pub(in crate::engine) fn bounds(
         &self,
         question: Question,
         pending: PendingId,
@@ -185,7 +185,7 @@ impl Memo {
     }
 
     /// Remembers the bounds of a question whose answer takes too much; `None` where there is no room.
-    pub(super) fn insert_bounds(
+    pub(in crate::engine) fn insert_bounds(
         &mut self,
         question: Question,
         pending: PendingId,
@@ -220,7 +220,7 @@ impl Memo {
     }
 
     /// Adds the bits of an answer.
-    pub(super) fn add(&self, answer: Answer, bits: &mut [i32]) {
+    pub(in crate::engine) fn add(&self, answer: Answer, bits: &mut [i32]) {
         match answer.accepted {
             Accepted::Listed(list) => set_bits(bits, &self.lists[list as usize]),
             Accepted::Row(row) => {
@@ -230,7 +230,7 @@ impl Memo {
     }
 
     /// What it costs to find an answer and to add its bits, in units of about 15 ns.
-    pub(super) fn cost(&self, answer: Answer) -> u64 {
+    pub(in crate::engine) fn cost(&self, answer: Answer) -> u64 {
         let bits = match answer.accepted {
             Accepted::Listed(list) => self.lists[list as usize].len() / 8,
             Accepted::Row(_) => self.words / 50,
@@ -239,7 +239,7 @@ impl Memo {
     }
 
     /// Writes the bits of an answer over what is there.
-    pub(super) fn write(&self, answer: Answer, bits: &mut [i32]) {
+    pub(in crate::engine) fn write(&self, answer: Answer, bits: &mut [i32]) {
         match answer.accepted {
             Accepted::Row(row) => bits.copy_from_slice(&self.rows[row as usize]),
             Accepted::Listed(..) => {
@@ -250,13 +250,13 @@ impl Memo {
     }
 }
 
-pub(super) fn clear_bits(row: &mut [i32], numbers: &[u32]) {
+pub(in crate::engine) fn clear_bits(row: &mut [i32], numbers: &[u32]) {
     for &number in numbers {
         row[number as usize >> 5] &= !(1 << (number & 31));
     }
 }
 
-pub(super) fn set_bits(row: &mut [i32], numbers: &[u32]) {
+pub(in crate::engine) fn set_bits(row: &mut [i32], numbers: &[u32]) {
     for &number in numbers {
         row[number as usize >> 5] |= 1 << (number & 31);
     }
@@ -264,9 +264,9 @@ pub(super) fn set_bits(row: &mut [i32], numbers: &[u32]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pending::AT_ROOT;
-    use super::super::query::ALONE;
     use super::*;
+    use crate::engine::mask::frontier::AT_ROOT;
+    use crate::engine::mask::query::ALONE;
 
     #[test]
     fn equal_rows_are_held_once() {

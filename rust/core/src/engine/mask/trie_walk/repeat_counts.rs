@@ -10,8 +10,8 @@
 
 use super::{Bounds, CHECK_MASK, COLD, Descent, NODES_OF_WORK, Stop};
 use crate::budget::Halt;
-use crate::engine::memo::set_bits;
-use crate::engine::pool::{self, Bits};
+use crate::engine::mask::memo::set_bits;
+use crate::engine::mask::pool::{self, Bits};
 use crate::stacks::{Entry, NONE, REST, SetId};
 use crate::vocabulary::{BETWEEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::{FxHashMap, FxHashSet};

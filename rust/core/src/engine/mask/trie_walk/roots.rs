@@ -5,7 +5,7 @@
 
 use super::Descent;
 use crate::automata::alphabet::Alphabet;
-use crate::engine::pending::PendingId;
+use crate::engine::mask::frontier::PendingId;
 use crate::network::{ClassSet, contains};
 use crate::vocabulary::Trie;
 use std::ops::Range;

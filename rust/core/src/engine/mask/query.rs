@@ -4,26 +4,26 @@ use crate::network::BOTTOM;
 
 /// What is asked about some trie nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Question {
+pub(in crate::engine) struct Question {
     /// The frame.
-    pub(super) frame: u32,
+    pub(in crate::engine) frame: u32,
     /// The frame beneath that is asked about with it, or [`ALONE`], or [`OWN`].
-    pub(super) under: u32,
+    pub(in crate::engine) under: u32,
 }
 
 /// What goes on where the frames of a question have been popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct After {
+pub(in crate::engine) struct After {
     /// The state of the same rule that a call returned to.
-    pub(super) to: Option<u32>,
+    pub(in crate::engine) to: Option<u32>,
     /// Whatever stands beneath a frame of this rule.
-    pub(super) rule: Option<u32>,
+    pub(in crate::engine) rule: Option<u32>,
 }
 
 /// Nothing beneath: the answer ends where the frame has been popped.
-pub(super) const ALONE: u32 = BOTTOM;
+pub(in crate::engine) const ALONE: u32 = BOTTOM;
 /// As `ALONE`, without the calls that the frame delegates.
-pub(super) const OWN: u32 = BOTTOM - 1;
+pub(in crate::engine) const OWN: u32 = BOTTOM - 1;
 
 /// Frames beneath one that counts, at most, that are asked about with it.
-pub(super) const MAX_UNDER: usize = 2;
+pub(in crate::engine) const MAX_UNDER: usize = 2;

@@ -1,9 +1,10 @@
 //! Masks of a matcher: of its state, of many matchers, of a draft's nodes; over tokens or classes.
 
-use super::family::{Family, StacksApart, Stand};
-use super::gap::first_gap;
-use super::{Accept, CachedMasks, Engine, Matcher, lock};
 use crate::budget::Interrupt;
+use crate::engine::history::{Family, StacksApart, Stand};
+use crate::engine::lock;
+use crate::engine::mask::row_scan::first_gap;
+use crate::engine::{Accept, CachedMasks, Engine, Matcher};
 use crate::error::{Error, Result};
 use crate::mask::words;
 use std::sync::Arc;

@@ -6,37 +6,37 @@
 use crate::stacks::SetId;
 
 /// Not known yet.
-pub(super) const UNKNOWN: SetId = SetId::MAX;
+pub(in crate::engine) const UNKNOWN: SetId = SetId::MAX;
 /// A set without a table.
-pub(super) const COLD: u16 = u16::MAX;
+pub(in crate::engine) const COLD: u16 = u16::MAX;
 /// Times that a set is met before it gets a table.
 const MEETINGS: u16 = 8;
 /// Tables at most.
 const MAX_TABLES: usize = 1 << 10;
 
 /// Loops of single entries that a set remembers.
-pub(super) const MAX_KEPT: usize = 3;
+pub(in crate::engine) const MAX_KEPT: usize = 3;
 
 /// What a set reads, whatever stands below a node.
 #[derive(Clone, Copy)]
-pub(super) struct Reads {
+pub(in crate::engine) struct Reads {
     /// Groups of bytes that leave it as it is, those of whole characters included.
-    pub(super) stays: u32,
+    pub(in crate::engine) stays: u32,
     /// The same for some of its entries; `None` where they were not looked at.
-    pub(super) kept: Option<[u32; MAX_KEPT]>,
+    pub(in crate::engine) kept: Option<[u32; MAX_KEPT]>,
     /// Groups of bytes that lead from set to set.
-    pub(super) runs: u32,
+    pub(in crate::engine) runs: u32,
     /// For so many bytes they do, as far as was looked.
-    pub(super) steps: u32,
+    pub(in crate::engine) steps: u32,
     /// The set after those; `None` where the run is known to end.
-    pub(super) tip: Option<SetId>,
+    pub(in crate::engine) tip: Option<SetId>,
     /// Nodes at which it was not looked for a run.
-    pub(super) missed: u32,
+    pub(in crate::engine) missed: u32,
 }
 
 /// The tables.
 #[derive(Default)]
-pub(super) struct HotSets {
+pub(in crate::engine) struct HotSets {
     /// For each set its table, or how often it was met.
     of: Vec<Met>,
     next: Vec<SetId>,
@@ -51,7 +51,7 @@ enum Met {
 }
 
 impl HotSets {
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::engine) fn bytes(&self) -> usize {
         self.of.capacity() * 4
             + self.next.capacity() * 4
             + self.reads.capacity() * size_of::<Option<Reads>>()
@@ -59,7 +59,7 @@ impl HotSets {
 
     /// The table of a set that is met.
     #[inline]
-    pub(super) fn meet(&mut self, set: SetId, classes: usize) -> u16 {
+    pub(in crate::engine) fn meet(&mut self, set: SetId, classes: usize) -> u16 {
         let set = set as usize;
         if self.of.len() <= set {
             self.of.resize(set + 1 + set / 2, Met::Times(0));
@@ -83,21 +83,21 @@ impl HotSets {
 
     /// What a byte makes of the set of a table.
     #[inline]
-    pub(super) fn next(&self, table: u16, class: u8) -> SetId {
+    pub(in crate::engine) fn next(&self, table: u16, class: u8) -> SetId {
         self.next[table as usize * self.classes + class as usize]
     }
 
-    pub(super) fn remember(&mut self, table: u16, class: u8, next: SetId) {
+    pub(in crate::engine) fn remember(&mut self, table: u16, class: u8, next: SetId) {
         self.next[table as usize * self.classes + class as usize] = next;
     }
 
     /// What the set of a table reads, where it is known.
     #[inline]
-    pub(super) fn reads(&self, table: u16) -> Option<Reads> {
+    pub(in crate::engine) fn reads(&self, table: u16) -> Option<Reads> {
         self.reads[table as usize]
     }
 
-    pub(super) fn set_reads(&mut self, table: u16, reads: Reads) {
+    pub(in crate::engine) fn set_reads(&mut self, table: u16, reads: Reads) {
         self.reads[table as usize] = Some(reads);
     }
 }

@@ -1,9 +1,10 @@
 //! States as values: equal, hashed, saved and restored.
 
-use super::family::{Family, Read, Stand};
-use super::matcher::SOFT_BYTES;
-use super::{Engine, Matcher, lock};
 use crate::budget::Interrupt;
+use crate::engine::history::{Family, Read, Stand};
+use crate::engine::lock;
+use crate::engine::matcher::SOFT_BYTES;
+use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Result};
 use crate::network::{BOTTOM, Moved, Moves, Network};
 use crate::stacks::{Entry, LABEL, NONE, SetId, beneath_first_by};
@@ -157,7 +158,7 @@ impl Matcher {
     }
 
     /// The stacks of a text that stands on a chart, in tables of their own.
-    pub(super) fn read_again(
+    pub(in crate::engine) fn read_again(
         &self,
         family: &Family,
         interrupt: &Interrupt,
@@ -172,7 +173,7 @@ impl Matcher {
             if read % LETTERS_BETWEEN_CHECKS == 0 {
                 interrupt.look()?;
                 if stacks.bytes() > max_bytes {
-                    return Err(super::matcher::crowded(self.engine()));
+                    return Err(crate::engine::stop::crowded(self.engine()));
                 }
             }
             stacks.allow(u64::MAX, max_bytes, interrupt);
@@ -256,7 +257,7 @@ impl Matcher {
         self.refuse_stackless()?;
         let interrupt = &self.accept_interrupt(interrupt);
         let refused = || Error::State("this is no state of this grammar".into());
-        let fresh = Matcher::new(self.engine().clone(), super::StopRule::default())?;
+        let fresh = Matcher::new(self.engine().clone(), crate::engine::StopRule::default())?;
         let mut places: Vec<SetId> = Vec::new();
         // The text may be longer, but no counter knows of more.
         let mut bytes = 0;
@@ -314,7 +315,7 @@ impl Matcher {
             }
             let &set = places.last().ok_or_else(refused)?;
             if family.bytes() > self.engine().limits().max_matcher_bytes {
-                return Err(super::matcher::crowded(self.engine()));
+                return Err(crate::engine::stop::crowded(self.engine()));
             }
             let read = match stop.checked_sub(1) {
                 None => Read::Nothing,

@@ -7,12 +7,13 @@
 //! one token adds a bounded number to that. Near the end the trie is walked with the stacks of the text,
 //! and each entry is asked for the fewest tokens that end the text after it.
 
-use super::family::{Family, Read, Stand};
-use super::memo::set_bits;
-use super::walker::Walker;
-use super::{Engine, Matcher, PREPARATION, lock};
 use crate::budget::{Halt, Interrupt, Meter};
 use crate::ending::{Countdown, Ending, UNREACHABLE, class_of};
+use crate::engine::history::{Family, Read, Stand};
+use crate::engine::lock;
+use crate::engine::mask::answers::Walker;
+use crate::engine::mask::memo::set_bits;
+use crate::engine::{Engine, Matcher, PREPARATION};
 use crate::error::{Error, Position, Result};
 use crate::network::ClassSet;
 use crate::stacks::{NONE, SetId, Stepper};
@@ -24,7 +25,7 @@ const CHECK_MASK: u32 = 255;
 
 /// What a text needed at most to end, after so many tokens.
 #[derive(Debug)]
-pub(super) struct Hint(AtomicU64);
+pub(in crate::engine) struct Hint(AtomicU64);
 
 const NO_HINT: u64 = u64::MAX;
 
@@ -42,7 +43,7 @@ impl Clone for Hint {
 
 impl Hint {
     /// Takes note that nothing is known: the text went on otherwise than by a token.
-    pub(super) fn forget(&self) {
+    pub(in crate::engine) fn forget(&self) {
         self.0.store(NO_HINT, Ordering::Relaxed);
     }
 
@@ -71,7 +72,7 @@ pub struct Shortest {
 
 /// What an engine knows of the ends of its texts.
 #[derive(Default)]
-pub(super) struct Endings {
+pub(in crate::engine) struct Endings {
     plain: std::sync::OnceLock<Arc<Ending>>,
     folded: std::sync::OnceLock<Arc<Ending>>,
     countdown: std::sync::OnceLock<Arc<Countdown>>,
@@ -79,7 +80,7 @@ pub(super) struct Endings {
 
 impl Endings {
     /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::engine) fn bytes(&self) -> usize {
         let endings = [&self.plain, &self.folded].into_iter().filter_map(|ending| ending.get());
         let endings: usize = endings.map(|ending| ending.bytes()).sum();
         endings + self.countdown.get().map_or(0, |countdown| countdown.bytes())
@@ -240,7 +241,11 @@ impl Matcher {
     }
 
     /// The tokens that this text may still take, the stop token counted.
-    pub(super) fn tokens_left(&self, family: &Family, given: Option<u32>) -> Option<u32> {
+    pub(in crate::engine) fn tokens_left(
+        &self,
+        family: &Family,
+        given: Option<u32>,
+    ) -> Option<u32> {
         let own = self.max_tokens.map(|most| most.saturating_sub(family.step(self.at).tokens));
         match (own, given) {
             (Some(own), Some(given)) => Some(own.min(given)),
@@ -256,7 +261,7 @@ impl Matcher {
     /// Whether no token can leave too little, as far as that was found out. After `tokens` tokens `left`
     /// are left.
     #[inline]
-    pub(super) fn is_far(&self, tokens: u32, left: u32) -> bool {
+    pub(in crate::engine) fn is_far(&self, tokens: u32, left: u32) -> bool {
         let countdown = self.engine.endings.countdown.get();
         let Some(raised) = countdown.and_then(|countdown| countdown.most_raised) else {
             return false;
@@ -342,7 +347,7 @@ impl Matcher {
 
     /// Whether the text can still be completed in time once it stands elsewhere: after a token, or after
     /// bytes, which are no tokens.
-    pub(super) fn ends_in_time(
+    pub(in crate::engine) fn ends_in_time(
         &self,
         family: &mut Family,
         stand: Stand,
@@ -378,7 +383,7 @@ impl Matcher {
     ///
     /// # Errors
     /// [`Error::Budget`] where even the shortest completion takes more; those of a mask.
-    pub(super) fn fill_in_time(
+    pub(in crate::engine) fn fill_in_time(
         &self,
         left: u32,
         row: &mut [i32],
@@ -423,7 +428,7 @@ impl Matcher {
     }
 
     /// [`Self::fill_in_time`] over classes.
-    pub(super) fn fill_classes_in_time(
+    pub(in crate::engine) fn fill_classes_in_time(
         &self,
         family: &mut Family,
         left: u32,
@@ -517,7 +522,7 @@ fn chart_refused() -> Error {
 
 impl Engine {
     /// The error of a question about the end of a text.
-    pub(super) fn ending_halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
+    pub(in crate::engine) fn ending_halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
         let (limit, value) = match halt {
             Halt::Bytes => ("max_memo_bytes", self.limits.max_memo_bytes as u64),
             _ => ("max_mask_work", self.limits.max_mask_work),

@@ -1,14 +1,13 @@
 //! The way down the stacks: which questions a mask is made of.
 
-use super::chart_way::{ChartRoom, ChartWay};
-use super::pending::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
-use super::query::{ALONE, After, MAX_UNDER, OWN, Question};
-use crate::chart::{Columns, Tables};
+use crate::engine::history::View;
+use crate::engine::mask::chart_queries::{ChartRoom, ChartWay};
+use crate::engine::mask::frontier::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
+use crate::engine::mask::query::{ALONE, After, MAX_UNDER, OWN, Question};
 use crate::network::{BOTTOM, Call, Network, contains};
 use crate::stacks::{Entry, REST, SetId, StackSets};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashSet;
-use std::sync::Arc;
 
 /// A place on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,24 +20,15 @@ enum Place {
 
 /// Room that is used again and again.
 #[derive(Default)]
-pub(super) struct Room {
+pub(in crate::engine) struct Room {
     queue: Vec<(Place, PendingId)>,
     seen: FxHashSet<(Place, PendingId)>,
     chart: ChartRoom,
 }
 
-/// What can stand on top of each other: where the way begins, and where it goes on.
-#[derive(Clone, Copy)]
-pub(crate) enum View<'a> {
-    /// A set of stacks over a network: that of the text, whose sets of members have numbers there only.
-    Stacks(&'a Arc<Network>, &'a StackSets, SetId),
-    /// The last of the columns of a chart.
-    Chart(&'a Tables<Arc<Network>>, Columns<'a>),
-}
-
 impl View<'_> {
     /// How often the network had no room for a set of members.
-    pub(super) fn refused_sets(self) -> u64 {
+    pub(in crate::engine) fn refused_sets(self) -> u64 {
         match self {
             View::Stacks(network, ..) => network.refused_sets(),
             View::Chart(..) => 0,
@@ -47,7 +37,7 @@ impl View<'_> {
 
     /// Asks every question on the way down; `answer` says where the frames have been popped, as far as
     /// what stands beneath is to be asked about that.
-    pub(super) fn walk<E>(
+    pub(in crate::engine) fn walk<E>(
         self,
         trie: &Trie,
         room: &mut Room,
@@ -66,7 +56,7 @@ impl View<'_> {
 }
 
 /// Asks every question on the way down from a set of stacks, telling what goes on after it.
-pub(super) fn walk_stacks<E>(
+pub(in crate::engine) fn walk_stacks<E>(
     network: &Network,
     (sets, set): (&StackSets, SetId),
     trie: &Trie,

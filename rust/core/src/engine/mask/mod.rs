@@ -1,0 +1,30 @@
+//! How a mask is made. Files, in the order in which a mask tries them:
+//!
+//! - [`cached`]: of answers that are there;
+//! - [`answers`]: of answers to questions, made where they are missing. [`query`] says what a question is,
+//!   [`stack_queries`] and [`chart_queries`] which of them a mask is made of;
+//! - [`bounds`] and [`follow`]: where answers would be many, what may follow at most;
+//! - [`uncached`]: a walk with the whole stacks, where all of that takes too much; [`chart_walk`] where only
+//!   charts can read.
+//!
+//! An answer is found by a walk of the trie ([`trie_walk`]: its [`found`] nodes and tokens, steps of sets that
+//! are met often in [`transition_cache`]). Remembered are answers in [`memo`], sets of nodes in [`frontier`], and
+//! what grammars share in [`pool`] under [`keys`]. [`row_scan`] tells whether a row forbids anything.
+
+pub(in crate::engine) mod answers;
+pub(in crate::engine) mod bounds;
+pub(in crate::engine) mod cached;
+pub(in crate::engine) mod chart_queries;
+pub(in crate::engine) mod chart_walk;
+pub(in crate::engine) mod follow;
+pub(in crate::engine) mod found;
+pub(in crate::engine) mod frontier;
+pub(in crate::engine) mod keys;
+pub(in crate::engine) mod memo;
+pub(in crate::engine) mod pool;
+pub(in crate::engine) mod query;
+pub(in crate::engine) mod row_scan;
+pub(in crate::engine) mod stack_queries;
+pub(in crate::engine) mod transition_cache;
+pub(in crate::engine) mod trie_walk;
+pub(in crate::engine) mod uncached;
