@@ -150,7 +150,7 @@ class Examination:
             if matcher.is_terminated or time.monotonic() > self.until:
                 break
             bits = self.mask(matcher, row, step)
-            token = self.next(bits, sample[step : step + 1])
+            token = self.next(bits, sample[step : step + 1], step)
             if bits is not None:
                 self.write(["mask", step, hashlib.sha256(bits.tobytes()).hexdigest()[:16]])
                 self.agree(matcher, bits)
@@ -182,14 +182,16 @@ class Examination:
                 break
         return None
 
-    def next(self, bits: npt.NDArray[np.bool_] | None, sample: list[int]) -> int | None:
+    def next(self, bits: npt.NDArray[np.bool_] | None, sample: list[int], step: int) -> int | None:
+        """The next token: the same in each mode, however much was drawn and ended on the way."""
         if sample and (bits is None or bits[sample[0]]):
             return sample[0]
         if bits is None:
             return None
         ids = np.flatnonzero(bits)
         ids = ids[~np.isin(ids, self.vocabulary.stop_token_ids)]
-        return int(self.draw.choice(ids.tolist())) if len(ids) else None
+        draw = Random(f"{self.case.name}, step {step}")
+        return int(draw.choice(ids.tolist())) if len(ids) else None
 
     def accept(self, matcher: Matcher, token: int, bits: npt.NDArray[np.bool_] | None) -> bool:
         before = self.place(matcher)
