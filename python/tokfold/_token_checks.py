@@ -46,7 +46,8 @@ def check_end(
 ) -> None:
     """Refuse a vocabulary that ends no text of a grammar whose texts all come to their end.
 
-    Where texts may go on for ever it is a warning: a loop may end them by itself.
+    Where the grammar may have endless texts, the function warns instead: a decoding loop can end
+    such a text by itself.
 
     Raises:
         UnwritableTextError: no stop token ends a text, and there are finitely many.

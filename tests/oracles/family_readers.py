@@ -1,7 +1,7 @@
 """Readers of what models of each family put out: reasoning, text, calls. They know no grammar.
 
-A reader is told how markers look, so it reads two things: the text, in which a marker is its
-letters, and the tokens, in which a marker is one character that stands for its token. Each marker
+The caller says how markers look. So one reader serves two inputs: text, in which a marker is
+spelled in letters, and tokens, in which one character stands for the token of a marker. Each marker
 is looked for wherever it stands, as the parsers of servers do; text in JSON counts for families
 whose parsers read JSON to its end.
 """

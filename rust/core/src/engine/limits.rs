@@ -40,7 +40,7 @@ impl Default for EngineLimits {
 pub(super) struct Thresholds {
     /// Nodes that are asked about one by one where frames have been popped.
     pub(super) undecided: usize,
-    /// The same where the answer itself takes too much.
+    /// The most such nodes where the answer itself takes too much work.
     pub(super) undecided_of_frame: usize,
     /// So few of those are not worth the work of the answer.
     pub(super) few_undecided: usize,

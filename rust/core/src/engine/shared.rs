@@ -51,7 +51,7 @@ impl SharedVocabulary {
         self.0.of_bytes.get_or_init(|| Arc::new(self.trie()))
     }
 
-    /// The same with tokens that are taken whole.
+    /// The trie of the textual tokens and of the tokens that a grammar takes whole.
     pub(super) fn trie_of_all(&self) -> &Arc<Trie> {
         self.0.with_ids.get_or_init(|| Arc::new(self.trie_with_ids()))
     }

@@ -22,7 +22,8 @@ pub(in crate::engine) const MAX_KEPT: usize = 3;
 pub(in crate::engine) struct Reads {
     /// Groups of bytes that leave it as it is, those of whole characters included.
     pub(in crate::engine) stays: u32,
-    /// The same for some of its entries; `None` where they were not looked at.
+    /// For each of its first entries the groups of bytes that leave that entry as it is; `None` where the
+    /// entries were not looked at.
     pub(in crate::engine) kept: Option<[u32; MAX_KEPT]>,
     /// Groups of bytes that lead from set to set.
     pub(in crate::engine) runs: u32,
