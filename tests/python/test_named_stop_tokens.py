@@ -83,14 +83,15 @@ def compiled_of(text: str, **options: object) -> tokfold.CompiledGrammar | None:
 def test_masks_are_those_of_the_definition(part: int) -> None:
     rng = random.Random(9_100 + part)
     compared = 0
-    for _ in range(some(30)):
+    for _ in range(some(60)):
         text = some_grammar(rng)
         if "Y" not in text and "Z" not in text:
             continue
         ends = ends_by_definition(text)
         compiled = compiled_of(text, classes=rng.choice(["never", "now"]))
         if compiled is None:
-            assert not ends, text
+            # No text, or none that ends with a stop token of the grammar.
+            assert all(stops == {*STOPS} for stops in ends.values()), text
             continue
         prefixes = {read[:at] for read in ends for at in range(min(len(read), 3) + 1)}
         for prefix in sorted(prefixes):
@@ -110,7 +111,7 @@ def test_masks_are_those_of_the_definition(part: int) -> None:
             assert matcher.is_accepting == bool(ends.get(prefix)), (text, prefix)
             check_ends(matcher, ends.get(prefix, set()))
             compared += 1
-    assert compared > 20
+    assert compared > 10
     CASES["grammars that name stop tokens: masks"] += compared
 
 
@@ -169,7 +170,9 @@ def test_the_last_token_of_a_budget() -> None:
 
 
 def test_what_ends_nothing_is_refused() -> None:
-    with pytest.raises(tokfold.UnsupportedGrammarError, match="names a stop token where no text"):
+    with pytest.raises(
+        tokfold.UnsupportedGrammarError, match="stands where no text can end"
+    ):
         tokfold.compile(tokfold.Grammar.from_ebnf(f'root ::= Token({Y}) "a"'), VOCABULARY)
     dispatch = f'root ::= TokenTagDispatch(({Y}, x))\nx ::= "a"'
     with pytest.raises(tokfold.UnsupportedGrammarError, match="is a stop token, which ends"):

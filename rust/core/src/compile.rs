@@ -77,8 +77,7 @@ pub fn compile<'a>(
         network.left_recursion = LeftRecursion::Both;
     }
     let work = Budget::new(&network.limits, interrupt);
-    let whole =
-        || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
+    let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
     let over_ids = over_ids(grammar, whole, vocabulary.len(), &network.limits, &work)?;
     let grammar = over_ids.as_ref().unwrap_or(grammar);
     let network = match source {

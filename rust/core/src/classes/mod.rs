@@ -111,8 +111,7 @@ pub fn compile(
     }
     let total = vocabulary.order().len();
     let work = Budget::new(&options.limits, interrupt);
-    let whole =
-        || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
+    let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
     let over_ids = over_ids(grammar, whole, vocabulary.len(), &options.limits, &work)?;
     let grammar = over_ids.as_ref().unwrap_or(grammar);
     let network = Network::make(

@@ -38,13 +38,12 @@ pub fn over_ids<'a>(
 }
 
 /// The grammar whose texts end at the stop tokens that it names; `None` where it names none.
-fn ending_at_stops(
-    grammar: &Grammar,
-    limits: &Limits,
-    work: &Budget,
-) -> Result<Option<Grammar>> {
-    let Some(first) = grammar.exprs().iter().position(is_mark) else { return Ok(None) };
+fn ending_at_stops(grammar: &Grammar, limits: &Limits, work: &Budget) -> Result<Option<Grammar>> {
+    let Some(first) = grammar.exprs().iter().position(|expr| mark_of(expr).is_some()) else {
+        return Ok(None);
+    };
     let position = grammar.position(ExprId::new(first));
+    let named = mark_of(&grammar.exprs()[first]).unwrap_or_default();
     let grammar = grammar.with_dispatches(limits)?;
     let ticks = Ticks::new(work);
     let mut ending = Ending {
@@ -59,16 +58,18 @@ fn ending_at_stops(
     if !ending.has_stop.rules[grammar.root().index()] {
         return Ok(None);
     }
+    let root_to_stop = ending.rule_to_stop(grammar.root());
     ending.add_exprs()?;
     let out = ending.finish();
     let is_productive = Analysis::new(&out, &ticks)?.productive;
-    match is_productive[out.root().index()] {
+    match is_productive[root_to_stop.index()] {
         true => Ok(Some(out)),
         false => Err(Error::Unsupported {
             construct: "Token".into(),
-            message: "the grammar names a stop token where no text can end; a stop token ends the text, \
-                      so nothing that needs a byte can follow it"
-                .into(),
+            message: format!(
+                "token {named} is a stop token and stands where no text can end: let it stand last, or \
+                 leave it out of the vocabulary's stop tokens"
+            ),
             position,
         }),
     }
@@ -99,9 +100,10 @@ impl Network {
     }
 }
 
-/// Whether an expression is a set of tokens with a stop token among them.
-fn is_mark(expr: &Expr) -> bool {
-    matches!(expr, Expr::Tokens(ids) if ids.last().is_some_and(|last| last.1 >= FIRST_MARK))
+/// The first stop token of an expression that is a set of tokens.
+fn mark_of(expr: &Expr) -> Option<u32> {
+    let Expr::Tokens(ids) = expr else { return None };
+    ids.iter().find(|ids| ids.1 >= FIRST_MARK).map(|ids| ids.0 & !FIRST_MARK)
 }
 
 /// Which expressions and rules have texts with a stop token.
@@ -126,7 +128,7 @@ impl HasStop {
                     Expr::Automaton(automaton) => automaton.parts.iter().any(|part| has(&part.1)),
                     Expr::Rule(rule) => out.rules[rule.index()],
                     Expr::Macro(call) => call.rules().any(|rule| out.rules[rule.index()]),
-                    other => is_mark(other),
+                    other => mark_of(other).is_some(),
                 };
                 out.exprs[place] = has_stop;
             }
