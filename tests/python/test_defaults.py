@@ -277,7 +277,7 @@ def test_a_stop_token_in_the_text_of_a_tag() -> None:
     begin = {"type": "tag", "begin": "<|call|>", "content": content, "end": ""}
     tag = {"type": "structural_tag", "format": begin}
     said = refused(tokfold.compile, tag, vocabulary)
-    assert "token 267 is a stop token and stands where no text can end" in said
+    assert "token 267 is a stop token, and more has to follow it in every text" in said
     assert "leave it out of the vocabulary's stop tokens" in said
     mended = vocabulary.replace(stop_token_ids=[i for i in vocabulary.stop_token_ids if i != 267])
     assert walks(tokfold.compile(tag, mended), 267, *b"me")

@@ -2,7 +2,8 @@
 //!
 //! A stop token ends the text, so only what has the empty string can stand behind one that a text has. Of
 //! each rule that names one there are two: the rule without it, and one of the texts that end at it, up to
-//! there. What has to follow a stop token then has no text, and no mask leads to where it would be.
+//! there. What has to follow a stop token then has no text, and no mask leads to where it would be: that is
+//! what becomes of the end of a message that must be followed by another.
 //!
 //! The stop token itself is no letter of these texts. A text is complete where it can end, and what may end
 //! it there is what can be read behind it: a *mark*, the number of a token that no vocabulary has. A text
@@ -58,17 +59,16 @@ fn ending_at_stops(grammar: &Grammar, limits: &Limits, work: &Budget) -> Result<
     if !ending.has_stop.rules[grammar.root().index()] {
         return Ok(None);
     }
-    let root_to_stop = ending.rule_to_stop(grammar.root());
     ending.add_exprs()?;
     let out = ending.finish();
     let is_productive = Analysis::new(&out, &ticks)?.productive;
-    match is_productive[root_to_stop.index()] {
+    match is_productive[out.root().index()] {
         true => Ok(Some(out)),
         false => Err(Error::Unsupported {
             construct: "Token".into(),
             message: format!(
-                "token {named} is a stop token and stands where no text can end: let it stand last, or \
-                 leave it out of the vocabulary's stop tokens"
+                "token {named} is a stop token, and more has to follow it in every text: let it stand \
+                 last, or leave it out of the vocabulary's stop tokens"
             ),
             position,
         }),
