@@ -275,7 +275,7 @@ def test_a_stop_token_in_the_text_of_a_tag() -> None:
     # What must follow a stop token never does.
     content = {"type": "const_string", "value": "me"}
     begin = {"type": "tag", "begin": "<|call|>", "content": content, "end": ""}
-    tag = {"type": "structural_tag", "format": begin}
+    tag = {"type": "structural_tag", "format": begin, "markers": "tokens"}
     said = refused(tokfold.compile, tag, vocabulary)
     assert "token 267 is a stop token, and more has to follow it in every text" in said
     assert "leave it out of the vocabulary's stop tokens" in said
