@@ -113,7 +113,10 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
     is_text = is_text and token_id not in vocabulary.special_token_ids
     read, expected = matcher._core.readable(token if is_text else b"")
     path, tops = open_rules(matcher, token[:read] if is_text else b"")
-    if is_stop:
+    if is_stop and matcher.is_accepting and not allowed and matcher.tokens_left != 0:
+        ends = [i for i in matcher.stop_token_ids if bits[i]]
+        reason = f"the grammar names the stop token that ends the text here: one of {ends}"
+    elif is_stop:
         reason = "the text is complete" if allowed else "the text is not complete here"
     elif not allowed and _is_late(matcher, token_id):
         reason = (

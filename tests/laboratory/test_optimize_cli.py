@@ -83,5 +83,5 @@ def test_standard_input_is_read_once(grammar, tmp_path):
     assert not result.stdout
     text = tmp_path / "text"
     text.write_text("1+2")
-    assert "e ::=" in run("-", "--measure", text, stdin=TEXT).stdout
-    assert "e ::=" in run(grammar, "--measure", "-", stdin="1+2").stdout
+    assert "e ::=" in run("-", "--for", "own", "--measure", text, stdin=TEXT).stdout
+    assert "e ::=" in run(grammar, "--for", "own", "--measure", "-", stdin="1+2").stdout

@@ -271,19 +271,26 @@ def test_markers_are_tokens_or_both(wrong) -> None:
 def test_a_stop_token_in_the_text_of_a_tag() -> None:
     vocabulary = MARKED.replace(stop_token_ids=[STOP, 267])
     tag = tokfold.structural_tags.for_model("harmony", NOW)
+    assert walks(tokfold.compile(tag, vocabulary), *tokens_of(HARMONY_CALL))
+    # What must follow a stop token never does.
+    content = {"type": "const_string", "value": "me"}
+    begin = {"type": "tag", "begin": "<|call|>", "content": content, "end": ""}
+    tag = {"type": "structural_tag", "format": begin, "markers": "tokens"}
     said = refused(tokfold.compile, tag, vocabulary)
-    assert "'<|call|>', which is the stop token 267 of the vocabulary" in said
-    assert "if i != 267" in said
+    assert "token 267 is a stop token, and more has to follow it in every text" in said
+    assert "leave it out of the vocabulary's stop tokens" in said
     mended = vocabulary.replace(stop_token_ids=[i for i in vocabulary.stop_token_ids if i != 267])
-    assert walks(tokfold.compile(tag, mended), *tokens_of(HARMONY_CALL))
+    assert walks(tokfold.compile(tag, mended), 267, *b"me")
 
 
 def test_for_model_looks_for_its_markers_in_the_vocabulary() -> None:
     for_model = tokfold.structural_tags.for_model
     assert for_model("harmony", NOW, vocabulary=MARKED) == for_model("harmony", NOW)
     ends = MARKED.replace(stop_token_ids=[STOP, 267])
-    said = refused(for_model, "harmony", NOW, vocabulary=ends)
-    assert "'<|call|>', which is the stop token 267 of the vocabulary" in said
+    assert for_model("harmony", NOW, vocabulary=ends) == for_model("harmony", NOW)
+    begins = MARKED.replace(stop_token_ids=[STOP, MARKED.token_bytes.index(b"<|channel|>")])
+    said = refused(for_model, "harmony", NOW, vocabulary=begins)
+    assert "'<|channel|>', which is the stop token" in said
     for_model("qwen_3", NOW, vocabulary=ends)
     ascii_only = tokfold.Vocabulary([*BYTES[:128], b"</s>"], [128], name="ascii")
     for_model("qwen_3", NOW, vocabulary=ascii_only)

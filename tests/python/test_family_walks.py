@@ -96,7 +96,7 @@ def kinds_of(vocabulary: tokfold.Vocabulary) -> list[tuple[np.ndarray, float]]:
 
 
 def walked(compiled: tokfold.CompiledGrammar, chance: random.Random) -> list[int]:
-    """The tokens of an output, without the stop token."""
+    """The tokens of an output, with the stop token where the grammar names it."""
     vocabulary = compiled.vocabulary
     matcher = tokfold.Matcher(compiled)
     row = tokfold.allocate_bitmask(1, len(vocabulary))
@@ -112,19 +112,32 @@ def walked(compiled: tokfold.CompiledGrammar, chance: random.Random) -> list[int
         token = chance.choice(np.flatnonzero(kind).tolist())
         if token in vocabulary.stop_token_ids:
             assert matcher.is_accepting
-            return found
+            return found + named_stops(matcher, token)
         assert matcher.accept_token(token)
         found.append(token)
-    return found + matcher.closing_tokens()
+    closing = matcher.closing_tokens()
+    assert matcher.accept_tokens(closing) == len(closing)
+    return found + closing + named_stops(matcher)
+
+
+def named_stops(matcher: tokfold.Matcher, token: int | None = None) -> list[int]:
+    """The stop token that ends a complete text, where not just any does."""
+    stops = matcher.stop_token_ids
+    ends = [one for one in stops if matcher.fork().accept_token(one)]
+    assert ends
+    assert token is None or token in ends
+    return [] if len(ends) == len(stops) else [ends[0] if token is None else token]
 
 
 def read(family: str, mode: str, vocabulary: tokfold.Vocabulary, ids: list[int]) -> Output:
     """The output as its tokens say it; as its text says it, it has the same calls."""
     text = vocabulary.decode(ids).decode(errors="replace")
-    count, first = len(vocabulary.special_token_ids), FIRST_SIGN
+    stops = [i for i in vocabulary.stop_token_ids if vocabulary[i].decode() in SPECIALS[family]]
+    specials = [*vocabulary.special_token_ids, *stops]
+    count, first = len(specials), FIRST_SIGN
     while any(first <= ord(character) < first + count for character in text):
         first += count  # a text may hold any character
-    special = {i: chr(first + n) for n, i in enumerate(vocabulary.special_token_ids)}
+    special = {i: chr(first + n) for n, i in enumerate(specials)}
     signs = {vocabulary[i].decode(): sign for i, sign in special.items()}
 
     def m(text: str) -> str:
@@ -212,7 +225,16 @@ def test_walks(family: str) -> None:
     assert walk(family, vocabulary_of(family), WALKS, lambda number: True) >= 4
 
 
+@pytest.mark.parametrize("end", ["<|call|>", "<|end|>", "<|return|>"])
+def test_walks_that_end_with_a_marker(end: str) -> None:
+    vocabulary = vocabulary_of("harmony")
+    stops = (*vocabulary.stop_token_ids, vocabulary.token_bytes.index(end.encode()))
+    vocabulary = vocabulary.replace(stop_token_ids=stops)
+    assert walk("harmony", vocabulary, WALKS, lambda number: True) >= 1
+
+
 REAL = {"o200k": "harmony", "llama3": "llama"}
+STOPS = {"harmony": (b"<|return|>", b"<|endoftext|>", b"<|call|>")}
 
 
 @pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name)
@@ -221,11 +243,8 @@ def test_walks_over_real_vocabularies(folder: Path) -> None:
     if family is None:
         pytest.skip(f"{folder.name} is of no family here")
     vocabulary = tokfold.Vocabulary.from_file(folder)
-    texts = {vocabulary[i].decode(): i for i in vocabulary.special_token_ids}
-    stops = {vocabulary[i].decode(): i for i in vocabulary.stop_token_ids}
-    inside = [stops[one] for one in SPECIALS[family] if one in stops]
-    if inside:  # the end of a message is no end of the output
-        ends = [texts["<|endoftext|>"]]
-        vocabulary = vocabulary.replace(stop_token_ids=ends)
+    # Those of the generation config of gpt-oss are more than its tokenizer marks.
+    ends = [vocabulary.token_bytes.index(end) for end in STOPS.get(family, ())]
+    vocabulary = vocabulary.replace(stop_token_ids=ends or vocabulary.stop_token_ids)
     count, step = (WALKS, 1) if LONG else (1, 5)
     assert walk(family, vocabulary, count, lambda number: number % step == 0) >= 1

@@ -51,7 +51,7 @@ def id_of(vocabulary: tokfold.Vocabulary, text: str) -> int:
 # -------------------------------------------------------------- markers that are tokens
 
 
-def check_harmony(vocabulary: tokfold.Vocabulary) -> None:
+def check_harmony(vocabulary: tokfold.Vocabulary) -> tokfold.Matcher:
     tag = for_model("gpt-oss", TOOLS, vocabulary=vocabulary)
     compiled = tokfold.compile(tag, vocabulary, classes="never")
     matcher = tokfold.Matcher(compiled)
@@ -70,6 +70,7 @@ def check_harmony(vocabulary: tokfold.Vocabulary) -> None:
     assert call in allowed(matcher)
     assert matcher.accept_token(call)
     assert matcher.is_accepting
+    return matcher
 
 
 def test_gpt_oss_writes_its_own_channel_token() -> None:
@@ -81,12 +82,24 @@ def test_gpt_oss_over_o200k_from_its_file(folder) -> None:
     vocabulary = tokfold.Vocabulary.from_file(folder)
     if b"<|channel|>" not in vocabulary.token_bytes:
         pytest.skip("no vocabulary of gpt-oss")
-    with pytest.raises(
-        StructuralTagError, match=r"'<\|return\|>', which is the stop token"
-    ) as said:
-        for_model("gpt-oss", TOOLS, vocabulary=vocabulary)
-    assert "vocabulary.replace(stop_token_ids=" in str(said.value)
-    check_harmony(vocabulary.replace(stop_token_ids=[id_of(vocabulary, "<|endoftext|>")]))
+    check_harmony(vocabulary)
+    ends = ["<|return|>", "<|call|>", "<|endoftext|>"]  # as in the model's generation config
+    matcher = check_harmony(
+        vocabulary.replace(stop_token_ids=[id_of(vocabulary, end) for end in ends])
+    )
+    assert matcher.is_terminated
+    matcher.rollback(1)
+    found = allowed(matcher)
+    assert [end for end in ends if id_of(vocabulary, end) in found] == ["<|call|>"]
+    matcher.reset()
+    for mark in ("<|channel|>", "final", "<|message|>", "Hello"):
+        special = mark.startswith("<")
+        take = matcher.accept_token if special else matcher.accept_string
+        assert take(id_of(vocabulary, mark) if special else mark)
+    found = allowed(matcher)
+    assert id_of(vocabulary, "<|call|>") not in found
+    assert id_of(vocabulary, "<|return|>") in found
+    assert id_of(vocabulary, "<|end|>") in found
 
 
 @pytest.mark.parametrize("family", [name for name in families() if SPECIALS[name]])

@@ -457,6 +457,9 @@ class TestErrors:
         ],
     )  # fmt: skip
     def test_what_can_never_be_taken_is_refused(self, text, construct, line, column, token):
+        if token == STOP and construct == "Token":
+            assert tokfold.compile(text.format(token), VOCABULARY, classes="now")
+            return  # it ends a text, or what it stands in has none
         grammar = tokfold.Grammar.from_ebnf(text.format(token))
         for use in (
             lambda: tokfold.compile(grammar, VOCABULARY, classes="never"),

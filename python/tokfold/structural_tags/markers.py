@@ -85,7 +85,9 @@ class Markers:
         """What of a text is no marker."""
         return [text] if self._pattern is None else self._pattern.split(text)
 
-    def atoms(self, text: str, path: str, format: str, *, first_whole: bool = False) -> str:
+    def atoms(
+        self, text: str, path: str, format: str, *, first_whole: bool = False, may_end: bool = True
+    ) -> str:
         """A text as grammar text, each marker as its token, or a choice of that and its letters.
 
         Args:
@@ -93,9 +95,10 @@ class Markers:
             path: where it stands in the tag, for errors.
             format: the type of the format.
             first_whole: the first marker is its token alone.
+            may_end: the output can end behind the text, so that it may end with a stop token.
 
         Raises:
-            StructuralTagError: a stop token stands in it.
+            StructuralTagError: a stop token stands in it, and more has to follow that.
         """
         if self._pattern is None:
             return literal(text)
@@ -103,16 +106,16 @@ class Markers:
         at = 0
         for found in self._found(text):
             marker = found[0]
-            ids = self._ids.get(marker)
-            if ids is None:
-                stop = self._stops[marker]
+            ids = self._ids.get(marker) or [self._stops[marker]]
+            if marker in self._stops and not (may_end and found.end() == len(text)):
                 fail(
                     path,
                     format,
-                    f"the text holds {short(marker)}, which is the stop token {stop} of the "
-                    "vocabulary: a stop token ends the output and is no text. Leave it out of the "
-                    "stop tokens, and it is taken here: pass vocabulary.replace(stop_token_ids="
-                    f"[i for i in vocabulary.stop_token_ids if i != {stop}])",
+                    f"the text holds {short(marker)}, which is the stop token {ids[0]} of the "
+                    "vocabulary: a stop token ends the output, and more has to follow this one. "
+                    "Leave it out of the stop tokens, and it is taken here: pass "
+                    "vocabulary.replace(stop_token_ids="
+                    f"[i for i in vocabulary.stop_token_ids if i != {ids[0]}])",
                 )
             if found.start() > at:
                 parts.append(literal(text[at : found.start()]))
@@ -130,12 +133,13 @@ def check_written(tag: Mapping[str, Any], vocabulary: Vocabulary) -> None:
     """Refuse a tag whose texts the tokens of a vocabulary cannot write.
 
     Raises:
-        StructuralTagError: a stop token stands in a text, or no token has one of its bytes.
+        StructuralTagError: a stop token stands in a text, and more has to follow it; or no token
+            has one of its bytes.
     """
     markers = markers_of(vocabulary)
     single, written = vocabulary._spelled_bytes
     for path, format, text in _texts(tag, ""):
-        markers.atoms(text, path, format)
+        markers.atoms(text, path, format, may_end=path.rpartition(".")[2] in _LAST)
         if len(single) == 256:
             continue
         rest = "".join(markers.left(text)).encode()
@@ -151,6 +155,8 @@ def check_written(tag: Mapping[str, Any], vocabulary: Vocabulary) -> None:
 
 _TEXTS = ("begin", "end", "separator", "triggers", "value")
 """The fields whose texts a model has to write."""
+_LAST = ("end", "value")
+"""Those behind which the output may end."""
 
 
 def _texts(value: object, path: str) -> Iterator[tuple[str, str, str]]:

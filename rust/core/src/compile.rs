@@ -6,9 +6,9 @@
 use crate::budget::{Budget, Interrupt};
 use crate::engine::{Engine, EngineOptions, Representation, SharedVocabulary};
 use crate::error::Result;
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, WholeTokens};
 use crate::ids::RuleId;
-use crate::network::{LeftRecursion, Network, NetworkOptions, Part, WIDE};
+use crate::network::{LeftRecursion, Network, NetworkOptions, Part, WIDE, over_ids};
 use std::sync::Arc;
 
 /// How a grammar is made ready for masks. The masks are the same, whatever they say.
@@ -76,9 +76,10 @@ pub fn compile<'a>(
     if has_loops && network.left_recursion == LeftRecursion::Fitting {
         network.left_recursion = LeftRecursion::Both;
     }
-    let over_ids = grammar.with_tokens(|| vocabulary.whole_ranges(), vocabulary.len())?;
-    let grammar = over_ids.as_ref().unwrap_or(grammar);
     let work = Budget::new(&network.limits, interrupt);
+    let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
+    let over_ids = over_ids(grammar, whole, vocabulary.len(), &network.limits, &work)?;
+    let grammar = over_ids.as_ref().unwrap_or(grammar);
     let network = match source {
         Source::Frame(_, parts) => {
             let parts = parts(&network, &work)?;

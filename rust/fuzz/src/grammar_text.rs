@@ -3,7 +3,7 @@
 use crate::earley::{Earley, START};
 use crate::engines::{NETWORKS, network_options, none, small_limits};
 use tokfold_core::error::{Error, Position};
-use tokfold_core::grammar::Grammar;
+use tokfold_core::grammar::{Grammar, WholeTokens};
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{Network, NetworkOptions};
 use tokfold_core::recognizer::Recognizer;
@@ -39,7 +39,8 @@ pub fn run(data: &[u8]) {
 }
 
 fn make(grammar: &Grammar, options: u8, text: &str, limits: &Limits) {
-    let over_ids = match grammar.with_tokens(|| vec![(1, IDS - 1)], IDS as usize) {
+    let whole = || WholeTokens { ranges: vec![(1, IDS - 1)], stops: &[] };
+    let over_ids = match grammar.with_tokens(whole, IDS as usize) {
         Ok(over_ids) => over_ids,
         Err(error) => return check_error(&error, text, limits),
     };

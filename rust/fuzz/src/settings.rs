@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokfold_core::classes::{self, ClassOptions, TokenClasses};
 use tokfold_core::engine::SharedVocabulary;
-use tokfold_core::grammar::Grammar;
+use tokfold_core::grammar::{Grammar, WholeTokens};
 use tokfold_core::limits::Limits;
 use tokfold_core::mask::words;
 use tokfold_core::network::Network;
@@ -200,8 +200,8 @@ impl Setting {
     /// recognizer cannot read it.
     pub fn new(text: String, vocabulary: SharedVocabulary, limits: Limits) -> Option<Self> {
         let grammar = parse(&text, "root", &limits).ok()?;
-        let ranges = || vocabulary.whole_ranges();
-        let over_ids = grammar.with_tokens(ranges, vocabulary.len()).ok()?;
+        let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: &[] };
+        let over_ids = grammar.with_tokens(whole, vocabulary.len()).ok()?;
         let grammar = over_ids.unwrap_or(grammar).with_dispatches(&limits).ok()?;
         let earley = Earley::new(&grammar)?;
         let (networks, classes, masks) = Default::default();

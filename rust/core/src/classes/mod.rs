@@ -13,9 +13,9 @@ pub use displacement::AutomatonSize;
 
 use crate::budget::{Budget, Halt, Interrupt};
 use crate::error::{Error, Result};
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, WholeTokens};
 use crate::limits::Limits;
-use crate::network::{Adjacency, Network, NetworkOptions, guards_refused};
+use crate::network::{Adjacency, Network, NetworkOptions, guards_refused, over_ids};
 use crate::vocabulary::Vocabulary;
 use canonical::Canonical;
 use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
@@ -110,9 +110,10 @@ pub fn compile(
         return Err(guards_refused(grammar, "a token class"));
     }
     let total = vocabulary.order().len();
-    let over_ids = grammar.with_tokens(|| vocabulary.whole_ranges(), vocabulary.len())?;
-    let grammar = over_ids.as_ref().unwrap_or(grammar);
     let work = Budget::new(&options.limits, interrupt);
+    let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
+    let over_ids = over_ids(grammar, whole, vocabulary.len(), &options.limits, &work)?;
+    let grammar = over_ids.as_ref().unwrap_or(grammar);
     let network = Network::make(
         grammar,
         &NetworkOptions {

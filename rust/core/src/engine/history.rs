@@ -687,6 +687,36 @@ impl StacksApart {
     pub(crate) fn view(&self) -> View<'_> {
         View::Stacks(&self.network, &self.sets, self.set)
     }
+
+    /// What says which tokens can be taken whole.
+    pub(crate) fn into_marks(self) -> Marks {
+        let mut stepper = Stepper::new(self.network.clone());
+        stepper.sets = self.sets;
+        Marks { network: self.network, stepper, set: self.set }
+    }
+}
+
+/// Stacks, of which is asked which tokens can be taken whole.
+pub(crate) struct Marks {
+    network: Arc<Network>,
+    stepper: Stepper<Arc<Network>>,
+    set: SetId,
+}
+
+impl Marks {
+    /// Whether a token can be taken whole.
+    pub(crate) fn can_follow(&mut self, id: u32) -> Result<bool, Halt> {
+        let Self { network, stepper, set } = self;
+        let Some(escape) = network.alphabet().escape() else { return Ok(false) };
+        let mut set = stepper.step(*set, escape)?;
+        for byte in id.to_be_bytes() {
+            if set == NONE {
+                break;
+            }
+            set = stepper.step(set, network.alphabet().class(byte))?;
+        }
+        Ok(set != NONE)
+    }
 }
 
 /// The same set in another table.

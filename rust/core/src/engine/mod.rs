@@ -76,6 +76,8 @@ pub struct EngineOptions {
 pub struct Engine {
     network: Arc<Network>,
     vocabulary: SharedVocabulary,
+    /// The stop tokens that the grammar names, where it names some.
+    named_stops: Option<Box<[u32]>>,
     limits: EngineLimits,
     /// Over the whole vocabulary; made when first needed.
     plain: OnceLock<Walker>,
@@ -138,8 +140,13 @@ impl Engine {
             let class = network.alphabet().class(byte);
             spelled[class as usize][byte as usize >> 6] |= 1 << (byte & 63);
         }
+        let named_stops = match network.takes_tokens() {
+            true => matcher::stop_tokens::named_stops(&network, vocabulary),
+            false => None,
+        };
         Ok(Self {
             network,
+            named_stops,
             vocabulary: vocabulary.clone(),
             limits: options.limits.clone(),
             plain: OnceLock::new(),

@@ -18,6 +18,8 @@ pub use automaton::{ByteAutomaton, CallEdge, Callee, Described, Guard, Meaning, 
 pub use charset::CharSet;
 pub(crate) use compose::{Stub, key_of};
 pub(crate) use dispatch::{Compact, Dispatch, compact};
+pub use tokens::WholeTokens;
+pub(crate) use tokens::{ANY_STOP, FIRST_MARK};
 
 use crate::apart::Apart;
 use crate::error::Position;

@@ -1,7 +1,8 @@
 //! What takes a token whole, by its id: `Token`, `ExcludeToken` and `TokenTagDispatch`.
 //!
 //! As in XGrammar, a token may then be read in two ways, by its bytes and whole, and either will
-//! do. Stop tokens and ids without bytes are never taken whole.
+//! do. Ids without bytes are never taken whole. A stop token that `Token` names becomes a mark, with
+//! which the text can end there (`network/stop_tokens.rs`); nothing else names one.
 
 use super::{Expr, Grammar, GrammarBuilder, Macro, MacroArgument};
 use crate::error::{Error, Position, Result};
@@ -11,15 +12,29 @@ use rustc_hash::FxHashSet;
 /// Ranges of ids, in order, that do not touch.
 type Ids = Box<[(u32, u32)]>;
 
+/// Numbers from here on are no ids but marks: that of a stop token is this and its id. Vocabularies have
+/// fewer ids.
+pub(crate) const FIRST_MARK: u32 = 1 << 31;
+/// The mark of a text that may end with any stop token.
+pub(crate) const ANY_STOP: u32 = u32::MAX;
+
+/// What of a vocabulary can be taken whole.
+pub struct WholeTokens<'a> {
+    /// The ids that can stand anywhere, as ranges that do not touch.
+    pub ranges: Vec<(u32, u32)>,
+    /// The stop tokens, which can stand at the end of a text; sorted.
+    pub stops: &'a [u32],
+}
+
 impl Grammar {
     /// The grammar with sets of ids in place of what takes tokens whole, over a vocabulary of `size`
-    /// ids of which `ranges` says those that can be taken so; `None` where nothing does.
+    /// ids of which `whole` says those that can be taken so; `None` where nothing does.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where a token is named that cannot be taken, or excluded that is none.
-    pub fn with_tokens(
+    pub fn with_tokens<'a>(
         &self,
-        ranges: impl FnOnce() -> Vec<(u32, u32)>,
+        whole: impl FnOnce() -> WholeTokens<'a>,
         size: usize,
     ) -> Result<Option<Grammar>> {
         let takes_tokens = |id: &ExprId| match self.expr(*id) {
@@ -31,10 +46,10 @@ impl Grammar {
         if reached.is_empty() {
             return Ok(None);
         }
-        let ranges = ranges();
+        let whole = whole();
         let replaced = self.with_replaced(|builder, id, call| {
             let is_reached = reached.contains(&id);
-            is_reached.then(|| add(builder, call, (&ranges, size), self.position(id))).transpose()
+            is_reached.then(|| add(builder, call, (&whole, size), self.position(id))).transpose()
         })?;
         Ok(Some(replaced))
     }
@@ -47,9 +62,10 @@ fn is_of_tokens(call: &Macro) -> bool {
 fn add(
     builder: &mut GrammarBuilder,
     call: &Macro,
-    (all, size): (&[(u32, u32)], usize),
+    (whole, size): (&WholeTokens<'_>, usize),
     position: Position,
 ) -> Result<ExprId> {
+    let all = &*whole.ranges;
     let is_taken = |id: u32| {
         let after = all.partition_point(|range| range.0 <= id);
         after > 0 && id <= all[after - 1].1
@@ -63,17 +79,23 @@ fn add(
         true => Ok(id),
         false => Err(refuse(id, &format!("is outside the vocabulary of {size} tokens"))),
     };
+    let is_stop = |id: u32| whole.stops.binary_search(&id).is_ok();
     let check = |id: u32| match known(id) {
-        Ok(id) if !is_taken(id) => {
-            Err(refuse(id, "has no bytes or is a stop token, and so is never taken whole"))
+        Ok(id) if is_stop(id) => {
+            Err(refuse(id, "is a stop token, which ends the text, so that no tag follows it"))
         }
+        Ok(id) if !is_taken(id) => Err(refuse(id, "has no bytes, and so is never taken whole")),
         known => known,
+    };
+    let named = |id: u32| match is_stop(id) {
+        true => known(id).map(|id| FIRST_MARK | id),
+        false => check(id),
     };
     let ids =
         |arguments: &[MacroArgument]| arguments.iter().filter_map(id_of).collect::<Vec<u32>>();
     match call.name.as_str() {
         "Token" => {
-            let named = ids(&call.positional).into_iter().map(check).collect::<Result<_>>()?;
+            let named = ids(&call.positional).into_iter().map(named).collect::<Result<_>>()?;
             Ok(builder.add(Expr::Tokens(ranges_of(named)), position))
         }
         "ExcludeToken" => {
@@ -183,7 +205,8 @@ mod tests {
 
     fn replaced(text: &str) -> Result<Option<Grammar>> {
         let grammar = syntax::parse(text, "root", &Limits::default()).expect("it is a grammar");
-        grammar.with_tokens(|| vec![(0, 4), (6, 9)], 11)
+        let whole = || WholeTokens { ranges: vec![(0, 4), (6, 9)], stops: &[10] };
+        grammar.with_tokens(whole, 12)
     }
 
     fn tokens(text: &str) -> Vec<Ids> {
@@ -200,6 +223,8 @@ mod tests {
         assert_eq!(tokens("root ::= Token(7, 2, 3, 2)"), [[(2, 3), (7, 7)].into()]);
         let all: Ids = [(0, 0), (2, 3), (6, 8)].into();
         assert_eq!(tokens("root ::= ExcludeToken(1, 5, 4, 9, 10)"), [all]);
+        let mark = FIRST_MARK | 10;
+        assert_eq!(tokens("root ::= Token(10, 2)"), [[(2, 2), (mark, mark)].into()]);
         let dispatch = "root ::= TokenTagDispatch((1, x), (6, y), (2, x), excludes=(3, 5))\n\
                         x ::= \"a\"\ny ::= \"b\"";
         let free: Ids = [(0, 0), (4, 4), (7, 9)].into();
@@ -208,10 +233,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_taken_is_named() {
-        let excluding = "TokenTagDispatch((4, x), excludes=(11))";
-        for text in
-            ["Token(5)", "Token(1, 10)", "TokenTagDispatch((5, x))", "ExcludeToken(11)", excluding]
-        {
+        let excluding = "TokenTagDispatch((4, x), excludes=(12))";
+        let stop = "TokenTagDispatch((10, x))";
+        for text in [
+            "Token(5)",
+            "Token(1, 11)",
+            "TokenTagDispatch((5, x))",
+            stop,
+            "ExcludeToken(12)",
+            excluding,
+        ] {
             let error =
                 replaced(&format!("root ::= \"a\" {text}\nx ::= \"b\"")).expect_err("refused");
             let Error::Unsupported { construct, position, .. } = error else { panic!("{error}") };

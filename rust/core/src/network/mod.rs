@@ -14,7 +14,8 @@
 //! Dependencies inside: lookahead -> [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify ->
 //! rules -> written -> assemble -> build -> here -> identity, tour. States that are not in the tables:
 //! counters, sets. A network is made at once ([`Network::make`]), or linked of parts that others share
-//! (split, tags, common -> part -> spelled -> link).
+//! (split, tags, common -> part -> spelled -> link). Before either, a grammar is put over the ids of a
+//! vocabulary (stop_tokens).
 
 mod adjacency;
 mod analysis;
@@ -45,6 +46,7 @@ mod shapes;
 mod simplify;
 mod spelled;
 mod split;
+mod stop_tokens;
 pub mod tags;
 mod tour;
 mod tree;
@@ -59,6 +61,7 @@ pub(crate) use lower::guards_refused;
 pub use options::{LeftRecursion, NetworkOptions};
 pub use part::Part;
 pub use split::{PartCache, PartCounters};
+pub use stop_tokens::over_ids;
 
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;

@@ -85,7 +85,8 @@ impl Matcher {
         let Some(view) = family.stacks(stand) else { return Ok(None) };
         let Some(mut cached) = self.engine.cached_now() else { return Ok(None) };
         let is_there = cached.mask(view, row) && self.forbid_repeats_now(&family, stand, row);
-        Ok(is_there.then(|| self.finish_row(family.accepts(stand), row)))
+        let stops = self.stops_at(&family, stand, &Interrupt::default())?;
+        Ok(is_there.then(|| self.finish_row(&stops, row)))
     }
 
     fn refuse_unready(&self, family: &Family) -> Result<()> {
@@ -116,12 +117,12 @@ impl Matcher {
         if let Some(left) = self.tokens_left(&family, tokens_left)
             && !self.is_far(step.tokens, left)
         {
-            let accepts = family.accepts(stand);
+            let interrupt = &self.mask_interrupt(interrupt);
+            let stops = self.stops_at(&family, stand, interrupt)?;
             drop(family);
             *known = None;
-            let interrupt = &self.mask_interrupt(interrupt);
             return match self.fill_in_time(left, row, interrupt)? {
-                true => Ok(self.finish_row(accepts && left > 0, row)),
+                true => Ok(self.finish_row(if left > 0 { &stops } else { &[] }, row)),
                 false => self.fill_far(row, interrupt),
             };
         }
@@ -151,29 +152,29 @@ impl Matcher {
                 _ => known.insert((&*self.engine, self.engine.cached())),
             };
             if cached.1.mask(view, row) {
-                let accepts = family.accepts(stand);
+                let stops = self.stops_at(&family, stand, interrupt)?;
                 if !self.forbid_repeats_now(&family, stand, row) {
                     drop(family);
                     *known = None;
                     self.forbid_repeats(stand, row, &self.mask_interrupt(interrupt))?;
                 }
-                return Ok(self.finish_row(accepts, row));
+                return Ok(self.finish_row(&stops, row));
             }
         }
         drop(family);
         *known = None;
         let interrupt = &self.mask_interrupt(interrupt);
         let mut family = lock::write(&self.family, interrupt)?;
-        let accepts = family.accepts(stand);
+        let stops = self.stops_at(&family, stand, interrupt)?;
         if family.is_on_chart(stand)
             && !self.engine.network.is_for_charts()
             && self.engine.cached().mask(family.view(stand), row)
         {
-            return Ok(self.finish_row(accepts, row));
+            return Ok(self.finish_row(&stops, row));
         }
         self.make(family, stand, interrupt, row)?;
         self.forbid_repeats(stand, row, interrupt)?;
-        Ok(self.finish_row(accepts, row))
+        Ok(self.finish_row(&stops, row))
     }
 
     /// Makes the row of textual tokens that may follow a stand.
@@ -319,12 +320,12 @@ impl Matcher {
                 "stop token {id} of this matcher is no class of its own: use masks of tokens"
             )));
         }
-        let (engine, mut accepts) = (&self.engine, family.accepts(stand));
+        let engine = &self.engine;
+        let stops = self.stops_at(&family, stand, interrupt)?;
         let is_near = match left {
             None => false,
             Some(left) => self.fill_classes_in_time(&mut family, left, row, interrupt)?,
         };
-        accepts &= left.is_none_or(|left| left > 0);
         let is_there = is_near
             || !engine.network.is_for_charts()
                 && engine.cached_class_mask(folded, family.view(stand), row);
@@ -341,27 +342,23 @@ impl Matcher {
             };
             self.make_with(family, stand, interrupt, mask, stacks, row)?;
         }
-        if accepts {
-            let own = |stop: &&(u32, u32)| self.stop_ids().binary_search(&stop.0).is_ok();
-            for (_, class) in folded.stops.iter().filter(own) {
+        if left.is_none_or(|left| left > 0) {
+            for (_, class) in folded.stops.iter().filter(|stop| stops.contains(&stop.0)) {
                 row[*class as usize >> 5] |= 1 << (class & 31);
             }
         }
         Ok(folded.has_dead || first_gap(row, folded.count).is_some())
     }
 
-    /// Sets the bits of stop tokens; says whether the row forbids any token.
-    fn finish_row(&self, accepts: bool, row: &mut [i32]) -> bool {
-        let size = self.engine.vocabulary.len();
+    /// Allows of the stop tokens those that may come; says whether the row forbids any token.
+    fn finish_row(&self, stops: &[u32], row: &mut [i32]) -> bool {
         for &id in self.stop_ids() {
-            let bit = 1 << (id & 31);
-            if accepts {
-                row[id as usize >> 5] |= bit;
-            } else {
-                row[id as usize >> 5] &= !bit;
-            }
+            row[id as usize >> 5] &= !(1 << (id & 31));
         }
-        self.engine.gap.is_in(row, size)
+        for &id in stops {
+            row[id as usize >> 5] |= 1 << (id & 31);
+        }
+        self.engine.gap.is_in(row, self.engine.vocabulary.len())
     }
 
     /// Writes the rows of all nodes of a tree of draft tokens: the first for the state as it is, then
@@ -405,8 +402,9 @@ impl Matcher {
         for (&parent, &token) in before.iter().zip(tokens) {
             let (stand, is_allowed) = match stands[parent] {
                 None => (None, false),
-                Some(before) if self.stop_ids().binary_search(&token).is_ok() => {
-                    (None, family.accepts(before))
+                Some(before) if self.is_stop(token) => {
+                    let stops = self.stops_at(&family, before, interrupt)?;
+                    (None, stops.contains(&token))
                 }
                 Some(before) => {
                     let interrupt = self.accept_interrupt(interrupt);
@@ -434,7 +432,7 @@ impl Matcher {
                 self.fill_classes_at(family, stand, None, interrupt, row)?;
                 continue;
             }
-            let accepts = family.accepts(stand);
+            let stops = self.stops_at(&family, stand, interrupt)?;
             let is_there = !self.engine.network.is_for_charts()
                 && self.engine.cached().mask(family.view(stand), row);
             match is_there {
@@ -442,7 +440,7 @@ impl Matcher {
                 false => self.make(family, stand, interrupt, row)?,
             }
             self.forbid_repeats(stand, row, interrupt)?;
-            self.finish_row(accepts, row);
+            self.finish_row(&stops, row);
         }
         Ok(allowed)
     }

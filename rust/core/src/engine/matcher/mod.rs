@@ -3,12 +3,14 @@
 //! - here: reading tokens and bytes, looking ahead, going back, when a chart takes over
 //!   (`is_better_on_a_chart`), forced bytes;
 //! - `fill`: masks of one text, of many, of drafts; `in_time`: texts that end in time (over `crate::ending`);
-//! - `state`: states as values; `repeats`: arrays whose items are unique.
+//! - `state`: states as values; `repeats`: arrays whose items are unique; `stop_tokens`: which stop tokens
+//!   may come.
 
 mod fill;
 pub(in crate::engine) mod in_time;
 mod repeats;
 mod state;
+pub(in crate::engine) mod stop_tokens;
 
 use crate::budget::{Halt, Interrupt};
 use crate::engine::history::{Family, Read, Stand, StepId};
@@ -93,8 +95,8 @@ impl Matcher {
     /// At the start of the language.
     ///
     /// # Errors
-    /// [`Error::Vocabulary`] for a stop token outside of the vocabulary; [`Error::Limit`] where not
-    /// even the start fits.
+    /// [`Error::Vocabulary`] for a stop token outside of the vocabulary, or where one is missing with which
+    /// the grammar ends texts; [`Error::Limit`] where not even the start fits.
     pub fn new(engine: Arc<Engine>, stops: StopRule) -> Result<Self> {
         Self::new_within(engine, stops, &Interrupt::default())
     }
@@ -131,7 +133,7 @@ impl Matcher {
             let start = tables.and_then(|tables| family.chart_start(&tables));
             family.begin(start.map_err(halted)?, Read::Nothing);
         }
-        Ok(Self {
+        let out = Self {
             engine,
             family: Arc::new(RwLock::new(family)),
             at: 0,
@@ -139,7 +141,9 @@ impl Matcher {
             cancelled: Arc::default(),
             max_tokens: None,
             hint: Hint::default(),
-        })
+        };
+        out.refuse_unended()?;
+        Ok(out)
     }
 
     /// The engine.
@@ -228,7 +232,7 @@ impl Matcher {
             return self.read(What::Token(id), &interrupt);
         }
         let mut family = lock::write(&self.family, &interrupt)?;
-        let (at, accept) = self.stopped(&mut family, id)?;
+        let (at, accept) = self.stopped(&mut family, id, &interrupt)?;
         drop(family);
         self.at = at;
         Ok(accept)
@@ -242,7 +246,7 @@ impl Matcher {
         }
         let mut family = self.family.try_write()?;
         let (at, accept) = match self.is_stop(id) {
-            true => match self.stopped(&mut family, id) {
+            true => match self.stopped(&mut family, id, &Interrupt::default()) {
                 Ok(stopped) => stopped,
                 Err(error) => return Some(Err(error)),
             },
@@ -315,11 +319,16 @@ impl Matcher {
     }
 
     /// Where the text stands after a stop token.
-    fn stopped(&self, family: &mut Family, id: u32) -> Result<(StepId, Accept)> {
+    fn stopped(
+        &self,
+        family: &mut Family,
+        id: u32,
+        interrupt: &Interrupt,
+    ) -> Result<(StepId, Accept)> {
         self.refuse_ended(family)?;
         self.refuse_cancelled()?;
         let stand = family.step(self.at).stand;
-        match family.accepts(stand) {
+        match self.stops_at(family, stand, interrupt)?.contains(&id) {
             false => Ok((self.at, Accept::Refused)),
             true => Ok((family.push(self.at, stand, Read::Stop(id), 0), Accept::Taken)),
         }
