@@ -133,7 +133,7 @@ def test_names_are_where_type_checkers_look_for_them() -> None:
         found = getattr(tokfold, name)
         assert found is getattr(importlib.import_module(f"tokfold.{module}"), name)
         assert getattr(tokfold, module) is importlib.import_module(f"tokfold.{module}")
-    with pytest.raises(AttributeError, match="use tokfold.compile|has no attribute"):
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = tokfold.nothing  # type: ignore[attr-defined]
 
 
