@@ -6,58 +6,60 @@ writes, before each token, which tokens may come next. A server makes one :class
 apart: our engine uses them, and so can others (:mod:`tokfold.xgrammar`).
 """
 
+import importlib
+import sys
 from typing import TYPE_CHECKING
 
-from tokfold._names import missing_in_module
-from tokfold.batch import (
-    accept_token_batch,
-    fill_bitmask_batch,
-    fill_class_bitmask_batch,
-    rollback_batch,
-)
-from tokfold.bitmask import Unfolder, allocate_bitmask
-from tokfold.classes import TokenClasses, compile_classes
-from tokfold.compiler import CompilerStatistics, GrammarCompiler
-from tokfold.engine import CompiledGrammar, GrammarCost, Shortest, compile
-from tokfold.errors import (
-    AlphabetError,
-    AmbiguousSourceError,
-    ArgumentTypeError,
-    ArtifactError,
-    CancelledError,
-    DeadlineExceededError,
-    DeviceError,
-    FallbackWarning,
-    GrammarSyntaxError,
-    InvalidSchemaError,
-    LimitExceededError,
-    MatcherStateError,
-    MissingExtraError,
-    MissingFileError,
-    SchemaError,
-    StopTokenWarning,
-    StrictSchemaError,
-    StructuralTagError,
-    TokenBudgetError,
-    TokfoldError,
-    UnsatisfiableSchemaError,
-    UnsupportedGrammarError,
-    UnsupportedSchemaError,
-    UnwritableTextError,
-    VocabularyError,
-    VocabularyWarning,
-)
-from tokfold.explanation import Explanation
-from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt
-from tokfold.limits import Limits
-from tokfold.matcher import Matcher
-from tokfold.options import CompileOptions
-from tokfold.pool import MaskPool
-from tokfold.prompt import HealedPrompt, PromptMatcher
-from tokfold.recognition import Recognition, recognize
-from tokfold.state import MatcherState
-from tokfold.vocabulary import Vocabulary
+if TYPE_CHECKING:
+    from tokfold.batch import (
+        accept_token_batch,
+        fill_bitmask_batch,
+        fill_class_bitmask_batch,
+        rollback_batch,
+    )
+    from tokfold.bitmask import Unfolder, allocate_bitmask
+    from tokfold.classes import TokenClasses, compile_classes
+    from tokfold.compiler import CompilerStatistics, GrammarCompiler
+    from tokfold.engine import CompiledGrammar, GrammarCost, Shortest, compile
+    from tokfold.errors import (
+        AlphabetError,
+        AmbiguousSourceError,
+        ArgumentTypeError,
+        ArtifactError,
+        CancelledError,
+        DeadlineExceededError,
+        DeviceError,
+        FallbackWarning,
+        GrammarSyntaxError,
+        InvalidSchemaError,
+        LimitExceededError,
+        MatcherStateError,
+        MissingExtraError,
+        MissingFileError,
+        SchemaError,
+        StopTokenWarning,
+        StrictSchemaError,
+        StructuralTagError,
+        TokenBudgetError,
+        TokfoldError,
+        UnsatisfiableSchemaError,
+        UnsupportedGrammarError,
+        UnsupportedSchemaError,
+        UnwritableTextError,
+        VocabularyError,
+        VocabularyWarning,
+    )
+    from tokfold.explanation import Explanation
+    from tokfold.grammar import Grammar
+    from tokfold.interrupt import Interrupt
+    from tokfold.limits import Limits
+    from tokfold.matcher import Matcher
+    from tokfold.options import CompileOptions
+    from tokfold.pool import MaskPool
+    from tokfold.prompt import HealedPrompt, PromptMatcher
+    from tokfold.recognition import Recognition, recognize
+    from tokfold.state import MatcherState
+    from tokfold.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
@@ -117,6 +119,39 @@ __all__ = [
     "rollback_batch",
 ]
 
+_PLACES = {
+    name: module
+    for module, names in {
+        "batch": "accept_token_batch fill_bitmask_batch fill_class_bitmask_batch rollback_batch",
+        "bitmask": "Unfolder allocate_bitmask",
+        "classes": "TokenClasses compile_classes",
+        "compiler": "CompilerStatistics GrammarCompiler",
+        "engine": "CompiledGrammar GrammarCost Shortest compile",
+        "errors": (
+            "AlphabetError AmbiguousSourceError ArgumentTypeError ArtifactError "
+            "CancelledError DeadlineExceededError DeviceError FallbackWarning "
+            "GrammarSyntaxError InvalidSchemaError LimitExceededError MatcherStateError "
+            "MissingExtraError MissingFileError SchemaError StopTokenWarning "
+            "StrictSchemaError StructuralTagError TokenBudgetError TokfoldError "
+            "UnsatisfiableSchemaError UnsupportedGrammarError UnsupportedSchemaError "
+            "UnwritableTextError VocabularyError VocabularyWarning"
+        ),
+        "explanation": "Explanation",
+        "grammar": "Grammar",
+        "interrupt": "Interrupt",
+        "limits": "Limits",
+        "matcher": "Matcher",
+        "options": "CompileOptions",
+        "pool": "MaskPool",
+        "prompt": "HealedPrompt PromptMatcher",
+        "recognition": "Recognition recognize",
+        "state": "MatcherState",
+        "vocabulary": "Vocabulary",
+    }.items()
+    for name in names.split()
+}
+"""In which module each name is: modules are imported when one of their names is first asked for."""
+
 _MODULES = frozenset(
     {"chart_gpu", "laboratory", "llama_cpp", "mask_store", "mlx", "sglang", "structural_tags"}
     | {"torch", "transformers", "vllm", "xgrammar"}
@@ -125,7 +160,17 @@ _MODULES = frozenset(
 if not TYPE_CHECKING:  # a checker would believe that there is every name
 
     def __getattr__(name: str) -> object:
-        """Say what stands for a name that others have."""
-        import sys
+        """A name of this package, or an error that says what stands for a name that others have."""
+        module = _PLACES.get(name)
+        if module is None and name not in _PLACES.values():
+            from tokfold._names import missing_in_module
 
-        missing_in_module(sys.modules[__name__], name, _MODULES)
+            missing_in_module(sys.modules[__name__], name, _MODULES)
+        if module is None:
+            return importlib.import_module(f"tokfold.{name}")
+        value = getattr(importlib.import_module(f"tokfold.{module}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_PLACES})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from tokfold.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from tokfold.limits import Limits
 
 E = TypeVar("E", bound=BaseException)

@@ -32,12 +32,12 @@ from tokfold.errors import (
 )
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
-from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 if TYPE_CHECKING:
     from tokfold.structural_tags.assembly import Assembled
     from tokfold.structural_tags.formats import Format
     from tokfold.structural_tags.reading import Settings
+    from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammar"]
 
@@ -194,7 +194,7 @@ class Grammar(metaclass=Named):
         if lookahead not in ("exact", "implied"):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
         if vocabulary is not None:
-            check_vocabulary(vocabulary)
+            _check_vocabulary(vocabulary)
         with written_in(text, "grammar text"):
             return cls._of_text(_Text(text, root, lookahead), vocabulary, limits, interrupt)
 
@@ -748,7 +748,7 @@ class Grammar(metaclass=Named):
             raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
         tokens = None
         if vocabulary is not None:
-            check_vocabulary(vocabulary)
+            _check_vocabulary(vocabulary)
             tokens = ids_of_texts(_token_names(text, named or {}), vocabulary)
         source = _Lark(text, start, dialect, dict(named or {}), tokens)
         with written_in(text, "Lark"):
@@ -813,7 +813,7 @@ class Grammar(metaclass=Named):
         from tokfold.structural_tags import assemble
 
         if vocabulary is not None:
-            check_vocabulary(vocabulary)
+            _check_vocabulary(vocabulary)
         return assemble(tag, vocabulary, additional_properties=additional_properties)
 
     def with_tags(self, added: Iterable[object] = (), removed: Iterable[str | int] = ()) -> Grammar:
@@ -1158,6 +1158,13 @@ class Grammar(metaclass=Named):
         if size > limits.max_grammar_bytes:
             limits = dataclasses.replace(limits, max_grammar_bytes=size)
         return _read_back, (text, self.root, self.lookahead, limits)
+
+
+def _check_vocabulary(vocabulary: Vocabulary) -> None:
+    """Refuse what is no vocabulary. Without one, nothing here needs numpy."""
+    from tokfold.vocabulary import check_vocabulary
+
+    check_vocabulary(vocabulary)
 
 
 def _is_operand(other: object, operation: str) -> TypeGuard[Grammar]:

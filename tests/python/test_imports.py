@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
+import tokfold
+from support import processes
 from support.imports import circles, module_graph
 from support.rust_modules import CORE, file_graph, folder_graph
 
@@ -105,3 +110,44 @@ def test_circles_of_rust_are_found(tmp_path: Path, back: str) -> None:
     assert graph["one"] == {"two"}
     assert graph["two"] <= {"lock", "one"}
     assert circles(graph) == [{"one", "two"}]
+
+
+def imported_by_init() -> dict[str, str]:
+    """Where the names of the package are, as type checkers read it."""
+    tree = ast.parse(Path(tokfold.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    out: dict[str, str] = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        assert node.module is not None
+        assert not any(name.asname for name in node.names)
+        out |= {name.name: node.module.removeprefix("tokfold.") for name in node.names}
+    return out
+
+
+def test_names_are_where_type_checkers_look_for_them() -> None:
+    assert imported_by_init() == tokfold._PLACES
+    assert sorted(tokfold._PLACES) == sorted(tokfold.__all__)
+    assert {*tokfold.__all__, "__version__"} <= {*dir(tokfold)}
+    for name, module in tokfold._PLACES.items():
+        found = getattr(tokfold, name)
+        assert found is getattr(importlib.import_module(f"tokfold.{module}"), name)
+        assert getattr(tokfold, module) is importlib.import_module(f"tokfold.{module}")
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = tokfold.nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("code", "unused"),
+    [
+        ("import tokfold", ["numpy", "tokfold.grammar"]),
+        ("import tokfold; tokfold.errors.TokfoldError", ["numpy", "tokfold.grammar"]),
+        ("from tokfold import Grammar; Grammar.from_json_schema({})", ["numpy"]),
+        ("import tokfold.cli, tokfold.cli.commands", ["numpy", "tokfold.grammar", "typer"]),
+        ("from tokfold import *; compile, Matcher", ["torch", "transformers", "xgrammar"]),
+    ],
+)
+def test_a_name_imports_what_it_needs(code: str, unused: list[str]) -> None:
+    look = f"{code}\nimport sys\nprint([name for name in {unused} if name in sys.modules])"
+    result = processes.run([sys.executable, "-c", look])
+    assert (result.stdout, result.stderr) == ("[]\n", "")

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tokfold import Grammar, Vocabulary
+from tokfold import Grammar
 from tokfold._extras import xgrammar_reason
 from tokfold.errors import (
     GrammarSyntaxError,
@@ -22,6 +22,9 @@ from tokfold.errors import (
     TokfoldError,
     UnsupportedGrammarError,
 )
+
+if TYPE_CHECKING:
+    from tokfold import Vocabulary
 
 __all__ = [
     "STDIN",
@@ -235,6 +238,8 @@ def read_packaged_tekken() -> Vocabulary:
             'pip install --upgrade ".[demo]" in a checkout of tokfold'
         )
     with importlib.resources.as_file(folder / dated[-1]) as path:
+        from tokfold import Vocabulary
+
         return Vocabulary.from_file(path)
 
 
@@ -242,6 +247,8 @@ def read_tokenizer(name: str) -> Vocabulary:
     """The vocabulary of a tokenizer file or folder, or ``tekken``."""
     if name == TEKKEN and not Path(name).exists():
         return read_packaged_tekken()
+    from tokfold import Vocabulary
+
     return Vocabulary.from_file(name)
 
 
