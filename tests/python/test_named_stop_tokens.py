@@ -169,9 +169,7 @@ def test_the_last_token_of_a_budget() -> None:
 
 
 def test_what_ends_nothing_is_refused() -> None:
-    with pytest.raises(
-        tokfold.UnsupportedGrammarError, match="has to follow it in every text"
-    ):
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="has to follow it in every text"):
         tokfold.compile(tokfold.Grammar.from_ebnf(f'root ::= Token({Y}) "a"'), VOCABULARY)
     dispatch = f'root ::= TokenTagDispatch(({Y}, x))\nx ::= "a"'
     with pytest.raises(tokfold.UnsupportedGrammarError, match="is a stop token, which ends"):

@@ -162,7 +162,7 @@ impl Ending<'_> {
             self.work.spend(1)?;
             let id = ExprId::new(place);
             let to_stop = match self.has_stop.exprs[place] {
-                true => Some(self.to_stop(id)?),
+                true => Some(self.up_to_stop(id)?),
                 false => None,
             };
             let plain = self.plain(id);
@@ -214,7 +214,7 @@ impl Ending<'_> {
     }
 
     /// The texts of an expression that end at a stop token.
-    fn to_stop(&mut self, id: ExprId) -> Result<ExprId> {
+    fn up_to_stop(&mut self, id: ExprId) -> Result<ExprId> {
         let grammar = self.grammar;
         match grammar.expr(id) {
             Expr::Tokens(ids) => {
