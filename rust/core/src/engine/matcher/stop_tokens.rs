@@ -84,3 +84,58 @@ impl Matcher {
         Ok(Cow::Owned(stops))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::Interrupt;
+    use crate::compile::{CompileOptions, compile};
+    use crate::engine::{Accept, Matcher, StopRule};
+    use crate::limits::Limits;
+    use crate::syntax::parse;
+    use crate::vocabulary::Vocabulary;
+
+    /// Tokens `a`, `b` and `ab`, and the stop tokens 3 and 4.
+    fn matcher(text: &str) -> Matcher {
+        let vocabulary =
+            Vocabulary::new(b"abab<y></>".into(), vec![0, 1, 2, 4, 7, 10], &[3, 4], &[]);
+        let vocabulary = vocabulary.expect("sound").into();
+        let grammar = parse(text, "root", &Limits::default()).expect("grammar text");
+        let (options, none) = (CompileOptions::default(), Interrupt::default());
+        let engine = compile(&grammar, &vocabulary, &options, &none).expect("an engine");
+        Matcher::new(engine, StopRule::default()).expect("its own stop tokens")
+    }
+
+    /// The tokens that may come after some.
+    fn allowed(text: &str, tokens: &[u32]) -> Vec<u32> {
+        let (mut matcher, none) = (matcher(text), Interrupt::default());
+        for &token in tokens {
+            assert_eq!(matcher.accept_token(token, &none), Ok(Accept::Taken), "{text}");
+        }
+        let mut row = [0];
+        matcher.fill(&mut row, &none).expect("a mask");
+        let found: Vec<u32> = (0..5).filter(|id| row[0] >> id & 1 == 1).collect();
+        for id in 0..5 {
+            let accept = matcher.fork().accept_token(id, &none);
+            assert_eq!(accept == Ok(Accept::Taken), found.contains(&id), "{text}: {id}");
+        }
+        found
+    }
+
+    #[test]
+    fn a_stop_token_comes_where_the_grammar_names_it() {
+        for (text, tokens, expected) in [
+            ("root ::= \"a\" Token(3)", &[0][..], &[3][..]),
+            ("root ::= \"a\" Token(3)?", &[0], &[3, 4]),
+            // Nothing comes behind it, so of what is repeated it ends the last.
+            ("root ::= (\"a\" Token(3))* \"b\"*", &[], &[0, 1, 3, 4]),
+            ("root ::= (\"a\" Token(3))* \"b\"*", &[0], &[3]),
+            ("root ::= (\"a\" Token(3))* \"b\"*", &[1], &[1, 3, 4]),
+            ("root ::= \"a\" Token(3) \"b\" | \"ab\" Token(4)", &[], &[0, 2]),
+            ("root ::= \"a\" Token(3) \"b\" | \"ab\" Token(4)", &[2], &[4]),
+            ("root ::= x x\nx ::= \"a\" | \"b\" Token(3, 4)", &[0], &[0, 1]),
+            ("root ::= x x\nx ::= \"a\" | \"b\" Token(3, 4)", &[2], &[3, 4]),
+        ] {
+            assert_eq!(allowed(text, tokens), expected, "{text} after {tokens:?}");
+        }
+    }
+}
