@@ -18,7 +18,7 @@ FILES ?=
 BENCH_ARGS ?=
 # How Rust is compiled (Cargo.toml): tests have the core's assertions and no link-time optimization, which
 # is most of a build; what is measured, shown or shipped is a release.
-PROFILE ?= $(if $(filter bench demo test-serving wheel,$(MAKECMDGOALS)),release,suite)
+PROFILE ?= $(if $(filter bench demo test-serving try-release wheel,$(MAKECMDGOALS)),release,suite)
 # Options of make device: make device DEVICE_ARGS="--only tests"
 DEVICE_ARGS ?=
 # Options of make test-serving: the servers, each installed with all it needs into $(VENV)-NAME.
@@ -64,7 +64,7 @@ HAS_WHEEL := $(STAMPS)/wheel-$(PROFILE)
 # Wheels of a release are in dist/; that of the tests is none to be given away.
 DIST := $(if $(filter release,$(PROFILE)),dist,target/$(PROFILE)-dist)
 
-.PHONY: help demo device docs check test test-serving fuzz bench wheel sdist clean
+.PHONY: help demo device docs check test test-serving fuzz bench wheel sdist try-release clean
 .PHONY: tools test-rust test-python lint-rust lint-python types stub format
 .DEFAULT_GOAL := help
 
@@ -81,6 +81,7 @@ help:
 	@echo '  make docs         the site, in target/site/html; needs no Rust, a minute'
 	@echo '  make wheel        a wheel for this machine, in dist/'
 	@echo '  make sdist        a source distribution, in dist/'
+	@echo '  make try-release  both, checked as the package index does, and used in an empty environment'
 	@echo '  make format       put all code in the common format'
 	@echo '  make clean        remove all that was built and $(VENV)'
 	@echo
@@ -165,6 +166,12 @@ sdist: $(HAS_VENV)
 	rm -f dist/*.tar.gz
 	$(MATURIN) sdist --out dist
 	@ls -l dist/*.tar.gz
+
+# What the release workflow does on each platform, for this one; other wheels in dist/ are named.
+try-release: $(HAS_WHEEL) sdist
+	$(PIP) install --quiet 'twine>=6.1'
+	$(PY) -m twine check --strict dist/*
+	$(PY) .ci/try_wheels.py dist
 
 format: $(HAS_TOOLS)
 	$(CARGO) fmt

@@ -24,9 +24,25 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             raise  # installed, but broken inside: the true cause must stay visible
         raise MissingExtraError(
             f"{purpose} needs the package {error.name!r}, which is not installed: "
-            f'pip install ".[{extra}]" in a checkout of tokfold',
+            f"{how_to_install(extra)}",
             name=error.name,
         ) from error
+
+
+def how_to_install(extra: str, options: str = "") -> str:
+    """The command that brings an extra, by what the metadata say of how tokfold was installed.
+
+    An installer records where a package comes from (``direct_url.json``), unless that is an index.
+    """
+    from importlib import metadata
+
+    try:
+        origin = metadata.distribution("tokfold").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        origin = "a checkout on the path"
+    if origin is None:
+        return f'pip install {options}"tokfold[{extra}]"'
+    return f'pip install {options}".[{extra}]" in a checkout of tokfold'
 
 
 def installed_version(distribution: str) -> str:

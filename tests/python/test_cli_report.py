@@ -67,6 +67,50 @@ def test_tokens_and_the_reason_where_they_stop(folder):
     assert "cannot be" in result["reason"]
 
 
+def test_what_may_come_next_after_a_text_that_can_go_on(folder):
+    tokenizer = write_tokenizer(folder / "tokenizer.json", TEXTS)
+    text = folder / "begun.txt"
+    text.write_bytes(b'{"a":')
+    result = report(folder / "pairs.gbnf", "--text", text, "-t", tokenizer)["result"]
+    assert (result["accepted"], result["prefix"]) == (False, True)
+    assert result["next"]["allowed_tokens"] == 3
+    assert result["next"]["stop_tokens"] == []
+    assert list(result["next"]["first"].values()) == ["1", "12", " "]
+
+
+def test_without_a_text_there_is_no_verdict_on_one(folder):
+    found = report(folder / "schema.json")
+    assert found["result"] == {"grammar": "is read"}
+    assert found["case"] == {"json_schema": {"type": "integer"}, "source": "tokfold report"}
+
+
+def test_options_of_the_converter_are_part_of_the_case(folder):
+    schema = {"properties": {"a": True, "b": True}, "required": ["a", "b"], "type": "object"}
+    (folder / "two.json").write_text(json.dumps(schema), encoding="utf-8")
+    (folder / "swapped.txt").write_bytes(b'{"b": 1, "a": 2}')
+    arguments = [folder / "two.json", "--text", folder / "swapped.txt"]
+    assert report(*arguments)["result"]["accepted"] is False
+    options = {"key_order": "any"}
+    found = report(*arguments, "--options", json.dumps(options))
+    assert found["result"]["accepted"] is True
+    assert found["case"]["options"] == options
+    assert "key_ordr" in fails("report", folder / "two.json", "--options", '{"key_ordr": "any"}')
+    assert "an object" in fails("report", folder / "two.json", "--options", "[]")
+    assert "not a JSON" in fails("report", folder / "two.json", "--options", "{")
+    assert "name the file" in fails("report", "--options", "{}")
+
+
+def test_replay_reads_a_report(folder):
+    output = folder / "report.json"
+    run("report", folder / "pairs.gbnf", "--text", folder / "text.txt", "-o", output)
+    assert json.loads(run("replay", output, "--json").stdout)["total"]["agreed"] == 1
+    run("report", folder / "bad.gbnf", "-o", output)
+    refused = json.loads(run("replay", output, "--json", code=1).stdout)
+    assert "GrammarSyntaxError" in json.dumps(refused)
+    run("report", "-o", output)
+    assert "has no case" in fails("replay", output)
+
+
 def test_an_error_is_the_result(folder):
     found = report(folder / "bad.gbnf", "--text", folder / "text.txt")
     assert found["result"]["error"] == "GrammarSyntaxError"

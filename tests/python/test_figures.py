@@ -34,6 +34,11 @@ def test_the_figure_of_the_readme_is_what_was_measured(
     tables: ModuleType, report: dict[str, Any]
 ) -> None:
     assert tables.headline(report) in README
+    assert f"{report['machine']['processor']}, {report['date']}" in README
+
+
+def test_one_run_measured_all_engines(report: dict[str, Any]) -> None:
+    assert {"tokfold never", "xgrammar", "llguidance"} <= set(report["engines"])
 
 
 def test_the_page_of_benchmarks_has_the_rest(tables: ModuleType, report: dict[str, Any]) -> None:

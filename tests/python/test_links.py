@@ -1,4 +1,4 @@
-"""No page has a dead link, and the questions of a newcomer are two clicks from the front door."""
+"""No page has a dead link, and the questions of a newcomer are two clicks from the index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOORS = ("README.md", "docs/index.md")
+DOOR = "docs/index.md"
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in ("*.md", "docs/**/*.md", "grammars/**/*.md")
@@ -104,8 +104,8 @@ def test_dead_links_would_be_found() -> None:
 
 @functools.cache
 def clicks() -> dict[str, int]:
-    """How many clicks each page is from the doors, and each anchor that a link names."""
-    found = dict.fromkeys(DOORS, 0)
+    """How many clicks each page is from the index, and each anchor that a link names."""
+    found = {DOOR: 0}
     for distance in (1, 2):
         for page in [page for page, at in found.items() if at == distance - 1 and "#" not in page]:
             if page.endswith(".md") and (ROOT / page).exists():

@@ -138,7 +138,7 @@ class TestFile:
         if sysconfig.get_config_var("Py_GIL_DISABLED"):
             version = "cp{}{}".format(*sys.version_info)
             tags = f"{version}-{version}t"
-        assert re.fullmatch(rf"tokfold-[^-]+-{tags}-\w+\.whl", wheel.name)
+        assert re.fullmatch(rf"tokfold-[^-]+-{tags}-[\w.]+\.whl", wheel.name)
 
     def test_it_is_small(self, wheel: Path) -> None:
         assert wheel.stat().st_size < MAX_BYTES

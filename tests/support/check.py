@@ -33,6 +33,7 @@ PAGES = (
     "tests/python/test_links.py",
     "tests/python/test_figures.py",
     "tests/python/test_site.py",
+    "tests/python/test_release.py",
     "tests/*/test_page.py",
     "tests/differential/test_differences.py",
 )
@@ -130,8 +131,8 @@ AREAS = (
     Area("Makefile", ("tests/python/test_readme.py",)),
     Area("pyproject.toml", ("tests/python/test_package.py", "tests/python/test_readme.py")),
     Area("rustfmt.toml"),
-    Area(".ci/"),
-    Area(".github/"),
+    Area(".ci/", ("tests/python/test_release.py",)),
+    Area(".github/", ("tests/python/test_release.py",)),
     Area(".gitignore"),
 )
 """The first area whose prefix begins the name of a file is that file's."""

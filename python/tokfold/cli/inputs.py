@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokfold import Grammar
-from tokfold._extras import xgrammar_reason
+from tokfold._extras import how_to_install, xgrammar_reason
 from tokfold.errors import (
     GrammarSyntaxError,
     LimitExceededError,
@@ -228,14 +228,14 @@ def read_packaged_tekken() -> Vocabulary:
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise MissingExtraError(
             "the vocabulary 'tekken' comes with the package mistral-common, which is not "
-            'installed: pip install ".[demo]" in a checkout of tokfold',
+            f"installed: {how_to_install('demo')}",
             name="mistral_common",
         ) from error
     dated = sorted(name for name in names if re.fullmatch(r"tekken\w*\.json", name))
     if not dated:
         raise TokfoldError(
             "this version of mistral-common holds no tekken.json; "
-            'pip install --upgrade ".[demo]" in a checkout of tokfold'
+            f"{how_to_install('demo', '--upgrade ')}"
         )
     with importlib.resources.as_file(folder / dated[-1]) as path:
         from tokfold import Vocabulary

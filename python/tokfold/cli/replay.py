@@ -42,12 +42,14 @@ def replay(
 
       grammar | json_schema | regex | lark | structural_tag: the grammar
       root      start rule of grammar text, if not root
-      options   an object: options of XGrammar's converter
+      options   an object: options of the converter
       text | bytes: the text, or its bytes in base64
       accepted  true or false: is the text in the language?
       prefix    true or false, may be missing: does it begin such a text?
       source    where the case comes from: scores are kept by source
       note      anything
+
+    A file that tokfold report wrote is one such case.
 
     tokfold's own engine reads the text byte by byte. A grammar that it refuses
     is counted under the name of the error, apart from verdicts that differ.

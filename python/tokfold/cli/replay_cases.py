@@ -85,7 +85,7 @@ class Outcome:
 
 
 def read_cases(data: bytes, name: str) -> list[Case]:
-    """Read a file of cases.
+    """Read a file of cases, or a report, which has one.
 
     Args:
         data: its content.
@@ -94,6 +94,9 @@ def read_cases(data: bytes, name: str) -> list[Case]:
     Raises:
         CaseError: a line is no case; names it.
     """
+    report = _case_of_report(data)
+    if report is not None:
+        data = report
     cases = []
     for index, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if not line.strip():
@@ -103,6 +106,24 @@ def read_cases(data: bytes, name: str) -> list[Case]:
         except (CaseError, RecursionError) as error:
             raise CaseError(f"{name}: line {index}: {error}") from error
     return cases
+
+
+def _case_of_report(data: bytes) -> bytes | None:
+    """The case that ``tokfold report`` wrote, as a line; None if the file is no report of one."""
+    if not data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return None
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None  # several lines
+    if not isinstance(found, dict) or "tokfold" not in found:
+        return None
+    if not isinstance(found.get("case"), dict):
+        raise CaseError("the report has no case: tokfold report GRAMMAR --text TEXT makes one")
+    case = {"accepted": False, **found["case"]}
+    if "bytes" not in case:
+        case.setdefault("text", "")
+    return json.dumps(case).encode()
 
 
 def _case(line: bytes, index: int) -> Case:

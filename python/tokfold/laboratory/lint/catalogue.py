@@ -74,13 +74,13 @@ _CODES = {
     "unproductive-rule": Code(
         _ERROR,
         "no text is ever complete under a rule",
-        "tokfold leaves out what leads there; XGrammar follows it and generates without end, and "
-        "so does llguidance",
+        "tokfold leaves out the alternatives that lead to such a rule; XGrammar and "
+        "llguidance follow them and generate without end",
     ),
     "unreachable-rule": Code(
         _WARNING,
         "the root never leads to a rule",
-        "it has no effect: a reference was forgotten or misspelled, or it is left over",
+        "the rule has no effect: a reference to it was forgotten or misspelled, or it is left over",
     ),
     "cyclic-rule": Code(
         _WARNING,
@@ -91,20 +91,20 @@ _CODES = {
     "hidden-left-recursion": Code(
         _WARNING,
         "a rule calls itself first, behind something that may be empty",
-        "it is easily overlooked: engines by recursive descent refuse it or do not return, and "
-        "chart parsers open it at every position",
+        "such recursion is easily overlooked: engines by recursive descent refuse it or do "
+        "not return, and chart parsers open it at every position",
     ),
     "left-recursion": Code(
         _INFORMATION,
         "a rule calls itself first",
-        "fine for tokfold, XGrammar and llguidance; engines by recursive descent, llama.cpp among "
-        "them, refuse it",
+        "left recursion is fine for tokfold, XGrammar and llguidance; engines by recursive "
+        "descent, such as llama.cpp, refuse it",
     ),
     "ambiguous": Code(
         _WARNING,
         "a text has two parses",
-        "chart parsers keep every parse: XGrammar's time for a token grows with the text; trees, "
-        "captures and weights depend on which parse is taken",
+        "chart parsers keep every parse, so XGrammar's time for a token grows with the text; "
+        "trees, captures and weights depend on which parse is taken",
     ),
     # The way of writing
     "empty-class": Code(
@@ -115,7 +115,7 @@ _CODES = {
     "never-repeated": Code(
         _WARNING,
         "something is repeated zero times",
-        "it reads nothing; a bound is wrong, or it is left over",
+        "this part reads nothing: a bound is wrong, or the part is left over",
     ),
     "nullable-loop": Code(
         _WARNING,
@@ -136,7 +136,7 @@ _CODES = {
     "delegation": Code(
         _INFORMATION,
         "a rule that is but another name",
-        "engines that call rules pay for each name on the way, at each position",
+        "engines that call rules do work for each rule on the way, at each position",
     ),
     "optional-run": Code(
         _WARNING,
@@ -149,7 +149,7 @@ _CODES = {
     "refused": Code(
         _ERROR,
         "tokfold refuses a construct",
-        "it cannot be handled exactly: see what is folded and what is not",
+        "tokfold cannot handle this exactly; the finding names the construct",
         Engine.OWN,
     ),
     "recursive-root": Code(
@@ -175,7 +175,8 @@ _CODES = {
     "lookahead": Code(
         _WARNING,
         "lookahead written by hand",
-        "it narrows XGrammar's masks without changing what it accepts; others do not read it",
+        "the lookahead narrows XGrammar's masks without changing what XGrammar accepts; other"
+        " engines do not read it",
         Engine.XGRAMMAR,
     ),
     "unsupported": Code(
@@ -215,15 +216,17 @@ _CODES = {
     "forced-token": Code(
         _INFORMATION,
         "places where one token is possible",
-        "nothing is chosen there: an engine can skip the model (jump-forward); where it is not "
-        "how the tokenizer would cut the text, the model is off its habits",
+        "at such a place the model has no choice, so an engine can skip it (jump-forward); if"
+        " the tokenizer would cut the text in another way, the model sees tokens that it does"
+        " not expect",
         needs_vocabulary=True,
     ),
     "straddling-tokens": Code(
         _INFORMATION,
         "tokens that go on across a delimiter",
-        "a model prefers these cuts: do not cut text at the delimiter (captures, forced text, tool "
-        "calls) and go on from there; engines that lex first may mask them",
+        "a model prefers tokens that go across the delimiter: do not cut text at the "
+        "delimiter (for captures, forced text or tool calls) and go on from there; engines "
+        "with a lexer may mask such tokens",
         needs_vocabulary=True,
     ),
 }
