@@ -25,10 +25,10 @@ pub(super) fn item_key(encoding: &[u8]) -> &[u8] {
 }
 
 /// The encoding of an item.
-pub(super) fn encoded_item(key: Arc<[u8]>) -> Arc<[u8]> {
-    match is_container(&key) {
-        true => key,
-        false => [&*key, &[END]].concat().into(),
+pub(super) fn encoded_item(key: &[u8]) -> Arc<[u8]> {
+    match is_container(key) {
+        true => key.into(),
+        false => [key, &[END]].concat().into(),
     }
 }
 
