@@ -229,8 +229,8 @@ mod tests {
         for (place, one) in keys.iter().enumerate() {
             assert!(is_key(one), "{}", items[place]);
             for (other_place, other) in keys.iter().enumerate() {
-                let one = encoded_item(one.clone().into());
-                let other = encoded_item(other.clone().into());
+                let one = encoded_item(one);
+                let other = encoded_item(other);
                 let begins = place != other_place && other.starts_with(&one);
                 assert!(!begins, "{} {}", items[place], items[other_place]);
             }

@@ -68,8 +68,12 @@ fn grammars() -> Vec<(&'static str, Arc<Engine>)> {
         ("objects", of_schema(objects, KeyOrder::Any)),
         ("any", of_schema(any, KeyOrder::Schema)),
         ("long", of_text(r#"root ::= "\"" [ab\\n]* "\"" [ab]*"#)),
-        ("deep", of_text(r#"root ::= "a" root? "b" | "[" root "]" | "x""#)),
+        ("deep", of_text(r#"root ::= ("a" root? "b" | "[" root "]" | "x")+"#)),
         ("chart", of_text(r#"root ::= root root | "a" | "b" root? "a" | "x""#)),
+        (
+            "late chart",
+            of_text("root ::= [x0]* many\nmany ::= many many | \"a\" | \"b\" many? \"a\""),
+        ),
         ("whole", of_text(r#"root ::= ("a" | Token(30) | "b" root "x")*"#)),
     ]
 }
@@ -111,10 +115,11 @@ impl Pair {
 
     /// All that can be seen; the tokens that may follow.
     fn compare(&mut self) -> Vec<u32> {
-        self.both(|matcher| matcher.text(&none()));
-        self.both(|matcher| matcher.steps(&none()));
-        self.both(|matcher| matcher.is_accepting(&none()));
-        self.both(|matcher| matcher.look(&none(), |look| (look.tokens_left(), look.expected())));
+        self.both(|matcher| matcher.text(&none())).expect("a state");
+        self.both(|matcher| matcher.steps(&none())).expect("a state");
+        self.both(|matcher| matcher.is_accepting(&none())).expect("a state");
+        let look = |look: &Look<'_>| (look.tokens_left(), look.expected());
+        self.both(|matcher| matcher.look(&none(), look)).expect("a state");
         let row = self.both(|matcher| {
             let mut row = vec![0; words(texts().len())];
             matcher.fill(&mut row, &none()).map(|_| row)
@@ -155,7 +160,7 @@ impl Pair {
         let mut anew = Matcher::new(self.0.engine.clone(), stops.clone()).expect("a matcher");
         let text = self.0.text(&none()).expect("a text");
         assert_eq!(anew.accept_bytes(&text, &none()), Ok(Accept::Taken));
-        if !self.0.is_terminated(&none()).expect("a state") {
+        if self.0.max_tokens.is_none() && !self.0.is_terminated(&none()).expect("a state") {
             assert_eq!(anew.state(&none()), self.0.state(&none()));
             let mut rows = [vec![0; words(texts().len())], vec![0; words(texts().len())]];
             assert!(anew.fill(&mut rows[0], &none()).is_ok());
@@ -243,17 +248,20 @@ fn walk(engine: &Arc<Engine>, seed: u64, met: &mut Met) {
 
 #[test]
 fn what_is_thinned_is_as_if_it_were_whole() {
-    let seeds: u64 = std::env::var("WALKS").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
+    let seeds: u64 = std::env::var("WALKS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
     for (name, engine) in grammars() {
         let mut met = Met::default();
+        let start = std::time::Instant::now();
         for seed in 0..seeds {
             walk(&engine, seed, &mut met);
         }
-        eprintln!("{name}: {met:?}");
+        eprintln!("{name}: {met:?} {:?}", start.elapsed());
         assert!(met.thinned > 0 || met.charts > 0, "{name}");
-        if name != "chart" {
-            assert!(met.far > 0 && met.far_with_forks > 0, "{name}: {met:?}");
+        match name.contains("chart") {
+            true => assert!(met.charts > 0, "{name}: {met:?}"),
+            false => assert!(met.far > 0 && met.far_with_forks > 0, "{name}: {met:?}"),
         }
+        assert!(name != "late chart" || met.whole_again > 0, "{met:?}");
     }
 }
 
@@ -298,7 +306,8 @@ fn a_far_rollback_that_is_ended_changes_nothing() {
         }
         let before = seen(&matcher);
         for with_fork in [false, true] {
-            for left in 0..matcher.family.read().thinned() as usize {
+            let thinned = matcher.family.read().thinned();
+            for left in 0..thinned as usize {
                 let fork = with_fork.then(|| matcher.fork());
                 assert!(matcher.rollback_now(ids.len() - left).is_none(), "{name}");
                 let looks = (0..).find(|&looks| {
