@@ -524,7 +524,7 @@ def test_old_steps_take_little_and_can_be_gone_back_to() -> None:
         assert allowed(fork) == allowed(anew)
         assert (matcher.text, matcher.num_steps) == (text, len(ids))
     matcher.rollback(len(ids) - 1_234)  # without forks, in its own tables
-    assert matcher.text == b"".join(VOCABULARY.token_bytes(token) for token in ids[:1_234])
+    assert matcher.text == b"".join(VOCABULARY.token_bytes[token] for token in ids[:1_234])
     assert matcher.accept_tokens(ids[1_234:]) == len(ids) - 1_234
     assert matcher.text == text
     assert not matcher.accept_bytes(b",")
