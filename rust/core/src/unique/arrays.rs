@@ -4,7 +4,7 @@ use super::encoding;
 use super::kept::Kept;
 use super::nested::Nested;
 use super::numbers;
-use super::pieces::Piece;
+use super::pieces::{Piece, trim};
 use super::reader::{End, Escape, Phase, Reader, STRING};
 use super::values::{Like, Mark, NodeId, Values};
 use crate::budget::Halt;
@@ -130,6 +130,7 @@ impl Arrays {
         let length = self.places.len();
         let count = first.map_or(length, |first| first as usize - self.forgotten);
         self.places.drain(..count);
+        trim(&mut self.places);
         self.forgotten += count;
         self.readers.retain(|reader| reader.0 as usize >= self.forgotten);
     }

@@ -15,6 +15,13 @@ impl Piece {
     }
 }
 
+/// Gives back room of which little is used.
+pub(super) fn trim<T>(list: &mut VecDeque<T>) {
+    if list.capacity() > 4 * list.len().max(256) {
+        list.shrink_to(2 * list.len());
+    }
+}
+
 /// The pieces behind those that were forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
@@ -97,7 +104,7 @@ impl Pieces {
             self.forgotten = self.len();
             self.text_forgotten += self.text.len() as u32;
             self.list.clear();
-            self.text.clear();
+            self.text = Vec::new();
             return;
         };
         let mut root = first;
@@ -121,6 +128,7 @@ impl Pieces {
         self.text.drain(..(begins - self.text_forgotten) as usize);
         self.text_forgotten = begins;
         self.list.drain(..first.index() - self.forgotten);
+        trim(&mut self.list);
         self.forgotten = first.index();
         if let Some(first) = self.list.front_mut() {
             first.0 = None;

@@ -328,11 +328,11 @@ impl Family {
         let checkpoint = self.steps.past.checkpoint(id);
         let first_array = self.steps.past.first_array(checkpoint.depth);
         let at = self.steps.go_back(&checkpoint, stand, again);
-        let texts = again.iter().filter_map(|step| match step.read {
+        let mut texts = again.iter().filter_map(|step| match step.read {
             Read::Bytes(text) => Some(text + 1),
             _ => None,
         });
-        self.drop_texts(texts.last().unwrap_or(checkpoint.texts));
+        self.drop_texts(texts.next_back().unwrap_or(checkpoint.texts));
         self.refused.0.lock().clear();
         if let Some(kept) = first_array {
             self.arrays.forget_kept(kept);

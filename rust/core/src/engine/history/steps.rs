@@ -17,7 +17,7 @@ pub(crate) struct Thinning {
 /// As many stay whole as are taken back while others wait.
 const THINNING: Thinning = Thinning { keep: 256, every: 64 };
 /// Steps that are put in a row while others wait.
-const QUICK_IN_A_ROW: usize = 1 << 12;
+const QUICK_IN_A_ROW: usize = 1 << 10;
 
 pub(super) struct Steps {
     pub(super) past: Past,
@@ -178,7 +178,12 @@ impl Steps {
             return (at, Vec::new());
         }
         self.first += count as StepId;
-        (at, self.whole.drain(..count).collect())
+        let oldest = self.whole.drain(..count).collect();
+        // Many that stayed for a fork leave room behind.
+        if self.whole.capacity() > 4 * self.whole.len().max(keep) {
+            self.whole.shrink_to(2 * self.whole.len());
+        }
+        (at, oldest)
     }
 
     /// Drops all steps that do not lead to one, and numbers the others in order.
@@ -192,7 +197,6 @@ impl Steps {
         for step in rest {
             self.push_copy(step);
         }
-        self.whole.shrink_to(2 * self.whole.len());
         self.next() - 1
     }
 

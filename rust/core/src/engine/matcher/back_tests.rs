@@ -353,6 +353,42 @@ fn a_far_rollback_that_is_ended_changes_nothing() {
 }
 
 #[test]
+fn long_texts_are_gone_back_in() {
+    let engine = of_text("root ::= [ab]*");
+    let mut matcher = Matcher::new(engine.clone(), StopRule::default()).expect("a matcher");
+    let (mut random, mut steps) = (Random(11), Vec::new());
+    for round in 0..40 {
+        let goal = steps.len() + random.below(2_500);
+        while steps.len() < goal {
+            let step: Vec<u8> = (0..random.below(3)).map(|at| b"ab"[(at + round) % 2]).collect();
+            let accepted = match &*step {
+                b"a" => matcher.accept_token(8, &none()),
+                text => matcher.accept_bytes(text, &none()),
+            };
+            assert_eq!(accepted, Ok(Accept::Taken));
+            steps.push(step);
+        }
+        let left = random.below(steps.len() + 1);
+        // A fork goes back, or the other one does.
+        let mut fork = matcher.fork();
+        assert_eq!(fork.rollback(steps.len() - left, &none()), Ok(()));
+        assert_eq!(fork.steps(&none()), Ok(left));
+        assert_eq!(fork.text(&none()), Ok(steps[..left].concat()));
+        match round % 3 {
+            0 => matcher = fork,
+            1 => drop(fork),
+            _ => assert_eq!(fork.accept_token(9, &none()), Ok(Accept::Taken)),
+        }
+        if round % 3 > 0 {
+            assert_eq!(matcher.text(&none()), Ok(steps.concat()));
+            assert_eq!(matcher.rollback(steps.len() - left, &none()), Ok(()));
+        }
+        steps.truncate(left);
+        assert_eq!(matcher.text(&none()), Ok(steps.concat()));
+    }
+}
+
+#[test]
 fn a_far_rollback_names_the_deadline() {
     let engine = of_text(r#"root ::= "a"*"#);
     let mut matcher = Matcher::new(engine, StopRule::default()).expect("a matcher");
