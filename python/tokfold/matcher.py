@@ -314,8 +314,8 @@ class Matcher(metaclass=Named):
     def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
         """Take back the last steps, over a stop token too.
 
-        Of steps before the last 256 a matcher keeps only the tokens: to go back there it reads up to 63 of
-        them again, which takes some 50 microseconds.
+        Of steps before the last 256 a matcher keeps only the tokens: to go back there it reads up
+        to 63 of them again, which takes some 50 microseconds.
 
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.
