@@ -312,7 +312,10 @@ class Matcher(metaclass=Named):
         return np.array(allowed, dtype=np.bool_)
 
     def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
-        """Take back the last steps, over a stop token too. Costs the same for any number.
+        """Take back the last steps, over a stop token too.
+
+        Of steps before the last 256 a matcher keeps only the tokens: to go back there it reads up
+        to 63 of them again, which takes some 50 microseconds.
 
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.

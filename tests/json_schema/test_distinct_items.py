@@ -505,6 +505,34 @@ def test_long_strings_and_long_arrays() -> None:
     assert matcher.accept_bytes(b",20000]")
 
 
+def test_old_steps_take_little_and_can_be_gone_back_to() -> None:
+    source = random.Random(1)
+    items = ["".join(source.choices("ab01", k=20)) for _ in range(1_000)]
+    ids = VOCABULARY.encode_greedy(json.dumps(items, separators=(",", ":")).encode())
+    compiled = compiled_of(unique(STRING))
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_tokens(ids) == len(ids) > 9_000
+    assert matcher.counters()["bytes_held"] <= 200_000
+    text = matcher.text
+    for back in (1, 300, len(ids) // 2, len(ids) - 70, len(ids)):
+        fork = matcher.fork()
+        fork.rollback(back)
+        anew = tokfold.Matcher(compiled)
+        assert anew.accept_tokens(ids[: len(ids) - back]) == fork.num_steps
+        assert fork.text == anew.text
+        assert fork.state == anew.state
+        assert allowed(fork) == allowed(anew)
+        assert (matcher.text, matcher.num_steps) == (text, len(ids))
+    matcher.rollback(len(ids) - 1_234)  # without forks, in its own tables
+    assert matcher.text == b"".join(VOCABULARY.token_bytes[token] for token in ids[:1_234])
+    assert matcher.accept_tokens(ids[1_234:]) == len(ids) - 1_234
+    assert matcher.text == text
+    assert not matcher.accept_bytes(b",")
+    assert matcher.counters()["bytes_held"] <= 300_000
+    matcher.reset()
+    assert matcher.counters()["bytes_held"] <= 100_000
+
+
 def test_what_knows_only_grammars_says_so() -> None:
     grammar = tokfold.Grammar.from_json_schema(unique(STRING))
     plain = tokfold.Grammar.from_json_schema({"type": "array", "items": STRING})

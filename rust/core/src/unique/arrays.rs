@@ -1,10 +1,12 @@
 //! Stacks, and beside them the array that they read.
 
 use super::encoding;
+use super::kept::Kept;
 use super::nested::Nested;
 use super::numbers;
+use super::pieces::{Piece, trim};
 use super::reader::{End, Escape, Phase, Reader, STRING};
-use super::values::{Like, Mark, NodeId, Piece, Values};
+use super::values::{Like, Mark, NodeId, Values};
 use crate::budget::Halt;
 use crate::grammar::UniqueItems;
 use crate::network::{BOTTOM, Network};
@@ -30,10 +32,10 @@ pub(crate) enum At {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) set: SetId,
-    seen: NodeId,
-    phase: Phase,
-    like: Option<Like>,
-    piece: Option<Piece>,
+    pub(super) seen: NodeId,
+    pub(super) phase: Phase,
+    pub(super) like: Option<Like>,
+    pub(super) piece: Option<Piece>,
 }
 
 /// Which stacks of a set have frames of arrays whose items are unique, and what the items are.
@@ -65,7 +67,11 @@ impl Within {
 #[derive(Debug, Default)]
 pub(crate) struct Arrays {
     values: Values,
-    places: Vec<Place>,
+    places: VecDeque<Place>,
+    /// How many places were forgotten before those.
+    forgotten: usize,
+    /// Places of texts that went on long ago.
+    pub(super) kept: Kept,
     within: FxHashMap<SetId, Within>,
     /// The readers of the last places in arrays of any values, which could be made again from the places.
     readers: VecDeque<(ArrayId, Nested)>,
@@ -110,7 +116,23 @@ pub(crate) type Look<'l, N> = dyn FnMut(&mut Stepper<N>) -> Result<(), Halt> + '
 impl Arrays {
     /// A place in an array.
     pub(crate) fn place(&self, id: ArrayId) -> &Place {
-        &self.places[id as usize]
+        &self.places[id as usize - self.forgotten]
+    }
+
+    /// Adds a place.
+    pub(super) fn push(&mut self, place: Place) -> ArrayId {
+        self.places.push_back(place);
+        (self.forgotten + self.places.len() - 1) as ArrayId
+    }
+
+    /// Forgets the places before one, or all.
+    pub(super) fn forget_places(&mut self, first: Option<ArrayId>) {
+        let length = self.places.len();
+        let count = first.map_or(length, |first| first as usize - self.forgotten);
+        self.places.drain(..count);
+        trim(&mut self.places);
+        self.forgotten += count;
+        self.readers.retain(|reader| reader.0 as usize >= self.forgotten);
     }
 
     /// The stacks of a text.
@@ -147,6 +169,10 @@ impl Arrays {
         &self.values
     }
 
+    pub(super) fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
+    }
+
     /// What the items of a place are.
     pub(super) fn items(&self, id: ArrayId) -> UniqueItems {
         self.within_of(id).items
@@ -161,27 +187,29 @@ impl Arrays {
     pub(crate) fn bytes(&self) -> usize {
         self.values.bytes()
             + self.places.capacity() * size_of::<Place>()
+            + self.kept.bytes()
             + self.within.capacity() * (size_of::<(SetId, Within)>() + 1)
             + self.ways.capacity() * (size_of::<((SetId, usize), u32)>() + 1)
     }
 
     /// How much there is now.
     pub(crate) fn mark(&self) -> ArraysMark {
-        ArraysMark { values: self.values.mark(), places: self.places.len() }
+        ArraysMark { values: self.values.mark(), places: self.forgotten + self.places.len() }
     }
 
     /// Drops what was added since.
     pub(crate) fn reset(&mut self, mark: ArraysMark) {
         self.values.reset(mark.values);
-        self.places.truncate(mark.places);
+        self.places.truncate(mark.places - self.forgotten);
         self.readers.retain(|reader| (reader.0 as usize) < mark.places);
     }
 
     /// Drops all that was read.
     pub(crate) fn clear(&mut self) {
         self.values = Values::default();
-        self.places = Vec::new();
-        self.readers.clear();
+        self.kept = Kept::default();
+        self.forget_places(None);
+        self.places = VecDeque::new();
     }
 
     /// The place of one text with more stacks, in which no array is being read.
@@ -195,8 +223,7 @@ impl Arrays {
         let place = *self.place(id);
         let set = stepper.sets.union(place.set, more)?;
         self.within(network, &mut stepper.sets, set)?;
-        self.places.push(Place { set, ..place });
-        Ok(self.places.len() as ArrayId - 1)
+        Ok(self.push(Place { set, ..place }))
     }
 
     /// What copies places into other tables.
@@ -225,7 +252,7 @@ impl Arrays {
         );
         let mut read = self.values.read(place.seen);
         read.sort_unstable();
-        read.iter().for_each(|key| write_bytes(key, &mut out));
+        read.into_iter().for_each(|key| write_bytes(key, &mut out));
         out
     }
 
@@ -267,7 +294,7 @@ impl Arrays {
             if !is_key || key <= before {
                 return None;
             }
-            seen = self.values.add(seen, key.clone());
+            seen = self.values.add(seen, &key);
             before = key;
         }
         let like = match phase {
@@ -285,8 +312,7 @@ impl Arrays {
             }
         }
         let piece = self.values.piece(None, &beginning).ok()?;
-        self.places.push(Place { set, seen, phase, like, piece });
-        Some(self.places.len() as ArrayId - 1)
+        Some(self.push(Place { set, seen, phase, like, piece }))
     }
 
     /// What is known of the frames of a set.
@@ -414,7 +440,7 @@ impl Arrays {
                                 set = self.part(network, &mut stepper.sets, set, (0, 0))?;
                                 is_over = true;
                             }
-                            false => array.seen = self.values.add(array.seen, key),
+                            false => array.seen = self.values.add(array.seen, &key),
                         }
                     }
                     if byte == b'[' && !is_over {
@@ -439,7 +465,7 @@ impl Arrays {
                         match self.values.has(array.seen, &key) {
                             true => repeats = Some(0),
                             false => {
-                                let seen = self.values.add(array.seen, key.clone());
+                                let seen = self.values.add(array.seen, &key);
                                 array.add(key, seen);
                             }
                         }
@@ -572,7 +598,7 @@ impl Arrays {
         if !within.any {
             return Ok(Some(At::Plain(set)));
         }
-        let id = self.places.len() as ArrayId;
+        let id = (self.forgotten + self.places.len()) as ArrayId;
         let place = match array {
             Open::Flat(Reader { seen, phase, like, before, piece }) => {
                 Place { set, seen, phase, like, piece: self.values.piece(before, &piece)? }
@@ -590,8 +616,7 @@ impl Arrays {
                 place
             }
         };
-        self.places.push(place);
-        Ok(Some(At::Array(id)))
+        Ok(Some(At::Array(self.push(place))))
     }
 
     /// Whether all stacks of a place are in so many arrays.
@@ -644,12 +669,20 @@ impl Copying<'_> {
         let seen = from.copy_node(place.seen, &mut to.values, &mut self.nodes);
         let piece = match place.piece {
             None => None,
-            Some(piece) => from.copy_piece(piece, &mut to.values, &mut self.pieces)?,
+            Some(piece) => from.pieces.copy(piece, &mut to.values.pieces, &mut self.pieces)?,
         };
         let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
         to.within.insert(set, self.from.within_of(id).clone());
-        to.places.push(Place { set, seen, piece, like, ..*place });
-        Ok(to.places.len() as ArrayId - 1)
+        Ok(to.push(Place { set, seen, piece, like, ..*place }))
+    }
+
+    /// A place there that is kept, over a copy of its stacks; all of them are copied in their order.
+    pub(crate) fn copy_kept(&mut self, kept: ArrayId, set: SetId, to: &mut Arrays) -> ArrayId {
+        let (place, from) = (*self.from.kept.place(kept), &self.from.values);
+        let seen = from.copy_node(place.seen, &mut to.values, &mut self.nodes);
+        let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
+        to.within.insert(set, self.from.within[&place.set].clone());
+        to.kept.add_copy(&self.from.kept, kept, Place { set, seen, like, ..place })
     }
 }
 

@@ -25,10 +25,10 @@ pub(super) fn item_key(encoding: &[u8]) -> &[u8] {
 }
 
 /// The encoding of an item.
-pub(super) fn encoded_item(key: Arc<[u8]>) -> Arc<[u8]> {
-    match is_container(&key) {
-        true => key,
-        false => [&*key, &[END]].concat().into(),
+pub(super) fn encoded_item(key: &[u8]) -> Arc<[u8]> {
+    match is_container(key) {
+        true => key.into(),
+        false => [key, &[END]].concat().into(),
     }
 }
 
@@ -229,8 +229,8 @@ mod tests {
         for (place, one) in keys.iter().enumerate() {
             assert!(is_key(one), "{}", items[place]);
             for (other_place, other) in keys.iter().enumerate() {
-                let one = encoded_item(one.clone().into());
-                let other = encoded_item(other.clone().into());
+                let one = encoded_item(one);
+                let other = encoded_item(other);
                 let begins = place != other_place && other.starts_with(&one);
                 assert!(!begins, "{} {}", items[place], items[other_place]);
             }

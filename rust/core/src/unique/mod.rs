@@ -15,23 +15,26 @@
 //! - [`reader`]: what the bytes of an array of scalars say.
 //! - [`encoding`]: values of any kind as bytes.
 //! - [`nested`]: what the bytes of an array of any values say.
-//! - [`values`]: what was read.
-//! - [`arrays`]: the stacks and the reader together.
+//! - [`values`]: what was read, over [`keys`] and [`pieces`] of items that are being read.
+//! - [`arrays`]: the stacks and the reader together; [`kept`]: those of long ago.
 //! - [`search`]: whether an item that begins as others do can still be another.
 //! - [`tokens`]: the tokens of a vocabulary that need a second look wherever they stand; which tokens of a
 //!   row repeat an item; [`nested_tokens`]: the same in an array of any values.
 
 mod arrays;
 mod encoding;
+mod kept;
+mod keys;
 mod nested;
 mod nested_tokens;
 mod numbers;
+mod pieces;
 mod reader;
 mod search;
 mod tokens;
 mod values;
 
-pub(crate) use arrays::{ArrayId, Arrays, At, Look};
+pub(crate) use arrays::{ArrayId, Arrays, At, Copying, Look};
 pub(crate) use tokens::ManyItems;
 
 use crate::error::Error;

@@ -8,8 +8,9 @@ use super::encoding::{
     member_names, nth_element,
 };
 use super::numbers::{self, NUMBER};
+use super::pieces::Piece;
 use super::reader::{End, Escape, Phase, Reader, STRING};
-use super::values::{NodeId, Piece, Values};
+use super::values::{NodeId, Values};
 use crate::grammar::UniqueItems;
 use std::sync::Arc;
 
@@ -232,7 +233,7 @@ impl Nested {
     /// Adds an item to the outermost array.
     pub(super) fn add(&mut self, key: Vec<u8>, seen: NodeId) {
         self.seen = seen;
-        self.levels[0].add(encoded_item(key.into()));
+        self.levels[0].add(encoded_item(&key));
     }
 
     /// Forgets that the items of the other arrays are unique: no stack asks that any more.

@@ -4,7 +4,8 @@
 //! It reads nothing but arrays that a network reads as well, which is what refuses all other texts.
 
 use super::numbers::{self, NUMBER};
-use super::values::{Like, NodeId, Piece, Values};
+use super::pieces::Piece;
+use super::values::{Like, NodeId, Values};
 use std::num::NonZeroU16;
 
 /// What the key of a string begins with.

@@ -6,25 +6,14 @@
 //! and a text that goes back goes to an ancestor. Jump pointers (Myers' random access lists) tell in
 //! logarithmic time whether a node is an ancestor.
 
+use super::keys::{Keys, make_room};
+use super::pieces::{Piece, Pieces};
 use crate::budget::Halt;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::ops::Bound;
-use std::sync::Arc;
 
 /// A beginning of a value: the number of the value, and how many bytes of its key.
 pub(super) type Like = (u32, NonZeroU32);
-
-/// The beginning of an item: its last piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Piece(NonZeroU32);
-
-impl Piece {
-    fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
 
 /// The last value that an array has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,15 +37,11 @@ struct Node {
 
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    keys: Vec<Arc<[u8]>>,
-    sorted: BTreeMap<Arc<[u8]>, u32>,
+    keys: Keys,
     /// For each value its last node.
     nodes_of: Vec<NodeId>,
     nodes: Vec<Node>,
-    /// The beginnings of items: the piece before, and where one ends in `text`.
-    pieces: Vec<(Option<Piece>, u32)>,
-    text: Vec<u8>,
-    bytes: usize,
+    pub(super) pieces: Pieces,
 }
 
 /// How much there is of everything.
@@ -79,9 +64,10 @@ impl Values {
 
     /// Whether an array has read a value.
     pub(super) fn has(&self, seen: NodeId, key: &[u8]) -> bool {
-        let Some(&value) = self.sorted.get(key).filter(|_| seen != NodeId::NONE) else {
+        if seen == NodeId::NONE {
             return false;
-        };
+        }
+        let Some(value) = self.keys.find(key) else { return false };
         let mut node = self.nodes_of[value as usize];
         while node != NodeId::NONE {
             if self.is_above(node, seen) {
@@ -104,20 +90,12 @@ impl Values {
     }
 
     /// What an array has read after one more value.
-    pub(super) fn add(&mut self, seen: NodeId, key: Vec<u8>) -> NodeId {
-        let value = match self.sorted.get(&*key) {
-            Some(&value) => value,
-            None => {
-                let value = self.keys.len() as u32;
-                let key: Arc<[u8]> = key.into();
-                // A key, two shares of it, a place in the tree.
-                self.bytes += key.len() + 4 * size_of::<Arc<[u8]>>();
-                self.keys.push(key.clone());
-                self.sorted.insert(key, value);
-                self.nodes_of.push(NodeId::NONE);
-                value
-            }
-        };
+    pub(super) fn add(&mut self, seen: NodeId, key: &[u8]) -> NodeId {
+        let value = self.keys.find(key).unwrap_or_else(|| {
+            make_room(&mut self.nodes_of, 1);
+            self.nodes_of.push(NodeId::NONE);
+            self.keys.add(key)
+        });
         let id = NodeId(self.nodes.len() as u32);
         let (depth, jump) = match seen {
             NodeId::NONE => (0, id),
@@ -130,29 +108,30 @@ impl Values {
             }
         };
         let same = std::mem::replace(&mut self.nodes_of[value as usize], id);
+        make_room(&mut self.nodes, 1);
         self.nodes.push(Node { parent: seen, jump, depth, value, same });
         id
     }
 
     /// A value that begins so, with the length of the beginning.
     pub(super) fn like(&self, beginning: &[u8]) -> Option<Like> {
-        let from = (Bound::Included(beginning), Bound::Unbounded);
-        let (key, &value) = self.sorted.range::<[u8], _>(from).next()?;
+        let (value, key) = self.keys.from(beginning).next()?;
         let length = NonZeroU32::new(u32::try_from(beginning.len()).ok()?)?;
         key.starts_with(beginning).then_some((value, length))
     }
 
     /// The values that begin so, of all texts, in order.
-    pub(super) fn beginning_with(&self, beginning: &[u8]) -> impl Iterator<Item = &Arc<[u8]>> {
-        // No key holds this byte.
-        let past = [beginning, &[0xff]].concat();
-        let range = (Bound::Included(beginning), Bound::Excluded(&*past));
-        self.sorted.range::<[u8], _>(range).map(|(key, _)| key)
+    pub(super) fn beginning_with<'a>(
+        &'a self,
+        beginning: &'a [u8],
+    ) -> impl Iterator<Item = &'a [u8]> {
+        let keys = self.keys.from(beginning).map(|found| found.1);
+        keys.take_while(move |key| key.starts_with(beginning))
     }
 
     /// A value that begins as one does, and goes on with a byte.
     pub(super) fn longer(&self, (value, length): Like, byte: u8) -> Option<Like> {
-        match self.keys[value as usize].get(length.get() as usize) {
+        match self.keys.get(value).get(length.get() as usize) {
             Some(&next) if next == byte => Some((value, length.checked_add(1)?)),
             _ => self.like(&[self.beginning((value, length)), &[byte]].concat()),
         }
@@ -172,34 +151,21 @@ impl Values {
         before: Option<Piece>,
         bytes: &[u8],
     ) -> Result<Option<Piece>, Halt> {
-        if bytes.is_empty() {
-            return Ok(before);
-        }
-        let end = u32::try_from(self.text.len() + bytes.len()).map_err(|_| Halt::Bytes)?;
-        self.text.extend_from_slice(bytes);
-        self.pieces.push((before, end));
-        Ok(NonZeroU32::new(self.pieces.len() as u32).map(Piece))
+        self.pieces.add(before, bytes)
     }
 
     /// The beginning of an item.
     pub(super) fn text(&self, piece: Piece) -> Vec<u8> {
-        let mut parts = Vec::new();
-        let mut at = Some(piece);
-        while let Some(piece) = at {
-            parts.push(self.bytes_of(piece));
-            at = self.pieces[piece.index()].0;
-        }
-        parts.reverse();
-        parts.concat()
+        self.pieces.text(piece)
     }
 
     /// The values that an array has read, the first one first.
-    pub(super) fn read(&self, seen: NodeId) -> Vec<Arc<[u8]>> {
+    pub(super) fn read(&self, seen: NodeId) -> Vec<&[u8]> {
         let mut out = Vec::new();
         let mut at = seen;
         while at != NodeId::NONE {
             let node = self.node(at);
-            out.push(self.keys[node.value as usize].clone());
+            out.push(self.keys.get(node.value));
             at = node.parent;
         }
         out.reverse();
@@ -208,7 +174,7 @@ impl Values {
 
     /// The beginning of a value.
     pub(super) fn beginning(&self, (value, length): Like) -> &[u8] {
-        &self.keys[value as usize][..length.get() as usize]
+        &self.keys.get(value)[..length.get() as usize]
     }
 
     /// A node in other tables; `copies` are those that are there.
@@ -226,45 +192,18 @@ impl Values {
         }
         let mut copy = copies.get(&at).copied().unwrap_or(NodeId::NONE);
         for node in missing.into_iter().rev() {
-            copy = to.add(copy, self.keys[self.node(node).value as usize].to_vec());
+            copy = to.add(copy, self.keys.get(self.node(node).value));
             copies.insert(node, copy);
         }
         copy
     }
 
-    /// The same for the beginning of an item.
-    pub(super) fn copy_piece(
-        &self,
-        piece: Piece,
-        to: &mut Self,
-        copies: &mut FxHashMap<Piece, Piece>,
-    ) -> Result<Option<Piece>, Halt> {
-        let mut missing = Vec::new();
-        let mut at = Some(piece);
-        while let Some(piece) = at.filter(|piece| !copies.contains_key(piece)) {
-            missing.push(piece);
-            at = self.pieces[piece.index()].0;
-        }
-        let mut before = at.and_then(|piece| copies.get(&piece).copied());
-        for piece in missing.into_iter().rev() {
-            before = to.piece(before, self.bytes_of(piece))?;
-            copies.extend(before.map(|copy| (piece, copy)));
-        }
-        Ok(before)
-    }
-
-    fn bytes_of(&self, piece: Piece) -> &[u8] {
-        let begins = piece.index().checked_sub(1).map_or(0, |before| self.pieces[before].1);
-        &self.text[begins as usize..self.pieces[piece.index()].1 as usize]
-    }
-
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
-            + self.keys.len() * 4
+        self.keys.bytes()
+            + self.nodes_of.capacity() * size_of::<NodeId>()
             + self.nodes.capacity() * size_of::<Node>()
-            + self.pieces.capacity() * size_of::<(Option<Piece>, u32)>()
-            + self.text.capacity()
+            + self.pieces.bytes()
     }
 
     /// How much there is now.
@@ -279,15 +218,11 @@ impl Values {
         {
             self.nodes_of[node.value as usize] = node.same;
         }
-        while self.keys.len() > mark.values
-            && let Some(key) = self.keys.pop()
-        {
-            self.bytes -= key.len() + 4 * size_of::<Arc<[u8]>>();
-            self.sorted.remove(&key);
+        while self.keys.len() > mark.values {
+            self.keys.pop();
             self.nodes_of.pop();
         }
         self.pieces.truncate(mark.pieces);
-        self.text.truncate(self.pieces.last().map_or(0, |piece| piece.1 as usize));
     }
 }
 
@@ -315,11 +250,11 @@ mod tests {
                 continue;
             }
             let mark = values.mark();
-            values.add(seen, b"\"what is dropped again".to_vec());
+            values.add(seen, b"\"what is dropped again");
             values.reset(mark);
             let mut more = read;
             more.insert(key.clone());
-            texts.push((values.add(seen, key), more));
+            texts.push((values.add(seen, &key), more));
         }
         for (seen, read) in &texts {
             let keys: BTreeSet<Vec<u8>> =
@@ -333,7 +268,7 @@ mod tests {
         let mut values = Values::default();
         let mut seen = NodeId::NONE;
         for key in ["\"ab", "\"abc", "\"b", "#1e0"] {
-            seen = values.add(seen, key.into());
+            seen = values.add(seen, key.as_bytes());
         }
         let begins = |text: &str| values.like(text.as_bytes()).map(|like| like.0);
         assert_eq!(

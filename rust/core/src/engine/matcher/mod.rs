@@ -2,10 +2,14 @@
 //!
 //! - here: reading tokens and bytes, looking ahead, going back, when a chart takes over
 //!   (`is_better_on_a_chart`), forced bytes;
-//! - `fill`: masks of one text, of many, of drafts; `in_time`: texts that end in time (over `crate::ending`);
+//! - `back`: rollbacks; `fill`: masks of one text, of many, of drafts; `in_time`: texts that end in time (over
+//!   `crate::ending`);
 //! - `state`: states as values; `repeats`: arrays whose items are unique; `stop_tokens`: which stop tokens
 //!   may come.
 
+mod back;
+#[cfg(test)]
+mod back_tests;
 mod fill;
 pub(in crate::engine) mod in_time;
 mod repeats;
@@ -13,7 +17,7 @@ mod state;
 pub(in crate::engine) mod stop_tokens;
 
 use crate::budget::{Halt, Interrupt};
-use crate::engine::history::{Family, Read, Stand, StepId};
+use crate::engine::history::{Again, Family, Read, Stand, StepId};
 use crate::engine::lock;
 use crate::engine::matcher::in_time::Hint;
 use crate::engine::stop::crowded;
@@ -42,8 +46,6 @@ const QUICK_WORK: u64 = 512;
 const QUICK_BYTES: usize = 256;
 /// Steps of a text that is looked at while others wait.
 const SHORT_TEXT: usize = 4_096;
-/// Steps that are taken back while others wait.
-const QUICK_DROPPED: usize = 256;
 
 /// How a text ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -266,10 +268,11 @@ impl Matcher {
                 let is_near = self.max_tokens.is_some_and(|most| {
                     !self.is_far(step.tokens, most.saturating_sub(step.tokens))
                 });
-                if is_long || is_crowded || is_near || family.is_unsettled() {
+                let before = step.stand;
+                let is_tangled = family.is_tangled(before) && self.is_alone();
+                if is_long || is_crowded || is_near || is_tangled || family.is_unsettled() {
                     return None;
                 }
-                let before = step.stand;
                 let last = family.last_column();
                 let work = QUICK_WORK.min(self.engine.limits.max_accept_work);
                 family.allow(work, usize::MAX, &Interrupt::default());
@@ -277,7 +280,9 @@ impl Matcher {
                 family.release();
                 match stand {
                     Ok(Some(stand)) => {
-                        (family.push(self.at, stand, Read::Token(id), length), Accept::Taken)
+                        let at = family.push(self.at, stand, Read::Token(id), length);
+                        let at = if self.is_alone() { family.thin(at) } else { at };
+                        (at, Accept::Taken)
                     }
                     Ok(None) => {
                         family.forget_columns(last);
@@ -413,8 +418,11 @@ impl Matcher {
                 family.text(bytes)
             }
         };
-        let at = family.push(self.at, stand, read, self.bytes_of(what).len());
+        let mut at = family.push(self.at, stand, read, self.bytes_of(what).len());
         let crowded = self.is_crowded(&family);
+        if !crowded && self.is_alone() {
+            at = family.thin(at);
+        }
         drop(family);
         let before = std::mem::replace(&mut self.at, at);
         if crowded && let Err(error) = self.rebuild(interrupt) {
@@ -581,24 +589,22 @@ impl Matcher {
     ) -> std::result::Result<Option<Stand>, Halt> {
         let tables = self.engine.tables(interrupt)?;
         // What another fork has read again before need not be.
-        let path = family.path_ids(self.at);
-        let is_column = |&id: &StepId| matches!(family.step(id).stand, Stand::Chart(_));
+        let path = family.reads(self.at);
+        let is_column = |&(id, _): &(StepId, Read)| {
+            !family.is_thinned(id) && matches!(family.step(id).stand, Stand::Chart(_))
+        };
         let known = path.iter().rposition(is_column);
         let (mut stand, path) = match known {
-            Some(place) => (family.step(path[place]).stand, &path[place + 1..]),
+            Some(place) => (family.step(path[place].0).stand, &path[place + 1..]),
             None => (family.chart_start(&tables)?, &path[..]),
         };
-        let mut stands = Vec::new();
-        for &id in path {
-            let text = match family.step(id).read {
-                Read::Token(token) => self.engine.vocabulary.bytes(token).to_vec(),
-                Read::Bytes(text) => family.bytes_of(text).to_vec(),
-                Read::Nothing | Read::Stop(_) => Vec::new(),
-            };
+        let mut again = Vec::new();
+        for &(id, read) in path {
+            let text = self.text_read(family, read).to_vec();
             self.allow(family, interrupt);
             // Stacks have read it.
             stand = self.advance(family, stand, &text, interrupt)?.0.ok_or(Halt::Work)?;
-            stands.push((id, stand));
+            again.push(Again { id, stand, read, length: text.len() });
         }
         let last = family.last_column();
         self.allow(family, interrupt);
@@ -608,7 +614,7 @@ impl Matcher {
         }
         // What was read before stands there too from now on, so that a rollback need not do this
         // again.
-        stands.into_iter().for_each(|(id, stand)| family.restand(id, stand));
+        family.restand(&again);
         Ok(after)
     }
 
@@ -634,63 +640,6 @@ impl Matcher {
         self.family = Arc::new(RwLock::new(family));
         self.at = at;
         Ok(())
-    }
-
-    /// Takes back the last `count` steps.
-    ///
-    /// # Errors
-    /// [`Error::State`] when there are fewer; [`Error::Deadline`], [`Error::Cancelled`] while a fork
-    /// reads on. Nothing has changed then.
-    pub fn rollback(&mut self, count: usize, interrupt: &Interrupt) -> Result<()> {
-        // A matcher that was cancelled can still go back: that takes no time of its own.
-        let mut family = lock::write(&self.family, interrupt)?;
-        let at = self.rolled_back(&mut family, count)?;
-        drop(family);
-        self.at = at;
-        Ok(())
-    }
-
-    /// [`Self::rollback`] where no lock is waited for and little is to be dropped; else `None`.
-    pub fn rollback_now(&mut self, count: usize) -> Option<Result<()>> {
-        let mut family = self.family.try_write()?;
-        let depth = family.depth(self.at) as usize;
-        if count <= depth
-            && family.after(family.ancestor(self.at, (depth - count) as u32)) > QUICK_DROPPED
-        {
-            return None;
-        }
-        let at = match self.rolled_back(&mut family, count) {
-            Ok(at) => at,
-            Err(error) => return Some(Err(error)),
-        };
-        drop(family);
-        self.at = at;
-        Some(Ok(()))
-    }
-
-    fn rolled_back(&self, family: &mut Family, count: usize) -> Result<StepId> {
-        let depth = family.depth(self.at);
-        let Some(left) = u32::try_from(count).ok().and_then(|count| depth.checked_sub(count))
-        else {
-            return Err(Error::State(format!(
-                "{count} steps cannot be taken back: {depth} were accepted"
-            )));
-        };
-        let at = family.ancestor(self.at, left);
-        self.hint.forget();
-        if Arc::strong_count(&self.family) == 1 {
-            family.truncate(at);
-        }
-        Ok(at)
-    }
-
-    /// Back to the first step.
-    ///
-    /// # Errors
-    /// As [`Self::rollback`].
-    pub fn reset(&mut self, interrupt: &Interrupt) -> Result<()> {
-        let steps = self.steps(interrupt)?;
-        self.rollback(steps, interrupt)
     }
 
     /// What `look` says of the state, if no lock is to be waited for and the text is short; else
@@ -844,14 +793,19 @@ impl Matcher {
         done.map_err(|halt| self.halted(halt, interrupt))
     }
 
+    /// The text of a step.
+    fn text_read<'a>(&'a self, family: &'a Family, read: Read) -> &'a [u8] {
+        match read {
+            Read::Token(id) => self.engine.vocabulary.bytes(id),
+            Read::Bytes(text) => family.bytes_of(text),
+            Read::Nothing | Read::Stop(_) => &[],
+        }
+    }
+
     pub(in crate::engine) fn text_of(&self, family: &Family) -> Vec<u8> {
         let mut out = Vec::new();
-        for step in family.path(self.at) {
-            match step.read {
-                Read::Token(id) => out.extend_from_slice(self.engine.vocabulary.bytes(id)),
-                Read::Bytes(text) => out.extend_from_slice(family.bytes_of(text)),
-                Read::Nothing | Read::Stop(_) => {}
-            }
+        for (_, read) in family.reads(self.at) {
+            out.extend_from_slice(self.text_read(family, read));
         }
         out
     }

@@ -4,43 +4,34 @@
 //! Both tables only grow, and a place in them is a number: so a fork is a copy of a number and a
 //! rollback the number of an ancestor. The steps form a tree with jump pointers (Myers' random
 //! access lists), by which an ancestor is found in logarithmic time at any depth.
+//!
+//! Of a family with one member the oldest steps are thinned: what they read stays, and of one in so many
+//! where it stands. A rollback to another one reads on from there. Files:
+//!
+//! - `step`: what a step is; `past`: those that were thinned; `steps`: all of them, and the tree;
+//! - `copies`: stacks in other tables; here: the tables, and what changes them.
+
+mod copies;
+mod past;
+mod step;
+mod steps;
+
+pub(in crate::engine) use copies::{StacksApart, copy, copy_set};
+pub(crate) use step::{Again, Read, Stand, Step, StepId};
 
 use crate::budget::{Halt, Interrupt};
 use crate::chart::{ColumnId, Columns, Scratch, Tables, Tree};
 use crate::ending::Memo;
 use crate::network::{BOTTOM, ClassSet, Network};
-use crate::stacks::{Entry, NONE, REST, SetId, StackSets, Stepper, beneath_first};
-use crate::unique::{ArrayId, Arrays, At, Look};
+use crate::stacks::{NONE, REST, SetId, StackSets, Stepper};
+use crate::unique::{Arrays, At, Copying, Look};
+use copies::copy_moved;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-
-/// A place in the tree of steps.
-pub(crate) type StepId = u32;
-
-/// What a step read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// The start, or a restored state: nothing.
-    Nothing,
-    /// A token of text.
-    Token(u32),
-    /// A stop token.
-    Stop(u32),
-    /// Bytes: their number in `Family::texts`.
-    Bytes(u32),
-}
-
-/// How what was read is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Stand {
-    /// As a set of stacks.
-    Stacks(SetId),
-    /// As a set of stacks, and beside them the array that is being read, whose items are unique.
-    Array(ArrayId),
-    /// As a column of the chart.
-    Chart(ColumnId),
-}
+use steps::Steps;
+#[cfg(test)]
+pub(crate) use steps::Thinning;
 
 /// What can stand on top of each other: where the way begins, and where it goes on.
 #[derive(Clone, Copy)]
@@ -49,22 +40,6 @@ pub(crate) enum View<'a> {
     Stacks(&'a Arc<Network>, &'a StackSets, SetId),
     /// The last of the columns of a chart.
     Chart(&'a Tables<Arc<Network>>, Columns<'a>),
-}
-
-/// One accepted token or text.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    parent: StepId,
-    /// An ancestor further up.
-    jump: StepId,
-    depth: u32,
-    /// The tokens read up to here since the first step, stop tokens too.
-    pub(crate) tokens: u32,
-    /// The bytes read likewise.
-    pub(crate) bytes: u32,
-    /// What may follow it.
-    pub(crate) stand: Stand,
-    pub(crate) read: Read,
 }
 
 /// A chart, made when first needed.
@@ -111,7 +86,7 @@ pub(crate) struct Family {
     pub(crate) stepper: Stepper<Arc<Network>>,
     /// The arrays with unique items that were read.
     pub(crate) arrays: Arrays,
-    steps: Vec<Step>,
+    steps: Steps,
     /// Bytes that were read as such, and where those of each step end.
     texts: Vec<u8>,
     text_ends: Vec<usize>,
@@ -201,7 +176,7 @@ impl Family {
             start,
             stepper,
             arrays: Arrays::default(),
-            steps: Vec::new(),
+            steps: Steps::new(),
             texts: Vec::new(),
             text_ends: Vec::new(),
             chart: None,
@@ -227,8 +202,7 @@ impl Family {
 
     /// Makes a stand the only step, behind so many bytes.
     pub(crate) fn begin_after(&mut self, stand: Stand, read: Read, bytes: u32) -> StepId {
-        self.steps.clear();
-        self.steps.push(Step { parent: 0, jump: 0, depth: 0, tokens: 0, bytes, stand, read });
+        self.steps.begin(stand, read, bytes);
         0
     }
 
@@ -238,7 +212,7 @@ impl Family {
             + self.arrays.bytes()
             + self.network.set_bytes()
             + self.chart.as_ref().map_or(0, |chart| chart.tree.bytes())
-            + self.steps.capacity() * size_of::<Step>()
+            + self.steps.bytes()
             + self.texts.capacity()
             + self.text_ends.capacity() * size_of::<usize>()
             + self.ending.bytes()
@@ -254,13 +228,14 @@ impl Family {
         self.ending.put(memo);
     }
 
+    /// A step that was not thinned: the last one of a matcher never was.
     pub(crate) fn step(&self, id: StepId) -> Step {
-        self.steps[id as usize]
+        self.steps.get(id)
     }
 
     /// The number of steps from the first.
     pub(crate) fn depth(&self, id: StepId) -> u32 {
-        self.steps[id as usize].depth
+        self.steps.depth(id)
     }
 
     /// Adds a step after `parent` that read so many bytes.
@@ -271,87 +246,150 @@ impl Family {
         read: Read,
         length: usize,
     ) -> StepId {
-        let p = self.steps[parent as usize];
-        let j = self.steps[p.jump as usize];
-        let jj = self.steps[j.jump as usize];
-        // Two jumps of equal length make one of twice that and one.
-        let jump = if p.depth - j.depth == j.depth - jj.depth { j.jump } else { parent };
-        let id = self.steps.len() as StepId;
-        let tokens = p.tokens + u32::from(matches!(read, Read::Token(_) | Read::Stop(_)));
-        let bytes = p.bytes.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
-        self.steps.push(Step { parent, jump, depth: p.depth + 1, tokens, bytes, stand, read });
-        id
+        self.steps.push(parent, stand, read, length)
     }
 
     /// Remembers what a step read that was no token.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> Read {
-        self.texts.extend_from_slice(bytes);
-        self.text_ends.push(self.texts.len());
-        Read::Bytes(self.text_ends.len() as u32 - 1)
+        Read::Bytes(self.copy_text(bytes))
     }
 
     /// The ancestor at a depth, which is not below `id`.
-    pub(crate) fn ancestor(&self, mut id: StepId, depth: u32) -> StepId {
-        loop {
-            let step = &self.steps[id as usize];
-            if step.depth <= depth {
-                return id;
-            }
-            let jump = step.jump;
-            id = if self.steps[jump as usize].depth >= depth { jump } else { step.parent };
+    pub(crate) fn ancestor(&self, id: StepId, depth: u32) -> StepId {
+        self.steps.ancestor(id, depth)
+    }
+
+    /// Whether a step was thinned: [`Self::checkpoint`] and [`Self::go_back`] lead there.
+    pub(crate) fn is_thinned(&self, id: StepId) -> bool {
+        self.steps.is_thinned(id)
+    }
+
+    /// The number of steps that were thinned.
+    #[cfg(test)]
+    pub(crate) fn thinned(&self) -> u32 {
+        self.steps.first()
+    }
+
+    /// Thins otherwise from now on.
+    #[cfg(test)]
+    pub(crate) fn set_thinning(&mut self, thinning: Thinning) {
+        self.steps.thinning = thinning;
+    }
+
+    /// Whether [`Self::thin`] takes long.
+    pub(crate) fn is_tangled(&self, stand: Stand) -> bool {
+        self.steps.is_tangled() && !self.is_on_chart(stand)
+    }
+
+    /// Thins the oldest steps where there are enough, for a family with one member, which stands at a step
+    /// that was just added; the number of that from now on.
+    pub(crate) fn thin(&mut self, at: StepId) -> StepId {
+        let (at, oldest) = self.steps.oldest(at);
+        let Some(last) = oldest.last() else { return at };
+        for step in &oldest {
+            let every = self.steps.thinning.every;
+            let is_checkpoint = step.depth == last.depth || self.steps.past.wants(step, every);
+            let stand = is_checkpoint.then(|| match step.stand {
+                Stand::Array(id) => Stand::Array(self.arrays.keep(id)),
+                stand => stand,
+            });
+            self.steps.past.push(step, stand);
+        }
+        // What the last one has read of its item is where the next ones go on.
+        self.forget_arrays(Some(last.stand));
+        at
+    }
+
+    /// Forgets the arrays that whole steps do not stand in, nor `last` before them.
+    fn forget_arrays(&mut self, last: Option<Stand>) {
+        let array = |stand| match stand {
+            Stand::Array(id) => Some(id),
+            Stand::Stacks(_) | Stand::Chart(_) => None,
+        };
+        let whole = self.steps.whole().filter_map(|step| array(step.stand));
+        self.arrays.forget_before(last.and_then(array), whole);
+    }
+
+    /// The last checkpoint up to a step that was thinned, with its stand from now on, and what the steps
+    /// from there on read.
+    pub(crate) fn checkpoint(&mut self, id: StepId) -> Result<(Stand, Vec<(StepId, Read)>), Halt> {
+        let checkpoint = self.steps.past.checkpoint(id);
+        let reads = self.steps.past.reads(checkpoint.depth + 1..id + 1).collect();
+        let stand = match checkpoint.stand {
+            Stand::Array(kept) => Stand::Array(self.arrays.revive(kept)?),
+            stand => stand,
+        };
+        Ok((stand, reads))
+    }
+
+    /// Goes back to a step that was thinned, for a family with one member: to the checkpoint before, which
+    /// stands at `stand`, and over the steps that were read again.
+    pub(crate) fn go_back(&mut self, id: StepId, stand: Stand, again: &[Again]) -> StepId {
+        let checkpoint = self.steps.past.checkpoint(id);
+        let first_array = self.steps.past.first_array(checkpoint.depth);
+        let at = self.steps.go_back(&checkpoint, stand, again);
+        let mut texts = again.iter().filter_map(|step| match step.read {
+            Read::Bytes(text) => Some(text + 1),
+            _ => None,
+        });
+        self.drop_texts(texts.next_back().unwrap_or(checkpoint.texts));
+        self.refused.0.lock().clear();
+        if let Some(kept) = first_array {
+            self.arrays.forget_kept(kept);
+        }
+        match (id, stand) {
+            (0, Stand::Stacks(_) | Stand::Chart(_)) => self.arrays.clear(),
+            _ => self.forget_arrays(None),
+        }
+        at
+    }
+
+    fn drop_texts(&mut self, first: u32) {
+        if (first as usize) < self.text_ends.len() {
+            self.texts.truncate(self.text_place(first).start);
+            self.text_ends.truncate(first as usize);
         }
     }
 
     /// How many steps or columns [`Self::truncate`] would drop.
     pub(crate) fn after(&self, id: StepId) -> usize {
-        let columns = match (self.steps[id as usize].stand, &self.chart) {
+        let columns = match (self.steps.get(id).stand, &self.chart) {
             (Stand::Chart(column), Some(chart)) => chart.tree.last() - column,
             _ => 0,
         };
-        (self.steps.len() - 1 - id as usize).max(columns as usize)
+        (self.steps.next() - 1 - id).max(columns) as usize
     }
 
-    /// Drops the steps after `id`, for a family with one member, where they are few.
+    /// Drops the steps after `id`, which was not thinned, for a family with one member, where they are few.
     pub(crate) fn truncate(&mut self, id: StepId) {
         if self.after(id) > MAX_DROPPED {
             return;
         }
         self.refused.0.lock().clear(); // numbers of columns are given again
+        let step = self.steps.get(id);
         if let Some(chart) = &mut self.chart {
             // Steps before one that stands on stacks may stand on columns of another branch.
-            if let Stand::Chart(column) = self.steps[id as usize].stand {
+            if let Stand::Chart(column) = step.stand {
                 chart.to_drop = None;
                 chart.tree.truncate(column);
             }
         }
-        let texts = self.steps[id as usize + 1..].iter().filter_map(|step| match step.read {
+        let texts = self.steps.after(id).filter_map(|step| match step.read {
             Read::Bytes(text) => Some(text),
             _ => None,
         });
         if let Some(first) = texts.min() {
-            self.texts.truncate(self.text_place(first).start);
-            self.text_ends.truncate(first as usize);
+            self.drop_texts(first);
         }
-        self.steps.truncate(id as usize + 1);
-        if id == 0 && !matches!(self.steps[0].stand, Stand::Array(_)) {
+        self.steps.truncate(id);
+        if id == 0 && !matches!(step.stand, Stand::Array(_)) {
             self.arrays.clear();
         }
     }
 
-    /// What was read up to a step, oldest first.
-    pub(crate) fn path(&self, id: StepId) -> Vec<Step> {
-        let mut out = Vec::with_capacity(self.depth(id) as usize + 1);
-        let mut at = id;
-        loop {
-            let step = self.steps[at as usize];
-            out.push(step);
-            if step.depth == 0 {
-                break;
-            }
-            at = step.parent;
-        }
-        out.reverse();
-        out
+    /// What all steps up to one read, oldest first.
+    pub(crate) fn reads(&self, id: StepId) -> Vec<(StepId, Read)> {
+        self.steps.reads(id)
     }
 
     /// The bytes of a step that read some.
@@ -599,24 +637,19 @@ impl Family {
         chart.scratch.start(tables, &mut chart.tree).map(Stand::Chart)
     }
 
-    /// From now on a step stands elsewhere, where the same may follow.
-    pub(crate) fn restand(&mut self, id: StepId, stand: Stand) {
-        self.steps[id as usize].stand = stand;
-    }
-
-    /// The steps up to one, oldest first, by their numbers.
-    pub(crate) fn path_ids(&self, id: StepId) -> Vec<StepId> {
-        let mut out = vec![id];
-        let mut at = id;
-        while self.steps[at as usize].depth > 0 {
-            at = self.steps[at as usize].parent;
-            out.push(at);
+    /// From now on steps stand elsewhere, where the same may follow: all up to one, or those after another
+    /// one that is whole.
+    pub(crate) fn restand(&mut self, again: &[Again]) {
+        if again.first().is_some_and(|first| self.steps.is_thinned(first.id)) {
+            self.steps.make_whole(again);
         }
-        out.reverse();
-        out
+        for step in again {
+            self.steps.get_mut(step.id).stand = step.stand;
+        }
     }
 
-    /// New tables with what `id` needs, and `id` in them.
+    /// New tables with what `id` needs, and `id` in them. Where it was thinned, they hold what was thinned
+    /// up to there and no whole steps: [`Self::go_back`] is to make some.
     pub(crate) fn rebuilt(
         &mut self,
         id: StepId,
@@ -624,12 +657,11 @@ impl Family {
     ) -> Result<(Self, StepId), Halt> {
         // Sets of members that no step stands at are left behind.
         let mut out = Self::new(&self.network)?;
-        let network = out.network.clone();
-        let mut moved = |top: u32| network.set_of(&self.network, top).ok_or(Halt::Sets);
         out.stepper.sets.meter.allow(u64::MAX, interrupt);
         out.may_chart = self.may_chart;
-        out.steps.clear();
-        let path = self.path(id);
+        out.steps.thinning = self.steps.thinning;
+        let path = if self.is_thinned(id) { Vec::new() } else { self.steps.path(id) };
+        let path: Vec<Step> = path.into_iter().map(|id| self.step(id)).collect();
         // A text that went over to the chart stays there: its last column has all before it.
         let last = path.iter().rev().find_map(|step| match step.stand {
             Stand::Chart(column) => Some(column),
@@ -640,127 +672,72 @@ impl Family {
             let (tree, _) = chart.tree.branch(column, interrupt)?;
             out.chart = Some(Chart::new(tables, tree));
         }
-        let mut copies = FxHashMap::default();
-        let mut arrays = self.arrays.copying();
-        let (mut parent, mut before) = (0, 0);
+        let mut moving = Moving::new(self);
+        let mut past = self.steps.past.clone();
+        let first = self.steps.first().min(id.saturating_add(1));
+        past.truncate(first);
+        for checkpoint in past.checkpoints_mut() {
+            checkpoint.stand = moving.kept(checkpoint.stand, &mut out)?;
+        }
+        let past = past.with_texts(|text| out.copy_text(self.bytes_of(text)));
+        out.steps.put_behind(past, first);
+        let mut at = id;
         for step in path {
-            let stand = match (step.stand, &self.chart) {
-                (Stand::Chart(column), Some(chart)) => {
-                    Stand::Chart(chart.tree.column(column).place())
-                }
-                (stand, _) => {
-                    let sets = &mut out.stepper.sets;
-                    let (from, set) = (&self.stepper.sets, self.set_of(stand).unwrap_or(NONE));
-                    let set = copy_moved(from, set, sets, &mut copies, &mut moved)?;
-                    match stand {
-                        Stand::Array(id) => Stand::Array(arrays.copy(id, set, &mut out.arrays)?),
-                        _ => Stand::Stacks(set),
-                    }
-                }
-            };
+            let stand = moving.stand(step.stand, &mut out)?;
             let read = match step.read {
-                Read::Bytes(text) => out.text(self.bytes_of(text)),
+                Read::Bytes(text) => Read::Bytes(out.copy_text(self.bytes_of(text))),
                 read => read,
             };
-            parent = match out.steps.is_empty() {
-                true => out.begin(stand, read),
-                false => out.push(parent, stand, read, (step.bytes - before) as usize),
-            };
-            before = step.bytes;
+            at = out.steps.put(&step, stand, read);
         }
         out.rebuilt_bytes = out.bytes();
         out.rebuilt_set_bytes = out.network.set_bytes();
         out.release();
-        Ok((out, parent))
+        Ok((out, at))
+    }
+
+    fn copy_text(&mut self, bytes: &[u8]) -> u32 {
+        self.texts.extend_from_slice(bytes);
+        self.text_ends.push(self.texts.len());
+        self.text_ends.len() as u32 - 1
     }
 }
 
-/// The stacks of a stand in tables of their own.
-pub(crate) struct StacksApart {
-    network: Arc<Network>,
-    sets: StackSets,
-    set: SetId,
+/// Moves stands of a family to another one.
+struct Moving<'a> {
+    from: &'a Family,
+    sets: FxHashMap<SetId, SetId>,
+    arrays: Copying<'a>,
 }
 
-impl StacksApart {
-    /// What a mask is made of.
-    pub(crate) fn view(&self) -> View<'_> {
-        View::Stacks(&self.network, &self.sets, self.set)
+impl<'a> Moving<'a> {
+    fn new(from: &'a Family) -> Self {
+        Self { from, sets: FxHashMap::default(), arrays: from.arrays.copying() }
     }
 
-    /// What says which tokens can be taken whole.
-    pub(crate) fn into_marks(self) -> Marks {
-        let mut stepper = Stepper::new(self.network.clone());
-        stepper.sets = self.sets;
-        Marks { network: self.network, stepper, set: self.set }
+    fn set(&mut self, set: SetId, to: &mut Family) -> Result<SetId, Halt> {
+        let (from, network) = (self.from, to.network.clone());
+        let mut moved = |top: u32| network.set_of(&from.network, top).ok_or(Halt::Sets);
+        copy_moved(&from.stepper.sets, set, &mut to.stepper.sets, &mut self.sets, &mut moved)
     }
-}
 
-/// Stacks, of which is asked which tokens can be taken whole.
-pub(crate) struct Marks {
-    network: Arc<Network>,
-    stepper: Stepper<Arc<Network>>,
-    set: SetId,
-}
-
-impl Marks {
-    /// Whether a token can be taken whole.
-    pub(crate) fn can_follow(&mut self, id: u32) -> Result<bool, Halt> {
-        let Self { network, stepper, set } = self;
-        let Some(escape) = network.alphabet().escape() else { return Ok(false) };
-        let mut set = stepper.step(*set, escape)?;
-        for byte in id.to_be_bytes() {
-            if set == NONE {
-                break;
+    /// The stand of a whole step.
+    fn stand(&mut self, stand: Stand, to: &mut Family) -> Result<Stand, Halt> {
+        Ok(match (stand, &self.from.chart) {
+            (Stand::Chart(column), Some(chart)) => Stand::Chart(chart.tree.column(column).place()),
+            (Stand::Array(id), _) => {
+                let set = self.set(self.from.arrays.set(At::Array(id)), to)?;
+                Stand::Array(self.arrays.copy(id, set, &mut to.arrays)?)
             }
-            set = stepper.step(set, network.alphabet().class(byte))?;
-        }
-        Ok(set != NONE)
+            (Stand::Stacks(set), _) => Stand::Stacks(self.set(set, to)?),
+            (Stand::Chart(_), None) => stand,
+        })
     }
-}
 
-/// The same set in another table.
-pub(in crate::engine) fn copy_set(
-    from: &StackSets,
-    set: SetId,
-    to: &mut StackSets,
-) -> Result<SetId, Halt> {
-    copy(from, set, to, &mut FxHashMap::default())
-}
-
-/// The same set in another table; `copies` are those that are there.
-pub(in crate::engine) fn copy(
-    from: &StackSets,
-    set: SetId,
-    to: &mut StackSets,
-    copies: &mut FxHashMap<SetId, SetId>,
-) -> Result<SetId, Halt> {
-    copy_moved(from, set, to, copies, &mut |top| Ok(top))
-}
-
-/// The same; `moved` says which state stands there for a state.
-fn copy_moved(
-    from: &StackSets,
-    set: SetId,
-    to: &mut StackSets,
-    copies: &mut FxHashMap<SetId, SetId>,
-    moved: &mut impl FnMut(u32) -> Result<u32, Halt>,
-) -> Result<SetId, Halt> {
-    let is_there = |set| copies.contains_key(&set);
-    for set in beneath_first(from, set, is_there, &mut |steps| to.spend(steps))? {
-        let mut entries: Vec<Entry> = Vec::new();
-        for (top, beneath) in from.entries(set) {
-            entries.push(match top {
-                BOTTOM => (BOTTOM, NONE),
-                top => (moved(top)?, copies[&beneath]),
-            });
-        }
-        let is_sorted = entries.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        let copied = match is_sorted {
-            true => to.add(&entries)?,
-            false => to.collect(&mut entries, &[])?,
-        };
-        copies.insert(set, copied);
+    /// The stand of a checkpoint; these are moved in their order.
+    fn kept(&mut self, stand: Stand, to: &mut Family) -> Result<Stand, Halt> {
+        let Stand::Array(kept) = stand else { return self.stand(stand, to) };
+        let set = self.set(self.from.arrays.kept_set(kept), to)?;
+        Ok(Stand::Array(self.arrays.copy_kept(kept, set, &mut to.arrays)))
     }
-    Ok(copies[&set])
 }

@@ -1,0 +1,98 @@
+//! Stacks in other tables.
+
+use super::View;
+use crate::budget::Halt;
+use crate::network::{BOTTOM, Network};
+use crate::stacks::{Entry, NONE, SetId, StackSets, Stepper, beneath_first};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The stacks of a stand in tables of their own.
+pub(crate) struct StacksApart {
+    pub(super) network: Arc<Network>,
+    pub(super) sets: StackSets,
+    pub(super) set: SetId,
+}
+
+impl StacksApart {
+    /// What a mask is made of.
+    pub(crate) fn view(&self) -> View<'_> {
+        View::Stacks(&self.network, &self.sets, self.set)
+    }
+
+    /// What says which tokens can be taken whole.
+    pub(crate) fn into_marks(self) -> Marks {
+        let mut stepper = Stepper::new(self.network.clone());
+        stepper.sets = self.sets;
+        Marks { network: self.network, stepper, set: self.set }
+    }
+}
+
+/// Stacks, of which is asked which tokens can be taken whole.
+pub(crate) struct Marks {
+    network: Arc<Network>,
+    stepper: Stepper<Arc<Network>>,
+    set: SetId,
+}
+
+impl Marks {
+    /// Whether a token can be taken whole.
+    pub(crate) fn can_follow(&mut self, id: u32) -> Result<bool, Halt> {
+        let Self { network, stepper, set } = self;
+        let Some(escape) = network.alphabet().escape() else { return Ok(false) };
+        let mut set = stepper.step(*set, escape)?;
+        for byte in id.to_be_bytes() {
+            if set == NONE {
+                break;
+            }
+            set = stepper.step(set, network.alphabet().class(byte))?;
+        }
+        Ok(set != NONE)
+    }
+}
+
+/// The same set in another table.
+pub(in crate::engine) fn copy_set(
+    from: &StackSets,
+    set: SetId,
+    to: &mut StackSets,
+) -> Result<SetId, Halt> {
+    copy(from, set, to, &mut FxHashMap::default())
+}
+
+/// The same set in another table; `copies` are those that are there.
+pub(in crate::engine) fn copy(
+    from: &StackSets,
+    set: SetId,
+    to: &mut StackSets,
+    copies: &mut FxHashMap<SetId, SetId>,
+) -> Result<SetId, Halt> {
+    copy_moved(from, set, to, copies, &mut |top| Ok(top))
+}
+
+/// The same; `moved` says which state stands there for a state.
+pub(super) fn copy_moved(
+    from: &StackSets,
+    set: SetId,
+    to: &mut StackSets,
+    copies: &mut FxHashMap<SetId, SetId>,
+    moved: &mut impl FnMut(u32) -> Result<u32, Halt>,
+) -> Result<SetId, Halt> {
+    let is_there = |set| copies.contains_key(&set);
+    for set in beneath_first(from, set, is_there, &mut |steps| to.spend(steps))? {
+        let mut entries: Vec<Entry> = Vec::new();
+        for (top, beneath) in from.entries(set) {
+            entries.push(match top {
+                BOTTOM => (BOTTOM, NONE),
+                top => (moved(top)?, copies[&beneath]),
+            });
+        }
+        let is_sorted = entries.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let copied = match is_sorted {
+            true => to.add(&entries)?,
+            false => to.collect(&mut entries, &[])?,
+        };
+        copies.insert(set, copied);
+    }
+    Ok(copies[&set])
+}
