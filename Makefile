@@ -107,11 +107,13 @@ docs: $(HAS_DOCS)
 check: $(if $(wildcard $(HAS_EXTENSION)),,$(HAS_TESTS))
 	@$(PY) tests/support/check.py --workers $(WORKERS) $(if $(BASE),--base $(BASE)) $(FILES)
 
-# All parts, even when one fails; JOBS of them side by side. Most of building the wheel is one thread,
-# so what does without it runs meanwhile; only one part at a time installs packages.
+# All parts, even when one fails; JOBS of them side by side. What does without the wheel runs while it is
+# built; only one part at a time installs packages. The Rust tests are compiled where the extension is, and
+# Cargo would let that wait for them: they come behind it.
 test:
 	@$(MAKE) --no-print-directory --keep-going -j $(JOBS) BEFORE_EXTENSION=$(HAS_TOOLS) \
-		PROFILE=$(PROFILE) $(HAS_WHEEL) tools lint-rust test-rust lint-python types test-python
+		BEFORE_TEST_RUST=$(HAS_EXTENSION) PROFILE=$(PROFILE) \
+		$(HAS_WHEEL) tools lint-python types lint-rust test-python test-rust
 	@echo 'make test: all passed'
 
 lint-rust: $(HAS_VENV)
@@ -120,7 +122,7 @@ lint-rust: $(HAS_VENV)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-test-rust: $(HAS_VENV)
+test-rust: $(HAS_VENV) $(BEFORE_TEST_RUST)
 	$(CARGO) test --locked -q --profile $(PROFILE) -p tokfold-core -p tokfold-fuzz
 
 fuzz:

@@ -274,12 +274,27 @@ class TestHistory:
         forks = [matcher.fork() for _ in range(10_000)]
         assert matcher.counters()["bytes_held"] == held
         for number, fork in enumerate(forks):
-            fork.rollback(number)
-        assert [fork.num_steps for fork in forks[::1000]] == list(range(10_000, 0, -1000))
+            fork.rollback(number % 200)
+        assert [fork.num_steps for fork in forks[:200:50]] == [10_000, 9_950, 9_900, 9_850]
         work = matcher.counters()["work"]
         for fork in forks[1:200]:
             assert fork.accept_token(0)
-        assert matcher.counters()["work"] == work, "what was read before is read again"
+        counters = matcher.counters()
+        assert counters["work"] == work, "what was read before is read again"
+        assert counters["bytes_held"] <= 2 * held
+
+    def test_a_fork_that_goes_far_back_has_tables_of_its_own(self):
+        matcher = tokfold.Matcher(compiled_of(BRACKETS, BRACKET_TOKENS))
+        assert all(matcher.accept_token(0) for _ in range(10_000))
+        held, work = matcher.counters()["bytes_held"], matcher.counters()["work"]
+        forks = [matcher.fork() for _ in range(10)]
+        for number, fork in enumerate(forks, 1):
+            fork.rollback(1_000 * number - 1)
+            assert fork.num_steps == 10_001 - 1_000 * number
+            assert fork.accept_token(0)
+            assert fork.counters()["bytes_held"] <= 2 * held
+        assert matcher.num_steps == 10_000
+        assert (matcher.counters()["bytes_held"], matcher.counters()["work"]) == (held, work)
 
     def test_many_texts_in_one_matcher(self):
         """Rolled back again and again: memory stays."""

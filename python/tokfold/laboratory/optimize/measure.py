@@ -105,7 +105,7 @@ def _walk(
 ) -> npt.NDArray[np.float64]:
     walk = engine.begin(cold=True)
     found: list[int] = []
-    gc.collect()
+    was_enabled = gc.isenabled()
     gc.disable()
     over = time.perf_counter() + seconds
     try:
@@ -118,5 +118,6 @@ def _walk(
             if not taken or time.perf_counter() > over:
                 break
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
     return np.array(found, dtype=np.float64) / 1e3
