@@ -63,6 +63,10 @@ M3 = "]<]minimax[>["
 
 SPECIALS: dict[str, tuple[str, ...]] = {
     "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "command_r7b": (
+        *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_ACTION|>", "<|END_ACTION|>"),
+        *("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    ),
     "deepseek_r1": (
         *(*THINK, *PIPES),
         *("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"),
@@ -388,6 +392,34 @@ def harmony(text: str, mode: str, m: Marks) -> Output:
     return Output(reasoning, answer, calls)
 
 
+def command_r7b(text: str, mode: str, m: Marks) -> Output:
+    reasoning = None
+    if text.startswith(m("<|START_THINKING|>")):
+        reasoning, ended, text = text[len(m("<|START_THINKING|>")) :].partition(
+            m("<|END_THINKING|>")
+        )
+        assert ended
+    assert mode != "enabled" or reasoning is not None
+    begin, end = m("<|START_RESPONSE|>"), m("<|END_RESPONSE|>")
+    if text.startswith(begin):
+        answer, ended, rest = text[len(begin) :].partition(end)
+        assert ended
+        assert not rest
+        return Output(reasoning, answer, [])
+    begin, end = m("<|START_ACTION|>"), m("<|END_ACTION|>")
+    assert text.startswith(begin), text
+    action, ended, rest = text[len(begin) :].partition(end)
+    assert ended
+    assert not rest
+    calls = []
+    for one in json.loads(action):
+        assert list(one) == ["tool_call_id", "tool_name", "parameters"]
+        assert one["tool_call_id"].isdigit()
+        calls.append(Call(one["tool_name"], one["parameters"]))
+    assert calls
+    return Output(reasoning, "", calls)
+
+
 READERS: dict[str, Reader] = {
     "cohere": _in_elements(
         ("<cofl:tool_call id=", "</cofl:tool_call>"),
@@ -396,6 +428,7 @@ READERS: dict[str, Reader] = {
         section=("<cofl:tool_calls>", "</cofl:tool_calls>"),
         thinking=("<|START_THINKING|>", "<|END_THINKING|>"),
     ),
+    "command_r7b": command_r7b,
     "deepseek_r1": _sections(
         PIPES,
         r"<｜tool▁call▁begin｜>function<｜tool▁sep｜>(?P<name>[\w-]+)\n```json\n(?P<json>.*?)"

@@ -187,6 +187,8 @@ def test_openai_documented_forms_are_taken() -> None:
         ("mistral", "mistral"),
         ("Phi-4-mini", "phi"),
         ("granite-3.3", "granite"),
+        ("CohereForAI/c4ai-command-r7b-12-2024", "command_r7b"),
+        ("Command-R7B", "command_r7b"),
     ],
 )
 def test_family_names_that_people_write(name, family) -> None:

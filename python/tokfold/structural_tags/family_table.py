@@ -253,6 +253,27 @@ _COHERE = Family(
 
 # -------------------------------------------------------------------------- blocks
 
+_COMMAND_MARKERS = (
+    *_COHERE_THINK,
+    *("<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+)
+_COMMAND_R7B = Family(
+    call=Call(
+        begin='{"tool_call_id": "{number}", "tool_name": "{json_name}", "parameters": ',
+        end="}",
+        cuts=("<|END_ACTION|>",),
+    ),
+    section=Section(begin="<|START_ACTION|>[\n    ", end="\n]<|END_ACTION|>", separator=",\n    "),
+    reasoning=Reasoning(
+        begin="<|START_THINKING|>",
+        end="<|END_THINKING|>",
+        in_prompt=False,
+        excludes=_COMMAND_MARKERS,
+    ),
+    answer=Answer(begin="<|START_RESPONSE|>", end="<|END_RESPONSE|>", or_calls=True),
+    excludes=_COMMAND_MARKERS,
+)
+
 _KIMI_K3 = Family(
     call=Call(
         begin='<|open|>call tool="{name}" index="{number}"<|sep|>',
@@ -307,6 +328,7 @@ _HARMONY = MessageFamily(
 FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
     {
         "cohere": _COHERE,
+        "command_r7b": _COMMAND_R7B,
         "deepseek_r1": _DEEPSEEK_R1,
         "deepseek_v3_1": _DEEPSEEK_V3_1,
         # SGLang's parser takes ends without ｜DSML｜ for ends
@@ -341,6 +363,7 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
 
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
+        "c4aicommandr7b122024": "command_r7b",
         "gemma3": "gemma",
         "gptoss": "harmony",
         "granite3": "granite",
