@@ -63,6 +63,10 @@ M3 = "]<]minimax[>["
 
 SPECIALS: dict[str, tuple[str, ...]] = {
     "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "command_a": (
+        *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_ACTION|>", "<|END_ACTION|>"),
+        *("<|START_TEXT|>", "<|END_TEXT|>"),
+    ),
     "command_r7b": (
         *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_ACTION|>", "<|END_ACTION|>"),
         *("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
@@ -392,32 +396,30 @@ def harmony(text: str, mode: str, m: Marks) -> Output:
     return Output(reasoning, answer, calls)
 
 
-def command_r7b(text: str, mode: str, m: Marks) -> Output:
-    reasoning = None
-    if text.startswith(m("<|START_THINKING|>")):
-        reasoning, ended, text = text[len(m("<|START_THINKING|>")) :].partition(
-            m("<|END_THINKING|>")
-        )
-        assert ended
-    assert mode != "enabled" or reasoning is not None
-    begin, end = m("<|START_RESPONSE|>"), m("<|END_RESPONSE|>")
-    if text.startswith(begin):
-        answer, ended, rest = text[len(begin) :].partition(end)
+def _command(name: str, begins: bool) -> Reader:
+    thinking = ("<|START_THINKING|>", "<|END_THINKING|>")
+
+    def block(text: str, begin: str, end: str) -> str:
+        assert text.startswith(begin), text
+        inner, ended, rest = text[len(begin) :].partition(end)
         assert ended
         assert not rest
-        return Output(reasoning, answer, [])
-    begin, end = m("<|START_ACTION|>"), m("<|END_ACTION|>")
-    assert text.startswith(begin), text
-    action, ended, rest = text[len(begin) :].partition(end)
-    assert ended
-    assert not rest
-    calls = []
-    for one in json.loads(action):
-        assert list(one) == ["tool_call_id", "tool_name", "parameters"]
-        assert one["tool_call_id"].isdigit()
-        calls.append(Call(one["tool_name"], one["parameters"]))
-    assert calls
-    return Output(reasoning, "", calls)
+        return inner
+
+    def read(text: str, mode: str, m: Marks) -> Output:
+        reasoning, text = _thinking(text, mode, m, *thinking, begins=begins)
+        answer = m(f"<|START_{name}|>")
+        if text.startswith(answer):
+            return Output(reasoning, block(text, answer, m(f"<|END_{name}|>")), [])
+        calls = []
+        for one in json.loads(block(text, m("<|START_ACTION|>"), m("<|END_ACTION|>"))):
+            assert list(one) == ["tool_call_id", "tool_name", "parameters"]
+            assert one["tool_call_id"].isdigit()
+            calls.append(Call(one["tool_name"], one["parameters"]))
+        assert calls
+        return Output(reasoning, "", calls)
+
+    return read
 
 
 READERS: dict[str, Reader] = {
@@ -428,7 +430,8 @@ READERS: dict[str, Reader] = {
         section=("<cofl:tool_calls>", "</cofl:tool_calls>"),
         thinking=("<|START_THINKING|>", "<|END_THINKING|>"),
     ),
-    "command_r7b": command_r7b,
+    "command_a": _command("TEXT", begins=False),
+    "command_r7b": _command("RESPONSE", begins=True),
     "deepseek_r1": _sections(
         PIPES,
         r"<｜tool▁call▁begin｜>function<｜tool▁sep｜>(?P<name>[\w-]+)\n```json\n(?P<json>.*?)"

@@ -253,26 +253,27 @@ _COHERE = Family(
 
 # -------------------------------------------------------------------------- blocks
 
-_COMMAND_MARKERS = (
-    *_COHERE_THINK,
-    *("<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
-)
-_COMMAND_R7B = Family(
-    call=Call(
-        begin='{"tool_call_id": "{number}", "tool_name": "{json_name}", "parameters": ',
-        end="}",
-        cuts=("<|END_ACTION|>",),
-    ),
-    section=Section(begin="<|START_ACTION|>[\n    ", end="\n]<|END_ACTION|>", separator=",\n    "),
-    reasoning=Reasoning(
-        begin="<|START_THINKING|>",
-        end="<|END_THINKING|>",
-        in_prompt=False,
-        excludes=_COMMAND_MARKERS,
-    ),
-    answer=Answer(begin="<|START_RESPONSE|>", end="<|END_RESPONSE|>", or_calls=True),
-    excludes=_COMMAND_MARKERS,
-)
+
+def _command(text: str, *, in_prompt: bool) -> Family:
+    """Cohere's Command, whose answers stand between two markers of a name."""
+    begin, end = f"<|START_{text}|>", f"<|END_{text}|>"
+    markers = (*_COHERE_THINK, "<|START_ACTION|>", "<|END_ACTION|>", begin, end)
+    return Family(
+        call=Call(
+            begin='{"tool_call_id": "{number}", "tool_name": "{json_name}", "parameters": ',
+            end="}",
+            cuts=("<|END_ACTION|>",),
+        ),
+        section=Section(
+            begin="<|START_ACTION|>[\n    ", end="\n]<|END_ACTION|>", separator=",\n    "
+        ),
+        reasoning=Reasoning(
+            begin=_COHERE_THINK[0], end=_COHERE_THINK[1], in_prompt=in_prompt, excludes=markers
+        ),
+        answer=Answer(begin=begin, end=end, or_calls=True),
+        excludes=markers,
+    )
+
 
 _KIMI_K3 = Family(
     call=Call(
@@ -328,7 +329,8 @@ _HARMONY = MessageFamily(
 FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
     {
         "cohere": _COHERE,
-        "command_r7b": _COMMAND_R7B,
+        "command_a": _command("TEXT", in_prompt=True),
+        "command_r7b": _command("RESPONSE", in_prompt=False),
         "deepseek_r1": _DEEPSEEK_R1,
         "deepseek_v3_1": _DEEPSEEK_V3_1,
         # SGLang's parser takes ends without ｜DSML｜ for ends
@@ -364,6 +366,7 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "c4aicommandr7b122024": "command_r7b",
+        "commandaplus": "command_a",
         "gemma3": "gemma",
         "gptoss": "harmony",
         "granite3": "granite",
