@@ -63,6 +63,14 @@ M3 = "]<]minimax[>["
 
 SPECIALS: dict[str, tuple[str, ...]] = {
     "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "command_a": (
+        *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_ACTION|>", "<|END_ACTION|>"),
+        *("<|START_TEXT|>", "<|END_TEXT|>"),
+    ),
+    "command_r7b": (
+        *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_ACTION|>", "<|END_ACTION|>"),
+        *("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    ),
     "deepseek_r1": (
         *(*THINK, *PIPES),
         *("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"),
@@ -388,6 +396,32 @@ def harmony(text: str, mode: str, m: Marks) -> Output:
     return Output(reasoning, answer, calls)
 
 
+def _command(name: str, begins: bool) -> Reader:
+    thinking = ("<|START_THINKING|>", "<|END_THINKING|>")
+
+    def block(text: str, begin: str, end: str) -> str:
+        assert text.startswith(begin), text
+        inner, ended, rest = text[len(begin) :].partition(end)
+        assert ended
+        assert not rest
+        return inner
+
+    def read(text: str, mode: str, m: Marks) -> Output:
+        reasoning, text = _thinking(text, mode, m, *thinking, begins=begins)
+        answer = m(f"<|START_{name}|>")
+        if text.startswith(answer):
+            return Output(reasoning, block(text, answer, m(f"<|END_{name}|>")), [])
+        calls = []
+        for one in json.loads(block(text, m("<|START_ACTION|>"), m("<|END_ACTION|>"))):
+            assert list(one) == ["tool_call_id", "tool_name", "parameters"]
+            assert one["tool_call_id"].isdigit()
+            calls.append(Call(one["tool_name"], one["parameters"]))
+        assert calls
+        return Output(reasoning, "", calls)
+
+    return read
+
+
 READERS: dict[str, Reader] = {
     "cohere": _in_elements(
         ("<cofl:tool_call id=", "</cofl:tool_call>"),
@@ -396,6 +430,8 @@ READERS: dict[str, Reader] = {
         section=("<cofl:tool_calls>", "</cofl:tool_calls>"),
         thinking=("<|START_THINKING|>", "<|END_THINKING|>"),
     ),
+    "command_a": _command("TEXT", begins=False),
+    "command_r7b": _command("RESPONSE", begins=True),
     "deepseek_r1": _sections(
         PIPES,
         r"<｜tool▁call▁begin｜>function<｜tool▁sep｜>(?P<name>[\w-]+)\n```json\n(?P<json>.*?)"

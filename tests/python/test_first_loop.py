@@ -108,7 +108,8 @@ def test_the_first_marker_is_its_token(family) -> None:
     if family in ("llama", "kimi_k3", "cohere", "minimax"):
         return  # what comes first there is text, or an answer
     vocabulary = vocabulary_of(family)
-    mark = getattr(FAMILIES[family], "trigger", "") or "<|channel|>"
+    section = getattr(FAMILIES[family], "section", None)
+    mark = getattr(FAMILIES[family], "trigger", "") or getattr(section, "begin", "<|channel|>")
     first = next((one for one in SPECIALS[family] if mark.startswith(one)), None)
     tag = for_model(family, TOOLS, tool_choice="required", reasoning=False)
     found = allowed(tokfold.Matcher(tokfold.compile(tag, vocabulary, classes="never")))
@@ -187,6 +188,8 @@ def test_openai_documented_forms_are_taken() -> None:
         ("mistral", "mistral"),
         ("Phi-4-mini", "phi"),
         ("granite-3.3", "granite"),
+        ("CohereForAI/c4ai-command-r7b-12-2024", "command_r7b"),
+        ("Command-R7B", "command_r7b"),
     ],
 )
 def test_family_names_that_people_write(name, family) -> None:

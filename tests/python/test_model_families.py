@@ -57,6 +57,12 @@ ENABLED_AND_REQUIRED = {
     "cohere": "Hm.<|END_THINKING|><cofl:tool_calls>"
     '<cofl:tool_call id="0" name="f"><cofl:value name="a" type="raw">x</cofl:value>'
     '<cofl:value name="n" type="json">1</cofl:value></cofl:tool_call></cofl:tool_calls>',
+    "command_a": "Hm.<|END_THINKING|><|START_ACTION|>[\n"
+    '    {"tool_call_id": "0", "tool_name": "f", "parameters": {"a": "x", "n": 1}}\n'
+    "]<|END_ACTION|>",
+    "command_r7b": "<|START_THINKING|>Hm.<|END_THINKING|><|START_ACTION|>[\n"
+    '    {"tool_call_id": "0", "tool_name": "f", "parameters": {"a": "x", "n": 1}}\n'
+    "]<|END_ACTION|>",
     "deepseek_r1": "Hm.</think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n"
     '```json\n{"a": "x", "n": 1}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
     "deepseek_v3_1": "Hm.</think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>"
@@ -404,7 +410,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"model": "other"},
         "",
-        "there is no model family 'other'; did you mean 'cohere'? there are: cohere, d",
+        "there is no model family 'other'; did you mean 'cohere'? there are: cohere, c",
     ),
     ({"model": None}, "", "there is no model family null; there are: cohere"),
     ({"model": ["llama"]}, "", "there is no model family a list; there are"),

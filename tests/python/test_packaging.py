@@ -92,6 +92,8 @@ for family in structural_tags.families():
     tag = structural_tags.for_model(family, tools, reasoning=False)
     text = {"harmony": "<|channel|>final<|message|>Hi.<|end|>", "minimax": "\\n</think>\\n\\nHi."}
     text["kimi_k3"] = "Hi.<|close|>response<|sep|><|close|>message<|sep|>"
+    text["command_a"] = "<|START_TEXT|>Hi.<|END_TEXT|>"
+    text["command_r7b"] = "<|START_RESPONSE|>Hi.<|END_RESPONSE|>"
     grammars[family] = (Grammar.from_structural_tag(tag), text.get(family, "Hi."))
 taken = {}
 for name, (grammar, text) in grammars.items():

@@ -247,8 +247,27 @@ def cohere(mode, thought, text, calls):
     return think(mode, thought) + text + whole
 
 
+def _command(name: str, begins: bool) -> Writer:
+    think = _thinking(begins=begins, begin="<|START_THINKING|>", end="<|END_THINKING|>")
+
+    def write(mode, thought, text, calls):
+        if not calls:
+            return f"{think(mode, thought)}<|START_{name}|>{text}<|END_{name}|>"
+        # the templates write what is said before calls as reasoning, and not as an answer
+        written = ",\n".join(
+            f'    {{"tool_call_id": "{i}", "tool_name": "{name}", '
+            f'"parameters": {json.dumps(arguments)}}}'
+            for i, (name, arguments) in enumerate(calls)
+        )
+        return f"{think(mode, thought)}<|START_ACTION|>[\n{written}\n]<|END_ACTION|>"
+
+    return write
+
+
 WRITERS: dict[str, Writer] = {
     "cohere": cohere,
+    "command_a": _command("TEXT", begins=False),
+    "command_r7b": _command("RESPONSE", begins=True),
     "deepseek_r1": _deepseek("function<｜tool▁sep｜>", "\n```json\n", "\n```", "\n"),
     "deepseek_v3_1": _deepseek("", "<｜tool▁sep｜>", "", ""),
     "deepseek_v3_2": _dsml("function_calls", "invoke", "parameter"),
@@ -273,10 +292,10 @@ WRITERS: dict[str, Writer] = {
     "qwen_3_coder": _qwen_xml("\n", THINK_AND_LINES),
 }
 
-OURS = frozenset({"gemma", "granite", "mistral", "mistral_13", "phi"})
+OURS = frozenset({"command_a", "command_r7b", "gemma", "granite", "mistral", "mistral_13", "phi"})
 """Families that XGrammar does not have."""
 
-REASONLESS = frozenset({"llama", *OURS})
+REASONLESS = frozenset({"llama", *OURS} - {"command_a", "command_r7b"})
 """Families whose format has no reasoning; asked for it or not, the output is the same."""
 
 REASONING_IS_OPTIONAL = frozenset({"harmony"})

@@ -78,13 +78,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A block of its own for the text that a user reads; calls come behind it."""
+    """A block of its own for the text that a user reads; calls come behind it, or in its place."""
 
     begin: str
-    """Stands in the prompt where reasoning is disabled."""
+    """Stands in the prompt where reasoning is disabled and calls come behind the block."""
     end: str
-    closing: str
+    closing: str = ""
     """Ends the output, behind the calls."""
+    or_calls: bool = False
+    """Whether calls come in place of the block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

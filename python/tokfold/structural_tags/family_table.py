@@ -253,6 +253,28 @@ _COHERE = Family(
 
 # -------------------------------------------------------------------------- blocks
 
+
+def _command(text: str, *, in_prompt: bool) -> Family:
+    """Cohere's Command, whose answers stand between two markers of a name."""
+    begin, end = f"<|START_{text}|>", f"<|END_{text}|>"
+    markers = (*_COHERE_THINK, "<|START_ACTION|>", "<|END_ACTION|>", begin, end)
+    return Family(
+        call=Call(
+            begin='{"tool_call_id": "{number}", "tool_name": "{json_name}", "parameters": ',
+            end="}",
+            cuts=("<|END_ACTION|>",),
+        ),
+        section=Section(
+            begin="<|START_ACTION|>[\n    ", end="\n]<|END_ACTION|>", separator=",\n    "
+        ),
+        reasoning=Reasoning(
+            begin=_COHERE_THINK[0], end=_COHERE_THINK[1], in_prompt=in_prompt, excludes=markers
+        ),
+        answer=Answer(begin=begin, end=end, or_calls=True),
+        excludes=markers,
+    )
+
+
 _KIMI_K3 = Family(
     call=Call(
         begin='<|open|>call tool="{name}" index="{number}"<|sep|>',
@@ -307,6 +329,8 @@ _HARMONY = MessageFamily(
 FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
     {
         "cohere": _COHERE,
+        "command_a": _command("TEXT", in_prompt=True),
+        "command_r7b": _command("RESPONSE", in_prompt=False),
         "deepseek_r1": _DEEPSEEK_R1,
         "deepseek_v3_1": _DEEPSEEK_V3_1,
         # SGLang's parser takes ends without ｜DSML｜ for ends
@@ -341,6 +365,8 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
 
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
+        "c4aicommandr7b122024": "command_r7b",
+        "commandaplus": "command_a",
         "gemma3": "gemma",
         "gptoss": "harmony",
         "granite3": "granite",

@@ -61,7 +61,7 @@ def format_of(family: Family | MessageFamily, request: Request) -> Json:
     if family.reasoning is not None and request.reasoning != "enabled":
         request = replace(request, end_of_reasoning=family.reasoning.end)
     if family.answer is not None:
-        rest = [*_answer(family, family.answer, request), _text(family.answer.closing)]
+        rest = _answer(family, family.answer, request)
     else:
         rest = [_free_text(family, request)]
     return _in_a_row([*_reasoning(family, request), *rest])
@@ -187,14 +187,18 @@ def _free_text(family: Family, request: Request) -> Json:
 
 
 def _answer(family: Family, answer: Answer, request: Request) -> list[Json]:
-    """A block of text, and a section of calls behind it."""
-    begin = "" if request.reasoning == "disabled" else answer.begin
-    block = _tag(begin, _any_text(request.excluded(family.excludes)), answer.end)
+    """A block of text, and a section of calls behind it, or in its place."""
+    is_begun = request.reasoning == "disabled" and not answer.or_calls
+    text = _any_text(request.excluded(family.excludes))
+    block = _tag("" if is_begun else answer.begin, text, answer.end)
+    closing = [_text(answer.closing)] if answer.closing else []
     calls = [_call(family.call, tool, request) for tool in request.tools]
     if not calls or family.section is None:
-        return [block]
+        return [block, *closing]
     section = _section(family.section, calls, request)
-    return [block, _optional(section) if request.choice == "auto" else section]
+    if answer.or_calls:
+        return [_either([block, section]) if request.choice == "auto" else section, *closing]
+    return [block, _optional(section) if request.choice == "auto" else section, *closing]
 
 
 # -------------------------------------------------------------------------- messages

@@ -38,7 +38,7 @@ def families() -> list[str]:
     Example:
         >>> from tokfold import structural_tags
         >>> structural_tags.families()[:3]
-        ['cohere', 'deepseek_r1', 'deepseek_v3_1']
+        ['cohere', 'command_a', 'command_r7b']
     """
     return sorted(FAMILIES)
 
