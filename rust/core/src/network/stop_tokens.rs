@@ -47,8 +47,14 @@ fn ending_at_stops(grammar: &Grammar, limits: &Limits, work: &Budget) -> Result<
     let named = mark_of(&grammar.exprs()[first]).unwrap_or_default();
     let grammar = grammar.with_dispatches(limits)?;
     let ticks = Ticks::new(work);
+    let has_stop = HasStop::of(&grammar, work)?;
+    let before = has_stop.rules.iter().scan(0, |before, &has_stop| {
+        *before += usize::from(has_stop);
+        Some(*before - usize::from(has_stop))
+    });
     let mut ending = Ending {
-        has_stop: HasStop::of(&grammar, work)?,
+        numbers: before.collect(),
+        has_stop,
         nullable: Analysis::new(&grammar, &ticks)?.nullable_exprs,
         grammar: &grammar,
         builder: GrammarBuilder::new(),
@@ -114,31 +120,46 @@ struct HasStop {
 
 impl HasStop {
     fn of(grammar: &Grammar, work: &Budget) -> Result<Self> {
-        let mut out = Self {
-            exprs: vec![false; grammar.exprs().len()],
-            rules: vec![false; grammar.rules().len()],
-        };
-        loop {
-            work.spend(out.exprs.len() + out.rules.len())?;
-            for (place, expr) in grammar.exprs().iter().enumerate() {
-                let has = |id: &ExprId| out.exprs[id.index()];
-                let has_stop = match expr {
-                    Expr::Sequence(parts) | Expr::Choice(parts) => parts.iter().any(has),
-                    Expr::Repeat { body, .. } => has(body),
-                    Expr::Automaton(automaton) => automaton.parts.iter().any(|part| has(&part.1)),
-                    Expr::Rule(rule) => out.rules[rule.index()],
-                    Expr::Macro(call) => call.rules().any(|rule| out.rules[rule.index()]),
-                    other => mark_of(other).is_some(),
-                };
-                out.exprs[place] = has_stop;
+        let count = grammar.rules().len();
+        let mut out = Self { exprs: Vec::new(), rules: vec![false; count] };
+        // First the rules that hold a stop token themselves, then those that call them.
+        out.read_exprs(grammar, work)?;
+        let mut callers: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut found = Vec::new();
+        for (place, rule) in grammar.rules().iter().enumerate() {
+            let callees = grammar.callees(rule, false);
+            work.spend(1 + callees.len())?;
+            callees.into_iter().for_each(|callee| callers[callee].push(place));
+            if out.exprs[rule.body.index()] {
+                found.push(place);
             }
-            let rules = grammar.rules().iter();
-            let rules: Vec<bool> = rules.map(|rule| out.exprs[rule.body.index()]).collect();
-            if rules == out.rules {
-                return Ok(out);
-            }
-            out.rules = rules;
         }
+        while let Some(rule) = found.pop() {
+            if !std::mem::replace(&mut out.rules[rule], true) {
+                found.append(&mut callers[rule]);
+            }
+        }
+        out.read_exprs(grammar, work)?;
+        Ok(out)
+    }
+
+    /// Finds the expressions, as far as the rules are known.
+    fn read_exprs(&mut self, grammar: &Grammar, work: &Budget) -> Result<()> {
+        work.spend(grammar.exprs().len())?;
+        self.exprs.clear();
+        for expr in grammar.exprs() {
+            let has = |id: &ExprId| self.exprs[id.index()];
+            let has_stop = match expr {
+                Expr::Sequence(parts) | Expr::Choice(parts) => parts.iter().any(has),
+                Expr::Repeat { body, .. } => has(body),
+                Expr::Automaton(automaton) => automaton.parts.iter().any(|part| has(&part.1)),
+                Expr::Rule(rule) => self.rules[rule.index()],
+                Expr::Macro(call) => call.rules().any(|rule| self.rules[rule.index()]),
+                other => mark_of(other).is_some(),
+            };
+            self.exprs.push(has_stop);
+        }
+        Ok(())
     }
 }
 
@@ -152,6 +173,8 @@ struct Ending<'a> {
     plain: Vec<ExprId>,
     /// For each with a stop token the texts that end at one.
     to_stop: Vec<Option<ExprId>>,
+    /// For each rule how many before it have a stop token.
+    numbers: Vec<usize>,
     work: &'a Budget,
 }
 
@@ -273,15 +296,18 @@ impl Ending<'_> {
             return Err(self.refused(id, "what is counted, or stands in any order"));
         }
         // Where it can stop without another byte.
-        let mut may_stop = automaton.finals.to_vec();
+        self.work.spend(automaton.size())?;
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); automaton.finals.len()];
+        for &(from, part, to) in &automaton.parts {
+            if self.nullable[part.index()] {
+                before[to as usize].push(from);
+            }
+        }
+        let mut may_stop = vec![false; automaton.finals.len()];
         let mut work = automaton.ends();
         while let Some(state) = work.pop() {
-            self.work.spend(automaton.parts.len())?;
-            for &(from, part, to) in &automaton.parts {
-                let is_new = to == state && self.nullable[part.index()];
-                if is_new && !std::mem::replace(&mut may_stop[from as usize], true) {
-                    work.push(from);
-                }
+            if !std::mem::replace(&mut may_stop[state as usize], true) {
+                work.append(&mut before[state as usize]);
             }
         }
         let last = automaton.finals.len() as u32;
@@ -320,8 +346,7 @@ impl Ending<'_> {
 
     /// The rule of the texts of another that end at a stop token: those come behind all others.
     fn rule_to_stop(&self, rule: RuleId) -> RuleId {
-        let before = self.has_stop.rules[..rule.index()].iter().filter(|has_stop| **has_stop);
-        RuleId::new(self.has_stop.rules.len() + before.count())
+        RuleId::new(self.has_stop.rules.len() + self.numbers[rule.index()])
     }
 
     /// The grammar: its rules without stop tokens, then those to a stop token, then the root.
