@@ -12,6 +12,7 @@ from random import Random
 import pytest
 import tokfold
 from python.hostile_runner import NAMED, NEEDS_LIMITS, STACKS, check, run
+from strategies.profiles import LONG
 from tokfold import (
     Grammar,
     LimitExceededError,
@@ -21,7 +22,6 @@ from tokfold import (
     compile_classes,
     recognize,
 )
-from strategies.profiles import LONG
 
 pytestmark = NEEDS_LIMITS
 
