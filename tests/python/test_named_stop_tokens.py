@@ -83,7 +83,7 @@ def compiled_of(text: str, **options: object) -> tokfold.CompiledGrammar | None:
 def test_masks_are_those_of_the_definition(part: int) -> None:
     rng = random.Random(9_100 + part)
     compared = 0
-    for _ in range(some(60)):
+    for _ in range(some(90)):
         text = some_grammar(rng)
         if "Y" not in text and "Z" not in text:
             continue
@@ -201,3 +201,19 @@ def test_tags_in_free_text() -> None:
         matcher = tokfold.Matcher(compiled)
         assert matcher.accept_bytes(read)
         assert allowed(matcher) == expected, read
+
+
+def test_many_rules() -> None:
+    """Of a chain of rules each has a text up to the stop token at its end."""
+    count = 5_000
+    rules = ["root ::= r0", *(f'r{i} ::= "a" r{i + 1} | "b"' for i in range(count))]
+    compiled = compiled_of("\n".join([*rules, f'r{count} ::= "b" Y']))
+    assert compiled is not None
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_bytes(b"a" * count)
+    assert allowed(matcher) == {1}
+    assert matcher.accept_token(1)
+    assert allowed(matcher) == {Y}
+    matcher.rollback(2)
+    assert matcher.accept_bytes(b"a" * 7 + b"b")
+    assert allowed(matcher) == {*STOPS}

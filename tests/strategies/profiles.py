@@ -29,8 +29,8 @@ def register() -> None:
 
 
 def some(count: int) -> int:
-    """How many examples are tried of so many: a half when fast, :data:`LONG_FACTOR` times all."""
-    return count * LONG_FACTOR if LONG else -(-count // 2)
+    """How many examples are tried of so many: a third when fast, :data:`LONG_FACTOR` times all."""
+    return count * LONG_FACTOR if LONG else -(-count // 3)
 
 
 def examples(count: int) -> Callable[[Any], Any]:
