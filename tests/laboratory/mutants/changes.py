@@ -23,6 +23,7 @@ from laboratory.mutants.places import (
     sequence,
     through,
 )
+from laboratory.mutants.texts import is_written
 from tokfold.laboratory.form import (
     EMPTY,
     Alt,
@@ -165,8 +166,9 @@ def literal_changed(form: Form, random: Random) -> Iterator[Mutant]:
             "two characters swapped": text[:at] + text[at : at + 2][::-1] + text[at + 2 :],
         }
         for what, other in others.items():
-            if other not in ("", text):
-                new = Literal(other.encode("utf-8", "surrogatepass"))
+            data = other.encode("utf-8", "surrogatepass")
+            if other not in ("", text) and is_written(data):
+                new = Literal(data)
                 yield _change(what, rule, body, path, new, only_left=expr, only_right=new)
 
 

@@ -21,7 +21,7 @@ from laboratory.mutants.places import (
     sequence,
     with_bodies,
 )
-from laboratory.mutants.texts import Texts
+from laboratory.mutants.texts import Texts, is_written
 from tokfold.laboratory.form import (
     EMPTY,
     Alt,
@@ -194,7 +194,7 @@ def made_redundant(form: Form, random: Random) -> Iterator[Rewritten]:
             yield rule, path, Alt([expr, fixed]), {}
         elif isinstance(expr, Alt):
             sample = texts.sample(expr, random, 8)
-            if sample:
+            if sample and is_written(sample):
                 yield rule, path, Alt([*expr.parts, Literal(sample)]), {}
 
 

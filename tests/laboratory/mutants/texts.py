@@ -30,6 +30,11 @@ def utf8(code_point: int) -> bytes:
     return chr(code_point).encode("utf-8", "surrogatepass")
 
 
+def is_written(data: bytes) -> bool:
+    """Whether a literal may hold it: a class may have surrogates, a literal has none."""
+    return not any(0xD800 <= ord(char) < 0xE000 for char in data.decode("utf-8", "surrogatepass"))
+
+
 class Texts:
     """What a form derives."""
 
