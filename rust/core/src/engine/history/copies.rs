@@ -51,7 +51,7 @@ impl Marks {
     }
 }
 
-/// The same set in another table.
+/// Copies a set into another table; returns its number there.
 pub(in crate::engine) fn copy_set(
     from: &StackSets,
     set: SetId,
@@ -60,7 +60,7 @@ pub(in crate::engine) fn copy_set(
     copy(from, set, to, &mut FxHashMap::default())
 }
 
-/// The same set in another table; `copies` are those that are there.
+/// Copies a set into another table; `copies` holds the sets that were copied before, by their numbers.
 pub(in crate::engine) fn copy(
     from: &StackSets,
     set: SetId,

@@ -58,8 +58,8 @@ impl Matcher {
         }
     }
 
-    /// The same where the grammar names stop tokens: the marks of those that may come are read in tables
-    /// apart, as others may look at the family too.
+    /// The stop tokens that may come next, under a grammar that names stop tokens. The matcher reads the
+    /// marks in a copy of the stacks, since other threads may read the tables of the family meanwhile.
     fn named_stops_at(
         &self,
         family: &Family,
