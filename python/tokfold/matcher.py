@@ -14,7 +14,7 @@ from tokfold import _core
 from tokfold._checks import bitmask_error, shared, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
-from tokfold.errors import MatcherStateError, StopTokenWarning, VocabularyError
+from tokfold.errors import MatcherStateError, StopTokenWarning, TokenBudgetError, VocabularyError
 from tokfold.prompt import HealedPrompt, heal
 from tokfold.state import MAX_STATE_TEXT_BYTES, MatcherState
 
@@ -27,6 +27,8 @@ __all__ = ["Matcher"]
 
 MAX_FORCED_BYTES = 4_096
 MAX_CLOSING_TOKENS = 4_096
+_ANY_NUMBER = 2**32 - 1
+"""Of tokens: more than a text can have."""
 
 NO_END = (
     "the mask is empty: the text is complete and nothing can follow it, but nothing can end it "
@@ -524,6 +526,8 @@ class Matcher(metaclass=Named):
         a space before JSON, over 200,000 tokens; before free text, which most of the tokens behind
         a space can go on with, 0.6 s.
 
+        The model writes what was taken back, so ``max_tokens`` counts these tokens too.
+
         Args:
             token_ids: the prompt, or its last tokens and one before.
 
@@ -532,7 +536,8 @@ class Matcher(metaclass=Named):
 
         Raises:
             VocabularyError: the prompt has a token that the vocabulary has not.
-            MatcherStateError: the text has ended; or the matcher has ``max_tokens``.
+            MatcherStateError: the text has ended.
+            TokenBudgetError: the end of the prompt and a text take more tokens than are left.
             LimitExceededError: as :meth:`accept_token`.
 
         Example:
@@ -542,6 +547,25 @@ class Matcher(metaclass=Named):
             HealedPrompt(token_ids=[1], matcher=<PromptMatcher before b'a', after 0 steps>)
         """
         return heal(self.fork(), token_ids)
+
+    def _allow_tokens(self, left: int | None) -> None:
+        """Allow so many tokens more, or any number. Errors as for ``max_tokens``."""
+        self._core.limit_tokens(_ANY_NUMBER)
+        if left is not None:
+            read = _ANY_NUMBER - (self._core.tokens_left() or 0)
+            self._core.limit_tokens(read + left)
+
+    def _tokens_to_end(self, enough: int = 0) -> int | None:
+        """The fewest tokens that end the text, the stop token counted, or ``enough`` if these do.
+
+        None where no tokens of the vocabulary end it. A number ``enough`` that is far from the
+        fewest costs next to nothing.
+        """
+        try:
+            self.fork()._allow_tokens(enough)
+        except TokenBudgetError as error:
+            return error.needed
+        return enough
 
     def explain(self, token_id: int) -> Explanation:
         """Why a token is allowed, or what stands against it.
@@ -672,4 +696,4 @@ def _count(number: int, name: str) -> int:
     number = operator.index(number)
     if number < 0:
         raise ValueError(f"{name} must be 0 or more, not {number}")
-    return min(number, 2**32 - 1)
+    return min(number, _ANY_NUMBER)

@@ -11,12 +11,17 @@ A suffix ``r`` of ``end`` is unsettled where a token of text is ``r + s``, with 
 that may come next in the text. The tokens that have a byte of the longest such suffix are taken
 back. Then exactly the tokens are allowed that are a beginning of what is left of their bytes, and
 those that are all that is left and bytes that may come next in the text.
+
+Where the matcher has ``max_tokens``, the tokens that write ``end`` anew count, since the model
+writes them. A token is allowed where the tokens left after it can write the rest of ``end`` and a
+text behind it.
 """
 
 from __future__ import annotations
 
 import bisect
 import operator
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -26,7 +31,7 @@ import numpy.typing as npt
 
 from tokfold._checks import bitmask_error, shared
 from tokfold._protocols import TextMatcher
-from tokfold.errors import MatcherStateError, VocabularyError
+from tokfold.errors import MatcherStateError, TokenBudgetError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["HealedPrompt", "PromptMatcher", "heal"]
@@ -71,17 +76,28 @@ class PromptMatcher:
         (True, b'', b'b')
     """
 
-    def __init__(self, matcher: TextMatcher, end: bytes) -> None:
+    def __init__(self, matcher: TextMatcher, end: bytes, most: int | None) -> None:
         self._inner = matcher
         self._end = end
-        self._steps: list[tuple[int, int]] = []
-        """For each token that began within ``end``: its bytes of ``end``, its steps behind."""
+        self._steps: list[_Step] = []
         self._behind = matcher.num_steps
+        self._most = most
+        """The tokens for the end of the prompt and the text, which the matcher of the text counts
+        once the end is written: it reads bytes before."""
+        if most is not None and not end:
+            matcher._allow_tokens(most)
 
     @property
     def left(self) -> bytes:
         """What of the end of the prompt is still to be written."""
-        return self._end[sum(count for count, _ in self._steps) :]
+        return self._end[sum(step.shared for step in self._steps) :]
+
+    @property
+    def tokens_left(self) -> int | None:
+        """The tokens that may still come, the stop token counted; None without a bound."""
+        if not self.left or self._most is None:
+            return self._inner.tokens_left
+        return self._most - sum(step.tokens for step in self._steps)
 
     @property
     def matcher(self) -> TextMatcher:
@@ -131,10 +147,16 @@ class PromptMatcher:
         return True
 
     def _allowed(self, left: bytes) -> list[int]:
-        tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
-        found = [i for end in range(len(left)) for i in tokens.ids(left[: end + 1])]
-        for token in _continued(tokens, left, self._inner):
-            found += tokens.ids(token)
+        tokens, inner = _tokens_of(self.vocabulary, self.stop_token_ids), self._inner
+        begun = [end for end in range(1, len(left) + 1) if tokens.ids(left[:end])]
+        after = None if self.tokens_left is None else self.tokens_left - 1
+        if after is not None and begun:
+            needed = _fewest(tokens, left, inner, range(begun[0], len(left) + 1), after)
+            begun = [end for end in begun if needed[end] <= after]
+        found = [i for end in begun for i in tokens.ids(left[:end])]
+        for token, behind in _continued(tokens, left, inner):
+            if after is None or _needed(behind, after) <= after:
+                found += tokens.ids(token)
         return found
 
     def accept_token(self, token_id: int) -> bool:
@@ -156,21 +178,32 @@ class PromptMatcher:
         token = vocabulary[token_id]
         if token_id in _tokens_of(vocabulary, self.stop_token_ids).silent:
             return False
-        return self._read(token, left)
+        return self._read(token, left, 1)
 
     def accept_bytes(self, data: bytes) -> bool:
-        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
-        left = self.left
-        return self._read(data, left) if left else self._inner.accept_bytes(data)
+        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`.
 
-    def _read(self, data: bytes, left: bytes) -> bool:
+        They are no tokens of ``max_tokens``.
+        """
+        left = self.left
+        return self._read(data, left, 0) if left else self._inner.accept_bytes(data)
+
+    def _read(self, data: bytes, left: bytes, count: int) -> bool:
         shared = min(len(data), len(left))
         if not data or data[:shared] != left[:shared]:
             return False
-        rest = data[shared:]
-        if rest and not self._inner.accept_bytes(rest):
+        rest, inner = data[shared:], self._inner
+        if rest and not inner.accept_bytes(rest):
             return False
-        self._steps.append((shared, 1 if rest else 0))
+        if self.tokens_left is not None:
+            after = self.tokens_left - count
+            tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
+            if _fewest(tokens, left, inner, range(shared, len(left) + 1), after)[shared] > after:
+                inner.rollback(1 if rest else 0)
+                return False
+            if shared == len(left):
+                inner._allow_tokens(after)
+        self._steps.append(_Step(shared, 1 if rest else 0, count))
         return True
 
     def rollback(self, count: int = 1) -> None:
@@ -187,14 +220,18 @@ class PromptMatcher:
             )
         kept = self.num_steps - count
         within = min(kept, len(self._steps))
-        behind = self._behind + sum(steps for _, steps in self._steps[:within])
+        behind = self._behind + sum(step.behind for step in self._steps[:within])
         self._inner.rollback(self._inner.num_steps - behind - (kept - within))
+        was_written = not self.left
         del self._steps[within:]
+        if was_written and self.left and self._most is not None:
+            self._inner._allow_tokens(None)
 
     def fork(self) -> PromptMatcher:
         """A matcher at the same place that goes its own way from here."""
-        forked = PromptMatcher(self._inner.fork(), self._end)
-        forked._steps, forked._behind = list(self._steps), self._behind
+        forked = object.__new__(PromptMatcher)
+        forked._inner, forked._end, forked._steps = self._inner.fork(), self._end, [*self._steps]
+        forked._behind, forked._most = self._behind, self._most
         return forked
 
     __copy__ = fork
@@ -212,7 +249,7 @@ class PromptMatcher:
     @property
     def num_steps(self) -> int:
         """Steps accepted, which is how many can be rolled back."""
-        within = sum(steps for _, steps in self._steps)
+        within = sum(step.behind for step in self._steps)
         return len(self._steps) + self._inner.num_steps - self._behind - within
 
     @property
@@ -234,15 +271,23 @@ class PromptMatcher:
         return f"<PromptMatcher before {self.left!r}, after {self.num_steps} steps>"
 
 
+class _Step(NamedTuple):
+    """What a step read that began within the end of the prompt."""
+
+    shared: int
+    """Its bytes of the end."""
+    behind: int
+    """Its steps of the matcher of the text: 1 where it reaches over the end."""
+    tokens: int
+
+
 def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
     """As :meth:`tokfold.Matcher.process_prompt`; ``matcher`` becomes part of what is returned."""
-    if matcher.tokens_left is not None:
-        raise MatcherStateError(
-            "a matcher with max_tokens cannot heal a prompt: it counts the tokens of the text, and "
-            "the end of a prompt is none of it; make it without, Matcher(compiled)"
-        )
     if matcher.is_terminated:
         raise MatcherStateError("the text has ended: heal the prompt of a text that goes on")
+    most = matcher.tokens_left
+    if most is not None:
+        matcher._allow_tokens(None)  # what may come next is asked of the grammar
     vocabulary, ids = matcher.vocabulary, [operator.index(i) for i in token_ids]
     for token_id in ids:
         if not 0 <= token_id < len(vocabulary):
@@ -265,7 +310,16 @@ def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
     taken, count = b"", 0
     while len(taken) < unsettled:
         taken, count = texts[count] + taken, count + 1
-    return HealedPrompt(ids[: len(ids) - count], PromptMatcher(matcher, taken))
+    if taken and most is not None:
+        needed = _fewest(tokens, taken, matcher, range(len(taken) + 1), most)[0]
+        if needed > most:
+            raise TokenBudgetError(
+                f"{most} tokens are left, and the end {taken!r} of the prompt and the shortest "
+                f"text behind it take {needed}: raise max_tokens, or do not heal this prompt",
+                needed if needed < sys.maxsize else None,
+                most,
+            )
+    return HealedPrompt(ids[: len(ids) - count], PromptMatcher(matcher, taken, most))
 
 
 class _Tokens:
@@ -278,7 +332,8 @@ class _Tokens:
             if token and token_id not in self.silent:
                 self._ids.setdefault(token, []).append(token_id)
         self._sorted = sorted(self._ids)
-        self.longest = max(map(len, self._sorted), default=0)
+        self.lengths = sorted({*map(len, self._sorted)})
+        self.longest = self.lengths[-1] if self.lengths else 0
 
     def ids(self, token: bytes) -> list[int]:
         """The ids with these bytes."""
@@ -299,8 +354,44 @@ def _tokens_of(vocabulary: Vocabulary, stops: tuple[int, ...]) -> _Tokens:
     return _Tokens(vocabulary, stops)
 
 
-def _continued(tokens: _Tokens, begin: bytes, matcher: TextMatcher) -> Iterator[bytes]:
-    """The tokens that begin so, and go on with bytes that may come next in the text.
+def _needed(matcher: TextMatcher, enough: int = 0) -> int:
+    """The fewest tokens that end a text, or ``enough`` where these do."""
+    needed = 0 if matcher.is_terminated else matcher._tokens_to_end(enough)
+    return sys.maxsize if needed is None else needed
+
+
+def _fewest(
+    tokens: _Tokens, end: bytes, matcher: TextMatcher, places: range, enough: int
+) -> list[int]:
+    """The fewest tokens that write the rest of ``end`` and end the text behind it.
+
+    Returns:
+        By the place in ``end``. Numbers of the ``places`` up to ``enough`` may be more than the
+        fewest, but are no more than ``enough``; those before the first of them are no answer.
+    """
+    fewest = [sys.maxsize] * len(end) + [_needed(matcher)]
+    for reaches_over in (False, True):
+        for place in reversed(range(places.start, len(end))):
+            within = [
+                fewest[place + length]
+                for length in tokens.lengths
+                if place + length <= len(end) and tokens.ids(end[place : place + length])
+            ]
+            over = (
+                (_needed(behind) for _, behind in _continued(tokens, end[place:], matcher))
+                if reaches_over
+                else ()
+            )
+            fewest[place] = min([fewest[place], *(1 + n for n in within), *(1 + n for n in over)])
+        if all(fewest[place] <= enough for place in places):
+            break
+    return fewest
+
+
+def _continued(
+    tokens: _Tokens, begin: bytes, matcher: TextMatcher
+) -> Iterator[tuple[bytes, TextMatcher]]:
+    """The tokens that begin so and go on with bytes that may come next, and a matcher behind each.
 
     They come in order, so they are read as a trie: what two of them share is read once.
     """
@@ -321,4 +412,4 @@ def _continued(tokens: _Tokens, begin: bytes, matcher: TextMatcher) -> Iterator[
                 break
             read = rest[: place + 1]
         else:
-            yield token
+            yield token, ahead

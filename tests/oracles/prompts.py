@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
-__all__ = ["allowed", "taken_back"]
+__all__ = ["allowed", "fewest", "taken_back"]
 
 
 def taken_back(
@@ -35,17 +36,44 @@ def allowed(
     end: bytes,
     written: bytes,
     texts: Sequence[bytes],
+    left: float = math.inf,
 ) -> list[int]:
-    """The tokens that may come where some bytes are written of ``end`` and a text behind it."""
+    """The tokens that may come where some bytes are written of ``end`` and a text behind it.
+
+    After each, as many as are left then can write the rest, and a stop token.
+    """
     wholes = [end + text for text in texts]
     found = []
     for token_id, token in enumerate(tokens):
         if token_id == stop:
-            is_allowed = written in wholes
+            is_allowed = written in wholes and left >= 1
         elif token_id == special:
             is_allowed = False
         else:
-            is_allowed = any(whole.startswith(written + token) for whole in wholes)
+            after = fewest(tokens, {stop, special}, end, written + token, texts)
+            is_allowed = after + 1 <= left and after < math.inf
         if is_allowed:
             found.append(token_id)
     return found
+
+
+def fewest(
+    tokens: Sequence[bytes],
+    silent: Collection[int],
+    end: bytes,
+    written: bytes,
+    texts: Sequence[bytes],
+) -> float:
+    """The fewest tokens that write the rest of ``end`` and a text, and a stop token."""
+
+    def split(rest: bytes) -> float:
+        if not rest:
+            return 1
+        said = (token for i, token in enumerate(tokens) if i not in silent and token)
+        return 1 + min(
+            (split(rest[len(t) :]) for t in said if rest.startswith(t)), default=math.inf
+        )
+
+    wholes = [end + text for text in texts]
+    rests = [whole[len(written) :] for whole in wholes if whole.startswith(written)]
+    return min(map(split, rests), default=math.inf)

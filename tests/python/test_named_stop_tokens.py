@@ -181,6 +181,11 @@ def test_a_matcher_with_other_stop_tokens() -> None:
     assert compiled is not None
     with pytest.raises(tokfold.VocabularyError, match=f"the stop token {Y}, which is none of"):
         tokfold.Matcher(compiled, stop_token_ids=[EOS])
+    with pytest.raises(tokfold.VocabularyError, match=f"the stop token {Y}, which is none of"):
+        tokfold.Matcher(compiled, stop_token_ids=[])
+    by_itself = tokfold.Matcher(compiled, stop_token_ids=[], terminate_without_stop_token=True)
+    assert by_itself.accept_token(0)
+    assert by_itself.is_terminated
     matcher = tokfold.Matcher(compiled, stop_token_ids=[EOS, Y])
     assert matcher.accept_token(0)
     assert allowed(matcher) == {Y}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,13 +11,14 @@ import pytest
 import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.prompts import allowed, taken_back
+from oracles.prompts import allowed, fewest, taken_back
 from strategies.profiles import examples
 
 BYTES = [bytes([byte]) for byte in range(256)]
 TOKENS = [*BYTES, b"</s>", b'{"', b"name", b'": "', b'"A', b"<s>", b'": "A', b"x", b": "]
 STOP, SPECIAL = 256, 261
 VOCABULARY = tokfold.Vocabulary(TOKENS, stop_token_ids=[STOP], special_token_ids=[SPECIAL])
+LOOSE = tokfold.CompileOptions(check_tokens=False)
 NAME = tokfold.compile('root ::= [A-Z]+ "\\"}"', VOCABULARY, classes="never")
 
 
@@ -76,12 +78,7 @@ def test_more_than_the_last_token_is_taken_back() -> None:
 def test_a_token_of_which_only_the_end_merges() -> None:
     tokens = [b"ab", b"bc", b"a", b"c", b"x", b"</s>"]
     vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[5])
-    compiled = tokfold.compile(
-        'root ::= "c"',
-        vocabulary,
-        classes="never",
-        options=tokfold.CompileOptions(check_tokens=False),
-    )
+    compiled = tokfold.compile('root ::= "c"', vocabulary, classes="never", options=LOOSE)
     healed = tokfold.Matcher(compiled).process_prompt([4, 0])
     assert healed.token_ids == [4]
     assert healed.matcher.left == b"ab"
@@ -96,9 +93,7 @@ def test_what_tokens_share_is_read_once() -> None:
     tokens = [b"x", b"xaa", b"xab", b"xabc", b"xb", b"xba", b"a", b"</s>"]
     vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[7])
     grammar = tokfold.Grammar.choices(["aac", "abd", "ba"])
-    compiled = tokfold.compile(
-        grammar, vocabulary, classes="never", options=tokfold.CompileOptions(check_tokens=False)
-    )
+    compiled = tokfold.compile(grammar, vocabulary, classes="never", options=LOOSE)
     healed = tokfold.Matcher(compiled).process_prompt([6, 0])
     assert mask(healed.matcher) == [0, 1, 2, 4, 5]
 
@@ -120,8 +115,6 @@ def test_a_prompt_in_the_middle_of_a_text() -> None:
 def test_what_cannot_be_healed() -> None:
     with pytest.raises(tokfold.VocabularyError, match=r"has the token 900, .* 265 tokens"):
         tokfold.Matcher(NAME).process_prompt([900])
-    with pytest.raises(tokfold.MatcherStateError, match="with max_tokens cannot heal"):
-        tokfold.Matcher(NAME, max_tokens=9).process_prompt([1])
     matcher = tokfold.Matcher(NAME)
     assert matcher.accept_tokens([ord("A"), ord('"'), ord("}"), STOP]) == 4
     with pytest.raises(tokfold.MatcherStateError, match="the text has ended"):
@@ -208,6 +201,49 @@ def test_llguidance_takes_back_the_same(prompt) -> None:
     assert mask(healed.matcher) == [i for i, bit in enumerate(allowed[: len(TOKENS)]) if bit]
 
 
+def test_tokens_of_the_prompt_count() -> None:
+    healed = tokfold.Matcher(NAME, max_tokens=5).process_prompt(ids(b"x", b'"')).matcher
+    assert healed.tokens_left == 5
+    assert mask(healed) == sorted(ids(b'"', b'"A'))
+    forked = healed.fork()
+    assert forked.accept_token(*ids(b'"A'))
+    assert (forked.tokens_left, mask(forked)) == (4, sorted([*range(65, 91), 34]))
+    assert healed.accept_token(*ids(b'"'))
+    assert (healed.left, healed.tokens_left) == (b"", 4)
+    assert mask(healed) == list(range(65, 91))
+    assert healed.accept_token(65)
+    assert mask(healed) == ids(b'"')
+    assert not healed.accept_token(65)
+    healed.rollback(2)
+    assert (healed.left, healed.tokens_left) == (b'"', 5)
+    assert mask(healed) == sorted(ids(b'"', b'"A'))
+    least = tokfold.Matcher(NAME, max_tokens=4).process_prompt(ids(b"x", b'"')).matcher
+    assert mask(least) == ids(b'"A')
+    assert not least.accept_token(*ids(b'"'))
+    assert least.accept_bytes(b'"A')  # bytes are no tokens
+    assert least.tokens_left == 4
+    either = tokfold.compile('root ::= "AAA" | "b"', VOCABULARY, classes="never")
+    with pytest.raises(tokfold.TokenBudgetError, match="behind it take 3") as caught:
+        tokfold.Matcher(either, max_tokens=2).process_prompt(ids(b"x", b'"'))
+    assert (caught.value.needed, caught.value.tokens_left) == (3, 2)
+    short = tokfold.Matcher(either, max_tokens=3).process_prompt(ids(b"x", b'"')).matcher
+    assert mask(short) == ids(b'"')  # not `"A`, behind which three tokens are needed
+    assert not short.accept_token(*ids(b'"A'))
+    untouched = tokfold.Matcher(NAME, max_tokens=5).process_prompt(ids(b"x", b"y")).matcher
+    assert (untouched.left, untouched.tokens_left) == (b"", 5)
+
+
+def test_an_end_far_away() -> None:
+    """Prompts whose end has hundreds of bytes, and long tokens, ask no deep recursion."""
+    long = b"a" * 3000
+    tokens = [b"a", long + b"b", b"x", b"</s>", b"b"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[3])
+    compiled = tokfold.compile('root ::= "b" "a"', vocabulary, classes="never", options=LOOSE)
+    healed = tokfold.Matcher(compiled, max_tokens=3001).process_prompt([2, *[0] * 3000])
+    assert healed.token_ids == [2]
+    assert mask(healed.matcher) == [1]
+
+
 PIECES = st.text("ab", min_size=1, max_size=4).map(str.encode)
 
 
@@ -216,10 +252,15 @@ PIECES = st.text("ab", min_size=1, max_size=4).map(str.encode)
     pieces=st.lists(PIECES, min_size=1, max_size=8),
     texts=st.lists(st.text("ab", max_size=4), min_size=1, max_size=4),
     prompt=st.lists(st.integers(0, 11), max_size=5),
+    most=st.none() | st.integers(1, 9),
     data=st.data(),
 )
 def test_all_masks_are_those_of_the_definition(
-    pieces: Sequence[bytes], texts: list[str], prompt: list[int], data: st.DataObject
+    pieces: Sequence[bytes],
+    texts: list[str],
+    prompt: list[int],
+    most: int | None,
+    data: st.DataObject,
 ) -> None:
     tokens = [b"a", b"b", *pieces, b"</s>", b"<b>"]
     stop, special = len(tokens) - 2, len(tokens) - 1
@@ -227,14 +268,20 @@ def test_all_masks_are_those_of_the_definition(
     prompt = [min(i, special) for i in prompt]
     compiled = tokfold.compile(tokfold.Grammar.choices(texts), vocabulary, classes="never")
     language = [text.encode() for text in texts]
-    healed = tokfold.Matcher(compiled).process_prompt(prompt)
     count = taken_back(tokens, {stop, special}, prompt, language)
-    assert healed.token_ids == prompt[: len(prompt) - count]
     end = b"".join(tokens[i] for i in prompt[len(prompt) - count :])
+    needed = fewest(tokens, {stop, special}, end, b"", language)
+    if most is not None and needed > most:
+        with pytest.raises(tokfold.TokenBudgetError) as caught:
+            tokfold.Matcher(compiled, max_tokens=most).process_prompt(prompt)
+        assert caught.value.needed in (needed, fewest(tokens, {stop, special}, b"", b"", language))
+        return
+    healed = tokfold.Matcher(compiled, max_tokens=most).process_prompt(prompt)
+    assert healed.token_ids == prompt[: len(prompt) - count]
     assert healed.matcher.left == end
-    written = b""
+    written, left = b"", math.inf if most is None else most
     for _ in range(6):
-        expected = allowed(tokens, stop, special, end, written, language)
+        expected = allowed(tokens, stop, special, end, written, language, left)
         assert mask(healed.matcher) == expected
         for token_id in range(len(tokens)):
             one = healed.matcher.fork()
@@ -246,7 +293,7 @@ def test_all_masks_are_those_of_the_definition(
         assert healed.matcher.accept_token(choice)
         if choice == stop:
             break
-        written += tokens[choice]
+        written, left = written + tokens[choice], left - 1
     assert healed.matcher.text == written[len(end) :]
 
 

@@ -60,6 +60,21 @@ class TestTiktoken:
         assert {vocabulary[rank]: rank for rank in range(len(vocabulary))} == ranks
         assert vocabulary.stop_token_ids == vocabulary.special_token_ids == ()
 
+    def test_a_token_of_no_bytes(self, tmp_path):
+        """As the multilingual file of Whisper holds one."""
+        load = pytest.importorskip("tiktoken.load")
+        path = tmp_path / "whisper.tiktoken"
+        path.write_text("YQ== 0\n= 1\nYg== 2\n")
+        assert load.load_tiktoken_bpe(str(path)) == {b"a": 0, b"": 1, b"b": 2}
+        assert list(Vocabulary.from_file(path)) == [b"a", b"", b"b"]
+
+    def test_ordinary_text_ends_nothing(self, tmp_path):
+        """Qwen's file of ranks holds ``</s>``, of HTML; its end is no rank."""
+        path = write_tiktoken(tmp_path / "x.tiktoken", {b"a": 0, b"</s>": 1})
+        assert Vocabulary.from_file(path).stop_token_ids == ()
+        named = Vocabulary.from_file(path, special_tokens={"<|endoftext|>": 2})
+        assert named.stop_token_ids == (2,)
+
     def test_under_another_name(self, tmp_path):
         path = write_tiktoken(tmp_path / "tokenizer.model", tiktoken_ranks())
         assert Vocabulary.from_file(path)[256] == b"in"

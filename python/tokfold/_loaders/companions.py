@@ -150,11 +150,14 @@ def add_tokens(loaded: LoadedVocabulary, added: list[tuple[int, str, bool]], whe
     loaded.ids_by_text = ids
 
 
-def known_stop_ids(tokens: list[bytes], special_ids: set[int]) -> list[int]:
+def known_stop_ids(loaded: LoadedVocabulary) -> list[int]:
     """Ids of the tokens of :data:`KNOWN_STOP_TOKENS`.
 
-    Those marked as special go first: ``</s>`` is also the end of a struck-out passage in HTML,
-    and some vocabularies hold it as an ordinary token.
+    Tokens marked as special go first: ``</s>`` is also the end of a struck-out passage in HTML,
+    and some vocabularies hold it as an ordinary token. A file of ranks (tiktoken, tekken) holds
+    nothing but text beside its special tokens, so an ordinary ``</s>`` ends nothing there: Qwen's
+    file has one.
     """
-    found = [token_id for token_id, token in enumerate(tokens) if token in KNOWN_STOP_TOKENS]
-    return [token_id for token_id in found if token_id in special_ids] or found
+    found = [i for i, token in enumerate(loaded.tokens) if token in KNOWN_STOP_TOKENS]
+    special = [token_id for token_id in found if token_id in loaded.special_ids]
+    return special or ([] if loaded.kind == "raw" else found)

@@ -58,4 +58,4 @@ def detected_stop_ids(loaded: LoadedVocabulary, companions: Companions, size: in
                 f"{source}: stop token {token_id} is outside [0, {size}); pass "
                 "stop_token_ids=[...] with the right ones, or a size that covers it"
             )
-    return list(found) or known_stop_ids(loaded.tokens, loaded.special_ids)
+    return list(found) or known_stop_ids(loaded)

@@ -13,6 +13,8 @@ def _parse_line(line: bytes) -> tuple[bytes, int] | None:
     fields = line.split()
     if len(fields) != 2 or not fields[1].isdigit() or len(fields[1]) > 9:
         return None
+    if fields[0] == b"=":  # A token of no bytes: the multilingual file of Whisper has one.
+        return b"", int(fields[1])
     try:
         return binascii.a2b_base64(fields[0], strict_mode=True), int(fields[1])
     except binascii.Error:

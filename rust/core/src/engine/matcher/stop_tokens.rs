@@ -22,12 +22,15 @@ pub(in crate::engine) fn named_stops(
 
 impl Matcher {
     /// Refuses stop tokens of its own that leave out one with which the grammar ends texts: nothing would
-    /// end those.
+    /// end those, but where texts end by themselves.
     ///
     /// # Errors
     /// [`Error::Vocabulary`].
     pub(super) fn refuse_unended(&self) -> Result<()> {
         let Some(named) = &self.engine.named_stops else { return Ok(()) };
+        if self.stops.when_complete {
+            return Ok(());
+        }
         match named.iter().find(|&&id| !self.is_stop(id)) {
             None => Ok(()),
             Some(id) => Err(Error::Vocabulary(format!(

@@ -9,7 +9,7 @@ use tokfold_core::limits::Limits;
 use tokfold_core::syntax::parse;
 use tokfold_core::vocabulary::Vocabulary;
 
-#[path = "../examples/decode.rs"]
+#[path = "../../examples/decode.rs"]
 #[allow(dead_code)]
 mod decode;
 
