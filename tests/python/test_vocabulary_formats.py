@@ -13,6 +13,7 @@ from python.vocabulary_samples import (
     write_json,
     write_tiktoken,
 )
+from support.tokenizers import files
 from tokfold.errors import VocabularyError
 from tokfold.vocabulary import Vocabulary
 
@@ -59,6 +60,19 @@ class TestTiktoken:
         vocabulary = Vocabulary.from_file(path)
         assert {vocabulary[rank]: rank for rank in range(len(vocabulary))} == ranks
         assert vocabulary.stop_token_ids == vocabulary.special_token_ids == ()
+
+    @pytest.mark.parametrize("path", files("*.tiktoken"), ids=lambda path: path.stem)
+    def test_real_files(self, path):
+        tiktoken, load = pytest.importorskip("tiktoken"), pytest.importorskip("tiktoken.load")
+        ranks = load.load_tiktoken_bpe(str(path))
+        vocabulary = Vocabulary.from_file(path)
+        assert {vocabulary[rank]: rank for rank in range(len(vocabulary))} == ranks
+        assert vocabulary.stop_token_ids == vocabulary.special_token_ids == ()
+        encoding = tiktoken.Encoding(
+            path.stem, pat_str=r"\S+|\s+", mergeable_ranks=ranks, special_tokens={}
+        )
+        for text in SENTENCES:
+            assert vocabulary.decode(encoding.encode_ordinary(text)) == text.encode()
 
     def test_a_token_of_no_bytes(self, tmp_path):
         """As the multilingual file of Whisper holds one."""
@@ -152,6 +166,10 @@ class TestTekken:
         for text in SENTENCES:
             assert vocabulary.decode(tokenizer.encode(text, bos=False, eos=False)) == text.encode()
         return vocabulary
+
+    @pytest.mark.parametrize("path", files("tekken*.json"), ids=lambda path: path.parent.name)
+    def test_real_files(self, path):
+        self.compare(path)
 
     def test_packaged_files(self):
         sizes = {len(self.compare(path)) for path in packaged("tekken*.json")}
@@ -255,6 +273,10 @@ class TestSentencePiece:
             ids = processor.encode(text)
             if processor.unk_id() not in ids:
                 assert vocabulary.decode(ids).decode().strip() == text.strip()
+
+    @pytest.mark.parametrize("path", files("*.model*"), ids=lambda path: path.parent.name)
+    def test_real_files(self, path):
+        self.compare(path)
 
     def test_packaged_files(self):
         for path in packaged("*.model.*"):

@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["folders"]
+__all__ = ["files", "folders"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def folders() -> list[Path]:
-    """The folders with a ``tokenizer.json``, sorted; none where there are none."""
+def files(pattern: str) -> list[Path]:
+    """The files of such a name, sorted; none where there are none."""
     named = os.environ.get("TOKFOLD_TOKENIZERS")
     found = Path(named) if named else ROOT.parent / "shared" / "tokenizers"
-    return sorted(path.parent for path in found.rglob("tokenizer.json"))
+    return sorted(found.rglob(pattern))
+
+
+def folders() -> list[Path]:
+    """The folders with a ``tokenizer.json``, sorted; none where there are none."""
+    return [path.parent for path in files("tokenizer.json")]
