@@ -46,3 +46,15 @@ pub(in crate::engine) fn crowded(engine: &Engine) -> Error {
         message: "the text so far takes more memory; raise the limit".into(),
     }
 }
+
+/// The error of a text that meets more sets of members than there is room for.
+pub(in crate::engine) fn too_many_sets(network: &crate::network::Network) -> Error {
+    Error::Limit {
+        limit: "max_set_bytes",
+        value: network.most_set_bytes() as u64,
+        message:
+            "the sets of members that the text meets take more; fix the order of members, or raise \
+                  the limit"
+                .into(),
+    }
+}

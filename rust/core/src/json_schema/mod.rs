@@ -12,7 +12,7 @@
 //!   [`keywords`]: what a schema says, and where its references lead
 //! - [`numbers`], [`formats`]: regular languages of numbers, and of strings under `format`
 //! - [`options`]: how texts are written; `formula`: Boolean formulas; `atoms`: what they speak of
-//! - `converter`: what is kept once; `reading`, `members`, `one_of`: from schemas to formulas; `scalars`:
+//! - `converter`: what is kept once; `reading`, `constants`, `members`, `one_of`: from schemas to formulas; `scalars`:
 //!   formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
 //!   names; `alternatives`: branches of unions, each with an order of its own
@@ -24,6 +24,7 @@
 mod alternatives;
 mod arrays;
 mod atoms;
+mod constants;
 mod converter;
 pub mod decimal;
 pub mod dialect;

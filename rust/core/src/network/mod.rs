@@ -13,7 +13,7 @@
 //!
 //! Dependencies inside: lookahead -> [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify ->
 //! rules -> written -> assemble -> build -> here -> identity, tour. States that are not in the tables:
-//! counters, sets. A network is made at once ([`Network::make`]), or linked of parts that others share
+//! counters (asked in counting), sets (asked in set_states). A network is made at once ([`Network::make`]), or linked of parts that others share
 //! (split, tags, common -> part -> spelled -> link). Before either, a grammar is put over the ids of a
 //! vocabulary (stop_tokens).
 
@@ -24,6 +24,8 @@ mod build;
 mod call_order;
 mod common;
 mod counters;
+mod counting;
+mod delegation;
 mod direct;
 mod display;
 #[cfg(test)]
@@ -39,6 +41,7 @@ mod needed;
 mod options;
 mod part;
 mod rules;
+mod set_states;
 mod sets;
 #[cfg(test)]
 mod sets_tests;
@@ -54,6 +57,7 @@ mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use call_order::CallOrder;
+pub use delegation::WIDE;
 pub(crate) use identity::{Identity, Quota};
 pub(crate) use link::{Moved, Moves};
 pub use lookahead::narrowing_part;
@@ -65,10 +69,9 @@ pub use stop_tokens::over_ids;
 
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
-use crate::grammar::UniqueItems;
-use crate::limits::MOST_TEXT_BYTES;
 use counters::Counters;
-use sets::{MemberGuard, Record, SetStates};
+use delegation::{MAX_DELEGATED, NARROW, Width};
+use sets::SetStates;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
@@ -208,28 +211,6 @@ impl Tables {
         debug_assert!(self.edge_starts[state] < self.edge_starts[state + 1]);
         self.fallbacks.resize(state, NONE);
         self.fallbacks.push(other);
-    }
-}
-
-/// A good value of [`NetworkOptions::share_wide`]: more than all letters and digits, less than
-/// printable ASCII.
-pub const WIDE: u32 = 80;
-/// So few bytes are narrow where they are counted.
-const NARROW: u32 = 4;
-/// Calls that a state delegates, at most.
-const MAX_DELEGATED: usize = 4;
-
-/// What makes a rule wide: a loop over so many bytes, the inside of a string, a comment, free
-/// text. Masks there look at most of the vocabulary.
-struct Width {
-    least: u32,
-    /// For each byte class how many bytes it has.
-    of: Vec<u32>,
-}
-
-impl Width {
-    fn is_wide(&self, classes: impl Iterator<Item = u32>) -> bool {
-        classes.map(|class| self.of[class as usize]).sum::<u32>() >= self.least
     }
 }
 
@@ -398,119 +379,9 @@ impl Network {
         state < self.counters.end() || self.sets.as_ref().is_some_and(|sets| sets.is_met(state))
     }
 
-    /// The same network, whose states that are sets nobody has met. Their numbers differ from those of
-    /// this one. Where there are none, it is this one.
-    pub(crate) fn fresh(self: &Arc<Self>) -> Arc<Self> {
-        match &self.sets {
-            None => self.clone(),
-            Some(sets) => {
-                let (tables, sets) = (self.tables.clone(), Some(Arc::new(sets.fresh())));
-                Arc::new(Self { tables, sets })
-            }
-        }
-    }
-
-    /// Bytes of the states that are sets.
-    pub(crate) fn set_bytes(&self) -> usize {
-        self.sets.as_ref().map_or(0, |sets| sets.bytes())
-    }
-
-    /// Whether some rule has guards, so that some states are sets.
-    pub fn has_sets(&self) -> bool {
-        self.sets.is_some()
-    }
-
-    /// How often there was no room for a state that is a set: where the number grows while something
-    /// is found out, that is not to be trusted.
-    #[inline]
-    pub(crate) fn refused_sets(&self) -> u64 {
-        self.sets.as_ref().map_or(0, |sets| sets.refused())
-    }
-
-    /// How many bytes they may take.
-    pub(crate) fn most_set_bytes(&self) -> usize {
-        self.sets.as_ref().map_or(0, |sets| sets.most_bytes())
-    }
-
-    /// The guards of all rules, in an order that depends on nothing else: the start of the rule, that
-    /// of the rule that is called, and what is asked or added.
-    fn guards(&self) -> Vec<(u32, u32, MemberGuard)> {
-        let rules = self.sets.iter().flat_map(|sets| sets.rules().values());
-        let mut out: Vec<(u32, u32, MemberGuard)> = rules
-            .flat_map(|rule| {
-                let guards = rule.guards.iter();
-                guards.map(|(&callee, guard)| (rule.start, callee, guard.clone()))
-            })
-            .collect();
-        out.sort_unstable_by_key(|guard| (guard.0, guard.1));
-        out
-    }
-
-    /// The guards as bytes.
-    fn guards_into(&self, out: &mut Vec<u8>) {
-        for (start, callee, guard) in self.guards() {
-            let (kind, members) = match &guard {
-                MemberGuard::Adds(member) => (0, std::slice::from_ref(member).to_vec()),
-                MemberGuard::Unique(items) => (2, items.key().to_vec()),
-                MemberGuard::Needs(set) => {
-                    let words = set.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
-                    (1, words.collect())
-                }
-            };
-            for number in [start, callee, kind, members.len() as u32].into_iter().chain(members) {
-                out.extend(number.to_le_bytes());
-            }
-        }
-    }
-
-    /// A state that is a set, for one that is.
-    #[inline]
-    fn set_state(&self, state: u32) -> Option<(&SetStates, &Record)> {
-        let sets = self.sets.as_ref().filter(|_| state >= self.counters.end())?;
-        Some((sets, sets.get(state)))
-    }
-
     /// The number from which on states are sets.
     pub(crate) fn end_of_numbers(&self) -> u32 {
         self.counters.end()
-    }
-
-    /// For a state that is a set, the state without guards and the members that were read.
-    pub(crate) fn as_set(&self, state: u32) -> Option<(u32, &[u64])> {
-        self.set_state(state).map(|(_, set)| (set.listed, &*set.read))
-    }
-
-    /// Whether the items of some arrays are unique.
-    pub(crate) fn has_unique_items(&self) -> bool {
-        self.sets.as_ref().is_some_and(|sets| !sets.unique().is_empty())
-    }
-
-    /// For a state of the rule of an array whose items are unique, what they are.
-    pub(crate) fn unique_items(&self, state: u32) -> Option<UniqueItems> {
-        let unique = self.sets.as_ref()?.unique();
-        if unique.is_empty() {
-            return None;
-        }
-        let (_, set) = self.set_state(state)?;
-        unique.get(&self.rule_of(set.listed)).copied()
-    }
-
-    /// The number of a state that is a set; `None` where its rule has none with such members, or there is
-    /// no room.
-    pub(crate) fn set_number(&self, listed: u32, read: &[u64]) -> Option<u32> {
-        let sets = self.sets.as_ref()?;
-        let rule = sets.rules().get(self.rule_of.get(listed as usize)?)?;
-        let is_known = read.len() == rule.words && !self.listed_calls(listed).is_empty();
-        if is_known { sets.restored(listed, read.into()) } else { None }
-    }
-
-    /// The number here of a state of `other`, which is this network with other sets; `None` where there is
-    /// no room.
-    pub(crate) fn set_of(&self, other: &Self, state: u32) -> Option<u32> {
-        match other.set_state(state) {
-            None => Some(state),
-            Some((_, set)) => self.set_number(set.listed, &set.read),
-        }
     }
 
     /// The calls of a state in the tables.
@@ -523,159 +394,6 @@ impl Network {
     #[inline]
     fn is_listed(&self, state: u32) -> bool {
         (state as usize) < self.finals.len()
-    }
-
-    /// The calls of a state that are of rules whose masks look at most of the vocabulary, or that count
-    /// white space, which many states call: it is asked about by way of those, and for the rest about
-    /// itself.
-    #[inline]
-    pub(crate) fn delegated(&self, state: u32) -> &[Call] {
-        match self.delegated.get(state as usize) {
-            None => match self.set_state(state) {
-                None => &[],
-                // All: what is known of masks speaks of called rules, which outlast a text.
-                Some((sets, _)) => &sets.ways(self, state).calls,
-            },
-            Some(0) => &[],
-            Some(&count) => {
-                let first = self.call_starts[state as usize] as usize;
-                &self.calls[first..first + count as usize]
-            }
-        }
-    }
-
-    /// The calls of a state that it does not delegate.
-    pub(crate) fn own_calls(&self, state: u32) -> &[Call] {
-        if self.set_state(state).is_some() {
-            return &[];
-        }
-        let q = state as usize;
-        let first = self.call_starts[q] as usize + self.delegated(state).len();
-        &self.calls[first..self.call_starts[q + 1] as usize]
-    }
-
-    /// Whether a state that delegates does anything besides.
-    #[inline]
-    pub(crate) fn has_own(&self, state: u32) -> bool {
-        !self.listed(state).is_empty() || !self.own_calls(state).is_empty()
-    }
-
-    /// The only call of a state that does nothing else and is delegated: such a state need not
-    /// stand on a stack.
-    #[inline]
-    pub(crate) fn passes_on(&self, state: u32) -> Option<Call> {
-        match *self.delegated(state) {
-            [call] if !self.has_own(state) && !self.is_final(state) => Some(call),
-            _ => None,
-        }
-    }
-
-    /// Whether any state counts.
-    #[inline]
-    pub(crate) fn has_counters(&self) -> bool {
-        self.counters.end() as usize > self.finals.len()
-    }
-
-    /// Whether a state counts: its rule may be complete after any pass.
-    #[inline]
-    pub(crate) fn is_counting(&self, state: u32) -> bool {
-        !self.is_listed(state) && state < self.counters.end()
-    }
-
-    /// Whether a state counts bytes of which there are few: white space. What stands beneath it is asked
-    /// about by itself, since few nodes of the trie are left to that.
-    #[inline]
-    pub(crate) fn counts_narrowly(&self, state: u32) -> bool {
-        self.is_counting(state) && self.counters.is_narrow(state)
-    }
-
-    /// For a state that counts the one that the tables have in its place: of a repetition the start of its
-    /// body, of an automaton the state that does not count.
-    fn counted(&self, state: u32) -> Option<u32> {
-        self.is_counting(state).then(|| self.counters.listed(state))
-    }
-
-    /// The rules that begin a pass of the rule of a state that counts.
-    fn bodies(&self, state: u32) -> Vec<u32> {
-        match self.counted(state) {
-            None => Vec::new(),
-            Some(_) if self.counters.is_automaton(state) => {
-                let first = self.rule_starts[self.counters.rule_of(state) as usize];
-                let own = |q: u32| self.rule_of.get(q as usize) == Some(&self.rule_of(first));
-                let states = (first..).take_while(|&q| own(q));
-                states.flat_map(|q| self.listed_calls(q).iter().map(|call| call.start)).collect()
-            }
-            Some(body) => vec![body],
-        }
-    }
-
-    /// The state in the tables in which a called rule begins to read: of one that counts the start of
-    /// its body or automaton, of one with guards that without them. A call of another part stays as it
-    /// is.
-    fn begun(&self, start: u32) -> u32 {
-        if start >= HOLE || self.is_listed(start) {
-            return start;
-        }
-        match self.set_state(start) {
-            Some((_, set)) => set.listed,
-            None => self.counters.listed(start),
-        }
-    }
-
-    /// What a state that counts does: the start of what it repeats, or the state of the tables without the
-    /// count, the passes still needed and allowed, whether it may stop.
-    pub(crate) fn counting(&self, state: u32) -> (u32, u32, Option<u32>, bool) {
-        self.counters.meaning(state)
-    }
-
-    /// The repetitions that are counted, each with the start of what it repeats.
-    pub(crate) fn repetitions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let placed = self.counters.placed().filter(|placed| placed.0.listed.is_none());
-        placed.map(|(counting, start)| (counting.rule, self.counters.listed(start)))
-    }
-
-    /// Whether an automaton keeps count.
-    pub(crate) fn has_counted_automata(&self) -> bool {
-        self.counters.placed().any(|placed| placed.0.listed.is_some())
-    }
-
-    /// Whether a state is of an automaton that keeps count.
-    pub(crate) fn counts_an_automaton(&self, state: u32) -> bool {
-        self.is_counting(state) && self.counters.is_automaton(state)
-    }
-
-    /// How many bytes a text may have, where there are not numbers for all that could be counted.
-    pub(crate) fn longest_text(&self) -> u32 {
-        self.counters.longest().unwrap_or(MOST_TEXT_BYTES).min(MOST_TEXT_BYTES)
-    }
-
-    /// How many passes a state has done, which took no fewer bytes.
-    pub(crate) fn passes_done(&self, state: u32) -> u32 {
-        if self.is_counting(state) { self.counters.done(state) } else { 0 }
-    }
-
-    /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
-    /// does.
-    pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
-        if self.is_counting(state) { self.counters.base(state) } else { None }
-    }
-
-    /// For a state of a counted repetition, the one that may stop after any pass, and whether the state
-    /// counts passes itself.
-    pub(crate) fn free(&self, state: u32) -> Option<(u32, bool)> {
-        if self.is_counting(state) { self.counters.free(state) } else { None }
-    }
-
-    /// For a state that counts and that no lower bound holds any more, the one without an upper bound, and
-    /// for how many bytes that does the same.
-    pub(crate) fn unbounded(&self, state: u32) -> Option<(u32, u32)> {
-        if self.is_counting(state) { self.counters.unbounded(state) } else { None }
-    }
-
-    /// A state that does with every token of at most `longest` bytes what `state` does.
-    #[inline]
-    pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
-        if self.is_counting(state) { self.counters.like(state, longest) } else { state }
     }
 
     /// The byte edges of a state, sorted by class.

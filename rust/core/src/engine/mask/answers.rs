@@ -14,44 +14,24 @@ use crate::budget::{Halt, Interrupt};
 use crate::engine::history::View;
 use crate::engine::limits::Thresholds;
 use crate::engine::lock;
+use crate::engine::mask::counters::{Counts, WalkCounters};
 use crate::engine::mask::found::Found;
 use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
 use crate::engine::mask::keys::{Digests, FEW_STATES, MOST_STATES};
 use crate::engine::mask::memo::{Answer, Memo, clear_bits, set_bits};
 use crate::engine::mask::pool::{Bits, Entry, Pool};
-use crate::engine::mask::query::{ALONE, OWN, Question};
+use crate::engine::mask::query::{ALONE, Question};
 use crate::engine::mask::stack_queries::Room;
 use crate::engine::mask::trie_walk::{Bounds, Descent};
 use crate::engine::mask::uncached;
 use crate::engine::stop::Stop;
-use crate::network::{Adjacency, Network, contains};
+use crate::network::{Adjacency, Network};
 use crate::stacks::LABEL;
 use crate::vocabulary::Trie;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// What masks cost so far; masks made of answers that were there count where they are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WalkCounters {
-    /// Masks made.
-    pub masks: u64,
-    /// Pairs of a frame and pending nodes looked at.
-    pub visits: u64,
-    /// Answers that were there.
-    pub hits: u64,
-    /// Answers that were not.
-    pub misses: u64,
-    /// Of those, answers that the pool had.
-    pub shared: u64,
-    /// Trie nodes entered to make them.
-    pub trie_nodes: u64,
-    /// Masks made by a walk with the whole stacks, without answers.
-    pub direct: u64,
-    /// Masks made by a walk with the whole stacks over nodes that bounds had left undecided.
-    pub walked: u64,
-}
 
 /// What one mask may cost.
 #[derive(Clone, Copy, Debug)]
@@ -60,51 +40,6 @@ pub(crate) struct Allowance {
     pub(crate) work: u64,
     /// Bytes of everything remembered.
     pub(crate) bytes: usize,
-}
-
-/// The same, counted by many threads.
-#[derive(Default)]
-pub(in crate::engine) struct Counts {
-    masks: AtomicU64,
-    visits: AtomicU64,
-    hits: AtomicU64,
-    misses: AtomicU64,
-    shared: AtomicU64,
-    trie_nodes: AtomicU64,
-    direct: AtomicU64,
-    walked: AtomicU64,
-}
-
-impl Counts {
-    pub(in crate::engine) fn add(&self, counters: &WalkCounters) {
-        let add = |to: &AtomicU64, count| match count {
-            0 => {}
-            count => {
-                to.fetch_add(count, Ordering::Relaxed);
-            }
-        };
-        add(&self.masks, counters.masks);
-        add(&self.visits, counters.visits);
-        add(&self.hits, counters.hits);
-        add(&self.misses, counters.misses);
-        add(&self.shared, counters.shared);
-        add(&self.trie_nodes, counters.trie_nodes);
-        add(&self.direct, counters.direct);
-        add(&self.walked, counters.walked);
-    }
-
-    fn sums(&self) -> WalkCounters {
-        WalkCounters {
-            masks: self.masks.load(Ordering::Relaxed),
-            visits: self.visits.load(Ordering::Relaxed),
-            hits: self.hits.load(Ordering::Relaxed),
-            misses: self.misses.load(Ordering::Relaxed),
-            shared: self.shared.load(Ordering::Relaxed),
-            trie_nodes: self.trie_nodes.load(Ordering::Relaxed),
-            direct: self.direct.load(Ordering::Relaxed),
-            walked: self.walked.load(Ordering::Relaxed),
-        }
-    }
 }
 
 /// Descents that are kept for the next thread that needs one.
@@ -392,64 +327,6 @@ impl Walker {
         let longest = self.trie.longest();
         let like = |state| if state < LABEL { self.network.like(state, longest) } else { state };
         Question { frame: like(question.frame), under: like(question.under) }
-    }
-
-    /// The frames that can stand on top, those first whose answers are likely to cost most: by the
-    /// trie nodes below the bytes that they can read first.
-    pub(crate) fn costs(&self) -> Vec<u32> {
-        let alphabet = self.network.alphabet();
-        let mut below = [0u64; 256];
-        let mut node = 1;
-        while node < self.trie.end(0) {
-            let end = self.trie.end(node);
-            below[alphabet.class(self.trie.byte(node)) as usize] += u64::from(end - node);
-            node = end;
-        }
-        let cost = |state: u32| {
-            let first = self.network.first(state);
-            (0..=255u8).filter(|&class| contains(first, class)).map(|c| below[c as usize]).sum()
-        };
-        let mut out: Vec<(u64, u32)> =
-            (0..self.network.len() as u32).map(|state| (cost(state), state)).collect();
-        out.sort_unstable_by_key(|&(cost, state)| (std::cmp::Reverse(cost), state));
-        out.into_iter().map(|(_, state)| state).collect()
-    }
-
-    /// Makes the answers of a frame with nothing read; false where they were there. One that takes
-    /// too much is left to the mask that needs it.
-    pub(crate) fn warm(
-        &self,
-        frame: u32,
-        allowance: Allowance,
-        interrupt: &Interrupt,
-    ) -> Result<bool, Stop> {
-        let network = &self.network;
-        if network.needs_chart(frame) {
-            return Ok(false);
-        }
-        let mut questions = Vec::new();
-        let delegated = network.delegated(frame);
-        if delegated.is_empty() || network.has_own(frame) {
-            let under = if delegated.is_empty() { ALONE } else { OWN };
-            questions.push(Question { frame, under });
-        }
-        for call in delegated {
-            let together = network.is_counting(call.start)
-                && !network.counts_narrowly(call.start)
-                && network.stays(call.to);
-            let under = if together { call.to } else { ALONE };
-            questions.push(Question { frame: call.start, under });
-        }
-        let mut walk = self.begin(allowance, interrupt);
-        let made = questions.into_iter().try_for_each(|question| {
-            match self.answer(question, AT_ROOT, &mut walk) {
-                Ok(_) | Err(Stop::Work) => Ok(()),
-                Err(stop) => Err(stop),
-            }
-        });
-        let is_new = walk.counters.misses > 0;
-        self.end(walk);
-        made.map(|()| is_new)
     }
 
     pub(in crate::engine) fn answer(

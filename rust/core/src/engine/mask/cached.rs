@@ -1,7 +1,8 @@
 //! Masks made of answers that are there, for one matcher or many.
 
 use crate::engine::history::View;
-use crate::engine::mask::answers::{WalkCounters, Walker};
+use crate::engine::mask::answers::Walker;
+use crate::engine::mask::counters::WalkCounters;
 use crate::engine::mask::memo::{Answer, Memo};
 use crate::engine::mask::stack_queries::Room;
 use parking_lot::RwLockReadGuard;

@@ -9,14 +9,19 @@
 //!
 //! An answer is found by a walk of the trie ([`trie_walk`]: its [`found`] nodes and tokens, steps of sets that
 //! are met often in [`transition_cache`]). Remembered are answers in [`memo`], sets of nodes in [`frontier`], and
-//! what grammars share in [`pool`] under [`keys`]. [`row_scan`] tells whether a row forbids anything.
+//! what grammars share in [`pool`] under [`keys`]. [`row_scan`] tells whether a row forbids anything;
+//! [`rows`] makes rows of tokens, over classes too, and `warm` answers before they are needed; [`counters`] has what
+//! all of that cost.
 
 pub(in crate::engine) mod answers;
 pub(in crate::engine) mod bounds;
 pub(in crate::engine) mod cached;
 pub(in crate::engine) mod chart_queries;
 pub(in crate::engine) mod chart_walk;
+pub(in crate::engine) mod counters;
 pub(in crate::engine) mod follow;
+#[cfg(test)]
+mod follow_tests;
 pub(in crate::engine) mod found;
 pub(in crate::engine) mod frontier;
 pub(in crate::engine) mod keys;
@@ -24,7 +29,9 @@ pub(in crate::engine) mod memo;
 pub(in crate::engine) mod pool;
 pub(in crate::engine) mod query;
 pub(in crate::engine) mod row_scan;
+pub(in crate::engine) mod rows;
 pub(in crate::engine) mod stack_queries;
 pub(in crate::engine) mod transition_cache;
 pub(in crate::engine) mod trie_walk;
 pub(in crate::engine) mod uncached;
+mod warm;

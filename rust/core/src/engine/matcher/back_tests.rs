@@ -3,7 +3,7 @@
 use super::*;
 use crate::budget::{Budget, Interrupt, Observer};
 use crate::compile::{CompileOptions, compile};
-use crate::engine::history::Thinning;
+use crate::engine::history::{Stand, Thinning};
 use crate::engine::refuse_chart;
 use crate::json_schema::{KeyOrder, SchemaOptions, convert};
 use crate::limits::Limits;

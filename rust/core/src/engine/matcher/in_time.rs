@@ -3,62 +3,22 @@
 //!
 //! With `k` tokens left, the stop token counted, a token is allowed exactly when the text can be
 //! completed after it with `k - 1`. While the budget is far that forbids nothing, and a mask pays one
-//! comparison: [`Hint`] says what the stacks of a text needed at most when they were last looked at, and
+//! comparison: [`Hint`](super::hint::Hint) says what the stacks of a text needed at most when they were last looked at, and
 //! one token adds a bounded number to that. Near the end the trie is walked with the stacks of the text,
 //! and each entry is asked for the fewest tokens that end the text after it.
 
 use crate::budget::{Halt, Interrupt, Meter};
-use crate::ending::{Countdown, Ending, UNREACHABLE, class_of};
+use crate::ending::{UNREACHABLE, class_of};
 use crate::engine::history::{Family, Read, Stand};
 use crate::engine::lock;
 use crate::engine::mask::answers::Walker;
 use crate::engine::mask::memo::set_bits;
-use crate::engine::{Engine, Matcher, PREPARATION};
+use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Position, Result};
-use crate::network::ClassSet;
 use crate::stacks::{NONE, SetId, Stepper};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Trie nodes between two looks at the interrupt, less one.
 const CHECK_MASK: u32 = 255;
-
-/// What a text needed at most to end, after so many tokens.
-#[derive(Debug)]
-pub(in crate::engine) struct Hint(AtomicU64);
-
-const NO_HINT: u64 = u64::MAX;
-
-impl Default for Hint {
-    fn default() -> Self {
-        Self(AtomicU64::new(NO_HINT))
-    }
-}
-
-impl Clone for Hint {
-    fn clone(&self) -> Self {
-        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
-    }
-}
-
-impl Hint {
-    /// Takes note that nothing is known: the text went on otherwise than by a token.
-    pub(in crate::engine) fn forget(&self) {
-        self.0.store(NO_HINT, Ordering::Relaxed);
-    }
-
-    fn set(&self, tokens: u32, needed: u32) {
-        self.0.store(u64::from(tokens) << 32 | u64::from(needed), Ordering::Relaxed);
-    }
-
-    /// What a text needs at most after one more token than `tokens`, where each adds at most `raised`.
-    #[inline]
-    fn needed_after(&self, tokens: u32, raised: u32) -> Option<u64> {
-        let hint = self.0.load(Ordering::Relaxed);
-        let since = u64::from(tokens).checked_sub(hint >> 32).filter(|_| hint != NO_HINT)?;
-        Some((hint & u64::from(u32::MAX)) + (since + 1) * u64::from(raised))
-    }
-}
 
 /// What it takes to end the text of a matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,64 +30,7 @@ pub struct Shortest {
     pub bytes: Option<u32>,
 }
 
-/// What an engine knows of the ends of its texts.
-#[derive(Default)]
-pub(in crate::engine) struct Endings {
-    plain: std::sync::OnceLock<Arc<Ending>>,
-    folded: std::sync::OnceLock<Arc<Ending>>,
-    countdown: std::sync::OnceLock<Arc<Countdown>>,
-}
-
-impl Endings {
-    /// Bytes held.
-    pub(in crate::engine) fn bytes(&self) -> usize {
-        let endings = [&self.plain, &self.folded].into_iter().filter_map(|ending| ending.get());
-        let endings: usize = endings.map(|ending| ending.bytes()).sum();
-        endings + self.countdown.get().map_or(0, |countdown| countdown.bytes())
-    }
-}
-
 impl Engine {
-    /// The rows of exits over representatives of classes, or over all tokens.
-    fn ending(
-        &self,
-        is_folded: bool,
-        interrupt: &Interrupt,
-    ) -> std::result::Result<&Arc<Ending>, Halt> {
-        let folded = self.folded.get().filter(|_| is_folded);
-        let place = if folded.is_some() { &self.endings.folded } else { &self.endings.plain };
-        if let Some(known) = place.get() {
-            return Ok(known);
-        }
-        let whole = &self.plain().trie;
-        let trie = folded.map_or(whole, |folded| &folded.walker.trie);
-        let mut meter = Meter::default();
-        meter.allow(PREPARATION, interrupt);
-        let made = Ending::new(self.network.clone(), trie, whole, &mut meter)?;
-        Ok(place.get_or_init(|| Arc::new(made)))
-    }
-
-    /// Bounds from the network alone.
-    fn countdown(&self, interrupt: &Interrupt) -> std::result::Result<&Arc<Countdown>, Halt> {
-        if let Some(known) = self.endings.countdown.get() {
-            return Ok(known);
-        }
-        let mut single: ClassSet = [0; 4];
-        let vocabulary = &self.vocabulary;
-        let order = vocabulary.order().iter().map(|&id| vocabulary.bytes(id));
-        for bytes in order.filter(|bytes| bytes.len() == 1) {
-            let class = self.class(bytes[0]);
-            single[class as usize >> 6] |= 1 << (class & 63);
-        }
-        // Tokens of one class do the same: the longest that counts is the longest representative.
-        let trie = self.folded.get().map_or(&self.plain().trie, |folded| &folded.walker.trie);
-        let mut meter = Meter::default();
-        meter.allow(PREPARATION, interrupt);
-        let network = self.network.clone();
-        let made = Countdown::new(network, trie.longest(), &single, &mut meter)?;
-        Ok(self.endings.countdown.get_or_init(|| Arc::new(made)))
-    }
-
     /// Writes which entries of a walker leave the text to be ended with `most` more tokens.
     fn entries_in_time(
         &self,
@@ -518,22 +421,4 @@ fn chart_refused() -> Error {
          engine=\"stack\""
             .into(),
     )
-}
-
-impl Engine {
-    /// The error of a question about the end of a text.
-    pub(in crate::engine) fn ending_halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
-        let (limit, value) = match halt {
-            Halt::Bytes => ("max_memo_bytes", self.limits.max_memo_bytes as u64),
-            _ => ("max_mask_work", self.limits.max_mask_work),
-        };
-        interrupt.error(halt).unwrap_or_else(|| Error::Limit {
-            limit,
-            value,
-            message:
-                "the fewest tokens to the end of this text take more to find out; compile with \
-                      classes=\"now\", raise the limit, or read without max_tokens"
-                    .into(),
-        })
-    }
 }

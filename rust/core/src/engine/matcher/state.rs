@@ -3,7 +3,7 @@
 use crate::budget::Interrupt;
 use crate::engine::history::{Family, Read, Stand};
 use crate::engine::lock;
-use crate::engine::matcher::SOFT_BYTES;
+use crate::engine::matcher::on_a_chart::SOFT_BYTES;
 use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Result};
 use crate::network::{BOTTOM, Moved, Moves, Network};

@@ -1,0 +1,68 @@
+//! Answers that are made before a mask asks for them.
+
+use crate::budget::Interrupt;
+use crate::engine::mask::answers::{Allowance, Walker};
+use crate::engine::mask::frontier::AT_ROOT;
+use crate::engine::mask::query::{ALONE, OWN, Question};
+use crate::engine::stop::Stop;
+use crate::network::contains;
+
+impl Walker {
+    /// The frames that can stand on top, those first whose answers are likely to cost most: by the
+    /// trie nodes below the bytes that they can read first.
+    pub(crate) fn costs(&self) -> Vec<u32> {
+        let alphabet = self.network.alphabet();
+        let mut below = [0u64; 256];
+        let mut node = 1;
+        while node < self.trie.end(0) {
+            let end = self.trie.end(node);
+            below[alphabet.class(self.trie.byte(node)) as usize] += u64::from(end - node);
+            node = end;
+        }
+        let cost = |state: u32| {
+            let first = self.network.first(state);
+            (0..=255u8).filter(|&class| contains(first, class)).map(|c| below[c as usize]).sum()
+        };
+        let mut out: Vec<(u64, u32)> =
+            (0..self.network.len() as u32).map(|state| (cost(state), state)).collect();
+        out.sort_unstable_by_key(|&(cost, state)| (std::cmp::Reverse(cost), state));
+        out.into_iter().map(|(_, state)| state).collect()
+    }
+
+    /// Makes the answers of a frame with nothing read; false where they were there. One that takes
+    /// too much is left to the mask that needs it.
+    pub(crate) fn warm(
+        &self,
+        frame: u32,
+        allowance: Allowance,
+        interrupt: &Interrupt,
+    ) -> Result<bool, Stop> {
+        let network = &self.network;
+        if network.needs_chart(frame) {
+            return Ok(false);
+        }
+        let mut questions = Vec::new();
+        let delegated = network.delegated(frame);
+        if delegated.is_empty() || network.has_own(frame) {
+            let under = if delegated.is_empty() { ALONE } else { OWN };
+            questions.push(Question { frame, under });
+        }
+        for call in delegated {
+            let together = network.is_counting(call.start)
+                && !network.counts_narrowly(call.start)
+                && network.stays(call.to);
+            let under = if together { call.to } else { ALONE };
+            questions.push(Question { frame: call.start, under });
+        }
+        let mut walk = self.begin(allowance, interrupt);
+        let made = questions.into_iter().try_for_each(|question| {
+            match self.answer(question, AT_ROOT, &mut walk) {
+                Ok(_) | Err(Stop::Work) => Ok(()),
+                Err(stop) => Err(stop),
+            }
+        });
+        let is_new = walk.counters.misses > 0;
+        self.end(walk);
+        made.map(|()| is_new)
+    }
+}

@@ -1,0 +1,114 @@
+//! What a network says of states that count: see [`counters`](super::counters).
+
+use super::{HOLE, Network};
+use crate::limits::MOST_TEXT_BYTES;
+
+impl Network {
+    /// Whether any state counts.
+    #[inline]
+    pub(crate) fn has_counters(&self) -> bool {
+        self.counters.end() as usize > self.finals.len()
+    }
+
+    /// Whether a state counts: its rule may be complete after any pass.
+    #[inline]
+    pub(crate) fn is_counting(&self, state: u32) -> bool {
+        !self.is_listed(state) && state < self.counters.end()
+    }
+
+    /// Whether a state counts bytes of which there are few: white space. What stands beneath it is asked
+    /// about by itself, since few nodes of the trie are left to that.
+    #[inline]
+    pub(crate) fn counts_narrowly(&self, state: u32) -> bool {
+        self.is_counting(state) && self.counters.is_narrow(state)
+    }
+
+    /// For a state that counts the one that the tables have in its place: of a repetition the start of its
+    /// body, of an automaton the state that does not count.
+    pub(super) fn counted(&self, state: u32) -> Option<u32> {
+        self.is_counting(state).then(|| self.counters.listed(state))
+    }
+
+    /// The rules that begin a pass of the rule of a state that counts.
+    pub(super) fn bodies(&self, state: u32) -> Vec<u32> {
+        match self.counted(state) {
+            None => Vec::new(),
+            Some(_) if self.counters.is_automaton(state) => {
+                let first = self.rule_starts[self.counters.rule_of(state) as usize];
+                let own = |q: u32| self.rule_of.get(q as usize) == Some(&self.rule_of(first));
+                let states = (first..).take_while(|&q| own(q));
+                states.flat_map(|q| self.listed_calls(q).iter().map(|call| call.start)).collect()
+            }
+            Some(body) => vec![body],
+        }
+    }
+
+    /// The state in the tables in which a called rule begins to read: of one that counts the start of
+    /// its body or automaton, of one with guards that without them. A call of another part stays as it
+    /// is.
+    pub(super) fn begun(&self, start: u32) -> u32 {
+        if start >= HOLE || self.is_listed(start) {
+            return start;
+        }
+        match self.set_state(start) {
+            Some((_, set)) => set.listed,
+            None => self.counters.listed(start),
+        }
+    }
+
+    /// What a state that counts does: the start of what it repeats, or the state of the tables without the
+    /// count, the passes still needed and allowed, whether it may stop.
+    pub(crate) fn counting(&self, state: u32) -> (u32, u32, Option<u32>, bool) {
+        self.counters.meaning(state)
+    }
+
+    /// The repetitions that are counted, each with the start of what it repeats.
+    pub(crate) fn repetitions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let placed = self.counters.placed().filter(|placed| placed.0.listed.is_none());
+        placed.map(|(counting, start)| (counting.rule, self.counters.listed(start)))
+    }
+
+    /// Whether an automaton keeps count.
+    pub(crate) fn has_counted_automata(&self) -> bool {
+        self.counters.placed().any(|placed| placed.0.listed.is_some())
+    }
+
+    /// Whether a state is of an automaton that keeps count.
+    pub(crate) fn counts_an_automaton(&self, state: u32) -> bool {
+        self.is_counting(state) && self.counters.is_automaton(state)
+    }
+
+    /// How many bytes a text may have, where there are not numbers for all that could be counted.
+    pub(crate) fn longest_text(&self) -> u32 {
+        self.counters.longest().unwrap_or(MOST_TEXT_BYTES).min(MOST_TEXT_BYTES)
+    }
+
+    /// How many passes a state has done, which took no fewer bytes.
+    pub(crate) fn passes_done(&self, state: u32) -> u32 {
+        if self.is_counting(state) { self.counters.done(state) } else { 0 }
+    }
+
+    /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
+    /// does.
+    pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
+        if self.is_counting(state) { self.counters.base(state) } else { None }
+    }
+
+    /// For a state of a counted repetition, the one that may stop after any pass, and whether the state
+    /// counts passes itself.
+    pub(crate) fn free(&self, state: u32) -> Option<(u32, bool)> {
+        if self.is_counting(state) { self.counters.free(state) } else { None }
+    }
+
+    /// For a state that counts and that no lower bound holds any more, the one without an upper bound, and
+    /// for how many bytes that does the same.
+    pub(crate) fn unbounded(&self, state: u32) -> Option<(u32, u32)> {
+        if self.is_counting(state) { self.counters.unbounded(state) } else { None }
+    }
+
+    /// A state that does with every token of at most `longest` bytes what `state` does.
+    #[inline]
+    pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
+        if self.is_counting(state) { self.counters.like(state, longest) } else { state }
+    }
+}
