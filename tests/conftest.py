@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from strategies.profiles import CASES, register
 from support.processes import default_signals
 
 register()
 default_signals()
+
+
+def pytest_sessionstart():
+    """Collecting makes millions of objects, none of which is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """Modules, tests and their cases stay: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session):

@@ -27,7 +27,7 @@ from chart_gpu.device_samples import (  # noqa: E402
 )
 from oracles.binary_chart import BinaryChart  # noqa: E402
 from strategies.engine import compiled_with  # noqa: E402
-from strategies.profiles import CASES  # noqa: E402
+from strategies.profiles import CASES, LONG  # noqa: E402
 from tokfold.chart_gpu import BinaryGrammar, TokenMasks, TokenTree, idle, launches  # noqa: E402
 from tokfold.torch import Fold, apply_class_bitmask_  # noqa: E402
 
@@ -176,7 +176,7 @@ def test_masks_by_kernels_in_cuda(monkeypatch, max_shared):
 
 @needs_compiler
 @pytest.mark.skipif(not INTERPRETED, reason="the kernels in CUDA on a CPU")
-@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"] if LONG else ["thread"])
 def test_masks_by_threads_that_run_at_once(monkeypatch, tmp_path, sanitizer):
     module = SanitizedModule(sanitizer, tmp_path)
     on_cpu(monkeypatch, module)
