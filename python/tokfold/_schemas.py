@@ -11,7 +11,7 @@ from typing import Any
 from tokfold import _converters, _core
 from tokfold._extras import require
 from tokfold._schema_records import RuleOrigin, SchemaPlace, SchemaReason
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["DIALECTS", "MAX_WHITESPACE", "Request", "text_of"]
 
@@ -193,7 +193,7 @@ def text_of(schema: object, limits: Limits | None) -> str:
     """
     if isinstance(schema, str):
         return schema
-    levels = (limits or Limits()).max_nesting
+    levels = (limits or DEFAULT_LIMITS).max_nesting
     written = partial(_converters.json_text, what="JSON schema", levels=levels, limit="max_nesting")
     if schema is None or isinstance(schema, (bool, int, float, Mapping, list, tuple)):
         value = dict(schema) if isinstance(schema, Mapping) else schema

@@ -20,7 +20,7 @@ from tokfold._extras import require
 from tokfold.errors import ArtifactError
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["ProgressCallback", "TokenClasses", "compile_classes"]
@@ -258,7 +258,7 @@ def compile_classes(
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
-    limits = limits or Limits()
+    limits = limits or DEFAULT_LIMITS
     ends = Interrupt._of(interrupt, limits)
     grammar = grammar._over(vocabulary)
     if cache_dir is None:

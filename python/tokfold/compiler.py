@@ -35,7 +35,7 @@ from tokfold.errors import (
 )
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.options import CompileOptions
 from tokfold.pool import DEFAULT_BYTES, MaskPool
 from tokfold.vocabulary import Vocabulary, check_vocabulary
@@ -225,7 +225,7 @@ class GrammarCompiler(metaclass=Named):
         check_vocabulary(vocabulary)
         check_limits(limits)
         self.vocabulary = vocabulary
-        self.limits = limits or Limits()
+        self.limits = limits or DEFAULT_LIMITS
         self.pool = MaskPool(vocabulary, max_pool_bytes)
         self._options = CompileOptions(
             check_tokens=check_tokens,

@@ -25,7 +25,7 @@ from tokfold.errors import (
 )
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.options import CompileOptions
 from tokfold.pool import shared_pool
 from tokfold.state import MatcherState
@@ -334,7 +334,7 @@ def compile(
     options = CompileOptions() if options is None else options
     if not isinstance(options, CompileOptions):
         raise ArgumentTypeError(f"options must be tokfold.CompileOptions, not {options!r}")
-    bounds, limits = limits, limits or Limits()
+    bounds, limits = limits, limits or DEFAULT_LIMITS
     began = time.perf_counter()
     if isinstance(source, Grammar):
         grammar = source

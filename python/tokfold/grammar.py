@@ -31,7 +31,7 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 from tokfold.interrupt import Interrupt
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from tokfold.structural_tags.assembly import Assembled
@@ -206,7 +206,7 @@ class Grammar(metaclass=Named):
         limits: Limits | None,
         interrupt: Interrupt | None = None,
     ) -> Grammar:
-        ends = Interrupt._of(interrupt, limits or Limits())
+        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
         text, root, lookahead = source
         self = cls._without_text(lookahead, limits)
         named = NamedTokens(text, vocabulary) if vocabulary is not None else None
@@ -403,7 +403,7 @@ class Grammar(metaclass=Named):
     def _of_schema(
         cls, request: _schemas.Request, limits: Limits | None, interrupt: Interrupt | None = None
     ) -> Grammar:
-        ends = Interrupt._of(interrupt, limits or Limits())
+        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
         for text in (request.text, *(each for pair in request.resources for each in pair)):
             try:
                 text.encode()
@@ -509,7 +509,7 @@ class Grammar(metaclass=Named):
                 if isinstance(text, str):
                     _check_characters(text)
         self = cls._without_text("exact", limits)
-        ends = Interrupt._of(interrupt, limits or Limits())
+        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
         self._whole = _core.regular_grammar(steps, limits, ends)
         self._languages = steps
         self._takes_none = True
@@ -557,7 +557,7 @@ class Grammar(metaclass=Named):
                 1,
                 1,
             )
-        return plan.steps(of_leaves, (self._limits or Limits()).max_automaton_states)
+        return plan.steps(of_leaves, (self._limits or DEFAULT_LIMITS).max_automaton_states)
 
     def __or__(self, other: object) -> Grammar:
         """The texts that one of the grammars has, whatever they were made from.
@@ -759,7 +759,7 @@ class Grammar(metaclass=Named):
         cls, source: _Lark, limits: Limits | None, interrupt: Interrupt | None = None
     ) -> Grammar:
         text, start, dialect, named, tokens = source
-        ends = Interrupt._of(interrupt, limits or Limits())
+        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
         for each in (text, start, *named, *named.values()):
             if isinstance(each, str):
                 _check_characters(each)
@@ -964,7 +964,7 @@ class Grammar(metaclass=Named):
         if self._origins is None:
             if self._schema is None:
                 return {}
-            ends = Interrupt._of(None, self._limits or Limits())
+            ends = Interrupt._of(None, self._limits or DEFAULT_LIMITS)
             origins = self._schema.origins(self._limits, ends)
             self._origins = dict(zip(self.rule_names, origins, strict=True))
         return self._origins
@@ -1002,7 +1002,7 @@ class Grammar(metaclass=Named):
         if self._schema is None:
             return None
         data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
-        ends = Interrupt._of(interrupt, self._limits or Limits())
+        ends = Interrupt._of(interrupt, self._limits or DEFAULT_LIMITS)
         return self._schema.place(data, read, is_whole, self._limits, ends)
 
     @property
@@ -1153,7 +1153,7 @@ class Grammar(metaclass=Named):
             if self._unread is not None:
                 return Grammar._of_text, (self._unread.text, None, self._limits)
             raise
-        limits = self._limits or Limits()
+        limits = self._limits or DEFAULT_LIMITS
         size = len(text.encode())
         if size > limits.max_grammar_bytes:
             limits = dataclasses.replace(limits, max_grammar_bytes=size)

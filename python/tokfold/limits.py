@@ -115,3 +115,6 @@ _DEVICE = ("max_binary_rules", "max_binary_symbols", "max_tree_nodes")
 _CORE = tuple(
     field.name for field in fields(Limits) if field.name not in (*_ENGINE, *_DEVICE, *_DEADLINES)
 )
+
+DEFAULT_LIMITS = Limits()
+"""Made once: the checks of its fields are a part of the time that a small schema takes."""

@@ -8,7 +8,7 @@ from tokfold import _core
 from tokfold._checks import check_limits, wrong_type
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Recognition", "recognize"]
 
@@ -74,7 +74,7 @@ def recognize(
         raise wrong_type("text", "a str or bytes", text)
     check_limits(limits)
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
-    limits = limits or Limits()
+    limits = limits or DEFAULT_LIMITS
     read, complete, expected = _core.recognize(
         grammar._compilable,
         data,

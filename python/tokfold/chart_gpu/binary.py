@@ -19,7 +19,7 @@ from tokfold.chart_gpu.productions import read_productions
 from tokfold.chart_gpu.reduction import Draft
 from tokfold.errors import LimitExceededError
 from tokfold.grammar import Grammar
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["BinaryGrammar", "bits_of", "words_of"]
 
@@ -80,7 +80,7 @@ class BinaryGrammar:
             UnsupportedGrammarError: the grammar has no string at all, or what has no productions.
             LimitExceededError: it passes a bound, or more symbols than the device can number.
         """
-        limits = limits or Limits()
+        limits = limits or DEFAULT_LIMITS
         read = read_productions(grammar, alphabet, limits)
         draft = Draft(read, limits)
         draft.fold_empty()

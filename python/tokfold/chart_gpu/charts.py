@@ -8,7 +8,7 @@ from tokfold.chart_gpu.device import on_device
 from tokfold.chart_gpu.launches import KernelName, launches_for
 from tokfold.chart_gpu.tables import Tables
 from tokfold.errors import LimitExceededError
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Charts", "idle"]
 
@@ -81,7 +81,7 @@ class Charts:
         self.width = (columns + ahead) // 32 + 1
         self.tail = ahead // 32 + 2 if ahead else 0
         slots = rows * (columns + 1) + self.nodes
-        limits = limits or Limits()
+        limits = limits or DEFAULT_LIMITS
         self._launches = launches_for(
             tables,
             kernel,

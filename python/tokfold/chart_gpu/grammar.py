@@ -9,7 +9,7 @@ from tokfold.chart_gpu.device import chosen_device
 from tokfold.chart_gpu.reading import ByteReading, Reading, ReadingName, TerminalReading
 from tokfold.chart_gpu.tables import Tables
 from tokfold.grammar import Grammar
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["DeviceGrammar"]
 
@@ -52,7 +52,7 @@ class DeviceGrammar:
             raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
         chosen = chosen_device(device)
         self.grammar = grammar
-        self.limits = limits or Limits()
+        self.limits = limits or DEFAULT_LIMITS
         self.binary = BinaryGrammar.of(grammar, alphabet, self.limits)
         reading = ByteReading if alphabet == "bytes" else TerminalReading
         self.reading: Reading = reading(self.binary)

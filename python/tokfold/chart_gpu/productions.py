@@ -14,7 +14,7 @@ from tokfold import _core
 from tokfold.chart_gpu.letters import Alphabet, AlphabetName, byte_sets, utf8_sequences
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 from tokfold.grammar import Grammar
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Productions", "read_productions"]
 
@@ -148,7 +148,7 @@ def read_productions(
             raise _unsupported("lookahead", f"rule {name!r} narrows what follows it", line, column)
         if has_options:
             raise _unsupported("options", f"rule {name!r} has options in brackets", line, column)
-    reader = _Reader(Alphabet(alphabet), limits or Limits())
+    reader = _Reader(Alphabet(alphabet), limits or DEFAULT_LIMITS)
     of_rule = {index: reader.symbol(("rule", index)) for index in reached}
     bodies: dict[int, Bodies] = {}
     for index in used:
