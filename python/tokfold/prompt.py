@@ -195,15 +195,28 @@ class PromptMatcher:
         rest, inner = data[shared:], self._inner
         if rest and not inner.accept_bytes(rest):
             return False
-        if self.tokens_left is not None:
-            after = self.tokens_left - count
-            tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
-            if _fewest(tokens, left, inner, range(shared, len(left) + 1), after)[shared] > after:
-                inner.rollback(1 if rest else 0)
-                return False
-            if shared == len(left):
-                inner._allow_tokens(after)
-        self._steps.append(_Step(shared, 1 if rest else 0, count))
+        behind = 1 if rest else 0
+        try:
+            fits = self._fits(left, shared, count)
+        except BaseException:  # the text stays where it was, whatever ends the call
+            inner.rollback(behind)
+            raise
+        if fits:
+            self._steps.append(_Step(shared, behind, count))
+        else:
+            inner.rollback(behind)
+        return fits
+
+    def _fits(self, left: bytes, shared: int, count: int) -> bool:
+        """Whether the tokens left after a step complete the text, which counts them from the end."""
+        if self.tokens_left is None:
+            return True
+        after, inner = self.tokens_left - count, self._inner
+        tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
+        if _fewest(tokens, left, inner, range(shared, len(left) + 1), after)[shared] > after:
+            return False
+        if shared == len(left):
+            inner._allow_tokens(after)
         return True
 
     def rollback(self, count: int = 1) -> None:

@@ -233,6 +233,20 @@ def test_tokens_of_the_prompt_count() -> None:
     assert (untouched.left, untouched.tokens_left) == (b"", 5)
 
 
+def test_a_call_that_ends_early_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    healed = tokfold.Matcher(NAME, max_tokens=5).process_prompt(ids(b"x", b'"')).matcher
+
+    def ended(*_: object) -> list[int]:
+        raise tokfold.CancelledError("the matcher was cancelled")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tokfold.prompt._fewest", ended)
+        with pytest.raises(tokfold.CancelledError):
+            healed.accept_token(*ids(b'"A'))
+    assert (healed.left, healed.text, healed.num_steps, healed.tokens_left) == (b'"', b"", 0, 5)
+    assert mask(healed) == sorted(ids(b'"', b'"A'))
+
+
 def test_an_end_far_away() -> None:
     """Prompts whose end has hundreds of bytes, and long tokens, ask no deep recursion."""
     long = b"a" * 3000

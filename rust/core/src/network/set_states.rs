@@ -6,8 +6,8 @@ use crate::grammar::UniqueItems;
 use std::sync::Arc;
 
 impl Network {
-    /// The same network, whose states that are sets nobody has met. Their numbers differ from those of
-    /// this one. Where there are none, it is this one.
+    /// A copy without the states that stand for sets of members. Texts that read the copy make these anew,
+    /// under numbers of their own. A network without such states returns itself.
     pub(crate) fn fresh(self: &Arc<Self>) -> Arc<Self> {
         match &self.sets {
             None => self.clone(),

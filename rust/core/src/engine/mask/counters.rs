@@ -23,7 +23,7 @@ pub struct WalkCounters {
     pub walked: u64,
 }
 
-/// The same, counted by many threads.
+/// [`WalkCounters`] to which many threads add.
 #[derive(Default)]
 pub(in crate::engine) struct Counts {
     masks: AtomicU64,

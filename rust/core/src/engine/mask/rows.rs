@@ -40,7 +40,7 @@ impl Engine {
         self.over_tokens(row, |walker, bits| self.bits(walker, family, stand, interrupt, bits))
     }
 
-    /// The same for a set of stacks.
+    /// Writes which textual tokens may follow a set of stacks; bits of other ids are 0.
     pub(in crate::engine) fn mask_of_stacks(
         &self,
         view: View<'_>,
