@@ -208,7 +208,7 @@ class PromptMatcher:
         return fits
 
     def _fits(self, left: bytes, shared: int, count: int) -> bool:
-        """Whether the tokens left after a step complete the text, which counts them from the end."""
+        """Whether the tokens left after a step complete the text; the text counts from the end."""
         if self.tokens_left is None:
             return True
         after, inner = self.tokens_left - count, self._inner
