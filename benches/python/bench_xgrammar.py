@@ -5,8 +5,9 @@
 Over classes: fill and unfold to the full row, at every step of the text, on a grammar just
 compiled and once more. Plain masks are slow, so they are made at ``--plain-steps`` steps spread
 evenly over the text; each is compared with ours bit for bit. Where a bit differs, plain XGrammar's
-own ``accept_token`` is the judge: its mask contradicts it now and then (DESIGN.md, the exactness
-contract). Bits where ours is wrong are counted apart, and end the run with an error. One thread.
+own ``accept_token`` is the judge: its mask contradicts it now and then
+(docs/design/xgrammar.md, "Exactness contract"). Bits where ours is wrong are counted apart, and end
+the run with an error. One thread.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ class TokenClasses:
     """A vocabulary folded into classes of tokens that a grammar cannot tell apart.
 
     Two tokens of one class: for every prefix and every continuation, one is valid exactly when
-    the other is (CFGzip, theorems 1 and 2; DESIGN.md has the proof for our construction). Made by
-    :func:`compile_classes` or :meth:`load`; immutable.
+    the other is (CFGzip, theorems 1 and 2; ``docs/design/classes.md`` has the proof for our
+    construction). Made by :func:`compile_classes` or :meth:`load`; immutable.
 
     Classes are numbered by their lowest token id; the last :attr:`num_stop_classes` are those of
     the stop tokens, one each, in the order of their ids.

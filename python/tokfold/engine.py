@@ -210,7 +210,7 @@ class CompiledGrammar(metaclass=Named):
         """The fewest tokens, and the fewest bytes, with which a text can end.
 
         Exact: a weighted saturation backwards over the states of the network and the nodes of the
-        vocabulary's trie (DESIGN.md, "Ending in time").
+        vocabulary's trie (``docs/design/ending-in-time.md``).
 
         Args:
             state: where the text stands, a :attr:`tokfold.Matcher.state`; by default its start.

@@ -2,8 +2,8 @@
 
 At a few positions of a real text, the mask that plain XGrammar gives over the whole vocabulary
 must be the same for all members of a class. The one exception is a token for which the mask
-contradicts XGrammar's own ``accept_token`` (DESIGN.md, exactness): there the class must be uniform
-in what ``accept_token`` takes.
+contradicts XGrammar's own ``accept_token`` (docs/design/xgrammar.md, "Exactness contract"): there
+the class must be uniform in what ``accept_token`` takes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Token classes against the slow truths, on random grammars and vocabularies.
 
 - against Earley: no walk, and no walk with tokens replaced by others of their class, tells two
-  tokens of one class apart (lossless, DESIGN.md section 5, both with and without pruning);
+  tokens of one class apart (lossless: docs/design/classes.md, "Displacement"; both with and
+  without pruning);
 - against sampled contexts: a class never merges what some context treats differently;
 - against Algorithm 1 of CFGzip: how much finer or coarser than the paper's partition ours is;
 - under work budgets: fewer tokens are folded, never wrongly.

@@ -1,11 +1,22 @@
-"""CONTRIBUTING.md answers its questions: the files that it names exist, with the names in them."""
+"""CONTRIBUTING.md answers its questions: the files that it names exist, with the names in them.
+
+The design pages are what it says of them: short, listed in DESIGN.md, and named by the code.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CORE = ROOT / "rust" / "core" / "src"
+MOST_LINES = 400
+"""Of a design page."""
+PAGE = re.compile(r"docs/design/([\w-]+)\.md(?:, \"([^\"]+)\")?")
+"""How code names a page, with a heading of it or without."""
+WITHOUT_PAGE: tuple[str, ...] = ()
+"""Folders of the core, but for those of tests, whose ``mod.rs`` names no design page."""
 
 
 def test_places_that_contributing_names_exist() -> None:
@@ -30,3 +41,82 @@ def test_places_that_contributing_names_exist() -> None:
         )
         for name in re.findall(r"`(?:\w+::)?(\w+)`", row.split("|")[2]):
             assert re.search(rf"\b{name}\b", sources), name
+
+
+def design_pages(root: Path) -> list[Path]:
+    return [root / "DESIGN.md", *sorted((root / "docs" / "design").rglob("*.md"))]
+
+
+def long_pages(root: Path) -> list[str]:
+    pages = {page.name: page.read_text(encoding="utf-8") for page in design_pages(root)}
+    return [name for name, text in pages.items() if len(text.splitlines()) > MOST_LINES]
+
+
+def unlisted_pages(root: Path) -> list[str]:
+    text = (root / "DESIGN.md").read_text(encoding="utf-8")
+    names = [page.relative_to(root).as_posix() for page in design_pages(root)[1:]]
+    return [name for name in names if f"]({name}): " not in text]
+
+
+def comment_of(module: str) -> str:
+    """What stands at the head of a module of Rust, on one line."""
+    lines = itertools.takewhile(lambda line: line.startswith("//!"), module.splitlines())
+    return " ".join(line.removeprefix("//!").strip() for line in lines)
+
+
+def test_no_design_page_is_long() -> None:
+    assert len(design_pages(ROOT)) > 20
+    assert long_pages(ROOT) == []
+
+
+def test_the_design_lists_every_page() -> None:
+    assert unlisted_pages(ROOT) == []
+
+
+def test_long_and_unlisted_pages_would_be_found(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "design").mkdir(parents=True)
+    (tmp_path / "DESIGN.md").write_text("- [A](docs/design/a.md): a page.\n", encoding="utf-8")
+    (tmp_path / "docs" / "design" / "a.md").write_text("a\n" * MOST_LINES, encoding="utf-8")
+    (tmp_path / "docs" / "design" / "b.md").write_text("b\n" * (MOST_LINES + 1), encoding="utf-8")
+    assert long_pages(tmp_path) == ["b.md"]
+    assert unlisted_pages(tmp_path) == ["docs/design/b.md"]
+
+
+def test_every_folder_of_the_core_names_its_design_page() -> None:
+    modules = [path for path in sorted(CORE.rglob("mod.rs")) if path.parent.name != "tests"]
+    assert len(modules) > 20
+    nameless = [
+        path.parent.relative_to(CORE).as_posix()
+        for path in modules
+        if not re.search(rf"Design: {PAGE.pattern}", comment_of(path.read_text(encoding="utf-8")))
+    ]
+    assert sorted(nameless) == sorted(WITHOUT_PAGE)
+    assert "Design: docs" not in comment_of("//! A folder.\n\n// Design: docs/design/a.md.\n")
+
+
+def test_design_pages_that_code_names_exist() -> None:
+    headings = {
+        page.stem: set(re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE))
+        for page in design_pages(ROOT)
+    }
+    sources = [
+        path
+        for folder in ("rust/core", "rust/python", "python", "tests", "benches")
+        for pattern in ("*.rs", "*.py")
+        for path in sorted((ROOT / folder).rglob(pattern))
+        if path != Path(__file__).resolve()
+    ]
+    named = [
+        (path.relative_to(ROOT).as_posix(), page, heading)
+        for path in sources
+        for page, heading in PAGE.findall(
+            re.sub(r"\s*\n\s*(?:(?://[/!]?|#) *)?", " ", path.read_text(encoding="utf-8"))
+        )
+    ]
+    assert len({page for _, page, _ in named}) > 15
+    missing = [
+        where
+        for where in named
+        if where[1] not in headings or (where[2] and where[2] not in headings[where[1]])
+    ]
+    assert missing == []

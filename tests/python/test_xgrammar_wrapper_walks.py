@@ -1,7 +1,8 @@
 """Wrapped against plain XGrammar, along random walks.
 
-The contract (DESIGN.md, section 5, point 2): a bit of the wrapped mask equals the plain one, or
-else the plain one contradicts XGrammar's own ``accept_token`` and the wrapped one agrees with it.
+The contract (docs/design/xgrammar.md, "Exactness contract", point 2): a bit of the wrapped mask
+equals the plain one, or else the plain one contradicts XGrammar's own ``accept_token`` and the
+wrapped one agrees with it.
 """
 
 from __future__ import annotations

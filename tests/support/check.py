@@ -31,6 +31,7 @@ PAGES = (
     "tests/python/test_readme.py",
     "tests/python/test_pages.py",
     "tests/python/test_links.py",
+    "tests/python/test_contributing.py",
     "tests/python/test_figures.py",
     "tests/python/test_site.py",
     "tests/python/test_release.py",
@@ -115,12 +116,9 @@ AREAS = (
     # Pages and what they show.
     Area("docs/", PAGES),
     Area("README.md", PAGES),
-    Area(
-        "CONTRIBUTING.md",
-        (*PAGES, "tests/python/test_contributing.py", "tests/python/test_check.py"),
-    ),
+    Area("CONTRIBUTING.md", (*PAGES, "tests/python/test_check.py")),
     Area("CHANGELOG.md"),
-    Area("DESIGN.md", ("tests/python/test_links.py",)),
+    Area("DESIGN.md", ("tests/python/test_links.py", "tests/python/test_contributing.py")),
     Area("SECURITY.md", ("tests/python/test_links.py",)),
     Area("CITATION.cff", ("tests/python/test_package.py",)),
     Area("LICENSE"),

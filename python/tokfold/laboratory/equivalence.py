@@ -69,9 +69,9 @@ def compare(
     """Compare the languages of two grammars.
 
     Both become one network; a pair of stack sets, one of each grammar, must accept alike and lead
-    to such pairs again (bisimulation up to congruence; ``DESIGN.md`` has the argument). What is in
-    one language only is found in time for real grammars; a proof is found where the grammars do
-    the same at corresponding places, be their rules divided as they may.
+    to such pairs again (bisimulation up to congruence; ``docs/design/laboratory.md`` has the
+    argument). What is in one language only is found in time for real grammars; a proof is found
+    where the grammars do the same at corresponding places, be their rules divided as they may.
 
     Args:
         left: a grammar.

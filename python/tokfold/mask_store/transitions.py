@@ -2,7 +2,7 @@
 
 The source is *Mask store streamlining* (Tran-Thien, 2025): ``nfa_transition`` and ``mask_store``
 there. What is done otherwise here, so that the lexer is Lark's own and not only one that allows all
-that Lark's does, stands in the design document, in the part on mask stores.
+that Lark's does, stands in docs/design/mask-stores.md.
 """
 
 from __future__ import annotations

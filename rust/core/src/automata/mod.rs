@@ -1,5 +1,7 @@
 //! Finite automata over letters: the right-hand side of one rule.
 //!
+//! Design: docs/design/automata.md.
+//!
 //! A *letter* is a `u32`: below [`FIRST_CALL`] a byte class, from there on a call of a rule.
 //! Nothing here knows what a letter means; the network gives it its meaning.
 //!

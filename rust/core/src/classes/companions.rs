@@ -5,7 +5,8 @@
 //! without the stack of the name, and what the keyword cannot read (` )`) the name can. So a
 //! frame is not the bare state `t` but `U(t)`, the set of stacks, above the same rest, that are
 //! there whenever `t` is: every set of stacks that the network can have is then still a union of
-//! such sets, each above its own rest, which is all that losslessness needs (DESIGN.md).
+//! such sets, each above its own rest, which is all that losslessness needs
+//! (docs/design/classes.md, "Frames and their companions").
 //!
 //! `U(t)` is the intersection, over all byte edges `q -> t`, of what that byte makes of `U(q)`;
 //! a state that a call starts at or returns to may stand alone. The greatest solution is found by

@@ -1,4 +1,5 @@
-//! The displacement automaton: one deterministic automaton for all tokens (DESIGN.md).
+//! The displacement automaton: one deterministic automaton for all tokens
+//! (docs/design/classes.md, "Displacement").
 //!
 //! A state says what the bytes read so far do to a stack nobody knows. For each frame that may
 //! have been on top:

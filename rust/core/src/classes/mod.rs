@@ -1,9 +1,11 @@
 //! Token classes: the vocabulary folded under one grammar.
 //!
+//! Design: docs/design/classes.md.
+//!
 //! Two tokens are in one class when their *displacements* are equal (CFGzip, section 3.2): what
 //! they do to a stack nobody knows. Then no prefix and no continuation tells them apart, so an
-//! engine may look at one of them in place of the other (theorems 1 and 2 there; the proof for
-//! the network stands in DESIGN.md).
+//! engine may look at one of them in place of the other (theorems 1 and 2 there; the design
+//! page has the proof for the network).
 
 mod canonical;
 mod companions;
@@ -83,8 +85,9 @@ pub struct TokenClasses {
 }
 
 /// Tokens of more bytes than this are classes of their own under a grammar with repetitions that
-/// were cut: the copies that are kept grow with the longest token (DESIGN.md), and one of a
-/// megabyte would take millions. No tokenizer of text has any.
+/// were cut: the copies that are kept grow with the longest token
+/// (docs/design/counting.md, "The repetition window"), and one of a megabyte would take millions.
+/// No tokenizer of text has any.
 const LONGEST_VIEW: usize = 1_024;
 
 /// Tokens between two reports of progress.
@@ -119,7 +122,8 @@ pub fn compile(
         &NetworkOptions {
             prune: options.prune,
             skip_lookahead: options.skip_lookahead,
-            // A token's whole view fits on either side of a bound, with one to spare (DESIGN.md).
+            // A token's whole view fits on either side of a bound, with one to spare
+            // (docs/design/counting.md, "The repetition window").
             repeat_window: Some(2 * vocabulary.longest().min(LONGEST_VIEW) as u32 + 2),
             inline_budget: options.inline_budget,
             simplify: true,

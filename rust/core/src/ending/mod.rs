@@ -1,4 +1,6 @@
-//! The fewest tokens with which a text can end (DESIGN.md, "Ending in time").
+//! The fewest tokens with which a text can end.
+//!
+//! Design: docs/design/ending-in-time.md.
 //!
 //! - `dawg`: token strings as a minimal acyclic automaton over byte classes.
 //! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation.

@@ -13,7 +13,8 @@
 //!   more.
 //!
 //! Pairs are made when they are first asked for. Changes are worked off by their cost, cheapest first.
-//! Only exits that can matter are kept (DESIGN.md, "Ending in time", has the proofs):
+//! Only exits that can matter are kept (docs/design/ending-in-time.md, "What may be
+//! dropped", has the proofs):
 //!
 //! - with `n` tokens the frame can be left between two tokens, and whatever the token under way reads
 //!   beneath can be read by [`Dawg::tokens`] more: an exit that costs as much is dropped;

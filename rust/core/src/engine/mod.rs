@@ -1,4 +1,6 @@
-//! Our own engine: exact masks for any context-free grammar (DESIGN.md, section 6).
+//! Our own engine: exact masks for any context-free grammar.
+//!
+//! Design: docs/design/engine.md.
 //!
 //! A state is a hash-consed set of stacks over the network, which is what Earley's sets say
 //! without their positions: an item is a network state with the set of what can stand beneath

@@ -1,5 +1,7 @@
 //! What `TagDispatch` means (XGrammar 2, section 3.1): free text in which tags call rules.
 //!
+//! Design: docs/design/structural-tags.md, "TagDispatch".
+//!
 //! An Aho-Corasick automaton over the tags and the excluded texts. Its states are the beginnings of
 //! these; each says how much of one has just been written. Where a tag ends, its rule must follow,
 //! or the beginning of a longer tag or excluded text goes on; no text that holds an excluded one is

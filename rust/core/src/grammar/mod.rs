@@ -1,5 +1,7 @@
 //! The grammar: named rules over an arena of expressions.
 //!
+//! Design: docs/design/grammar.md.
+//!
 //! Invariants, kept by [`GrammarBuilder`]:
 //! - a child stands before its parent in the arena, so every pass is a loop over ids, never a
 //!   recursion, and no nesting of the input can overflow the stack;

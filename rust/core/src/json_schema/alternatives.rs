@@ -1,5 +1,7 @@
 //! The alternatives of an object: which branches of `anyOf` and `oneOf` are taken.
 //!
+//! Design: docs/design/json-schema.md, "Alternatives".
+//!
 //! A value that a branch takes may be written in the order of the names of that branch, whatever stands
 //! beside it. Where branches name members, each of them is an alternative of its own: a formula, and an
 //! order of names. An object that is closed by option is closed in each alternative, by the names of the

@@ -1,6 +1,8 @@
 //! A formula that speaks of the value to come, split into edges: a condition on that value, and what is
 //! left to hold of what follows.
 //!
+//! Design: docs/design/json-schema.md, "Edges and cells".
+//!
 //! Where a formula has alternatives, values are first told apart by type and by the finite values that
 //! are named (*cells*): a discriminator is then one edge for each of its values, whatever number of
 //! conditions ask for it. What is left is put into disjunctive form.

@@ -1,5 +1,7 @@
 //! Boolean formulas over atoms, each kept once.
 //!
+//! Design: docs/design/json-schema.md, "Residual formulas".
+//!
 //! A formula is in negation normal form: conjunctions and disjunctions over atoms and their negations.
 //! Equal formulas have equal numbers, so that they can be states, keys of tables and members of sets. An
 //! operand stands before what holds it, so every pass is a loop over numbers and nothing recurses.

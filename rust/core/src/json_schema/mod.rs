@@ -1,5 +1,7 @@
 //! JSON Schema to a grammar, exactly, with every keyword of drafts 4 to 2020-12.
 //!
+//! Design: docs/design/json-schema.md.
+//!
 //! A schema is read into an arena, its references are resolved, and its conditions become formulas, one
 //! for each type of value. What is left of a formula when a member or an item is read is a formula
 //! again: these are the states of automata over members and items, which are written into a grammar as

@@ -1,6 +1,8 @@
 //! `uniqueItems` where no list bounds the items: an array as its other conditions say, whose matcher
 //! remembers what was read ([`crate::grammar::UniqueItems`]).
 //!
+//! Design: docs/design/unique-items.md.
+//!
 //! What must be shown here is that an array which has read some items can always be completed: each
 //! place has infinitely many values, or all places have the same, and there are at least as many as
 //! `minItems` asks for.

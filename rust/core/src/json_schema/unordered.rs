@@ -1,5 +1,7 @@
 //! Objects whose members stand in any order, without a state for each set of names that were read.
 //!
+//! Design: docs/design/json-schema.md, "Any order".
+//!
 //! What is left of a formula when a member is read does not depend on which other members were read, but
 //! for the names that are required: those stand apart, as a set that only grows. So an automaton of few
 //! states says what may come whatever was read; that each name comes once, and that the required ones

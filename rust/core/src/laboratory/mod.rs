@@ -1,5 +1,7 @@
 //! Questions about grammars, not about texts: do two say the same?
 //!
+//! Design: docs/design/laboratory.md.
+//!
 //! Nothing here is needed to decode.
 
 mod equivalence;

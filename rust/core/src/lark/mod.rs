@@ -1,5 +1,7 @@
 //! Lark grammars: from text to a [`Grammar`].
 //!
+//! Design: docs/design/lark.md.
+//!
 //! The language is Lark's as XGrammar and llguidance read it, with what either adds: `{n,m}`, `%json`,
 //! `%regex`, `%lark`, `@name`, `<tokens>`, `&`, `~`, options in brackets, `%llguidance`.
 //!

@@ -1,5 +1,7 @@
 //! Class masks to token masks, and token masks onto logits.
 //!
+//! Design: docs/design/masks-onto-logits.md.
+//!
 //! A bitmask is a row of int32 words, as XGrammar lays them out; bit `j` of word `i` is id `32 i + j`, 1 is allowed.
 
 mod apply;

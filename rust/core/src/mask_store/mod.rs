@@ -1,5 +1,7 @@
 //! The lexer of a mask store: what tokens do to the terminals of a grammar.
 //!
+//! Design: docs/design/mask-stores.md.
+//!
 //! Terminals come as automata over bytes ([`Terminals`]), with the scanners of a lexer: the sets of
 //! terminals that it looks for in one state of the parser. All terminals that can be in progress
 //! are followed side by side ([`joint`]), so what a scanner decides is known exactly: which

@@ -1,6 +1,8 @@
 //! Counting: `x{m,n}` with large bounds, and an automaton whose texts are of `m` to `n` characters,
 //! cost the same for every bound.
 //!
+//! Design: docs/design/counting.md, "Any automaton counts its passes".
+//!
 //! A rule that counts has an automaton each of whose edges is a *pass*: the call of a rule. Its states
 //! are pairs of a state of that automaton and the number of passes done. They are not written out: they
 //! are numbered past the states of the tables, and what they can do follows from the number. After `k`

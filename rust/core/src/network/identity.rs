@@ -2,6 +2,8 @@
 //! states that do the same by equal means, in any grammar and any process (XGrammar 2, section
 //! 3.3 and appendix A).
 //!
+//! Design: docs/design/parts.md, "Shared answers".
+//!
 //! A state is described by whether its rule may be complete, by the bytes that lead to each other
 //! state, and by its calls; the states that it names, by their own digests. States that lead to
 //! each other are described together: first told apart by what they do, as far as that goes

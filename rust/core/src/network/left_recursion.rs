@@ -1,5 +1,7 @@
 //! Left recursion out of the network.
 //!
+//! Design: docs/design/network.md, "Left recursion".
+//!
 //! The left spine of a cycle of left calls is regular: it starts where some rule of the cycle
 //! starts without a left call into the cycle, and each completed rule goes on where a rule of the
 //! cycle goes on after having called it. So every rule of the cycle becomes one automaton, with

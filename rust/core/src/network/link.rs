@@ -1,5 +1,7 @@
 //! Linking: the network of a part and of all that it calls, each once.
 //!
+//! Design: docs/design/parts.md, "Parts".
+//!
 //! Nothing is worked out here that depends on one part alone: states get other numbers, byte classes
 //! are split where another part tells bytes apart, and what can be read first is put together. So it
 //! costs what copying the tables costs.

@@ -371,7 +371,8 @@ impl Lowering<'_> {
     ///
     /// Beyond `repeat_window` copies on either side of the lower bound, all look alike to a token:
     /// whatever it reads inside the chain, it sees a stretch of copies of one kind, or one of the
-    /// two bounds, and every such view occurs in the shortened chain as well (DESIGN.md).
+    /// two bounds, and every such view occurs in the shortened chain as well
+    /// (docs/design/counting.md, "The repetition window").
     ///
     /// But two repetitions with different bounds must not become equal by being cut: what leads
     /// to them would be merged. So each position of a cut chain has a marker, an edge that nothing

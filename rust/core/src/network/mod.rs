@@ -1,5 +1,8 @@
 //! The network: each rule one automaton over byte classes and calls (a recursive transition
-//! network, DESIGN.md section 2).
+//! network).
+//!
+//! Design: docs/design/network.md; docs/design/counting.md has states that count and states that
+//! are sets, docs/design/parts.md has parts and identities.
 //!
 //! Invariants of a finished [`Network`]:
 //! - completing a call takes at least one byte (the empty string was folded into the callers);

@@ -1,5 +1,7 @@
 //! Parts: rules that are made once, by what they say, and linked into any number of networks.
 //!
+//! Design: docs/design/parts.md, "Parts".
+//!
 //! A part has the tables of its own rules; what it calls of others are its *children*. It does not
 //! know where it will stand: its states are numbered from 0, its byte classes are those that its own
 //! rules tell apart. What depends on its rules and children alone is worked out here, once; the rest

@@ -1,5 +1,7 @@
 //! Members in any order, each at most once: states that are sets.
 //!
+//! Design: docs/design/counting.md, "Members in any order".
+//!
 //! A rule with guards ([`crate::grammar::Guard`]) keeps the set of its members that were read. Its
 //! automaton in the tables says what it does with the guards left out. The states of the rule proper are
 //! pairs of a state of that automaton and a set. They are numbered past all other states when they are

@@ -1,5 +1,7 @@
 //! Fewer rules, fewer states, fewer calls: the same strings and the same prefixes.
 //!
+//! Design: docs/design/network.md, "Simplify".
+//!
 //! - *Equal rules* become one.
 //! - *Absorption*: where a call of `B` returns to a final state `r`, and every final state of `B`
 //!   can do whatever `r` can, the return need not be remembered: the call becomes a tail call.

@@ -1,5 +1,7 @@
 //! Which rules of a grammar are parts of their own.
 //!
+//! Design: docs/design/parts.md, "Parts".
+//!
 //! A rule with all that it calls is a part where others would call it anyway, since simplifying does
 //! not inline it: rules of a cycle of calls, and rules with a wide terminal (the inside of strings) or
 //! with free text. That is told by what the rules say, and by nothing else; so the network of a grammar

@@ -1,5 +1,7 @@
 //! Grammars that name stop tokens (`Token(id)` of one): the texts that can end there.
 //!
+//! Design: docs/design/whole-tokens.md, "Stop tokens that a grammar names".
+//!
 //! A stop token ends the text, so only what has the empty string can stand behind one that a text has. Of
 //! each rule that names one there are two: the rule without it, and one of the texts that end at it, up to
 //! there. What has to follow a stop token then has no text, and no mask leads to where it would be: that is

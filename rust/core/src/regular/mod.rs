@@ -1,5 +1,7 @@
 //! Regular languages of texts: finite automata over code points.
 //!
+//! Design: docs/design/regular-languages.md.
+//!
 //! A text is a sequence of Unicode scalar values, as a `str` is. A [`Dfa`] is minimal and numbered
 //! in one way only, so equal languages are equal values. Its alphabet is a partition of the scalar
 //! values into classes; one of them, the *rest*, is the class of U+10FFFF. Each state says where

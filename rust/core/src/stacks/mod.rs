@@ -1,5 +1,7 @@
 //! Sets of stacks over a network, and what a byte does to them.
 //!
+//! Design: docs/design/stacks.md.
+//!
 //! Both the displacement automaton (stacks above an unknown rest) and the recognizer (whole
 //! stacks) walk the network this way.
 //!

@@ -1,5 +1,7 @@
 //! Grammar text to [`Grammar`] and back.
 //!
+//! Design: docs/design/grammar.md, "Syntax".
+//!
 //! The language is the union of XGrammar's EBNF and llama.cpp's GBNF; where the two read one
 //! text differently, XGrammar's reading holds:
 //! - `\x` takes every hexadecimal digit that follows, not two;

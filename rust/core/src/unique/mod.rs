@@ -1,6 +1,8 @@
 //! Arrays no two of whose items are equal (`uniqueItems` of JSON Schema), where no list bounds what the
 //! items may be.
 //!
+//! Design: docs/design/unique-items.md.
+//!
 //! The language is not context-free, so a network reads such an array as if its items might repeat. The
 //! rule of the array keeps a frame on the stack while its items are read ([`crate::grammar::Guard`]).
 //! Beside the stacks stands a reader of the text of the array: the values that it has read, and the

@@ -1,4 +1,6 @@
 //! The vocabulary as byte strings, in the order in which a walk of its trie meets them.
+//!
+//! Design: docs/design/masks.md, "Whole subtrees".
 
 mod trie;
 

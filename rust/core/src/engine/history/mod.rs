@@ -1,6 +1,8 @@
 //! What a matcher and its forks share: the stack sets of everything they read, and how they came
 //! there.
 //!
+//! Design: docs/design/matcher.md.
+//!
 //! Both tables only grow, and a place in them is a number: so a fork is a copy of a number and a
 //! rollback the number of an ancestor. The steps form a tree with jump pointers (Myers' random
 //! access lists), by which an ancestor is found in logarithmic time at any depth.

@@ -1,4 +1,5 @@
-//! Masks as a walk down the stack, each step remembered (DESIGN.md, "The engine").
+//! Masks as a walk down the stack, each step remembered
+//! (docs/design/masks.md, "A walk down the stack").
 //!
 //! What a frame does with the trie does not depend on what stands beneath it: some entries are
 //! accepted while the frame, or what was called above it, is still there; and at some nodes of

@@ -1,5 +1,5 @@
-//! Masks by bounds: what the frames on top decide, and the stacks for what lies between (DESIGN.md,
-//! "Bounds").
+//! Masks by bounds: what the frames on top decide, and the stacks for what lies between
+//! (docs/design/masks.md, "Bounds").
 
 use crate::budget::{Budget, Interrupt};
 use crate::engine::lock;

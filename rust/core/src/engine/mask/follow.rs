@@ -1,4 +1,4 @@
-//! What may follow at most once a frame has been popped (DESIGN.md, "Bounds").
+//! What may follow at most once a frame has been popped (docs/design/masks.md, "Bounds").
 //!
 //! A finite automaton over sets of network states reads on where the frame ended: calls push nothing,
 //! and a rule that is complete returns to whatever can stand beneath it anywhere. So it reads all that

@@ -12,6 +12,8 @@
 //! what grammars share in [`pool`] under [`keys`]. [`row_scan`] tells whether a row forbids anything;
 //! [`rows`] makes rows of tokens, over classes too, and `warm` answers before they are needed; [`counters`] has what
 //! all of that cost.
+//!
+//! Design: docs/design/masks.md.
 
 pub(in crate::engine) mod answers;
 pub(in crate::engine) mod bounds;

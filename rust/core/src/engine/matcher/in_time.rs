@@ -1,5 +1,6 @@
-//! Texts that end in time: which tokens still leave enough tokens to complete the text (DESIGN.md,
-//! "Ending in time").
+//! Texts that end in time: which tokens still leave enough tokens to complete the text.
+//!
+//! Design: docs/design/ending-in-time.md.
 //!
 //! With `k` tokens left, the stop token counted, a token is allowed exactly when the text can be
 //! completed after it with `k - 1`. While the budget is far that forbids nothing, and a mask pays one

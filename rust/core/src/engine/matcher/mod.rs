@@ -8,6 +8,8 @@
 //!   the engine knows of them, `hint`: how far the end is;
 //! - `ahead`: what must come (`forced_bytes`) and what could; `look`: what can be seen; `state`: states as values;
 //! - `repeats`: arrays whose items are unique; `stop_tokens`: which stop tokens may come.
+//!
+//! Design: docs/design/matcher.md.
 
 mod accept;
 mod ahead;

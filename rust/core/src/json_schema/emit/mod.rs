@@ -1,5 +1,7 @@
 //! From automata over members and items to a grammar, written straight into the arena.
 //!
+//! Design: docs/design/json-schema.md, "Emission".
+//!
 //! - here: the rules, each written when it is first called; values by type
 //! - [`automaton`]: automata that are being written
 //! - [`gaps`]: white space, separators, lines

@@ -1,5 +1,7 @@
 //! Why a text leaves the language of a schema: where in the document, and what which schema says there.
 //!
+//! Design: docs/design/json-schema.md, "Explanations".
+//!
 //! - here: what is due at the place, and how that is said
 //! - [`scan`]: the beginning of the text, as JSON
 //! - [`walk`]: what the schemas ask of the place

@@ -1,5 +1,7 @@
 //! Keywords of a schema, read with the type that they must have.
 //!
+//! Design: docs/design/json-schema.md.
+//!
 //! Each function gives nothing where the schema lacks the keyword, where its dialect has no such
 //! keyword, or where `$ref` hides it; [`Schemas::notes_on`] says so. A value of a wrong type is an
 //! error with the pointer of the schema. Schemas that validators accept are accepted, though the

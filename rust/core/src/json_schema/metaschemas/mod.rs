@@ -1,4 +1,6 @@
 //! The metaschemas of the standard: what they assert, without annotations.
+//!
+//! Design: docs/design/json-schema.md.
 
 /// Canonical URIs and texts.
 const METASCHEMAS: [(&str, &str); 19] = [

@@ -1,5 +1,7 @@
 //! Schemas and what they refer to.
 //!
+//! Design: docs/design/json-schema.md.
+//!
 //! [`Schemas::new`] reads the root document, walks its schemas, and does the same with every document
 //! that a reference leads to: one of `resources`, or a metaschema of the standard. Afterwards nothing
 //! changes: every question is answered from tables. A reference that leads nowhere is an error only

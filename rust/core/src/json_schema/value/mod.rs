@@ -1,5 +1,7 @@
 //! JSON documents in one arena.
 //!
+//! Design: docs/design/json-schema.md.
+//!
 //! Invariants:
 //! - a value stands before everything in it, and what is in it follows without a gap, so a pass over
 //!   a value is a loop over a range of ids: nothing recurses, whatever the nesting;

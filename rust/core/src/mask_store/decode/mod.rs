@@ -1,4 +1,6 @@
 //! Decoding with a mask store: masks and accepted tokens of texts.
+//!
+//! Design: docs/design/mask-stores.md, "Decoding".
 
 mod columns;
 mod engine;

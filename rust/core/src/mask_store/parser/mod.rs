@@ -1,6 +1,8 @@
 //! The parser of a mask store: which stacks a table can have, and what rows of terminals do to
 //! them.
 //!
+//! Design: docs/design/mask-stores.md, "The parser".
+//!
 //! A stack is a row of states of the table, the start at its bottom. Whether a row of terminals can
 //! be read is a regular language of stacks; all such languages that are asked for are states of one
 //! minimal automaton ([`canonical`]), so rows are never legal, always legal or legal together

@@ -1,5 +1,7 @@
 //! Regular expressions: from the text of a pattern to an automaton or to a grammar's expression.
 //!
+//! Design: docs/design/regular-languages.md, "Patterns".
+//!
 //! ```text
 //! error      what a pattern is refused for, and at which column
 //! syntax     the tree: an arena whose children stand before their parents
