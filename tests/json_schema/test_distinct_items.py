@@ -277,6 +277,69 @@ def test_masks_are_those_of_exhaustive_search(seed: int) -> None:
             compared += walk(compiled, oracle, rng)
 
 
+NUMBERS_NEAR_ZERO: tuple[Schema, ...] = (
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": ["number", "null"]},
+    {"type": ["integer", "string"]},
+    {"type": "number", "minimum": -1},
+    {"type": "number", "exclusiveMinimum": 0},
+    {"type": "number", "multipleOf": 0.5},
+    {},
+)
+PIECES = [*"0159-,]", "0.0", "0e", "0e1", "-0", ".0", "e0", "10", ", ", '"a"', "null", "["]
+
+
+@pytest.mark.parametrize("seed", range(300 if LONG else 12))
+def test_masks_where_a_number_may_be_zero_alone(seed: int) -> None:
+    """A token that ends in a number such as `0` or `0e1`, which has no other value, is read by stacks."""
+    rng = random.Random(seed)
+    tokens = {bytes([byte]) for byte in b' "+,-.0159Eae[\\]nrtul'}
+    tokens |= {"".join(rng.choices(PIECES, k=rng.randint(2, 4))).encode() for _ in range(40)}
+    vocabulary = tokfold.Vocabulary([*sorted(tokens), b"</s>"], stop_token_ids=[len(tokens)])
+    schema = unique(rng.choice(NUMBERS_NEAR_ZERO), minItems=rng.choice((0, 0, 2)))
+    grammar = tokfold.Grammar.from_json_schema(schema)
+    compiled = compiled_with(grammar, vocabulary, check_tokens=False)
+    for _ in range(8):
+        matcher = tokfold.Matcher(compiled)
+        allowed: list[int] = []
+        for _ in range(12):
+            bitmask = tokfold.allocate_bitmask(1, len(vocabulary))
+            matcher.fill_bitmask(bitmask)
+            bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[: len(tokens)]
+            taken = [matcher.fork().accept_token(token) for token in range(len(tokens))]
+            assert bits.astype(bool).tolist() == taken, matcher.text
+            allowed = [token for token, is_taken in enumerate(taken) if is_taken]
+            if not allowed:
+                break
+            listed = sorted(tokens)
+            weights = [6 if set(listed[token]) & {*b"0,["} else 1 for token in allowed]
+            assert matcher.accept_token(rng.choices(allowed, weights)[0])
+
+
+@pytest.mark.parametrize(
+    ("items", "text", "token", "rest"),
+    [
+        ({"type": "integer"}, "[1,0", ",0", ",7]"),
+        ({"type": "integer"}, "[1,", "0,0", "0]"),
+        ({"type": "number"}, "[0.0,", "0e1", "0.1]"),
+        ({"type": "number"}, "[0,0", ".0e1", ".01]"),
+        ({"type": "number", "multipleOf": 0.5}, "[-0.5,", "-0", "-7]"),
+    ],
+)
+def test_a_token_that_leaves_zero_alone(items: Schema, text: str, token: str, rest: str) -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), token.encode(), b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[257])
+    grammar = tokfold.Grammar.from_json_schema(unique(items, minItems=2))
+    matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary))
+    assert matcher.accept_string(text)
+    bitmask = tokfold.allocate_bitmask(1, len(tokens))
+    matcher.fill_bitmask(bitmask)
+    assert not bitmask[0, 8] & 1
+    assert not matcher.accept_token(256)
+    assert matcher.accept_string(rest)
+
+
 STRING: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
 MANY: Schema = {"type": ["string", "number", "boolean", "null"]}

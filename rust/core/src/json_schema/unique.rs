@@ -281,6 +281,7 @@ impl Converter<'_> {
             let automaton = self.written_numbers(numbers)?;
             self.spend(automaton.num_states())?;
             out.endless_numbers = has_endless_numbers(&automaton);
+            out.whole_numbers &= has_whole_numbers(&automaton);
             count += numbers_of(&automaton);
         }
         for truth in [true, false] {

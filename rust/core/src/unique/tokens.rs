@@ -55,6 +55,8 @@ struct Ends {
     literals: Vec<(u8, u32)>,
     /// The tokens in which two items end.
     two: Vec<u32>,
+    /// The tokens that end in a number that may be zero alone (`0`, `-0.0`), as far as they say.
+    zeros: Vec<u32>,
 }
 
 impl Ends {
@@ -123,7 +125,20 @@ impl ManyItems {
         let values = Values::default();
         for id in 0..vocabulary.len() as u32 {
             let bytes = vocabulary.bytes(id);
-            if !vocabulary.is_textual(id) || !bytes.contains(&b',') {
+            if !vocabulary.is_textual(id) {
+                continue;
+            }
+            for (phase, ends) in [
+                (Phase::String(Escape::default()), &mut out.in_string),
+                (Phase::Number, &mut out.in_number),
+                (Phase::Comma, &mut out.before),
+                (Phase::Behind, &mut out.behind),
+            ] {
+                let (_, end, reader) = read(beginning(phase, b"0"), bytes, &values);
+                let may_be_zero = end == End::Within && ends_in_zero(&reader, &values);
+                ends.zeros.extend(may_be_zero.then_some(id));
+            }
+            if !bytes.contains(&b',') {
                 continue;
             }
             out.commas.push(id);
@@ -269,7 +284,12 @@ impl Arrays {
         let is_endless = items.endless_strings && items.endless_numbers && items.least == u32::MAX;
         let seen = reader.seen;
         let ends = (trie, many);
-        if is_alone && is_endless && self.forbid_by_ends(&reader, ends, &bytes_of, row) {
+        if is_alone
+            && is_endless
+            && self.forbid_by_ends((&reader, items), ends, &bytes_of, row, doubtful)
+        {
+            doubtful.sort_unstable();
+            doubtful.dedup();
             return;
         }
         let mut walk =
@@ -301,8 +321,11 @@ impl Arrays {
                 continue;
             }
             match is_endless && is_alone {
-                true if repeats(reader.clone(), bytes_of(token), values) => walk.forbid(token),
-                true => {}
+                true => match items_in(reader.clone(), bytes_of(token), items, values) {
+                    Items::Repeat => walk.forbid(token),
+                    Items::MayRepeat => walk.doubtful.push(token),
+                    Items::New => {}
+                },
                 false => walk.doubtful.push(token),
             }
         }
@@ -322,10 +345,11 @@ impl Arrays {
     /// of an item has an end that was not read; false where that does not tell.
     fn forbid_by_ends<'v>(
         &self,
-        reader: &Reader,
+        (reader, items): (&Reader, UniqueItems),
         (trie, many): (&Trie, &ManyItems),
         bytes_of: impl Fn(u32) -> &'v [u8],
         row: &mut [i32],
+        doubtful: &mut Vec<u32>,
     ) -> bool {
         let (values, seen) = (self.values(), reader.seen);
         let ends = match reader.phase {
@@ -394,32 +418,61 @@ impl Arrays {
                 }
             }
         }
-        for &token in &ends.two {
-            let is_allowed = row[token as usize >> 5] >> (token & 31) & 1 != 0;
-            if is_allowed && repeats(reader.clone(), bytes_of(token), values) {
-                row[token as usize >> 5] &= !(1 << (token & 31));
+        for &token in ends.two.iter().chain(&ends.zeros) {
+            if row[token as usize >> 5] >> (token & 31) & 1 == 0 {
+                continue;
+            }
+            match items_in(reader.clone(), bytes_of(token), items, values) {
+                Items::Repeat => row[token as usize >> 5] &= !(1 << (token & 31)),
+                Items::MayRepeat => doubtful.push(token),
+                Items::New => {}
             }
         }
         true
     }
 }
 
-/// Whether an item in some bytes is equal to one before, in those bytes or in front of them.
-fn repeats(mut reader: Reader, bytes: &[u8], values: &Values) -> bool {
+/// What some bytes do with items.
+#[derive(PartialEq, Eq)]
+enum Items {
+    /// One is equal to one before, in those bytes or in front of them.
+    Repeat,
+    /// They end in a number that may be zero alone, and what it may be was perhaps read before.
+    MayRepeat,
+    /// All are new.
+    New,
+}
+
+fn items_in(mut reader: Reader, bytes: &[u8], items: UniqueItems, values: &Values) -> Items {
     let mut here: Vec<Vec<u8>> = Vec::new();
     for &byte in bytes {
         let read = reader.read(byte, values);
         if let Some(key) = read.value {
             if here.contains(&key) || values.has(reader.seen, &key) {
-                return true;
+                return Items::Repeat;
             }
             here.push(key);
         }
         if read.end != End::Within {
-            break;
+            return Items::New;
         }
     }
-    false
+    let may_repeat = || match items.whole_numbers {
+        true => {
+            let zero = numbers::key(b"0");
+            here.contains(&zero) || values.has(reader.seen, &zero)
+        }
+        false => !here.is_empty() || values.count(reader.seen) > 0,
+    };
+    match ends_in_zero(&reader, values) && may_repeat() {
+        true => Items::MayRepeat,
+        false => Items::New,
+    }
+}
+
+/// Whether an array stands in a number that may be zero alone.
+fn ends_in_zero(reader: &Reader, values: &Values) -> bool {
+    reader.phase == Phase::Number && numbers::is_zero(&reader.key(values)[1..])
 }
 
 /// What is read next at a node of the trie.
@@ -513,7 +566,7 @@ impl Walk<'_> {
                 // The end of a number that needs no look goes on with what ends it.
                 let ends =
                     [b' ', b'\t', b'\n', b',', b']'].into_iter().map(group).fold(0, |a, b| a | b);
-                let is_free = self.items.endless_numbers && (b'1'..=b'9').contains(&byte);
+                let is_free = self.items.endless_numbers && !numbers::is_zero(&text()[1..]);
                 let matters = !is_free || self.trie.groups_below(child) & ends != 0;
                 (is_digit && matters).then(|| Next::Number(text()))
             }
@@ -560,7 +613,7 @@ impl Walk<'_> {
         let is_whole = text.last().is_some_and(u8::is_ascii_digit);
         let is_read = is_whole && self.values.has(self.seen, &numbers::key(&text[1..]));
         let is_free = self.items.endless_numbers && !numbers::is_zero(&text[1..]);
-        if (is_read || !is_whole) && !is_free {
+        if (is_read || !is_whole || !self.items.whole_numbers) && !is_free {
             self.doubt(node);
         }
         if !is_read {
