@@ -292,7 +292,7 @@ PIECES = [*"0159-,]", "0.0", "0e", "0e1", "-0", ".0", "e0", "10", ", ", '"a"', "
 
 @pytest.mark.parametrize("seed", range(300 if LONG else 12))
 def test_masks_where_a_number_may_be_zero_alone(seed: int) -> None:
-    """A token that ends in a number such as `0` or `0e1`, which has no other value, is read by stacks."""
+    """A token that ends in `0` or `0e1`, numbers without another value, is read by the stacks."""
     rng = random.Random(seed)
     tokens = {bytes([byte]) for byte in b' "+,-.0159Eae[\\]nrtul'}
     tokens |= {"".join(rng.choices(PIECES, k=rng.randint(2, 4))).encode() for _ in range(40)}
