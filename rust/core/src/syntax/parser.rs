@@ -8,6 +8,7 @@
 //! `max_nesting` bounds the open parentheses of the text and also those that the printer would
 //! write (stacked repetitions, `"a"**`, are printed as `("a"*)*`).
 
+mod names;
 mod repetition;
 mod words;
 
@@ -96,7 +97,7 @@ impl<'t> Parser<'t> {
             return Err(Error::Limit { limit: "max_grammar_bytes", value: bound as u64, message });
         }
         let mut scanner = Scanner::new(text);
-        let (names, order) = rule_names(text, scanner.clone(), limits, interrupt)?;
+        let (names, order) = names::rule_names(text, scanner.clone(), limits, interrupt)?;
         let current = scanner.next_token();
         let following = scanner.next_token();
         Ok(Self {
@@ -459,49 +460,4 @@ impl<'t> Parser<'t> {
         );
         Err(Error::Limit { limit: "max_nesting", value: value as u64, message })
     }
-}
-
-/// The names of all rules, and their order. Of rules of one name the first counts.
-type Names<'t> = (HashMap<&'t str, RuleId>, Vec<(&'t str, Position)>);
-
-fn rule_names<'t>(
-    text: &'t str,
-    mut scanner: Scanner<'t>,
-    limits: &Limits,
-    interrupt: &Interrupt,
-) -> Result<Names<'t>> {
-    let mut read = 0u32;
-    let mut order: Vec<(&str, Position)> = Vec::new();
-    let mut token = scanner.next_token();
-    while token.kind != Kind::End {
-        let next = scanner.next_token();
-        read += 1 + token.range().len() as u32 / BYTES_OF_TOKEN;
-        if read >= TOKENS_BETWEEN_CHECKS {
-            read = 0;
-            interrupt.look()?;
-        }
-        if token.kind == Kind::Word && matches!(next.kind, Kind::Assign | Kind::Options) {
-            if order.len() >= limits.max_rules {
-                let line = token.position.line;
-                let message = format!(
-                    "line {line} defines one rule more; shorten the grammar or raise the limit"
-                );
-                let value = limits.max_rules as u64;
-                return Err(Error::Limit { limit: "max_rules", value, message });
-            }
-            order.push((&text[token.range()], token.position));
-        }
-        token = next;
-    }
-    // A table that grows is written anew as a whole, which nobody can end.
-    let mut names = HashMap::with_capacity(order.len());
-    for (rule, &(name, _)) in order.iter().enumerate() {
-        read += 1 + name.len() as u32 / BYTES_OF_TOKEN;
-        if read >= TOKENS_BETWEEN_CHECKS {
-            read = 0;
-            interrupt.look()?;
-        }
-        names.entry(name).or_insert_with(|| RuleId::new(rule));
-    }
-    Ok((names, order))
 }
