@@ -11,8 +11,6 @@ mod counting;
 
 pub(super) use counting::numbers_of;
 
-use counting::{has_endless_numbers, has_endless_strings, has_whole_numbers};
-
 use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, Atom, SchemaId, Type, ValueId};
 use super::converter::Converter;
@@ -22,6 +20,7 @@ use super::sizes::Sizes;
 use super::values::Values;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
+use counting::{has_endless_numbers, has_endless_strings, has_whole_numbers};
 
 /// Of so many listed items there is a state for each set of those that were read.
 const FEW_LISTED: usize = 8;

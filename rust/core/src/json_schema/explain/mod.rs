@@ -3,24 +3,24 @@
 //! - here: what is due at the place, and how that is said
 //! - [`scan`]: the beginning of the text, as JSON
 //! - [`walk`]: what the schemas ask of the place
+//! - [`value`]: a value that is due
 //! - [`members`]: names that may not come, members that are missing
 //! - [`describe`]: conditions in words
 
 mod describe;
 mod members;
 mod scan;
+mod value;
 mod walk;
 
 pub(super) use describe::listed;
 
 use super::atoms::{SchemaId, Type, ValueId};
 use super::converter::Converter;
-use super::options::Whitespace;
 use super::value::{Arena, push_index, push_plain_token};
 use super::values::Values;
 use crate::budget::Budget;
 use crate::error::Result;
-use describe::quoted;
 use rustc_hash::FxHashMap;
 use scan::{Inside, Scan, Spot, end_of_scalar, is_blank, is_numeric};
 use std::rc::Rc;
@@ -58,14 +58,6 @@ pub struct Beginning<'t> {
 /// Reasons that are told.
 const MOST_REASONS: usize = 8;
 
-const FORM: &str =
-    "valid, but not in the form that the options choose (white space, escapes, numbers)";
-/// A value or name that its own schemas allow, where those of the whole allow no text behind it.
-const DEAD_END: &str =
-    "valid by itself, but behind it nothing can meet what the schema asks of the whole value";
-const DIGITS: &str = "valid, but with more digits in a row than max_digits allows";
-const DEPTH: &str = "valid by itself, but it stands deeper than max_depth allows, or behind it nothing can meet what \
-                     the schema asks of the whole value";
 const BLANKS: &str = "white space does not stand here in the form that the options choose";
 
 /// What the schemas say of the place where a text stops; `None` where its beginning is no JSON.
@@ -317,127 +309,6 @@ impl Explainer<'_, '_> {
             }
         }
         Ok(false)
-    }
-
-    /// A value is due, or was read up to here.
-    fn at_value(&mut self, possible: &[Possible], start: usize) -> Result<()> {
-        let first = self.walk.text.get(start).copied();
-        let is_begun = start < self.read;
-        if !is_begun && first.is_some_and(is_blank) {
-            self.push(Vec::new(), BLANKS.into());
-            return Ok(());
-        }
-        let kind = match first {
-            Some(b'"') => Some(Type::String),
-            Some(b'{') => Some(Type::Object),
-            Some(b'[') => Some(Type::Array),
-            Some(b't' | b'f') => Some(Type::Boolean),
-            Some(b'n') => Some(Type::Null),
-            Some(byte) if is_numeric(byte) => Some(Type::Number),
-            _ => None,
-        };
-        let may_be = |this: &Self, one: &Possible| {
-            let value = this.walk.values.all.get(&one.value);
-            value.is_none_or(|value| match kind {
-                Some(Type::Null) => value.null,
-                Some(Type::Boolean) => value.booleans != [false, false],
-                Some(Type::Number) => value.number.is_some(),
-                Some(Type::String) => value.string.is_some(),
-                Some(Type::Array) => value.array.is_some(),
-                Some(Type::Object) => value.object.is_some(),
-                None => false,
-            })
-        };
-        let whole = match kind {
-            None | Some(Type::Object | Type::Array) => None,
-            Some(_) => {
-                let end = end_of_scalar(self.walk.text, start);
-                let is_number = kind == Some(Type::Number);
-                let length = self.walk.text.len();
-                end.or((is_number && self.is_whole).then_some(length))
-            }
-        };
-        let opens = matches!(kind, Some(Type::Object | Type::Array));
-        let is_formal = match whole {
-            Some(end) => self.fits(possible, start..end)?,
-            None => opens && possible.iter().any(|one| may_be(self, one)),
-        };
-        let mut schemas: Vec<SchemaId> = Vec::new();
-        if is_formal {
-            schemas.extend(possible.iter().flat_map(|one| one.schemas.iter().copied()));
-            let end = whole.unwrap_or(start + 1);
-            return self.say(&schemas, self.excluded(start..end).into());
-        }
-        let only = kind.filter(|_| is_begun && possible.iter().any(|one| may_be(self, one)));
-        let not = match whole {
-            Some(end) => {
-                let text = String::from_utf8_lossy(&self.walk.text[start..end]).into_owned();
-                match kind {
-                    Some(Type::String) => {
-                        let node = self.walk.read(start..end)?;
-                        let read = node.and_then(|node| self.walk.arena.node(node).as_str());
-                        read.map(|text| format!(", not {}", quoted(text)))
-                    }
-                    Some(Type::Number) => Some(text)
-                        .filter(|text| text.len() <= 32)
-                        .map(|text| format!(", not {text}")),
-                    _ => Some(format!(", not {text}")),
-                }
-            }
-            None => match kind {
-                Some(Type::Object) if !is_begun => Some(", not an object".into()),
-                Some(Type::Array) if !is_begun => Some(", not an array".into()),
-                _ => None,
-            },
-        };
-        let not = not.unwrap_or_default();
-        // Values that are listed, by whichever branches, are told together.
-        let (mut texts, mut listing) = (Vec::new(), Vec::new());
-        for one in possible {
-            if only.is_some() && !may_be(self, one) {
-                continue;
-            }
-            let said = self.walk.converter.alternatives(one.value, &self.walk.values, only)?;
-            if said.are_listed {
-                let new = said.texts.into_iter().filter(|text| !texts.contains(text));
-                let new: Vec<String> = new.collect();
-                texts.extend(new);
-                listing.extend(one.schemas.iter().copied());
-                continue;
-            }
-            self.say(&one.schemas, format!("expected {}{not}", said.joined()))?;
-        }
-        if !texts.is_empty() {
-            self.say(&listing, format!("expected {}{not}", listed(&texts, "or")))?;
-        }
-        Ok(())
-    }
-
-    /// Why the text of a value or name is excluded that its schemas allow: for its form, or for what
-    /// would have to follow. Forms differ where a string has escapes or excluded texts; where a number
-    /// has an exponent, a fraction that ends in zero or a sign before zero; where white space is due.
-    fn excluded(&self, range: std::ops::Range<usize>) -> &'static str {
-        let text = &self.walk.text[range];
-        let has = |byte: u8| text.contains(&byte);
-        let options = &self.walk.converter.options;
-        let differs = match text.first() {
-            Some(b'"') => has(b'\\') || !options.excludes.is_empty(),
-            Some(&byte) if is_numeric(byte) => {
-                has(b'e') || has(b'E') || has(b'.') && text.ends_with(b"0") || text == b"-0"
-            }
-            _ => false,
-        };
-        let is_number = text.first().is_some_and(|&byte| is_numeric(byte));
-        if let (Some(most), true) = (options.max_digits, is_number)
-            && text.split(|byte| !byte.is_ascii_digit()).any(|run| run.len() >= most as usize)
-        {
-            return DIGITS;
-        }
-        match differs || !matches!(options.whitespace, Whitespace::Any(_)) {
-            true => FORM,
-            false if options.max_depth.is_some() => DEPTH,
-            false => DEAD_END,
-        }
     }
 
     /// Where the first item of an array would stand, which has none.
