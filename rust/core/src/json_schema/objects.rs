@@ -85,7 +85,7 @@ pub(super) fn too_many_unordered(names: usize) -> Error {
 }
 
 /// For atoms that speak of known names alone, by their schema, which names those are.
-type Spent = FxHashMap<SchemaId, Vec<usize>>;
+pub(super) type Spent = FxHashMap<SchemaId, Vec<usize>>;
 
 /// Where a member is read in any order: which known names were read.
 type Place = (u64, FormulaId);

@@ -120,18 +120,6 @@ impl Converter<'_> {
             steps.push(Step::Names(names));
         }
         for (keyword, _) in object.iter() {
-            let how_of = |keyword: &str, how: Applied| match how {
-                Applied::Always => {
-                    matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf")
-                }
-                Applied::Any => keyword == "anyOf",
-                Applied::One => keyword == "oneOf",
-                Applied::Not => keyword == "not",
-                Applied::If => keyword == "if",
-                Applied::Then => keyword == "then",
-                Applied::Else => keyword == "else",
-                Applied::Dependent(_) => matches!(keyword, "dependentSchemas" | "dependencies"),
-            };
             match keyword {
                 "enum" | "const" if !hides => {
                     let values = match keyword {
@@ -158,7 +146,7 @@ impl Converter<'_> {
                 _ => {}
             }
             while let Some(&(child, how)) = applied.peek()
-                && how_of(keyword, how)
+                && is_of(keyword, how)
             {
                 applied.next();
                 if choice.taken(schema, how).is_some_and(|taken| taken != child) {
@@ -235,5 +223,19 @@ impl Converter<'_> {
             }
         }
         Ok(out)
+    }
+}
+
+/// Whether a keyword applies schemas in a way.
+fn is_of(keyword: &str, how: Applied) -> bool {
+    match how {
+        Applied::Always => matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf"),
+        Applied::Any => keyword == "anyOf",
+        Applied::One => keyword == "oneOf",
+        Applied::Not => keyword == "not",
+        Applied::If => keyword == "if",
+        Applied::Then => keyword == "then",
+        Applied::Else => keyword == "else",
+        Applied::Dependent(_) => matches!(keyword, "dependentSchemas" | "dependencies"),
     }
 }

@@ -354,6 +354,30 @@ impl Converter<'_> {
                 parts.push(one);
             }
         }
+        self.push_applied(schema, node, kind, choice, &mut parts)?;
+        if !hides {
+            match kind {
+                Type::Object => self.object_atoms(schema, node, scope, choice, &mut parts)?,
+                Type::Array => self.array_atoms(schema, node, scope, &mut parts)?,
+                Type::String => self.string_atoms(node, &mut parts)?,
+                Type::Number => self.number_atoms(node, &mut parts)?,
+                Type::Null | Type::Boolean => {}
+            }
+        }
+        let formula = self.formulas.and(parts);
+        self.spend(1)?;
+        Ok(formula)
+    }
+
+    /// Adds what a schema applies to the value itself, where some branches of it are taken.
+    fn push_applied(
+        &mut self,
+        schema: SchemaId,
+        node: NodeId,
+        kind: Type,
+        choice: &Choice,
+        parts: &mut Vec<FormulaId>,
+    ) -> Result<()> {
         let applied = self.applied(schema, kind)?;
         let mut any: Vec<FormulaId> = Vec::new();
         let mut one: Vec<(SchemaId, FormulaId)> = Vec::new();
@@ -397,30 +421,32 @@ impl Converter<'_> {
             parts.push(self.exactly_one(schema, node, &one, kind, choice.touches(schema))?);
         }
         if let Some(condition) = condition {
-            let unmet = self.formulas.not(condition);
-            if choice.taken(schema, Applied::Then).is_some() {
-                // One of the two is taken, and the other was passed over.
-                parts.push(if consequence.is_some() { condition } else { unmet });
-            }
-            if let Some(consequence) = consequence {
-                parts.push(self.formulas.or([unmet, consequence]));
-            }
-            if let Some(alternative) = alternative {
-                parts.push(self.formulas.or([condition, alternative]));
-            }
+            let is_taken = choice.taken(schema, Applied::Then).is_some();
+            self.push_conditional(condition, consequence, alternative, is_taken, parts);
         }
-        if !hides {
-            match kind {
-                Type::Object => self.object_atoms(schema, node, scope, choice, &mut parts)?,
-                Type::Array => self.array_atoms(schema, node, scope, &mut parts)?,
-                Type::String => self.string_atoms(node, &mut parts)?,
-                Type::Number => self.number_atoms(node, &mut parts)?,
-                Type::Null | Type::Boolean => {}
-            }
+        Ok(())
+    }
+
+    /// Adds what `if`, `then` and `else` say; `is_taken` where the branch of one of the two is.
+    fn push_conditional(
+        &mut self,
+        condition: FormulaId,
+        consequence: Option<FormulaId>,
+        alternative: Option<FormulaId>,
+        is_taken: bool,
+        parts: &mut Vec<FormulaId>,
+    ) {
+        let unmet = self.formulas.not(condition);
+        if is_taken {
+            // One of the two is taken, and the other was passed over.
+            parts.push(if consequence.is_some() { condition } else { unmet });
         }
-        let formula = self.formulas.and(parts);
-        self.spend(1)?;
-        Ok(formula)
+        if let Some(consequence) = consequence {
+            parts.push(self.formulas.or([unmet, consequence]));
+        }
+        if let Some(alternative) = alternative {
+            parts.push(self.formulas.or([condition, alternative]));
+        }
     }
 
     /// An atom that counts; at least none is no condition.

@@ -18,7 +18,7 @@ pub(super) use live::live;
 use super::atoms::{Alternative, Atom, NameId, OrderId, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
-use super::objects::{MOST_UNORDERED, MemberEdge, Named, ObjectAutomaton, ObjectState};
+use super::objects::{MOST_UNORDERED, MemberEdge, Named, ObjectAutomaton, ObjectState, Spent};
 use super::step::{Member, NameClass};
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,9 +28,6 @@ use std::rc::Rc;
 /// were read, which others are required, by their places in the order, and what is left of the formula
 /// besides.
 type Place = (u32, u32, Rc<[u32]>, FormulaId);
-
-/// The names that matter, by their places in the order: states say which of them were read.
-type Mattering = Vec<u32>;
 
 /// Of so many states, and more, are automata that a discriminator may make smaller.
 const MANY_STATES: usize = 500;
@@ -55,6 +52,41 @@ struct Begin<'b> {
     /// Whether a name matters where reading it leads to another state. Where it does not, what follows
     /// is right all the same; but whether it has an end may depend on sets that states do not say.
     moves_matter: bool,
+}
+
+/// An automaton while it is written.
+struct Exploration<'b> {
+    begin: &'b Begin<'b>,
+    /// The known names, and the place of each in their order.
+    names: Rc<Box<[NameId]>>,
+    places: FxHashMap<NameId, u32>,
+    /// The names that matter, by their places in the order: states say which of them were read.
+    mattering: &'b [u32],
+    spent: Spent,
+    numbers: FxHashMap<Place, u32>,
+    todo: Vec<Place>,
+}
+
+impl Exploration<'_> {
+    /// The bit of a name that matters.
+    fn bit(&self, place: u32) -> Option<u32> {
+        let at = self.mattering.binary_search(&place).ok()?;
+        Some(1u32 << at)
+    }
+
+    fn discriminator(&self) -> Option<u32> {
+        self.begin.supposed.as_ref().map(|supposed| supposed.place)
+    }
+
+    /// The number of the state of a place, which is put with those to do where it is new.
+    fn enter(&mut self, place: Place) -> u32 {
+        let next = self.todo.len() as u32;
+        let number = *self.numbers.entry(place.clone()).or_insert(next);
+        if number == next {
+            self.todo.push(place);
+        }
+        number
+    }
 }
 
 /// What came of writing an automaton.
@@ -141,130 +173,165 @@ impl Converter<'_> {
         Ok(best)
     }
 
-    fn explore(&mut self, begin: &Begin<'_>, mattering: &Mattering) -> Result<Explored> {
-        let &Begin { whole, order, classes, ref supposed, most_states, moves_matter } = begin;
-        let names = self.orders.get(order).clone();
-        let places: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
-        // The bit of a name that matters.
-        let bit = |place: u32| {
-            let at = mattering.binary_search(&place).ok()?;
-            Some(1u32 << at)
-        };
-        let apart = |this: &mut Self, formula, before: &[u32]| {
-            this.apart_required(formula, before, (&names, &places), &|place| bit(place).is_some())
-        };
-        let spent = self.spent_with(whole, &names)?;
-        // With a discriminator the first state does what each of those does that suppose a value of it.
-        let begun: Vec<FormulaId> = match supposed {
-            None => vec![whole],
-            Some(supposed) => supposed.edges.iter().map(|edge| edge.1).collect(),
-        };
-        let discriminator = supposed.as_ref().map(|supposed| supposed.place);
-        let mut numbers: FxHashMap<Place, u32> = FxHashMap::default();
-        let mut todo: Vec<Place> = Vec::new();
-        for (value, formula) in (0..).zip(begun) {
-            // What restricts no known name holds from the start.
-            let is_done = |place| discriminator == Some(place as u32);
-            let formula = self.without_spent(formula, &spent, is_done)?;
-            let before: Vec<u32> = discriminator.into_iter().collect();
-            let (required, formula) = apart(self, formula, &before)?;
-            if formula != FormulaId::FALSE {
-                let place = (value, 0, required, formula);
-                numbers.insert(place.clone(), todo.len() as u32);
-                todo.push(place);
-            }
-        }
-        let starts = todo.len();
+    fn explore(&mut self, begin: &Begin<'_>, mattering: &[u32]) -> Result<Explored> {
+        let mut out = self.begin_exploration(begin, mattering)?;
+        let starts = out.todo.len();
         let mut states: Vec<ObjectState> = Vec::new();
         let mut required: Vec<Rc<[u32]>> = Vec::new();
-        while let Some(here) = todo.get(states.len()).cloned() {
-            let (value_supposed, read, before, formula) = &here;
+        while let Some(here) = out.todo.get(states.len()).cloned() {
+            let (_, _, before, formula) = &here;
             self.count_state()?;
-            if states.len() > most_states {
+            if states.len() > begin.most_states {
                 return Ok(Explored::Large);
             }
             let many = self.names_asked_at_once(*formula)?;
-            let many = many.iter().filter_map(|name| places.get(name).copied());
-            let many: Vec<u32> = many.filter(|&place| bit(place).is_none()).collect();
+            let many = many.iter().filter_map(|name| out.places.get(name).copied());
+            let many: Vec<u32> = many.filter(|&place| out.bit(place).is_none()).collect();
             if !many.is_empty() {
                 return Ok(Explored::Matter(many));
             }
             let mut state = ObjectState::default();
-            let mut matter = Vec::new();
-            let known = (0..).zip(names.iter()).map(|(place, &name)| {
-                let own = bit(place);
-                (Named::Known(place), Member::Named(name), own)
-            });
-            let known = known.filter(|(_, _, own)| own.is_none_or(|own| read & own == 0));
-            let others = (0..)
-                .zip(classes)
-                .map(|(class, names)| (Named::Other(class), Member::Other(names), None));
-            for (name, member, own) in known.chain(others) {
-                if let (Some(supposed), Named::Known(place)) = (supposed, name)
-                    && supposed.place == place
-                {
-                    let (value, to) =
-                        (supposed.edges[*value_supposed as usize].0, states.len() as u32);
-                    state.members.push(MemberEdge { name, value, to });
-                    continue;
-                }
-                let rest = self.present(*formula, member, 0)?;
-                let edges = self.edges(rest)?;
-                let next_read = read | own.unwrap_or(0);
-                for &(value, rest) in edges.iter() {
-                    let is_done = |place| {
-                        let is_read = bit(place as u32).is_some_and(|own| next_read & own != 0);
-                        is_read || discriminator == Some(place as u32)
-                    };
-                    let rest = self.without_spent(rest, &spent, is_done)?;
-                    let (required, rest) = apart(self, rest, before)?;
-                    if rest == FormulaId::FALSE {
-                        continue;
-                    }
-                    let place = (*value_supposed, next_read, required, rest);
-                    if let (Named::Known(name), None) = (name, own)
-                        && moves_matter
-                        && place != here
-                    {
-                        matter.push(name);
-                    }
-                    let next = todo.len() as u32;
-                    let to = *numbers.entry(place.clone()).or_insert(next);
-                    if to == next {
-                        todo.push(place);
-                    }
-                    state.members.push(MemberEdge { name, value, to });
-                }
-                if let (Named::Known(name), None, []) = (name, own, &edges[..])
-                    && moves_matter
-                {
-                    matter.push(name);
-                }
-                self.spend(1 + edges.len())?;
-            }
+            let matter = self.read_members(&mut out, &here, states.len() as u32, &mut state)?;
             if !matter.is_empty() {
                 return Ok(Explored::Matter(matter));
             }
-            let mut rest = *formula;
-            if self.asks_for_names(rest) {
-                // Of the names that were read nothing asks any more.
-                for (place, &name) in (0..).zip(names.iter()) {
-                    if bit(place).is_none_or(|own| read & own == 0) {
-                        rest = self.absent(rest, name, 0)?;
-                    }
-                }
-            }
+            let rest = self.left_at_end(&out, &here)?;
             state.is_final = self.ends(rest);
             states.push(state);
             required.push(before.clone());
         }
-        if supposed.is_some() || states.is_empty() {
+        if begin.supposed.is_some() || states.is_empty() {
             first_of_all(&mut states, &mut required, starts);
         }
-        let (classes, required) = (classes.to_vec(), Some(required));
+        let (classes, required) = (begin.classes.to_vec(), Some(required));
         let (states, required) = (Rc::new(states), required.map(Rc::new));
+        let &Begin { whole, order, .. } = begin;
         let alternatives = Rc::from([Alternative { formula: whole, order }]);
         Ok(Explored::Done(ObjectAutomaton { alternatives, order, states, classes, required }))
+    }
+
+    /// An automaton that has no state yet, but those to begin with to do. With a discriminator the first
+    /// state does what each of those does that suppose a value of it.
+    fn begin_exploration<'b>(
+        &mut self,
+        begin: &'b Begin<'b>,
+        mattering: &'b [u32],
+    ) -> Result<Exploration<'b>> {
+        let names = self.orders.get(begin.order).clone();
+        let places: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
+        let spent = self.spent_with(begin.whole, &names)?;
+        let (numbers, todo) = (FxHashMap::default(), Vec::new());
+        let mut out = Exploration { begin, names, places, mattering, spent, numbers, todo };
+        let begun: Vec<FormulaId> = match &begin.supposed {
+            None => vec![begin.whole],
+            Some(supposed) => supposed.edges.iter().map(|edge| edge.1).collect(),
+        };
+        let discriminator = out.discriminator();
+        for (value, formula) in (0..).zip(begun) {
+            // What restricts no known name holds from the start.
+            let is_done = |place| discriminator == Some(place as u32);
+            let formula = self.without_spent(formula, &out.spent, is_done)?;
+            let before: Vec<u32> = discriminator.into_iter().collect();
+            let (required, formula) = self.apart_required(formula, &before, &out)?;
+            if formula != FormulaId::FALSE {
+                let place = (value, 0, required, formula);
+                out.numbers.insert(place.clone(), out.todo.len() as u32);
+                out.todo.push(place);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Adds the members that may come at a place to its state, which has this number; gives names that
+    /// turned out to matter.
+    fn read_members(
+        &mut self,
+        out: &mut Exploration<'_>,
+        here: &Place,
+        number: u32,
+        state: &mut ObjectState,
+    ) -> Result<Vec<u32>> {
+        let &Begin { classes, ref supposed, moves_matter, .. } = out.begin;
+        let (value_supposed, read, ..) = here;
+        let mut matter = Vec::new();
+        let names = out.names.clone();
+        let known = (0..)
+            .zip(names.iter())
+            .map(|(place, &name)| (Named::Known(place), Member::Named(name)));
+        let others =
+            (0..).zip(classes).map(|(class, names)| (Named::Other(class), Member::Other(names)));
+        for (name, member) in known.chain(others) {
+            let own = match name {
+                Named::Known(place) => out.bit(place),
+                Named::Other(_) => None,
+            };
+            if own.is_some_and(|own| read & own != 0) {
+                continue;
+            }
+            if let (Some(supposed), Named::Known(place)) = (supposed, name)
+                && supposed.place == place
+            {
+                let value = supposed.edges[*value_supposed as usize].0;
+                state.members.push(MemberEdge { name, value, to: number });
+                continue;
+            }
+            let (edges, moves) = self.read_member(out, here, (name, member, own), state)?;
+            if let (Named::Known(name), None) = (name, own)
+                && moves_matter
+                && moves
+            {
+                matter.push(name);
+            }
+            self.spend(1 + edges)?;
+        }
+        Ok(matter)
+    }
+    /// Adds the edges of a member that may come at a place; gives how many there are, and whether one of
+    /// them leads elsewhere, or none is there. `own` is the bit of a name that matters.
+    fn read_member(
+        &mut self,
+        out: &mut Exploration<'_>,
+        here: &Place,
+        (name, member, own): (Named, Member<'_>, Option<u32>),
+        state: &mut ObjectState,
+    ) -> Result<(usize, bool)> {
+        let (value_supposed, read, before, formula) = here;
+        let discriminator = out.discriminator();
+        let rest = self.present(*formula, member, 0)?;
+        let edges = self.edges(rest)?;
+        let next_read = read | own.unwrap_or(0);
+        let mut moves = edges.is_empty();
+        for &(value, rest) in edges.iter() {
+            let is_done = |place| {
+                let is_read = out.bit(place as u32).is_some_and(|own| next_read & own != 0);
+                is_read || discriminator == Some(place as u32)
+            };
+            let rest = self.without_spent(rest, &out.spent, is_done)?;
+            let (required, rest) = self.apart_required(rest, before, out)?;
+            if rest == FormulaId::FALSE {
+                continue;
+            }
+            let place = (*value_supposed, next_read, required, rest);
+            moves |= place != *here;
+            let to = out.enter(place);
+            state.members.push(MemberEdge { name, value, to });
+        }
+        Ok((edges.len(), moves))
+    }
+
+    /// What is left of the formula of a place where the object ends there: of the names that were read
+    /// nothing asks any more.
+    fn left_at_end(&mut self, out: &Exploration<'_>, here: &Place) -> Result<FormulaId> {
+        let &(_, read, _, formula) = here;
+        let mut rest = formula;
+        if self.asks_for_names(rest) {
+            for (place, &name) in (0..).zip(out.names.iter()) {
+                if out.bit(place).is_none_or(|own| read & own == 0) {
+                    rest = self.absent(rest, name, 0)?;
+                }
+            }
+        }
+        Ok(rest)
     }
 
     /// A formula without the names that it requires whatever else holds, but for those that matter, and
@@ -273,8 +340,7 @@ impl Converter<'_> {
         &mut self,
         formula: FormulaId,
         before: &[u32],
-        (names, places): (&[NameId], &FxHashMap<NameId, u32>),
-        matters: &impl Fn(u32) -> bool,
+        out: &Exploration<'_>,
     ) -> Result<(Rc<[u32]>, FormulaId)> {
         let mut required = before.to_vec();
         let mut rest = Vec::new();
@@ -291,15 +357,15 @@ impl Converter<'_> {
                 _ => Vec::new(),
             };
             let known: Vec<u32> =
-                asked.iter().filter_map(|name| places.get(name).copied()).collect();
+                asked.iter().filter_map(|name| out.places.get(name).copied()).collect();
             if asked.is_empty() || known.len() < asked.len() {
                 rest.push(conjunct);
                 continue;
             }
             for place in known {
-                match matters(place) {
+                match out.bit(place).is_some() {
                     true => {
-                        let name = names[place as usize];
+                        let name = out.names[place as usize];
                         rest.push(self.formulas.literal(Atom::Required(name)));
                     }
                     false => required.push(place),

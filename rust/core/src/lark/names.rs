@@ -188,20 +188,9 @@ fn expand(
     if !has_templates && !is_used(document) {
         return Ok(());
     }
-    let mut templates = FxHashMap::default();
-    let mut rules = Vec::new();
-    for definition in std::mem::take(&mut document.definitions) {
-        match definition.parameters.is_empty() {
-            true => rules.push(definition),
-            false => drop(templates.insert(definition.name.clone(), definition)),
-        }
-    }
-    index.clear();
+    let templates = take_templates(document, index)?;
     let mut roots: Vec<NodeId> = document.ignores.clone();
-    for definition in rules {
-        roots.push(definition.body);
-        define(document, index, definition)?;
-    }
+    roots.extend(document.definitions.iter().map(|definition| definition.body));
     let mut made: FxHashMap<(Box<str>, Vec<Argument>), Box<str>> = FxHashMap::default();
     while let Some(root) = roots.pop() {
         for at in document.subtree(root) {
@@ -255,6 +244,26 @@ fn expand(
         }
     }
     Ok(())
+}
+
+/// Takes the templates out of a document, by name, and defines the others anew.
+fn take_templates(
+    document: &mut Document,
+    index: &mut Index,
+) -> Result<FxHashMap<Box<str>, Definition>> {
+    let mut templates = FxHashMap::default();
+    let mut rules = Vec::new();
+    for definition in std::mem::take(&mut document.definitions) {
+        match definition.parameters.is_empty() {
+            true => rules.push(definition),
+            false => drop(templates.insert(definition.name.clone(), definition)),
+        }
+    }
+    index.clear();
+    for definition in rules {
+        define(document, index, definition)?;
+    }
+    Ok(templates)
 }
 
 /// Refuses one more rule where templates have become so many.

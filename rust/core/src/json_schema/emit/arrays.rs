@@ -1,7 +1,7 @@
 //! Arrays: brackets, items and the commas between them.
 
 use super::automaton::Automaton;
-use super::gaps::Gap;
+use super::gaps::{Gap, Gaps};
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::{Expr, Guard, UniqueItems};
@@ -155,6 +155,34 @@ impl Emitter<'_, '_> {
         })
     }
 
+    /// The items that have a value, and how many there may be: behind an item that has none there is none.
+    fn items_that_count<'p>(
+        &self,
+        prefix: &'p [ValueId],
+        rest: Option<ValueId>,
+        most: Option<u32>,
+    ) -> (&'p [ValueId], Option<ValueId>, Option<u32>) {
+        let is_productive = |value: &ValueId| self.values.productive.contains(value);
+        let few = prefix.iter().take_while(|value| is_productive(value)).count();
+        let rest = rest.filter(is_productive).filter(|_| few == prefix.len());
+        let most = match rest {
+            Some(_) => most,
+            None => Some(most.unwrap_or(u32::MAX).min(few as u32)),
+        };
+        (&prefix[..few], rest, most)
+    }
+
+    /// A comma and a value behind it.
+    fn behind_comma(&mut self, value: ExprId, gaps: &Gaps) -> Result<ExprId> {
+        let mut out = Automaton::default();
+        let start = out.state();
+        let behind = self.comma(&mut out, start, gaps);
+        let last = out.state();
+        out.part(behind, value, last);
+        out.finals[last as usize] = true;
+        self.finish_automaton(out)
+    }
+
     /// First items of their own, then any number of others within bounds.
     pub(super) fn plain_array(
         &mut self,
@@ -164,19 +192,8 @@ impl Emitter<'_, '_> {
         level: u32,
     ) -> Result<ExprId> {
         let gaps = self.gaps(level);
-        let is_productive = |value: &ValueId| self.values.productive.contains(value);
-        let rest = rest.filter(is_productive);
         let most = if self.is_too_deep(level) { Some(0) } else { most };
-        // Behind an item that has no value there is none.
-        let few = prefix.iter().take_while(|value| is_productive(value)).count() as u32;
-        let (prefix, rest) = match (few as usize) < prefix.len() {
-            true => (&prefix[..few as usize], None),
-            false => (prefix, rest),
-        };
-        let most = match rest {
-            Some(_) => most,
-            None => Some(most.unwrap_or(u32::MAX).min(few)),
-        };
+        let (prefix, rest, most) = self.items_that_count(prefix, rest, most);
         let mut out = Automaton::default();
         let start = out.state();
         let end = out.state();
@@ -224,15 +241,9 @@ impl Emitter<'_, '_> {
             count = 1;
         }
         // The others, each behind a comma, are counted.
-        let mut next = Automaton::default();
-        let begin = next.state();
-        let behind = self.comma(&mut next, begin, &gaps);
-        let last = next.state();
-        next.part(behind, value, last);
-        next.finals[last as usize] = true;
-        let body = self.finish_automaton(next)?;
         let min = least.saturating_sub(count);
         let max = most.map(|most| most - count);
+        let body = self.behind_comma(value, &gaps)?;
         let to = if max == Some(0) {
             at
         } else {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::grammar::{Expr, Guard};
 use crate::ids::{ExprId, RuleId};
 use crate::json_schema::atoms::{ObjectId, ValueId};
-use crate::json_schema::objects::{MemberEdge, Named};
+use crate::json_schema::objects::{MemberEdge, Named, ObjectState};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -23,18 +23,7 @@ impl Emitter<'_, '_> {
     pub(super) fn unordered(&mut self, id: ObjectId, level: u32) -> Result<ExprId> {
         let object = self.converter.objects[usize::from(id)].clone();
         let required = object.required.unwrap_or_default();
-        let live = self.values.object_states[&id].clone();
-        let is_live = |edge: &&MemberEdge| live[edge.to as usize];
-        let mut members: Vec<Vec<MemberEdge>> = Vec::with_capacity(object.states.len());
-        for state in object.states.iter() {
-            self.converter.spend(1 + state.members.len() / EDGES_OF_WORK)?;
-            let productive =
-                state.members.iter().filter(|edge| self.values.productive.contains(&edge.value));
-            members.push(match self.is_too_deep(level) {
-                true => Vec::new(),
-                false => productive.filter(is_live).cloned().collect(),
-            });
-        }
+        let members = self.members_that_count(id, &object.states, level)?;
         let mut out = Automaton::default();
         let (start, end) = (out.state(), out.state());
         out.finals[end as usize] = true;
@@ -106,15 +95,30 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        // Where no name is known there is nothing to guard.
-        if guards.iter().all(|(_, guard)| matches!(guard, Guard::Needs(names) if names.is_empty()))
-        {
-            guards.clear();
-        }
-        guards.sort_unstable_by_key(|guard| guard.0);
-        guards.dedup();
-        out.guards = guards;
+        out.guards = in_order(guards);
         self.finish_automaton(out)
+    }
+
+    /// For each state the members that have a value, and lead to an end.
+    fn members_that_count(
+        &mut self,
+        id: ObjectId,
+        states: &[ObjectState],
+        level: u32,
+    ) -> Result<Vec<Vec<MemberEdge>>> {
+        let live = &self.values.object_states[&id];
+        let is_live = |edge: &&MemberEdge| live[edge.to as usize];
+        let mut members: Vec<Vec<MemberEdge>> = Vec::with_capacity(states.len());
+        for state in states {
+            self.converter.spend(1 + state.members.len() / EDGES_OF_WORK)?;
+            let productive =
+                state.members.iter().filter(|edge| self.values.productive.contains(&edge.value));
+            members.push(match self.is_too_deep(level) {
+                true => Vec::new(),
+                false => productive.filter(is_live).cloned().collect(),
+            });
+        }
+        Ok(members)
     }
 
     /// The opening brace with what comes before a first member.
@@ -182,4 +186,14 @@ impl Emitter<'_, '_> {
         out.finals[end as usize] = true;
         self.finish_automaton(out)
     }
+}
+
+/// Guards by their rules; none where no name is known, since then there is nothing to guard.
+fn in_order(mut guards: Vec<(RuleId, Guard)>) -> Vec<(RuleId, Guard)> {
+    if guards.iter().all(|(_, guard)| matches!(guard, Guard::Needs(names) if names.is_empty())) {
+        guards.clear();
+    }
+    guards.sort_unstable_by_key(|guard| guard.0);
+    guards.dedup();
+    guards
 }

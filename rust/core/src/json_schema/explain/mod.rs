@@ -22,7 +22,7 @@ use super::values::Values;
 use crate::budget::Budget;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
-use scan::{Inside, Scan, Spot, end_of_scalar, is_blank, is_numeric};
+use scan::{Inside, Member, Scan, Spot, end_of_scalar, is_blank, is_numeric};
 use std::rc::Rc;
 use walk::{OpenArray, OpenObject, Possible, Walk};
 
@@ -121,113 +121,157 @@ impl Explainer<'_, '_> {
         }
     }
 
-    fn explain(&mut self, mut scan: Scan, root: Vec<Possible>) -> Result<()> {
+    fn explain(&mut self, scan: Scan, root: Vec<Possible>) -> Result<()> {
         let mut possible = root;
         let last = scan.levels.len();
-        for number in 0..last {
-            let is_last = number + 1 == last;
-            match &scan.levels[number].inside {
+        for (number, level) in (1..).zip(&scan.levels) {
+            let is_last = number == last;
+            let inside = match &level.inside {
                 Inside::Object(members, name) => {
-                    let mut open = self.walk.objects(&possible);
-                    self.names.clear();
-                    for member in members {
-                        open =
-                            self.behind_member(open, member.name.clone(), member.value.clone())?;
-                    }
-                    let name = match name {
-                        Some(range) => self.walk.name(range.clone())?,
-                        None => None,
-                    };
-                    let Some(name) = name else {
-                        return self.at_member(open, scan.spot);
-                    };
-                    push_plain_token(&mut self.pointer, &name);
-                    possible = Vec::new();
-                    let mut behind = Vec::new();
-                    for object in &open {
-                        for (one, next) in self.walk.member(object, &name)?.unwrap_or_default() {
-                            if !possible.contains(&one) {
-                                possible.push(one.clone());
-                            }
-                            behind.push((one, next));
-                        }
-                    }
-                    if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
-                        let open = self.walk.narrowed(behind, end.0..end.1)?;
-                        self.pop();
-                        return self.at_member(open, Spot::Behind);
-                    }
+                    self.inside_object(&possible, members, name.as_ref(), scan.spot, is_last)?
                 }
-                Inside::Array(items) => {
-                    let mut open = self.walk.arrays(&possible);
-                    for item in items {
-                        let mut ways = Vec::new();
-                        for array in &open {
-                            ways.extend(self.walk.item(array)?);
-                        }
-                        open = self.walk.narrowed(ways, item.clone())?;
-                    }
-                    if is_last && scan.spot == Spot::Behind {
-                        return self.at_item(&open);
-                    }
-                    let count = items.len();
-                    let mut behind = Vec::new();
-                    possible = Vec::new();
-                    for array in &open {
-                        for (one, next) in self.walk.item(array)? {
-                            if !possible.contains(&one) {
-                                possible.push(one.clone());
-                            }
-                            behind.push((one, next));
-                        }
-                    }
-                    let is_due = matches!(scan.spot,
-                        Spot::Value { start, is_first: true } if start == self.read);
-                    if is_last && is_due && self.found() == Some(b']') {
-                        return self.at_item(&open);
-                    }
-                    if is_last && is_due && possible.is_empty() {
-                        return self.at_empty_array(&open);
-                    }
-                    if is_last
-                        && let Spot::Value { start, .. } = scan.spot
-                        && self.is_repeated(&open, items, start)?
-                    {
-                        push_index(&mut self.pointer, count);
-                        return Ok(());
-                    }
-                    if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
-                        let open = self.walk.narrowed(behind, end.0..end.1)?;
-                        return self.at_item(&open);
-                    }
-                    push_index(&mut self.pointer, count);
-                }
+                Inside::Array(items) => self.inside_array(&possible, items, scan.spot, is_last)?,
+            };
+            match inside {
+                Some(inside) => possible = inside,
+                None => return Ok(()),
             }
         }
-        if last == 0 && self.end_of_number(scan.spot, &possible)?.is_some() {
-            scan.spot = Spot::Behind;
-        }
+        let is_complete = last == 0 && self.end_of_number(scan.spot, &possible)?.is_some();
         match scan.spot {
-            Spot::Value { start, .. } => self.at_value(&possible, start),
-            Spot::Colon => {
-                self.push(Vec::new(), "expected a colon behind the name".into());
-                Ok(())
-            }
-            Spot::Behind | Spot::Name { .. } => {
-                match self.found() {
-                    Some(byte) if is_blank(byte) => self.push(
-                        Vec::new(),
-                        "expected the end of the text: white space around the value is no part of it"
-                            .into(),
-                    ),
-                    Some(_) => self.push(
-                        Vec::new(),
-                        "expected the end of the text: the value is complete".into(),
-                    ),
-                    None => {}
+            Spot::Value { start, .. } if !is_complete => self.at_value(&possible, start)?,
+            Spot::Colon => self.push(Vec::new(), "expected a colon behind the name".into()),
+            _ => self.behind_all(),
+        }
+        Ok(())
+    }
+
+    /// What the value of the last member of an open object may be, whose name is put behind the pointer;
+    /// `None` where the place is in this object, which is explained.
+    fn inside_object(
+        &mut self,
+        possible: &[Possible],
+        members: &[Member],
+        name: Option<&std::ops::Range<usize>>,
+        spot: Spot,
+        is_last: bool,
+    ) -> Result<Option<Vec<Possible>>> {
+        let mut open = self.walk.objects(possible);
+        self.names.clear();
+        for member in members {
+            open = self.behind_member(open, member.name.clone(), member.value.clone())?;
+        }
+        let name = match name {
+            Some(range) => self.walk.name(range.clone())?,
+            None => None,
+        };
+        let Some(name) = name else {
+            self.at_member(open, spot)?;
+            return Ok(None);
+        };
+        push_plain_token(&mut self.pointer, &name);
+        let mut inside = Vec::new();
+        let mut behind = Vec::new();
+        for object in &open {
+            for (one, next) in self.walk.member(object, &name)?.unwrap_or_default() {
+                if !inside.contains(&one) {
+                    inside.push(one.clone());
                 }
-                Ok(())
+                behind.push((one, next));
             }
+        }
+        if is_last && let Some(end) = self.end_of_number(spot, &inside)? {
+            let open = self.walk.narrowed(behind, end.0..end.1)?;
+            self.pop();
+            self.at_member(open, Spot::Behind)?;
+            return Ok(None);
+        }
+        Ok(Some(inside))
+    }
+
+    /// What the item behind those of an open array may be, whose number is put behind the pointer; `None`
+    /// where the place is in this array, which is explained.
+    fn inside_array(
+        &mut self,
+        possible: &[Possible],
+        items: &[std::ops::Range<usize>],
+        spot: Spot,
+        is_last: bool,
+    ) -> Result<Option<Vec<Possible>>> {
+        let mut open = self.walk.arrays(possible);
+        for item in items {
+            let mut ways = Vec::new();
+            for array in &open {
+                ways.extend(self.walk.item(array)?);
+            }
+            open = self.walk.narrowed(ways, item.clone())?;
+        }
+        if is_last && spot == Spot::Behind {
+            self.at_item(&open)?;
+            return Ok(None);
+        }
+        let mut inside = Vec::new();
+        let mut behind = Vec::new();
+        for array in &open {
+            for (one, next) in self.walk.item(array)? {
+                if !inside.contains(&one) {
+                    inside.push(one.clone());
+                }
+                behind.push((one, next));
+            }
+        }
+        if is_last && self.explains_item(&open, items, &inside, spot)? {
+            return Ok(None);
+        }
+        if is_last && let Some(end) = self.end_of_number(spot, &inside)? {
+            let open = self.walk.narrowed(behind, end.0..end.1)?;
+            self.at_item(&open)?;
+            return Ok(None);
+        }
+        push_index(&mut self.pointer, items.len());
+        Ok(Some(inside))
+    }
+
+    /// Whether it is the array that excludes an item at its end: where none may stand, and where it is
+    /// equal to one before; says so.
+    fn explains_item(
+        &mut self,
+        open: &[OpenArray],
+        items: &[std::ops::Range<usize>],
+        inside: &[Possible],
+        spot: Spot,
+    ) -> Result<bool> {
+        let is_due = matches!(spot,
+            Spot::Value { start, is_first: true } if start == self.read);
+        if is_due && self.found() == Some(b']') {
+            self.at_item(open)?;
+            return Ok(true);
+        }
+        if is_due && inside.is_empty() {
+            self.at_empty_array(open)?;
+            return Ok(true);
+        }
+        if let Spot::Value { start, .. } = spot
+            && self.is_repeated(open, items, start)?
+        {
+            push_index(&mut self.pointer, items.len());
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The value is complete, and the text goes on.
+    fn behind_all(&mut self) {
+        match self.found() {
+            Some(byte) if is_blank(byte) => self.push(
+                Vec::new(),
+                "expected the end of the text: white space around the value is no part of it"
+                    .into(),
+            ),
+            Some(_) => {
+                self.push(Vec::new(), "expected the end of the text: the value is complete".into());
+            }
+            None => {}
         }
     }
 

@@ -29,74 +29,25 @@ impl Explainer<'_, '_> {
             self.push(Vec::new(), BLANKS.into());
             return Ok(());
         }
-        let kind = match first {
-            Some(b'"') => Some(Type::String),
-            Some(b'{') => Some(Type::Object),
-            Some(b'[') => Some(Type::Array),
-            Some(b't' | b'f') => Some(Type::Boolean),
-            Some(b'n') => Some(Type::Null),
-            Some(byte) if is_numeric(byte) => Some(Type::Number),
-            _ => None,
-        };
-        let may_be = |this: &Self, one: &Possible| {
-            let value = this.walk.values.all.get(&one.value);
-            value.is_none_or(|value| match kind {
-                Some(Type::Null) => value.null,
-                Some(Type::Boolean) => value.booleans != [false, false],
-                Some(Type::Number) => value.number.is_some(),
-                Some(Type::String) => value.string.is_some(),
-                Some(Type::Array) => value.array.is_some(),
-                Some(Type::Object) => value.object.is_some(),
-                None => false,
-            })
-        };
-        let whole = match kind {
-            None | Some(Type::Object | Type::Array) => None,
-            Some(_) => {
-                let end = end_of_scalar(self.walk.text, start);
-                let is_number = kind == Some(Type::Number);
-                let length = self.walk.text.len();
-                end.or((is_number && self.is_whole).then_some(length))
-            }
-        };
+        let kind = first.and_then(type_begun_by);
+        let whole = self.end_of_whole(kind, start);
         let opens = matches!(kind, Some(Type::Object | Type::Array));
         let is_formal = match whole {
             Some(end) => self.fits(possible, start..end)?,
-            None => opens && possible.iter().any(|one| may_be(self, one)),
+            None => opens && possible.iter().any(|one| self.may_be(one, kind)),
         };
-        let mut schemas: Vec<SchemaId> = Vec::new();
         if is_formal {
-            schemas.extend(possible.iter().flat_map(|one| one.schemas.iter().copied()));
+            let schemas = possible.iter().flat_map(|one| one.schemas.iter().copied());
+            let schemas: Vec<SchemaId> = schemas.collect();
             let end = whole.unwrap_or(start + 1);
             return self.say(&schemas, self.excluded(start..end).into());
         }
-        let only = kind.filter(|_| is_begun && possible.iter().any(|one| may_be(self, one)));
-        let not = match whole {
-            Some(end) => {
-                let text = String::from_utf8_lossy(&self.walk.text[start..end]).into_owned();
-                match kind {
-                    Some(Type::String) => {
-                        let node = self.walk.read(start..end)?;
-                        let read = node.and_then(|node| self.walk.arena.node(node).as_str());
-                        read.map(|text| format!(", not {}", quoted(text)))
-                    }
-                    Some(Type::Number) => Some(text)
-                        .filter(|text| text.len() <= 32)
-                        .map(|text| format!(", not {text}")),
-                    _ => Some(format!(", not {text}")),
-                }
-            }
-            None => match kind {
-                Some(Type::Object) if !is_begun => Some(", not an object".into()),
-                Some(Type::Array) if !is_begun => Some(", not an array".into()),
-                _ => None,
-            },
-        };
-        let not = not.unwrap_or_default();
+        let only = kind.filter(|_| is_begun && possible.iter().any(|one| self.may_be(one, kind)));
+        let not = self.instead_of(kind, whole, start)?.unwrap_or_default();
         // Values that are listed, by whichever branches, are told together.
         let (mut texts, mut listing) = (Vec::new(), Vec::new());
         for one in possible {
-            if only.is_some() && !may_be(self, one) {
+            if only.is_some() && !self.may_be(one, kind) {
                 continue;
             }
             let said = self.walk.converter.alternatives(one.value, &self.walk.values, only)?;
@@ -113,6 +64,63 @@ impl Explainer<'_, '_> {
             self.say(&listing, format!("expected {}{not}", listed(&texts, "or")))?;
         }
         Ok(())
+    }
+
+    /// Whether a value of some conditions may be of a type; `None` is none of them.
+    fn may_be(&self, one: &Possible, kind: Option<Type>) -> bool {
+        let value = self.walk.values.all.get(&one.value);
+        value.is_none_or(|value| match kind {
+            Some(Type::Null) => value.null,
+            Some(Type::Boolean) => value.booleans != [false, false],
+            Some(Type::Number) => value.number.is_some(),
+            Some(Type::String) => value.string.is_some(),
+            Some(Type::Array) => value.array.is_some(),
+            Some(Type::Object) => value.object.is_some(),
+            None => false,
+        })
+    }
+
+    /// Where the scalar ends that begins at a place; `None` where it is none, or not complete.
+    fn end_of_whole(&self, kind: Option<Type>, start: usize) -> Option<usize> {
+        match kind {
+            None | Some(Type::Object | Type::Array) => None,
+            Some(_) => {
+                let end = end_of_scalar(self.walk.text, start);
+                let is_number = kind == Some(Type::Number);
+                let length = self.walk.text.len();
+                end.or((is_number && self.is_whole).then_some(length))
+            }
+        }
+    }
+
+    /// What stands at a place instead of what is expected, as the end of a sentence; `whole` is where it
+    /// ends, if it is a complete scalar.
+    fn instead_of(
+        &mut self,
+        kind: Option<Type>,
+        whole: Option<usize>,
+        start: usize,
+    ) -> Result<Option<String>> {
+        let Some(end) = whole else {
+            let is_begun = start < self.read;
+            return Ok(match kind {
+                Some(Type::Object) if !is_begun => Some(", not an object".into()),
+                Some(Type::Array) if !is_begun => Some(", not an array".into()),
+                _ => None,
+            });
+        };
+        let text = String::from_utf8_lossy(&self.walk.text[start..end]).into_owned();
+        Ok(match kind {
+            Some(Type::String) => {
+                let node = self.walk.read(start..end)?;
+                let read = node.and_then(|node| self.walk.arena.node(node).as_str());
+                read.map(|text| format!(", not {}", quoted(text)))
+            }
+            Some(Type::Number) => {
+                Some(text).filter(|text| text.len() <= 32).map(|text| format!(", not {text}"))
+            }
+            _ => Some(format!(", not {text}")),
+        })
     }
 
     /// Why the text of a value or name is excluded that its schemas allow: for its form, or for what
@@ -140,5 +148,18 @@ impl Explainer<'_, '_> {
             false if options.max_depth.is_some() => DEPTH,
             false => DEAD_END,
         }
+    }
+}
+
+/// The type of the values that begin with a byte.
+fn type_begun_by(byte: u8) -> Option<Type> {
+    match byte {
+        b'"' => Some(Type::String),
+        b'{' => Some(Type::Object),
+        b'[' => Some(Type::Array),
+        b't' | b'f' => Some(Type::Boolean),
+        b'n' => Some(Type::Null),
+        _ if is_numeric(byte) => Some(Type::Number),
+        _ => None,
     }
 }
