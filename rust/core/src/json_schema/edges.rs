@@ -12,17 +12,17 @@ mod ways;
 
 use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, SchemaId, SchemaKey, Type, ValueId, ValueKey};
-use super::converter::{Asked, Converter, Edges};
+use super::converter::{Converter, ValueDemand, ValueEdges};
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// Schemas that the value satisfies, and does not satisfy.
-type Conditions = Rc<[(SchemaId, bool)]>;
+type ValueConditions = Rc<[(SchemaId, bool)]>;
 
 /// What is left, by conditions on the value.
-type Ways = Vec<(Conditions, FormulaId)>;
+type ValueWays = Vec<(ValueConditions, FormulaId)>;
 
 /// What is left of a formula in some cells, the restriction to them, and schemas that hold there.
 type Restricted = (FormulaId, Option<[FormulaId; 6]>, Vec<SchemaId>);
@@ -32,7 +32,7 @@ const MOST_DECIDED: usize = 12;
 
 impl Converter<'_> {
     /// The edges of a formula, each with a condition that some value may satisfy.
-    pub(super) fn edges(&mut self, formula: FormulaId) -> Result<Edges> {
+    pub(super) fn edges(&mut self, formula: FormulaId) -> Result<ValueEdges> {
         if let Some(known) = self.edges.get(&formula) {
             return Ok(known.clone());
         }
@@ -72,7 +72,7 @@ impl Converter<'_> {
             }
         }
         self.spend(merged.len())?;
-        let edges: Edges = merged.into();
+        let edges: ValueEdges = merged.into();
         self.edges.insert(formula, edges.clone());
         Ok(edges)
     }
@@ -140,7 +140,7 @@ impl Converter<'_> {
 
     /// The formula under each decision of the conditions that stand in branches of `unevaluated...`, with
     /// the decision.
-    fn decide(&mut self, formula: FormulaId) -> Result<Ways> {
+    fn decide(&mut self, formula: FormulaId) -> Result<ValueWays> {
         let inner = self.inner_values(formula);
         if inner.is_empty() {
             return Ok(vec![(Rc::from([]), formula)]);
@@ -154,7 +154,7 @@ impl Converter<'_> {
                     .into(),
             });
         }
-        let mut out: Ways = Vec::new();
+        let mut out: ValueWays = Vec::new();
         for decision in 0..1u32 << inner.len() {
             let mut known: FxHashMap<SchemaId, bool> = FxHashMap::default();
             let mut conditions = Vec::with_capacity(inner.len());
@@ -205,7 +205,7 @@ impl Converter<'_> {
     fn push_ways(
         &mut self,
         formula: FormulaId,
-        decided: &Conditions,
+        decided: &ValueConditions,
         restriction: Option<&[FormulaId; 6]>,
         held: &[SchemaId],
         out: &mut Vec<(ValueId, FormulaId)>,
@@ -272,7 +272,7 @@ impl Converter<'_> {
         conditions: &[(SchemaId, bool)],
         restriction: Option<&[FormulaId; 6]>,
     ) -> Result<ValueKey> {
-        let asked: Asked = (conditions.into(), restriction.copied());
+        let asked: ValueDemand = (conditions.into(), restriction.copied());
         if let Some(&known) = self.value_keys.get(&asked) {
             self.spend(1)?;
             return Ok(known);

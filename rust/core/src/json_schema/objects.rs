@@ -32,13 +32,13 @@ pub(super) const MOST_UNORDERED: usize = 12;
 #[derive(Clone, Debug)]
 pub(super) struct MemberEdge {
     /// The known name, by its place in the order; or a class of other names.
-    pub(super) name: Named,
+    pub(super) name: MemberName,
     pub(super) value: ValueId,
     pub(super) to: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Named {
+pub(super) enum MemberName {
     Known(u32),
     Other(u32),
 }
@@ -88,7 +88,7 @@ pub(super) fn too_many_unordered(names: usize) -> Error {
 pub(super) type Spent = FxHashMap<SchemaId, Vec<usize>>;
 
 /// Where a member is read in any order: which known names were read.
-type Place = (u64, FormulaId);
+type AnyOrderPlace = (u64, FormulaId);
 
 /// So few alternatives, with so few names, may also be written in the order of all their names together.
 const FEW_ALTERNATIVES: usize = 8;
@@ -162,14 +162,14 @@ impl Converter<'_> {
         }
         let classes = self.name_classes(whole, &names)?;
         let spent = self.spent_with(whole, &names)?;
-        let mut places: Vec<Place> = vec![(0, whole)];
-        let mut numbers: FxHashMap<Place, u32> = [((0, whole), 0)].into_iter().collect();
+        let mut places: Vec<AnyOrderPlace> = vec![(0, whole)];
+        let mut numbers: FxHashMap<AnyOrderPlace, u32> = [((0, whole), 0)].into_iter().collect();
         let mut states: Vec<ObjectState> = Vec::new();
         while states.len() < places.len() {
             let (read, formula) = places[states.len()];
             self.count_state()?;
             let mut state = ObjectState::default();
-            let mut enter = |place: Place| {
+            let mut enter = |place: AnyOrderPlace| {
                 *numbers.entry(place).or_insert_with(|| {
                     places.push(place);
                     places.len() as u32 - 1
@@ -184,7 +184,7 @@ impl Converter<'_> {
                 let next = read | 1 << index;
                 for &(value, rest) in self.edges(rest)?.iter() {
                     let rest = self.without_spent(rest, &spent, |place| next >> place & 1 == 1)?;
-                    let name = Named::Known(index as u32);
+                    let name = MemberName::Known(index as u32);
                     state.members.push(MemberEdge { name, value, to: enter((next, rest)) });
                 }
                 rest_at_end = self.absent(rest_at_end, name, 0)?;
@@ -192,7 +192,7 @@ impl Converter<'_> {
             for (index, class) in classes.iter().enumerate() {
                 let rest = self.present(formula, Member::Other(class), 0)?;
                 for &(value, rest) in self.edges(rest)?.iter() {
-                    let name = Named::Other(index as u32);
+                    let name = MemberName::Other(index as u32);
                     state.members.push(MemberEdge { name, value, to: enter((read, rest)) });
                 }
             }

@@ -6,7 +6,7 @@
 mod number_languages;
 mod string_languages;
 
-pub(super) use string_languages::Text;
+pub(super) use string_languages::StringForm;
 
 use super::atoms::{Atom, LanguageId, Type, ValueId};
 use super::converter::Converter;

@@ -15,9 +15,9 @@ use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, Atom, SchemaId, Type, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
-use super::scalars::Text;
+use super::scalars::StringForm;
 use super::sizes::Sizes;
-use super::values::Values;
+use super::values::ReachedValues;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
 use counting::{has_endless_numbers, has_endless_strings, has_whole_numbers};
@@ -225,7 +225,7 @@ impl Converter<'_> {
 
     /// Completes what is known of arrays whose unique items may be arrays and objects, when all values are
     /// known.
-    pub(super) fn settle_unique_items(&mut self, values: &Values) -> Result<()> {
+    pub(super) fn settle_unique_items(&mut self, values: &ReachedValues) -> Result<()> {
         let mut arrays: Vec<ArrayId> =
             values.all.values().filter_map(|value| value.array).collect();
         arrays.sort_unstable();
@@ -296,19 +296,21 @@ impl Converter<'_> {
     /// there are at least, and whether there are no more.
     pub(super) fn strings_of(&mut self, formula: FormulaId) -> Result<(bool, u64, bool)> {
         Ok(match self.text(formula)? {
-            Text::Characters(_, None) | Text::RegularExpression => {
+            StringForm::Characters(_, None) | StringForm::RegularExpression => {
                 (true, u64::from(u32::MAX), false)
             }
-            Text::Characters(_, Some(most)) => (false, CHARACTERS.saturating_pow(most), most == 0),
-            Text::Listed(texts) => (false, texts.len() as u64, true),
+            StringForm::Characters(_, Some(most)) => {
+                (false, CHARACTERS.saturating_pow(most), most == 0)
+            }
+            StringForm::Listed(texts) => (false, texts.len() as u64, true),
             // What is not looked into may be few.
-            Text::Pattern(_) | Text::ExpressionWithin(_) => (false, 1, false),
-            Text::Automaton(automaton) => {
+            StringForm::Pattern(_) | StringForm::ExpressionWithin(_) => (false, 1, false),
+            StringForm::Automaton(automaton) => {
                 self.spend(automaton.num_states())?;
                 let (count, is_exact) = self.words_within(&automaton, 0, None)?;
                 (has_endless_strings(&automaton), count, is_exact)
             }
-            Text::Counted(automaton, least, most) => {
+            StringForm::Counted(automaton, least, most) => {
                 self.spend(automaton.num_states())?;
                 let is_endless = most.is_none() && has_endless_strings(&automaton);
                 let (count, is_exact) = self.words_within(&automaton, least, most)?;

@@ -18,7 +18,7 @@ pub(super) use live::live;
 use super::atoms::{Alternative, Atom, NameId, OrderId, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
-use super::objects::{MOST_UNORDERED, MemberEdge, Named, ObjectAutomaton, ObjectState, Spent};
+use super::objects::{MOST_UNORDERED, MemberEdge, MemberName, ObjectAutomaton, ObjectState, Spent};
 use super::step::{Member, NameClass};
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,7 +27,7 @@ use std::rc::Rc;
 /// Where a member is read: which value of the discriminator is supposed, which of the names that matter
 /// were read, which others are required, by their places in the order, and what is left of the formula
 /// besides.
-type Place = (u32, u32, Rc<[u32]>, FormulaId);
+type UnorderedPlace = (u32, u32, Rc<[u32]>, FormulaId);
 
 /// Of so many states, and more, are automata that a discriminator may make smaller.
 const MANY_STATES: usize = 500;
@@ -43,7 +43,7 @@ struct Supposed {
 }
 
 /// What an automaton is written of.
-struct Begin<'b> {
+struct ExplorationPlan<'b> {
     whole: FormulaId,
     order: OrderId,
     classes: &'b [Rc<NameClass>],
@@ -56,15 +56,15 @@ struct Begin<'b> {
 
 /// An automaton while it is written.
 struct Exploration<'b> {
-    begin: &'b Begin<'b>,
+    begin: &'b ExplorationPlan<'b>,
     /// The known names, and the place of each in their order.
     names: Rc<Box<[NameId]>>,
     places: FxHashMap<NameId, u32>,
     /// The names that matter, by their places in the order: states say which of them were read.
     mattering: &'b [u32],
     spent: Spent,
-    numbers: FxHashMap<Place, u32>,
-    todo: Vec<Place>,
+    numbers: FxHashMap<UnorderedPlace, u32>,
+    todo: Vec<UnorderedPlace>,
 }
 
 impl Exploration<'_> {
@@ -79,7 +79,7 @@ impl Exploration<'_> {
     }
 
     /// The number of the state of a place, which is put with those to do where it is new.
-    fn enter(&mut self, place: Place) -> u32 {
+    fn enter(&mut self, place: UnorderedPlace) -> u32 {
         let next = self.todo.len() as u32;
         let number = *self.numbers.entry(place.clone()).or_insert(next);
         if number == next {
@@ -109,7 +109,7 @@ impl Converter<'_> {
         let Alternative { formula: whole, order } = *alternative;
         let names = self.orders.get(order).clone();
         let classes = self.name_classes(whole, &names)?;
-        let begins = |most_states| Begin {
+        let begins = |most_states| ExplorationPlan {
             whole,
             order,
             classes: &classes,
@@ -122,7 +122,7 @@ impl Converter<'_> {
         }
         // Where a name tells most conditions apart, they are simple once its value is known.
         if let Some(supposed) = self.discriminator(whole, order)? {
-            let begin = Begin { supposed: Some(supposed), ..begins(usize::MAX) };
+            let begin = ExplorationPlan { supposed: Some(supposed), ..begins(usize::MAX) };
             if let Some(automaton) = self.explore_mattering(&begin)? {
                 return Ok(Some(automaton));
             }
@@ -130,12 +130,15 @@ impl Converter<'_> {
         if let Some(automaton) = self.explore_mattering(&begins(usize::MAX))? {
             return Ok(Some(automaton));
         }
-        self.explore_mattering(&Begin { moves_matter: false, ..begins(usize::MAX) })
+        self.explore_mattering(&ExplorationPlan { moves_matter: false, ..begins(usize::MAX) })
     }
 
     /// The automaton whose states say which of the names that matter were read; `None` where too many do,
     /// or it has too many states.
-    fn explore_mattering(&mut self, begin: &Begin<'_>) -> Result<Option<ObjectAutomaton>> {
+    fn explore_mattering(
+        &mut self,
+        begin: &ExplorationPlan<'_>,
+    ) -> Result<Option<ObjectAutomaton>> {
         let before = self.num_states;
         let mut mattering: Vec<u32> = Vec::new();
         while mattering.len() <= MOST_UNORDERED {
@@ -173,7 +176,7 @@ impl Converter<'_> {
         Ok(best)
     }
 
-    fn explore(&mut self, begin: &Begin<'_>, mattering: &[u32]) -> Result<Explored> {
+    fn explore(&mut self, begin: &ExplorationPlan<'_>, mattering: &[u32]) -> Result<Explored> {
         let mut out = self.begin_exploration(begin, mattering)?;
         let starts = out.todo.len();
         let mut states: Vec<ObjectState> = Vec::new();
@@ -205,7 +208,7 @@ impl Converter<'_> {
         }
         let (classes, required) = (begin.classes.to_vec(), Some(required));
         let (states, required) = (Rc::new(states), required.map(Rc::new));
-        let &Begin { whole, order, .. } = begin;
+        let &ExplorationPlan { whole, order, .. } = begin;
         let alternatives = Rc::from([Alternative { formula: whole, order }]);
         Ok(Explored::Done(ObjectAutomaton { alternatives, order, states, classes, required }))
     }
@@ -214,7 +217,7 @@ impl Converter<'_> {
     /// state does what each of those does that suppose a value of it.
     fn begin_exploration<'b>(
         &mut self,
-        begin: &'b Begin<'b>,
+        begin: &'b ExplorationPlan<'b>,
         mattering: &'b [u32],
     ) -> Result<Exploration<'b>> {
         let names = self.orders.get(begin.order).clone();
@@ -247,28 +250,29 @@ impl Converter<'_> {
     fn read_members(
         &mut self,
         out: &mut Exploration<'_>,
-        here: &Place,
+        here: &UnorderedPlace,
         number: u32,
         state: &mut ObjectState,
     ) -> Result<Vec<u32>> {
-        let &Begin { classes, ref supposed, moves_matter, .. } = out.begin;
+        let &ExplorationPlan { classes, ref supposed, moves_matter, .. } = out.begin;
         let (value_supposed, read, ..) = here;
         let mut matter = Vec::new();
         let names = out.names.clone();
         let known = (0..)
             .zip(names.iter())
-            .map(|(place, &name)| (Named::Known(place), Member::Named(name)));
-        let others =
-            (0..).zip(classes).map(|(class, names)| (Named::Other(class), Member::Other(names)));
+            .map(|(place, &name)| (MemberName::Known(place), Member::Named(name)));
+        let others = (0..)
+            .zip(classes)
+            .map(|(class, names)| (MemberName::Other(class), Member::Other(names)));
         for (name, member) in known.chain(others) {
             let own = match name {
-                Named::Known(place) => out.bit(place),
-                Named::Other(_) => None,
+                MemberName::Known(place) => out.bit(place),
+                MemberName::Other(_) => None,
             };
             if own.is_some_and(|own| read & own != 0) {
                 continue;
             }
-            if let (Some(supposed), Named::Known(place)) = (supposed, name)
+            if let (Some(supposed), MemberName::Known(place)) = (supposed, name)
                 && supposed.place == place
             {
                 let value = supposed.edges[*value_supposed as usize].0;
@@ -276,7 +280,7 @@ impl Converter<'_> {
                 continue;
             }
             let (edges, moves) = self.read_member(out, here, (name, member, own), state)?;
-            if let (Named::Known(name), None) = (name, own)
+            if let (MemberName::Known(name), None) = (name, own)
                 && moves_matter
                 && moves
             {
@@ -291,8 +295,8 @@ impl Converter<'_> {
     fn read_member(
         &mut self,
         out: &mut Exploration<'_>,
-        here: &Place,
-        (name, member, own): (Named, Member<'_>, Option<u32>),
+        here: &UnorderedPlace,
+        (name, member, own): (MemberName, Member<'_>, Option<u32>),
         state: &mut ObjectState,
     ) -> Result<(usize, bool)> {
         let (value_supposed, read, before, formula) = here;
@@ -321,7 +325,7 @@ impl Converter<'_> {
 
     /// What is left of the formula of a place where the object ends there: of the names that were read
     /// nothing asks any more.
-    fn left_at_end(&mut self, out: &Exploration<'_>, here: &Place) -> Result<FormulaId> {
+    fn left_at_end(&mut self, out: &Exploration<'_>, here: &UnorderedPlace) -> Result<FormulaId> {
         let &(_, read, _, formula) = here;
         let mut rest = formula;
         if self.asks_for_names(rest) {

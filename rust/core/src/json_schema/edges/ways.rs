@@ -1,6 +1,6 @@
 //! The disjunctive form of a formula: sets of conditions on the value, each with what is left under them.
 
-use super::{Conditions, Ways};
+use super::{ValueConditions, ValueWays};
 use crate::error::{Error, Result};
 use crate::json_schema::atoms::{Atom, SchemaId};
 use crate::json_schema::converter::Converter;
@@ -10,12 +10,12 @@ use std::rc::Rc;
 
 impl Converter<'_> {
     /// Disjunctive form: sets of conditions on the value, each with what is left under them.
-    pub(super) fn ways(&mut self, formula: FormulaId) -> Result<Ways> {
+    pub(super) fn ways(&mut self, formula: FormulaId) -> Result<ValueWays> {
         if !self.has_choice(formula) {
             return self.only_way(formula);
         }
         // Parts that do not speak of the value have no entry.
-        let mut known: FxHashMap<FormulaId, Ways> = FxHashMap::default();
+        let mut known: FxHashMap<FormulaId, ValueWays> = FxHashMap::default();
         let parts = self.formulas.parts(formula);
         self.spend(parts.len())?;
         for &part in &parts {
@@ -34,8 +34,8 @@ impl Converter<'_> {
                 }
                 Formula::Or(inner) => {
                     let (speaking, free) = parted(&inner, &known);
-                    let mut joined: Vec<(Conditions, FormulaId)> = Vec::new();
-                    let mut place: FxHashMap<Conditions, usize> = FxHashMap::default();
+                    let mut joined: Vec<(ValueConditions, FormulaId)> = Vec::new();
+                    let mut place: FxHashMap<ValueConditions, usize> = FxHashMap::default();
                     let free = self.formulas.or(free);
                     if free != FormulaId::FALSE {
                         self.join_way((Rc::from([]), free), &mut joined, &mut place)?;
@@ -48,7 +48,7 @@ impl Converter<'_> {
                 Formula::And(inner) => {
                     let (speaking, free) = parted(&inner, &known);
                     let free = self.formulas.and(free);
-                    let mut all: Ways = vec![(Rc::from([]), free)];
+                    let mut all: ValueWays = vec![(Rc::from([]), free)];
                     for part in speaking {
                         let more = known[&part].clone();
                         let mut joined = Vec::new();
@@ -77,7 +77,7 @@ impl Converter<'_> {
     }
 
     /// The way of a conjunction of conditions on the value and what does not speak of it.
-    fn only_way(&mut self, formula: FormulaId) -> Result<Ways> {
+    fn only_way(&mut self, formula: FormulaId) -> Result<ValueWays> {
         if formula == FormulaId::FALSE {
             return Ok(Vec::new());
         }
@@ -99,9 +99,9 @@ impl Converter<'_> {
 
     fn join_way(
         &mut self,
-        (conditions, rest): (Conditions, FormulaId),
-        joined: &mut Ways,
-        place: &mut FxHashMap<Conditions, usize>,
+        (conditions, rest): (ValueConditions, FormulaId),
+        joined: &mut ValueWays,
+        place: &mut FxHashMap<ValueConditions, usize>,
     ) -> Result<()> {
         self.spend(1 + conditions.len())?;
         match place.get(&conditions) {
@@ -134,13 +134,13 @@ impl Converter<'_> {
 /// on the way do not grow one operand at a time.
 fn parted(
     operands: &[FormulaId],
-    known: &FxHashMap<FormulaId, Ways>,
+    known: &FxHashMap<FormulaId, ValueWays>,
 ) -> (Vec<FormulaId>, Vec<FormulaId>) {
     operands.iter().partition(|operand| known.contains_key(operand))
 }
 
 /// Both sets of conditions; `None` where they contradict each other.
-fn conjunction(a: &Conditions, b: &Conditions) -> Option<Conditions> {
+fn conjunction(a: &ValueConditions, b: &ValueConditions) -> Option<ValueConditions> {
     if b.is_empty() {
         return Some(a.clone());
     }
@@ -155,16 +155,16 @@ fn conjunction(a: &Conditions, b: &Conditions) -> Option<Conditions> {
 }
 
 /// Without ways that ask for more than another with the same rest.
-fn absorb(ways: Ways) -> Ways {
+fn absorb(ways: ValueWays) -> ValueWays {
     /// More ways are left as they are: comparing all with all would take longer than it saves.
     const MOST: usize = 64;
     if ways.len() < 2 || ways.len() > MOST {
         return ways;
     }
-    let holds = |more: &Conditions, fewer: &Conditions| {
+    let holds = |more: &ValueConditions, fewer: &ValueConditions| {
         fewer.len() < more.len() && fewer.iter().all(|one| more.binary_search(one).is_ok())
     };
-    let is_kept = |(conditions, rest): &(Conditions, FormulaId)| {
+    let is_kept = |(conditions, rest): &(ValueConditions, FormulaId)| {
         !ways.iter().any(|(other, left)| left == rest && holds(conditions, other))
     };
     let kept: Vec<bool> = ways.iter().map(is_kept).collect();

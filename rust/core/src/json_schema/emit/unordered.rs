@@ -4,14 +4,14 @@
 //! with its value, which adds the name to those that were read; each set of required names has a rule for
 //! the closing brace, which needs them.
 
-use super::automaton::Automaton;
-use super::gaps::Gap;
+use super::automaton::DraftAutomaton;
+use super::gaps::Spacing;
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::{Expr, Guard};
 use crate::ids::{ExprId, RuleId};
 use crate::json_schema::atoms::{ObjectId, ValueId};
-use crate::json_schema::objects::{MemberEdge, Named, ObjectState};
+use crate::json_schema::objects::{MemberEdge, MemberName, ObjectState};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ impl Emitter<'_, '_> {
         let object = self.converter.objects[usize::from(id)].clone();
         let required = object.required.unwrap_or_default();
         let members = self.members_that_count(id, &object.states, level)?;
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let (start, end) = (out.state(), out.state());
         out.finals[end as usize] = true;
         let mut guards: Vec<(RuleId, Guard)> = Vec::new();
@@ -57,13 +57,13 @@ impl Emitter<'_, '_> {
                 let is_new = behind[to].is_none();
                 let target = *behind[to].get_or_insert_with(|| out.state());
                 match edge.name {
-                    Named::Known(place) => {
+                    MemberName::Known(place) => {
                         let rule = self.rule(RuleKey::Member(id, edge.name, edge.value, level));
                         let member = self.add(Expr::Rule(rule));
                         guards.push((rule, Guard::Adds(place)));
                         out.part(name, member, target);
                     }
-                    Named::Other(class) => {
+                    MemberName::Other(class) => {
                         let between = *between.entry(class).or_insert_with(|| {
                             let (other, to) = (self.call(RuleKey::Names(id, class)), out.state());
                             out.part(name, other, to);
@@ -136,7 +136,7 @@ impl Emitter<'_, '_> {
         let gaps = self.gaps(level);
         self.braced(|this, out, from| {
             let mut at = out.text(from, b"{", None);
-            if let Gap::Free = gaps.open {
+            if let Spacing::Free = gaps.open {
                 at = this.gap(out, at, &gaps.open);
             }
             out.text(at, b"}", None)
@@ -178,9 +178,9 @@ impl Emitter<'_, '_> {
     /// An automaton that one way leads through.
     pub(super) fn braced(
         &mut self,
-        write: impl FnOnce(&mut Self, &mut Automaton, u32) -> u32,
+        write: impl FnOnce(&mut Self, &mut DraftAutomaton, u32) -> u32,
     ) -> Result<ExprId> {
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let start = out.state();
         let end = write(self, &mut out, start);
         out.finals[end as usize] = true;

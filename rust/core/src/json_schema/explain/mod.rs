@@ -18,13 +18,13 @@ pub(super) use describe::listed;
 use super::atoms::{SchemaId, Type, ValueId};
 use super::converter::Converter;
 use super::value::{Arena, push_index, push_plain_token};
-use super::values::Values;
+use super::values::ReachedValues;
 use crate::budget::Budget;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
-use scan::{Inside, Member, Scan, Spot, end_of_scalar, is_blank, is_numeric};
+use scan::{Inside, MemberSpan, Scan, Spot, end_of_scalar, is_blank, is_numeric};
 use std::rc::Rc;
-use walk::{OpenArray, OpenObject, Possible, Walk};
+use walk::{OpenArray, OpenObject, Possible, SchemaWalk};
 
 /// What stands in the way, and of which schemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const BLANKS: &str = "white space does not stand here in the form that the optio
 pub(super) fn explain(
     converter: &mut Converter<'_>,
     root: (SchemaId, ValueId),
-    values: Values,
+    values: ReachedValues,
     beginning: Beginning<'_>,
     budget: &Budget,
 ) -> Result<Option<Explained>> {
@@ -72,7 +72,7 @@ pub(super) fn explain(
     let read = read.min(text.len());
     let Some(scan) = Scan::of(&text[..read]) else { return Ok(None) };
     let met = FxHashMap::default();
-    let walk = Walk { converter, values, text, arena: Arena::new(), budget, met };
+    let walk = SchemaWalk { converter, values, text, arena: Arena::new(), budget, met };
     let mut this = Explainer {
         walk,
         read,
@@ -87,7 +87,7 @@ pub(super) fn explain(
 }
 
 struct Explainer<'w, 'a> {
-    walk: Walk<'w, 'a>,
+    walk: SchemaWalk<'w, 'a>,
     read: usize,
     is_whole: bool,
     pointer: String,
@@ -151,7 +151,7 @@ impl Explainer<'_, '_> {
     fn inside_object(
         &mut self,
         possible: &[Possible],
-        members: &[Member],
+        members: &[MemberSpan],
         name: Option<&std::ops::Range<usize>>,
         spot: Spot,
         is_last: bool,

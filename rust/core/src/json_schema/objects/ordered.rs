@@ -1,13 +1,13 @@
 //! Objects whose known names come in an order: the automaton of some alternatives, each in the order of
 //! its own names.
 
-use super::{MemberEdge, Named, ObjectAutomaton, ObjectState, Spent};
+use super::{MemberEdge, MemberName, ObjectAutomaton, ObjectState, Spent};
 use crate::error::Result;
 use crate::json_schema::atoms::{Alternative, Atom, NameId, OrderId, SchemaId, SchemaKey, ValueId};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::json_schema::step::{Member, NameClass};
-use crate::json_schema::value::Node;
+use crate::json_schema::value::JsonNode;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use std::rc::Rc;
 type Thread = (u32, u32, FormulaId);
 
 /// What threads have in common that go on together: the name that is due, or the alternative.
-type Group = (Option<NameId>, u32);
+type ThreadGroup = (Option<NameId>, u32);
 
 /// The automaton of the alternatives of an object, in the orders of their names, while it is made.
 struct Ordered<'o> {
@@ -39,7 +39,7 @@ impl Ordered<'_> {
         self.names[thread.0 as usize].get(thread.1 as usize).copied()
     }
 
-    fn group(&self, thread: &Thread) -> Group {
+    fn group(&self, thread: &Thread) -> ThreadGroup {
         let due = self.due(thread);
         (due, if due.is_some() { 0 } else { thread.0 })
     }
@@ -62,8 +62,8 @@ impl Ordered<'_> {
 
     /// The states of threads that go apart.
     fn parted(&mut self, threads: &[Thread], separately: bool) -> Vec<u32> {
-        let mut groups: Vec<(Group, Vec<Thread>)> = Vec::new();
-        let mut known: FxHashMap<Group, usize> = FxHashMap::default();
+        let mut groups: Vec<(ThreadGroup, Vec<Thread>)> = Vec::new();
+        let mut known: FxHashMap<ThreadGroup, usize> = FxHashMap::default();
         for thread in threads {
             let mut key = self.group(thread);
             if separately {
@@ -200,7 +200,7 @@ impl Converter<'_> {
                 without.push((number, next, rest));
             }
         }
-        let name = Named::Known(out.places[&name]);
+        let name = MemberName::Known(out.places[&name]);
         for (value, threads) in behind {
             state.members.push(MemberEdge { name, value, to: out.enter(threads) });
         }
@@ -246,7 +246,7 @@ impl Converter<'_> {
                     }
                 }
             }
-            let name = Named::Other(class as u32);
+            let name = MemberName::Other(class as u32);
             for (value, threads) in behind {
                 state.members.push(MemberEdge { name, value, to: out.enter(threads) });
             }
@@ -282,7 +282,8 @@ impl Converter<'_> {
                 Atom::Properties(schema) => {
                     let SchemaKey::Schema(node, _) = self.key(*schema) else { continue };
                     let rest = self.schemas.subschema(node, "additionalProperties")?;
-                    let none = rest.is_some_and(|rest| *self.node(rest) == Node::Boolean(false));
+                    let none =
+                        rest.is_some_and(|rest| *self.node(rest) == JsonNode::Boolean(false));
                     if none && self.object_of(node, "patternProperties").is_none() {
                         return Ok(true);
                     }

@@ -9,12 +9,12 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::json_schema::dialect::{Dialect, Keyword, Language, ONLY_DRAFT3, Role};
 use crate::json_schema::keywords::Types;
-use crate::json_schema::value::{Node, NodeId};
+use crate::json_schema::value::{JsonNode, JsonNodeId};
 use std::borrow::Cow;
 
 /// How much a note matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
+pub enum NoteLevel {
     /// What the keyword says is no condition, or is met anyway.
     Info,
     /// A condition that is not enforced, or a keyword that was probably meant otherwise.
@@ -25,27 +25,27 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The value of the keyword; [`crate::json_schema::value::Arena::pointer`] has its pointer.
-    pub place: NodeId,
+    pub place: JsonNodeId,
     /// The keyword.
     pub keyword: Box<str>,
     /// How much it matters.
-    pub level: Level,
+    pub level: NoteLevel,
     /// Why it has no influence, and what to write.
     pub message: Cow<'static, str>,
 }
 
 /// The level and the message of a note.
-pub(in crate::json_schema) type Remark = (Level, Cow<'static, str>);
+pub(in crate::json_schema) type NoteText = (NoteLevel, Cow<'static, str>);
 
 /// Schemas on the way to one whose `enum` or `const` is looked for.
 const MOST_STEPS: usize = 16;
 
-fn info(message: impl Into<Cow<'static, str>>) -> Remark {
-    (Level::Info, message.into())
+fn info(message: impl Into<Cow<'static, str>>) -> NoteText {
+    (NoteLevel::Info, message.into())
 }
 
-fn warning(message: impl Into<Cow<'static, str>>) -> Remark {
-    (Level::Warning, message.into())
+fn warning(message: impl Into<Cow<'static, str>>) -> NoteText {
+    (NoteLevel::Warning, message.into())
 }
 
 /// The names of types that a keyword is about, and a word for them.
@@ -84,10 +84,10 @@ impl Schemas {
     /// As [`Self::notes_on`]; those of the budget.
     pub fn all_notes(
         &self,
-        schemas: impl IntoIterator<Item = NodeId>,
+        schemas: impl IntoIterator<Item = JsonNodeId>,
         budget: &Budget,
     ) -> Result<Vec<Note>> {
-        let mut schemas: Vec<NodeId> = schemas.into_iter().collect();
+        let mut schemas: Vec<JsonNodeId> = schemas.into_iter().collect();
         schemas.sort_unstable();
         schemas.dedup();
         let mut notes = self.notes.clone();
@@ -102,7 +102,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Unsupported where a schema of draft 3 has a keyword that draft 4 replaced; those of the budget.
-    pub fn notes_on(&self, schema: NodeId, budget: &Budget) -> Result<Vec<Note>> {
+    pub fn notes_on(&self, schema: JsonNodeId, budget: &Budget) -> Result<Vec<Note>> {
         let Some(object) = self.arena().object(schema) else {
             return Ok(Vec::new());
         };
@@ -127,15 +127,15 @@ impl Schemas {
 
     fn on_keyword(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         language: Language,
         hides: bool,
         keyword: &'static Keyword,
-        value: NodeId,
-    ) -> Option<Remark> {
+        value: JsonNodeId,
+    ) -> Option<NoteText> {
         let level = match keyword.role {
-            Role::Constrains => Level::Warning,
-            Role::Structure | Role::Annotates => Level::Info,
+            Role::Constrains => NoteLevel::Warning,
+            Role::Structure | Role::Annotates => NoteLevel::Info,
         };
         match keyword.role {
             Role::Structure if language.counts(keyword) => None,
@@ -156,9 +156,9 @@ impl Schemas {
                 let target = self.reference(schema).ok().flatten();
                 let same = target.and_then(|target| self.value(target, keyword.name));
                 let is_same = same.is_some_and(|same| self.arena().equal(same, value));
-                let level = if is_same { Level::Info } else { level };
+                let level = if is_same { NoteLevel::Info } else { level };
                 let message = match (is_same, level) {
-                    (false, Level::Warning) => {
+                    (false, NoteLevel::Warning) => {
                         "$ref hides all keywords beside it, so it is not enforced; write both into \
                          allOf"
                     }
@@ -173,15 +173,15 @@ impl Schemas {
     /// The notes on a keyword that is enforced.
     fn on_effect(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         language: Language,
         keyword: &'static str,
-        value: NodeId,
-    ) -> Option<Remark> {
+        value: JsonNodeId,
+    ) -> Option<NoteText> {
         let node = self.arena().node(value);
         let lacks = |name: &str| self.value(schema, name).is_none();
         match (keyword, node) {
-            ("required", Node::Boolean(flag)) => {
+            ("required", JsonNode::Boolean(flag)) => {
                 return (!language.is_draft3).then_some(match flag {
                     true => warning(
                         "a boolean is of draft 3, and is not enforced; list the name of this member \
@@ -190,7 +190,7 @@ impl Schemas {
                     false => info("a boolean is of draft 3, and false says nothing"),
                 });
             }
-            ("nullable", Node::Boolean(true)) => return self.on_nullable(schema, language),
+            ("nullable", JsonNode::Boolean(true)) => return self.on_nullable(schema, language),
             ("nullable", _) => return None,
             ("then" | "else", _) if lacks("if") => {
                 return Some(warning("it says nothing without if"));
@@ -201,10 +201,10 @@ impl Schemas {
             ("minContains" | "maxContains", _) if lacks("contains") => {
                 return Some(warning("it says nothing without contains"));
             }
-            ("exclusiveMinimum", Node::Boolean(true)) if lacks("minimum") => {
+            ("exclusiveMinimum", JsonNode::Boolean(true)) if lacks("minimum") => {
                 return Some(warning("true says nothing without minimum"));
             }
-            ("exclusiveMaximum", Node::Boolean(true)) if lacks("maximum") => {
+            ("exclusiveMaximum", JsonNode::Boolean(true)) if lacks("maximum") => {
                 return Some(warning("true says nothing without maximum"));
             }
             ("additionalItems", _) if !self.has_item_array(schema) => {
@@ -218,10 +218,10 @@ impl Schemas {
     /// The note on a keyword for types that `type` excludes.
     pub(in crate::json_schema) fn on_other_types(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         keyword: &str,
-        value: &Node,
-    ) -> Option<Remark> {
+        value: &JsonNode,
+    ) -> Option<NoteText> {
         let (names, word) = types_of(keyword)?;
         let types = self.types(schema).ok().flatten()?;
         if names.iter().any(|name| types.has(name)) {
@@ -229,25 +229,25 @@ impl Schemas {
         }
         let named: Vec<&str> = Types::NAMES.into_iter().filter(|name| types.has(name)).collect();
         let says_nothing = match value {
-            Node::Boolean(flag) => *flag != (keyword == "uniqueItems"),
-            Node::Array(items) => items.is_empty(),
-            Node::Object(object) => object.is_empty(),
-            Node::Number(number) => {
+            JsonNode::Boolean(flag) => *flag != (keyword == "uniqueItems"),
+            JsonNode::Array(items) => items.is_empty(),
+            JsonNode::Object(object) => object.is_empty(),
+            JsonNode::Number(number) => {
                 number.is_zero() && keyword.starts_with("min") && keyword != "minimum"
             }
-            Node::String(_) | Node::Null => false,
+            JsonNode::String(_) | JsonNode::Null => false,
         };
         let message =
             format!("it is about {word}, and says nothing beside the type {}", named.join(", "));
-        Some((if says_nothing { Level::Info } else { Level::Warning }, message.into()))
+        Some((if says_nothing { NoteLevel::Info } else { NoteLevel::Warning }, message.into()))
     }
 
-    fn has_item_array(&self, schema: NodeId) -> bool {
+    fn has_item_array(&self, schema: JsonNodeId) -> bool {
         let items = self.value(schema, "items").map(|items| self.arena().node(items));
-        matches!(items, Some(Node::Array(_)))
+        matches!(items, Some(JsonNode::Array(_)))
     }
 
-    fn on_annotation(&self, schema: NodeId, keyword: &Keyword, value: NodeId) -> Remark {
+    fn on_annotation(&self, schema: JsonNodeId, keyword: &Keyword, value: JsonNodeId) -> NoteText {
         match keyword.name {
             "discriminator" => self.on_discriminator(schema, value),
             "contentEncoding" | "contentSchema" => warning(
@@ -261,14 +261,14 @@ impl Schemas {
 
     fn on_other_dialect(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         language: Language,
         keyword: &Keyword,
-        value: NodeId,
-    ) -> Option<Remark> {
+        value: JsonNodeId,
+    ) -> Option<NoteText> {
         let node = self.arena().node(value);
         match keyword.name {
-            "nullable" if *node == Node::Boolean(true) => {
+            "nullable" if *node == JsonNode::Boolean(true) => {
                 return self.on_nullable(schema, language);
             }
             "nullable" => {
@@ -300,7 +300,7 @@ impl Schemas {
     }
 
     /// The note on `"nullable": true`.
-    fn on_nullable(&self, schema: NodeId, language: Language) -> Option<Remark> {
+    fn on_nullable(&self, schema: JsonNodeId, language: Language) -> Option<NoteText> {
         let is_openapi = language.dialect == Dialect::OpenApi30;
         let types = self.types(schema).ok().flatten();
         let lacks_null = self.lists_null(schema) == Some(false);
@@ -328,8 +328,8 @@ impl Schemas {
     }
 
     /// Whether null is among the values that `enum` or `const` list, where there are any.
-    fn lists_null(&self, schema: NodeId) -> Option<bool> {
-        let is_null = |value: NodeId| *self.arena().node(value) == Node::Null;
+    fn lists_null(&self, schema: JsonNodeId) -> Option<bool> {
+        let is_null = |value: JsonNodeId| *self.arena().node(value) == JsonNode::Null;
         let values = self.values(schema, "enum").ok().flatten();
         let listed = values.map(|values| values.iter().any(|&value| is_null(value)));
         match (listed, self.value(schema, "const").map(is_null)) {
@@ -339,7 +339,7 @@ impl Schemas {
     }
 
     /// Whether null is allowed by what a schema and the branches of its unions say of types and values.
-    fn plainly_takes_null(&self, schema: NodeId) -> bool {
+    fn plainly_takes_null(&self, schema: JsonNodeId) -> bool {
         let takes = |schema| {
             let types = self.types(schema).ok().flatten();
             match (types.map(|types| types.has("null")), self.lists_null(schema)) {
@@ -361,7 +361,7 @@ impl Schemas {
     }
 
     /// The note on a `discriminator`: whether each branch names its values by itself.
-    fn on_discriminator(&self, schema: NodeId, value: NodeId) -> Remark {
+    fn on_discriminator(&self, schema: JsonNodeId, value: JsonNodeId) -> NoteText {
         let arena = self.arena();
         let name = arena.get(value, "propertyName").unwrap_or(value);
         let Some(name) = arena.node(name).as_str() else {
@@ -374,7 +374,7 @@ impl Schemas {
                  anyOf stands beside it; list the schemas in oneOf",
             );
         };
-        let lists = |&branch: &NodeId| self.lists_values(branch, name, &mut 0);
+        let lists = |&branch: &JsonNodeId| self.lists_values(branch, name, &mut 0);
         match branches.iter().find(|branch| !lists(branch)) {
             None => info(format!(
                 "the keyword is an annotation of OpenAPI; each branch lists its values of {name:?}"
@@ -388,7 +388,7 @@ impl Schemas {
     }
 
     /// Whether a schema lists the values of a member, itself or where `$ref` and `allOf` lead.
-    fn lists_values(&self, schema: NodeId, name: &str, steps: &mut usize) -> bool {
+    fn lists_values(&self, schema: JsonNodeId, name: &str, steps: &mut usize) -> bool {
         *steps += 1;
         if *steps > MOST_STEPS {
             return false;

@@ -4,7 +4,7 @@ use crate::automata::lengths::Lengths;
 use crate::error::{Error, Result};
 use crate::json_schema::atoms::{Atom, LanguageId};
 use crate::json_schema::converter::Converter;
-use crate::json_schema::formats::within::{self, Within};
+use crate::json_schema::formats::within::{self, PatternsWithin};
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::limits::MOST_TEXT_BYTES;
 use crate::regular::Dfa;
@@ -19,7 +19,7 @@ const FEW_STATES: u64 = 256;
 
 /// What a string is to be, in the form in which it is emitted best.
 #[derive(Clone, Debug)]
-pub(in crate::json_schema) enum Text {
+pub(in crate::json_schema) enum StringForm {
     /// Any characters, between so many and so many.
     Characters(u32, Option<u32>),
     /// One of these.
@@ -38,7 +38,7 @@ pub(in crate::json_schema) enum Text {
 
 impl Converter<'_> {
     /// How a string of a formula is emitted best.
-    pub(in crate::json_schema) fn text(&mut self, formula: FormulaId) -> Result<Text> {
+    pub(in crate::json_schema) fn text(&mut self, formula: FormulaId) -> Result<StringForm> {
         let conjuncts = self.formulas.conjuncts(formula);
         let (mut least, mut most, mut plain) = (0, None::<u32>, true);
         for &part in &conjuncts {
@@ -55,18 +55,18 @@ impl Converter<'_> {
         }
         if plain {
             return Ok(match most {
-                Some(most) if most < least => Text::Listed([].into()),
-                _ => Text::Characters(least, most),
+                Some(most) if most < least => StringForm::Listed([].into()),
+                _ => StringForm::Characters(least, most),
             });
         }
         if let Some(texts) = self.listed_texts(formula)? {
-            return Ok(Text::Listed(texts.into()));
+            return Ok(StringForm::Listed(texts.into()));
         }
         if let [only] = conjuncts.as_slice()
             && let Formula::Literal(number, true) = *self.formulas.get(*only)
         {
             match *self.atom(number) {
-                Atom::RegularExpression => return Ok(Text::RegularExpression),
+                Atom::RegularExpression => return Ok(StringForm::RegularExpression),
                 Atom::Language(language) => {
                     let entry = &self.languages[usize::from(language)];
                     let counts = entry.pattern.as_ref();
@@ -75,7 +75,7 @@ impl Converter<'_> {
                         match self.automaton_within(language, LARGE_PATTERN) {
                             Ok(_) => {}
                             Err(Error::LimitInSchema { .. }) => {
-                                return Ok(Text::Pattern(language));
+                                return Ok(StringForm::Pattern(language));
                             }
                             Err(other) => return Err(other),
                         }
@@ -88,8 +88,8 @@ impl Converter<'_> {
             let rest = self.string_language(rest)?;
             let within = self.expression_within(&rest)?;
             return Ok(match self.expressions[within as usize].1.is_empty() {
-                true => Text::Listed([].into()),
-                false => Text::ExpressionWithin(within),
+                true => StringForm::Listed([].into()),
+                false => StringForm::ExpressionWithin(within),
             });
         }
         if least > 0 || most.is_some() {
@@ -109,9 +109,9 @@ impl Converter<'_> {
         }
         let automaton = self.string_language(formula)?;
         if automaton.is_universal() {
-            return Ok(Text::Characters(0, None));
+            return Ok(StringForm::Characters(0, None));
         }
-        Ok(Text::Automaton(automaton))
+        Ok(StringForm::Automaton(automaton))
     }
 
     /// The language of a formula as an automaton, and bounds on the lengths of its texts that the matcher
@@ -121,8 +121,10 @@ impl Converter<'_> {
         formula: FormulaId,
     ) -> Result<(Dfa, (u32, Option<u32>))> {
         match self.text(formula)? {
-            Text::Counted(language, least, most) => Ok((language, (least, most))),
-            Text::Characters(least, most) if u64::from(most.unwrap_or(least)) > FEW_STATES => {
+            StringForm::Counted(language, least, most) => Ok((language, (least, most))),
+            StringForm::Characters(least, most)
+                if u64::from(most.unwrap_or(least)) > FEW_STATES =>
+            {
                 Ok((Dfa::anything(), (least, most)))
             }
             _ => Ok((self.string_language(formula)?, (0, None))),
@@ -154,7 +156,7 @@ impl Converter<'_> {
         language: &Dfa,
         least: u32,
         most: Option<u32>,
-    ) -> Result<Option<Text>> {
+    ) -> Result<Option<StringForm>> {
         // A text of more bytes than a matcher reads does not end: greater bounds all mean that.
         let least = least.min(MOST_TEXT_BYTES + 1);
         let last = most.unwrap_or(least);
@@ -166,8 +168,8 @@ impl Converter<'_> {
             // As a repetition is counted.
             let (min, max) = (min.max(least), [max, most].into_iter().flatten().min());
             return Ok(match max {
-                Some(max) if max < min => Some(Text::Listed([].into())),
-                _ => Some(Text::Counted(language.clone(), min, max)),
+                Some(max) if max < min => Some(StringForm::Listed([].into())),
+                _ => Some(StringForm::Counted(language.clone(), min, max)),
             });
         }
         let targets = language.targets();
@@ -187,15 +189,15 @@ impl Converter<'_> {
         if !may_go_on {
             let has_empty = least == 0 && language.is_final(0);
             let texts: Vec<String> = has_empty.then(String::new).into_iter().collect();
-            return Ok(Some(Text::Listed(texts.into())));
+            return Ok(Some(StringForm::Listed(texts.into())));
         }
         // A bound that holds of all texts is none.
         let most = most.filter(|&most| longest(&targets).is_none_or(|longest| longest > most));
         let least = if lengths.shortest(0) >= least { 0 } else { least };
         if least == 0 && most.is_none() {
-            return Ok(Some(Text::Automaton(language.clone())));
+            return Ok(Some(StringForm::Automaton(language.clone())));
         }
-        Ok(Some(Text::Counted(language.clone(), least, most)))
+        Ok(Some(StringForm::Counted(language.clone(), least, most)))
     }
 
     /// The automaton of a formula of strings.
@@ -256,7 +258,7 @@ impl Converter<'_> {
                 ),
             });
         }
-        let made = Within::new(automaton, &self.bounds)?;
+        let made = PatternsWithin::new(automaton, &self.bounds)?;
         let number = self.expressions.len() as u32;
         self.expressions.push((automaton.clone(), Rc::new(made)));
         Ok(number)

@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::json_schema::atoms::ValueId;
-use crate::json_schema::objects::{Named, ObjectAutomaton};
+use crate::json_schema::objects::{MemberName, ObjectAutomaton};
 use std::rc::Rc;
 
 /// Edges that are looked through, and words of sets that are joined, as one unit of work.
@@ -12,10 +12,10 @@ const EDGES_OF_WORK: usize = 8;
 const WORDS_OF_WORK: usize = 64;
 
 /// A set of names, by their places.
-type Names = Box<[u64]>;
+type NameSet = Box<[u64]>;
 
 /// An edge: the known name that is read, or none, and where it leads.
-type Edge = (Option<u32>, u32);
+type NamedEdge = (Option<u32>, u32);
 
 /// The states of an object from which an end can be reached, where the values that `is_productive` takes
 /// are all there are; `None` where that depends on which names were read.
@@ -31,14 +31,14 @@ pub(in crate::json_schema) fn live(
     is_productive: impl Fn(ValueId) -> bool,
     budget: &Budget,
 ) -> Result<Option<Vec<bool>>> {
-    let mut edges: Vec<Vec<Edge>> = Vec::with_capacity(object.states.len());
+    let mut edges: Vec<Vec<NamedEdge>> = Vec::with_capacity(object.states.len());
     for state in object.states.iter() {
         budget.spend(1 + state.members.len() / EDGES_OF_WORK)?;
         let members = state.members.iter().filter(|edge| is_productive(edge.value));
         let here = members.map(|edge| {
             let name = match edge.name {
-                Named::Known(place) => Some(place),
-                Named::Other(_) => None,
+                MemberName::Known(place) => Some(place),
+                MemberName::Other(_) => None,
             };
             (name, edge.to)
         });
@@ -86,19 +86,19 @@ pub(in crate::json_schema) fn live(
 }
 
 /// Adds a name; whether it is new.
-fn insert(set: &mut Names, name: u32) -> bool {
+fn insert(set: &mut NameSet, name: u32) -> bool {
     let (word, bit) = (&mut set[name as usize / 64], 1 << (name % 64));
     let is_new = *word & bit == 0;
     *word |= bit;
     is_new
 }
 
-fn contains(set: &Names, name: u32) -> bool {
+fn contains(set: &NameSet, name: u32) -> bool {
     set[name as usize / 64] >> (name % 64) & 1 == 1
 }
 
 /// Adds names to a set; whether there were new ones.
-fn add(set: &mut Names, more: &Names) -> bool {
+fn add(set: &mut NameSet, more: &NameSet) -> bool {
     let mut is_new = false;
     for (a, b) in set.iter_mut().zip(more) {
         is_new |= b & !*a != 0;
@@ -108,7 +108,7 @@ fn add(set: &mut Names, more: &Names) -> bool {
 }
 
 /// The states that are met from the start.
-fn met(edges: &[Vec<Edge>], alive: &[bool]) -> Vec<bool> {
+fn met(edges: &[Vec<NamedEdge>], alive: &[bool]) -> Vec<bool> {
     let mut met = vec![false; edges.len()];
     let mut work = vec![0];
     while let Some(state) = work.pop() {
@@ -121,11 +121,11 @@ fn met(edges: &[Vec<Edge>], alive: &[bool]) -> Vec<bool> {
 
 /// For each state the known names that some path to it reads.
 fn names_before(
-    edges: &[Vec<Edge>],
+    edges: &[Vec<NamedEdge>],
     alive: &[bool],
     words: usize,
     budget: &Budget,
-) -> Result<Vec<Names>> {
+) -> Result<Vec<NameSet>> {
     let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
     let mut is_due = vec![false; edges.len()];
     is_due[0] = alive[0];
@@ -157,11 +157,11 @@ fn names_before(
 
 /// For each state the known names that some path from it reads.
 fn names_after(
-    edges: &[Vec<Edge>],
+    edges: &[Vec<NamedEdge>],
     alive: &[bool],
     words: usize,
     budget: &Budget,
-) -> Result<Vec<Names>> {
+) -> Result<Vec<NameSet>> {
     let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
     let mut callers: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
     for (state, edges) in edges.iter().enumerate() {
@@ -189,7 +189,7 @@ fn names_after(
 
 /// The states from which an end is reached along edges that `is_way` takes.
 fn back_from_ends(
-    edges: &[Vec<Edge>],
+    edges: &[Vec<NamedEdge>],
     alive: &[bool],
     is_final: impl Fn(usize) -> bool,
     is_way: impl Fn(usize, Option<u32>) -> bool,

@@ -1,11 +1,11 @@
 //! Notes on names that are no keywords, and on a root of such names: what was passed may be no schema.
 
-use super::{Level, Note, Remark, info, warning};
+use super::{Note, NoteLevel, NoteText, info, warning};
 use crate::json_schema::dialect::{Holds, Keyword, Role};
 use crate::json_schema::keywords::Types;
 use crate::json_schema::resolve::Schemas;
 use crate::json_schema::resolve::spelling::keyword_like;
-use crate::json_schema::value::{Node, NodeId, Object};
+use crate::json_schema::value::{JsonNode, JsonNodeId, Object};
 use std::borrow::Cow;
 
 /// What words mean that other programs or older drafts know, and what to write.
@@ -37,11 +37,11 @@ impl Schemas {
     /// The note on a name that is no keyword.
     pub(super) fn on_unknown(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         object: &Object,
         name: &str,
-        value: NodeId,
-    ) -> Remark {
+        value: JsonNodeId,
+    ) -> NoteText {
         let node = self.arena().node(value);
         if let Some(message) = of_others(name) {
             return warning(message);
@@ -81,7 +81,7 @@ impl Schemas {
     }
 
     /// The note on `propertyOrdering`, which Gemini's schemas have.
-    fn on_ordering(&self, schema: NodeId, value: &Node) -> Remark {
+    fn on_ordering(&self, schema: JsonNodeId, value: &JsonNode) -> NoteText {
         let names = value.as_array().unwrap_or_default().iter();
         let names = names.map(|&name| self.arena().node(name).as_str());
         let properties = self.named(schema, "properties").ok().flatten();
@@ -96,47 +96,48 @@ impl Schemas {
     }
 
     /// Whether a value is of a type that a keyword may have.
-    fn fits(&self, keyword: &Keyword, value: &Node) -> bool {
+    fn fits(&self, keyword: &Keyword, value: &JsonNode) -> bool {
         match (keyword.holds, value) {
-            (Holds::Schema, value) => matches!(value, Node::Object(_) | Node::Boolean(_)),
-            (Holds::Array, value) => matches!(value, Node::Array(_)),
-            (Holds::Object, value) => matches!(value, Node::Object(_)),
+            (Holds::Schema, value) => matches!(value, JsonNode::Object(_) | JsonNode::Boolean(_)),
+            (Holds::Array, value) => matches!(value, JsonNode::Array(_)),
+            (Holds::Object, value) => matches!(value, JsonNode::Object(_)),
             (Holds::SchemaOrArray, value) => {
-                matches!(value, Node::Object(_) | Node::Array(_) | Node::Boolean(_))
+                matches!(value, JsonNode::Object(_) | JsonNode::Array(_) | JsonNode::Boolean(_))
             }
             (Holds::NoSchema, value) => match keyword.name {
                 "const" | "default" | "example" => true,
                 "type" => self.names_types(value),
-                "enum" | "required" | "examples" => matches!(value, Node::Array(_)),
+                "enum" | "required" | "examples" => matches!(value, JsonNode::Array(_)),
                 "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" | "nullable"
-                | "$recursiveAnchor" => matches!(value, Node::Boolean(_)),
+                | "$recursiveAnchor" => matches!(value, JsonNode::Boolean(_)),
                 "dependentRequired" | "$vocabulary" | "discriminator" | "externalDocs" | "xml" => {
-                    matches!(value, Node::Object(_))
+                    matches!(value, JsonNode::Object(_))
                 }
                 "exclusiveMinimum" | "exclusiveMaximum" => {
-                    matches!(value, Node::Number(_) | Node::Boolean(_))
+                    matches!(value, JsonNode::Number(_) | JsonNode::Boolean(_))
                 }
-                "minimum" | "maximum" | "multipleOf" => matches!(value, Node::Number(_)),
+                "minimum" | "maximum" | "multipleOf" => matches!(value, JsonNode::Number(_)),
                 name if name.starts_with("min") || name.starts_with("max") => {
-                    matches!(value, Node::Number(_))
+                    matches!(value, JsonNode::Number(_))
                 }
-                _ => matches!(value, Node::String(_)),
+                _ => matches!(value, JsonNode::String(_)),
             },
         }
     }
 
-    fn names_types(&self, value: &Node) -> bool {
-        let is_type = |node: &Node| node.as_str().is_some_and(|name| Types::NAMES.contains(&name));
+    fn names_types(&self, value: &JsonNode) -> bool {
+        let is_type =
+            |node: &JsonNode| node.as_str().is_some_and(|name| Types::NAMES.contains(&name));
         match value {
-            Node::Array(items) => items.iter().all(|&item| is_type(self.arena().node(item))),
+            JsonNode::Array(items) => items.iter().all(|&item| is_type(self.arena().node(item))),
             other => is_type(other),
         }
     }
 
-    fn is_plainly_a_schema(&self, value: NodeId) -> bool {
+    fn is_plainly_a_schema(&self, value: JsonNodeId) -> bool {
         let at = |name| self.arena().get(value, name).map(|value| self.arena().node(value));
         at("type").is_some_and(|types| self.names_types(types))
-            || at("$ref").is_some_and(|reference| matches!(reference, Node::String(_)))
+            || at("$ref").is_some_and(|reference| matches!(reference, JsonNode::String(_)))
     }
 
     /// The note on a root that constrains nothing: no keyword of it is without a note.
@@ -156,7 +157,9 @@ impl Schemas {
         }
         let is_misspelt = notes.iter().any(|note| {
             let is_of_root = self.arena().parent(note.place) == Some(root);
-            is_of_root && note.level == Level::Warning && Keyword::named(&note.keyword).is_none()
+            is_of_root
+                && note.level == NoteLevel::Warning
+                && Keyword::named(&note.keyword).is_none()
         });
         let defined = ["$defs", "definitions"].into_iter().find_map(|keyword| {
             let name = self.named(root, keyword).ok()??.name(0)?;
@@ -198,6 +201,6 @@ impl Schemas {
             )
             .into()
         };
-        Some(Note { place: root, keyword: Box::default(), level: Level::Warning, message })
+        Some(Note { place: root, keyword: Box::default(), level: NoteLevel::Warning, message })
     }
 }
