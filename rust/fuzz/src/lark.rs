@@ -8,7 +8,7 @@ use tokfold_core::budget::Budget;
 use tokfold_core::error::{Error, Position, Result};
 use tokfold_core::grammar::Grammar;
 use tokfold_core::json_schema::{SchemaOptions, convert};
-use tokfold_core::lark::{LarkOptions, Named, Subgrammars, TokenIds, read};
+use tokfold_core::lark::{LarkOptions, NamedGrammar, Subgrammars, TokenIds, read};
 use tokfold_core::limits::Limits;
 use tokfold_core::regular::Bounds;
 use tokfold_core::regular::pattern::Dialect;
@@ -43,11 +43,11 @@ impl Subgrammars for Others<'_> {
         Ok(convert(text, &[], &options, self.limits, self.budget)?.grammar)
     }
 
-    fn grammar(&mut self, name: &str) -> Result<Option<Named>> {
-        let lark = |text: &str| Ok(Some(Named::Lark(text.into())));
+    fn grammar(&mut self, name: &str) -> Result<Option<NamedGrammar>> {
+        let lark = |text: &str| Ok(Some(NamedGrammar::Lark(text.into())));
         match name {
             "g" => lark("start: \"a\" @h\n%ignore \"_\""),
-            "h" => Ok(Some(Named::Grammar(syntax::parse(
+            "h" => Ok(Some(NamedGrammar::Grammar(syntax::parse(
                 "root ::= \"b\" | \"c\"",
                 "root",
                 self.limits,

@@ -105,7 +105,7 @@ pub trait Subgrammars {
     ///
     /// # Errors
     /// It cannot be had.
-    fn grammar(&mut self, name: &str) -> Result<Option<Named>> {
+    fn grammar(&mut self, name: &str) -> Result<Option<NamedGrammar>> {
         let _ = name;
         Ok(None)
     }
@@ -119,7 +119,7 @@ pub trait Subgrammars {
 
 /// A grammar that a text names.
 #[derive(Clone, Debug)]
-pub enum Named {
+pub enum NamedGrammar {
     /// A grammar as it is.
     Grammar(Grammar),
     /// Lark text, read with the same options, which may name others; it starts with `start`.
