@@ -12,7 +12,7 @@ use tokfold_core::json_schema::{
     Whitespace,
 };
 
-use tokfold_core::regular::pattern::{Dialect as PatternDialect, Pattern, parse};
+use tokfold_core::regular::pattern::{Pattern, PatternDialect, parse};
 
 /// What a note says: its level, the pointer, the keyword, and what there is to say of it.
 type Note = (&'static str, String, String, String);

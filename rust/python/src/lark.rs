@@ -13,7 +13,7 @@ use tokfold_core::json_schema::{self, SchemaOptions};
 use tokfold_core::lark::{self, LarkOptions, NamedGrammar, Subgrammars, TokenIds};
 use tokfold_core::limits::Limits;
 use tokfold_core::regular::Bounds;
-use tokfold_core::regular::pattern::Dialect;
+use tokfold_core::regular::pattern::PatternDialect;
 
 /// A grammar that a text names: Lark text, or a grammar.
 #[derive(FromPyObject)]
@@ -67,8 +67,8 @@ pub(crate) fn read_lark(
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Grammar> {
     let dialect = match dialect {
-        "rust" => Dialect::Rust,
-        "python" => Dialect::Python,
+        "rust" => PatternDialect::Rust,
+        "python" => PatternDialect::Python,
         _ => return Err(misuse(format!("no dialect is named {dialect:?}"))),
     };
     let schema_options = options(schema_options)?;

@@ -10,7 +10,7 @@ use super::keywords::Dependency;
 use super::reading::Applied;
 use super::value::{JsonNode, JsonNodeId};
 use crate::error::{Error, Result, SchemaFault};
-use crate::regular::pattern::{Dialect as PatternDialect, PatternFault, parse};
+use crate::regular::pattern::{PatternDialect, PatternFault, parse};
 use std::rc::Rc;
 
 /// Required names of which each has an atom of its own.

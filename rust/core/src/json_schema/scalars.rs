@@ -225,8 +225,8 @@ impl Converter<'_> {
 
 /// Whether a text is a regular expression of ECMA-262.
 pub(super) fn is_regular_expression(text: &str) -> bool {
-    use crate::regular::pattern::{Dialect, PatternFault, parse};
-    match parse(text, Dialect::Ecma, "u") {
+    use crate::regular::pattern::{PatternDialect, PatternFault, parse};
+    match parse(text, PatternDialect::Ecma, "u") {
         Ok(_) => true,
         Err(error) => error.kind != PatternFault::Syntax,
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
-use crate::regular::pattern::{self, Dialect, Pattern, PatternFault};
+use crate::regular::pattern::{self, Pattern, PatternDialect, PatternFault};
 use crate::regular::{Bounds, Dfa, Spelling, encode, substrings};
 
 use super::json::{self, JsonValue};
@@ -123,7 +123,7 @@ pub(super) fn text_dfa(text: &str, of_any: bool, bounds: &Bounds<'_>) -> Result<
 pub(super) fn pattern(
     text: &str,
     flags: &str,
-    dialect: Dialect,
+    dialect: PatternDialect,
     position: Position,
 ) -> Result<Pattern> {
     let mut known = String::new();
@@ -132,7 +132,7 @@ pub(super) fn pattern(
         match flag {
             'i' | 'm' | 's' if !known.contains(flag) => known.push(flag),
             'i' | 'm' | 's' | 'u' => {}
-            'x' if dialect == Dialect::Rust => prefix = "(?x)",
+            'x' if dialect == PatternDialect::Rust => prefix = "(?x)",
             'x' | 'l' => {
                 let message =
                     "this flag of a pattern has no meaning here; write the pattern without it";

@@ -74,7 +74,7 @@ use crate::error::{Position, Result};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::regular::Bounds;
-use crate::regular::pattern::Dialect;
+use crate::regular::pattern::PatternDialect;
 
 /// How a text is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,14 +82,14 @@ pub struct LarkOptions {
     /// The rule to start with.
     pub start: String,
     /// Whose regular expressions stand between slashes. Rust's are those of llguidance.
-    pub dialect: Dialect,
+    pub dialect: PatternDialect,
     /// `max_grammar_bytes`, `max_rules` and `max_nesting` count here.
     pub limits: Limits,
 }
 
 impl Default for LarkOptions {
     fn default() -> Self {
-        Self { start: "start".into(), dialect: Dialect::Rust, limits: Limits::default() }
+        Self { start: "start".into(), dialect: PatternDialect::Rust, limits: Limits::default() }
     }
 }
 

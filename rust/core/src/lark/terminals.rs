@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Position, Result};
 use crate::graph;
-use crate::regular::pattern::{Dialect, Pattern};
-use crate::regular::{Bounds, Dfa, Nfa, substrings};
+use crate::regular::pattern::{Pattern, PatternDialect};
+use crate::regular::{Bounds, Dfa, ScalarNfa, substrings};
 
 use super::leaves;
 use super::messages::{shown, syntax, unsupported};
@@ -18,7 +18,7 @@ use super::tree::{LarkDocument, LarkNodeId, LarkNodeKind};
 pub(super) struct LarkTerminals<'d> {
     document: &'d LarkDocument,
     index: &'d Index,
-    dialect: Dialect,
+    dialect: PatternDialect,
     /// For each definition where its terminal stands in an order of callees first.
     ranks: Vec<usize>,
     dfas: Vec<Option<Dfa>>,
@@ -33,7 +33,7 @@ impl<'d> LarkTerminals<'d> {
     pub(super) fn new(
         document: &'d LarkDocument,
         index: &'d Index,
-        dialect: Dialect,
+        dialect: PatternDialect,
         bounds: &Bounds<'_>,
     ) -> Result<Self> {
         let count = document.definitions.len();
@@ -214,7 +214,7 @@ fn in_a_row(parts: &[&Dfa], bounds: &Bounds<'_>) -> Result<Dfa> {
         [only] => return Ok((*only).clone()),
         _ => {}
     }
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let mut at = nfa.add_state();
     nfa.add_start(at);
     for part in parts {
@@ -234,7 +234,7 @@ fn one_of<'m>(
     of: impl Fn(LarkNodeId) -> &'m Dfa,
     bounds: &Bounds<'_>,
 ) -> Result<Dfa> {
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let (start, end) = (nfa.add_state(), nfa.add_state());
     nfa.add_start(start);
     nfa.set_final(end);
@@ -273,7 +273,7 @@ fn undefined(name: &str, position: Position) -> crate::error::Error {
 /// # Errors
 /// [`Limit`](crate::error::Error::Limit).
 pub(super) fn shortest(dfa: &Dfa, bounds: &Bounds<'_>) -> Result<Dfa> {
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let states = dfa.num_states() as u32;
     for _ in 0..states {
         nfa.add_state();
@@ -300,7 +300,7 @@ pub(super) fn shortest(dfa: &Dfa, bounds: &Bounds<'_>) -> Result<Dfa> {
 /// # Errors
 /// [`Limit`](crate::error::Error::Limit).
 pub(super) fn without_end(dfa: &Dfa, end: &str, bounds: &Bounds<'_>) -> Result<Dfa> {
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let states = dfa.num_states() as u32;
     for _ in 0..states {
         nfa.add_state();

@@ -25,7 +25,7 @@ use super::escapes;
 use super::messages::{described, misread, shown, syntax};
 use super::options::{Owner, options};
 use super::printer::{Around, needs_parentheses};
-use super::scanner::{Kind, Scanner, Token};
+use super::scanner::{GrammarToken, Kind, Scanner};
 use super::suggest::nearest;
 
 /// Tokens between two looks at the interrupt.
@@ -43,7 +43,7 @@ struct Item {
 }
 
 /// An open group; the outermost is the right-hand side itself.
-struct Frame {
+struct OpenGroup {
     position: Position,
     /// Where its current sequence begins in `items`.
     items: usize,
@@ -66,27 +66,27 @@ enum Side {
 }
 
 /// Reads one text.
-pub(super) struct Parser<'t> {
+pub(super) struct GrammarParser<'t> {
     text: &'t str,
     limits: &'t Limits,
     interrupt: &'t Interrupt,
     /// Tokens taken since the interrupt was looked at.
     taken: u32,
     scanner: Scanner<'t>,
-    current: Token,
-    following: Token,
+    current: GrammarToken,
+    following: GrammarToken,
     /// The line of the token before `current`, 0 at the start.
     line_before: u32,
     names: HashMap<&'t str, RuleId>,
     /// The rules' names in order.
     order: Vec<(&'t str, Position)>,
     builder: GrammarBuilder,
-    frames: Vec<Frame>,
+    frames: Vec<OpenGroup>,
     items: Vec<Item>,
     alternatives: Vec<Item>,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> GrammarParser<'t> {
     /// Checks the text's length and collects the names of its rules.
     pub(super) fn new(text: &'t str, limits: &'t Limits, interrupt: &'t Interrupt) -> Result<Self> {
         // Offsets and expression ids are `u32`; no text makes more than one expression a byte.
@@ -155,7 +155,7 @@ impl<'t> Parser<'t> {
 
     // ---- tokens ----
 
-    fn slice(&self, token: &Token) -> &'t str {
+    fn slice(&self, token: &GrammarToken) -> &'t str {
         &self.text[token.range()]
     }
 
@@ -182,7 +182,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The error at a token that cannot stand where it stands.
-    fn unexpected(&self, token: &Token, expected: &str) -> Error {
+    fn unexpected(&self, token: &GrammarToken, expected: &str) -> Error {
         let text = self.slice(token);
         misread(token, text).unwrap_or_else(|| {
             let found = described(token, text);
@@ -362,7 +362,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The error at a token that begins no part of an expression.
-    fn misplaced(&self, token: &Token, side: Side) -> Error {
+    fn misplaced(&self, token: &GrammarToken, side: Side) -> Error {
         let message = match token.kind {
             Kind::Close => "this `)` closes nothing; remove it or add a `(`",
             Kind::CloseBrace => "this `}` closes nothing; remove it or add a `{`",
@@ -386,7 +386,7 @@ impl<'t> Parser<'t> {
     }
 
     fn open(&mut self) {
-        self.frames.push(Frame {
+        self.frames.push(OpenGroup {
             position: self.current.position,
             items: self.items.len(),
             alternatives: self.alternatives.len(),
@@ -441,7 +441,7 @@ impl<'t> Parser<'t> {
         item.depth + usize::from(needs_parentheses(around, self.builder.expr(item.id)))
     }
 
-    fn push(&mut self, expr: Expr, token: Token) {
+    fn push(&mut self, expr: Expr, token: GrammarToken) {
         let position = token.position;
         let id = self.builder.add(expr, position);
         self.items.push(Item { id, position, depth: 0 });

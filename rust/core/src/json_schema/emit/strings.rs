@@ -18,11 +18,11 @@ const MOST_SETS: usize = 64;
 const MOST_COUNTED_SETS: usize = 512;
 
 impl Emitter<'_, '_> {
-    pub(super) fn escapes(&self, is_free: bool) -> regular::Escapes {
+    pub(super) fn escapes(&self, is_free: bool) -> regular::JsonEscapes {
         match self.options().escapes {
-            Escapes::Any => regular::Escapes::Any,
-            Escapes::Standard if is_free => regular::Escapes::Any,
-            Escapes::Standard | Escapes::Plain => regular::Escapes::Plain,
+            Escapes::Any => regular::JsonEscapes::Any,
+            Escapes::Standard if is_free => regular::JsonEscapes::Any,
+            Escapes::Standard | Escapes::Plain => regular::JsonEscapes::Plain,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::ids::ExprId;
 use crate::json_schema::atoms::{ObjectId, ValueId};
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::scalars::StringForm;
-use crate::regular::{Bounds, Dfa, Nfa, Spelling};
+use crate::regular::{Bounds, Dfa, ScalarNfa, Spelling};
 
 /// Characters that other names do not have where nothing is spelled otherwise: blanks and marks.
 const NOT_IN_NAMES: [(u32, u32); 7] =
@@ -181,7 +181,7 @@ fn escaped(names: &Dfa, marks: &MemberMarks, bounds: &Bounds<'_>) -> Result<Dfa>
         return Ok(names.clone());
     }
     let special = CharSet::new(marks.escapes.iter().map(|&(c, _)| (c as u32, c as u32)));
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     for state in 0..names.num_states() as u32 {
         nfa.add_state();
         if names.is_final(state) {

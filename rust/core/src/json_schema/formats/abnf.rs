@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::grammar::CharSet;
-use crate::regular::{Bounds, Dfa, Nfa};
+use crate::regular::{Bounds, Dfa, ScalarNfa};
 use std::rc::Rc;
 
 /// A rule of ABNF (RFC 5234) without names, so that it says a regular language.
@@ -46,7 +46,7 @@ impl AbnfPart for &str {
 impl AbnfRule {
     /// The automaton of the rule.
     pub(super) fn automaton(&self, bounds: &Bounds<'_>) -> Result<Dfa> {
-        let mut nfa = Nfa::new();
+        let mut nfa = ScalarNfa::new();
         let (start, end) = (nfa.add_state(), nfa.add_state());
         nfa.add_start(start);
         nfa.set_final(end);
@@ -56,7 +56,7 @@ impl AbnfRule {
 
     /// Adds what reads a text of the rule from `from` on to `to`. No edge leads back to `from` or
     /// on from `to`, so parts may share them.
-    fn add_to(&self, nfa: &mut Nfa, from: u32, to: u32) {
+    fn add_to(&self, nfa: &mut ScalarNfa, from: u32, to: u32) {
         match self {
             AbnfRule::Class(set) => nfa.add_edge(from, set, to),
             AbnfRule::Text(text) => {

@@ -11,7 +11,7 @@ use super::abnf::{
 use super::address;
 use crate::error::Result;
 use crate::grammar::CharSet;
-use crate::regular::pattern::{Dialect, parse};
+use crate::regular::pattern::{PatternDialect, parse};
 use crate::regular::{Bounds, Dfa};
 use std::collections::HashMap;
 
@@ -113,7 +113,7 @@ fn labels(bounds: &Bounds<'_>) -> Result<Dfa> {
 
 /// A letter of any script.
 fn letter(bounds: &Bounds<'_>) -> Result<AbnfRule> {
-    Ok(AbnfRule::Automaton(match parse(r"^\p{L}$", Dialect::Ecma, "u") {
+    Ok(AbnfRule::Automaton(match parse(r"^\p{L}$", PatternDialect::Ecma, "u") {
         Ok(letter) => letter.to_dfa(true, bounds)?,
         Err(_) => Dfa::nothing(),
     }))

@@ -6,7 +6,7 @@
 
 use super::regex::parts;
 use crate::error::Result;
-use crate::regular::{Bounds, Dfa, Nfa};
+use crate::regular::{Bounds, Dfa, ScalarNfa};
 use rustc_hash::FxHashMap;
 
 /// The most states of an automaton: rules are pairs of states, and their edges are pairs again.
@@ -47,7 +47,7 @@ impl PatternsWithin {
         let states = 0..count as u32;
         let parts = parts()?;
         let between = |from: u32, to: u32| {
-            let mut nfa = Nfa::new();
+            let mut nfa = ScalarNfa::new();
             for _ in states.clone() {
                 nfa.add_state();
             }

@@ -323,7 +323,8 @@ impl<'t> LarkParser<'t> {
                 }
             }
             LevelOwner::Ignore => {
-                let is_empty = matches!(self.document().kind(body), LarkNodeKind::Sequence(parts) if parts.is_empty());
+                let is_empty = matches!(self.document().kind(body),
+                    LarkNodeKind::Sequence(parts) if parts.is_empty());
                 if is_empty {
                     return Err(syntax(
                         level.position,

@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::network::{Network, NetworkOptions};
 use crate::recognizer::Recognizer;
 use crate::regular::Bounds;
-use crate::regular::pattern::Dialect;
+use crate::regular::pattern::PatternDialect;
 use crate::syntax;
 
 /// What texts name: schemas that are constants, grammars `g` and `h`, one token.
@@ -118,5 +118,5 @@ fn same(text: &str, expected: &str, alphabet: &str) {
 }
 
 fn python() -> LarkOptions {
-    LarkOptions { dialect: Dialect::Python, ..LarkOptions::default() }
+    LarkOptions { dialect: PatternDialect::Python, ..LarkOptions::default() }
 }

@@ -7,13 +7,13 @@
 
 mod advice;
 
-pub(super) use advice::{Named, advice_on_property};
+pub(super) use advice::{NameMeaning, advice_on_property};
 
 use super::error::PatternError;
-use super::escapes::{Escape, class_escape};
-use super::parser::{Parser, Purpose, Reading};
+use super::escapes::{PatternEscape, class_escape};
+use super::parser::{PatternParser, PatternReading, Purpose};
 use super::quantifiers::Quantifiers;
-use super::syntax::NodeId;
+use super::syntax::PatternNodeId;
 use super::unicode;
 use advice::{POSIX, REMARKS, advice_on_escape};
 use std::fmt;
@@ -42,15 +42,15 @@ pub(super) enum Doubt {
     Operation(usize),
 }
 
-impl Parser<'_> {
+impl PatternParser<'_> {
     /// Whether what ECMA-262 lacks is read, or refused by its name.
     pub(super) fn reads_foreign(&self) -> bool {
-        self.reading != Reading::Python && !self.flags.is_unicode
+        self.reading != PatternReading::Python && !self.flags.is_unicode
     }
 
     /// Whether the text is read by Annex B, where what it makes of a text may be meant otherwise.
     pub(super) fn doubts(&self) -> bool {
-        self.reading == Reading::AnnexB && self.reads_foreign()
+        self.reading == PatternReading::AnnexB && self.reads_foreign()
     }
 
     /// Remarks, once, on how a construct is read.
@@ -69,21 +69,21 @@ impl Parser<'_> {
         here: char,
         at: usize,
         in_class: bool,
-    ) -> Result<Option<Escape>, PatternError> {
+    ) -> Result<Option<PatternEscape>, PatternError> {
         let (construct, escape) = match here {
-            'A' if !in_class => ("\\A", Escape::Start),
-            'z' if !in_class => ("\\z", Escape::End),
-            'Z' if !in_class => ("\\Z", Escape::End),
+            'A' if !in_class => ("\\A", PatternEscape::Start),
+            'z' if !in_class => ("\\z", PatternEscape::End),
+            'Z' if !in_class => ("\\Z", PatternEscape::End),
             'h' => ("\\h", class_escape(here, unicode::blanks())),
             'H' => ("\\H", class_escape(here, unicode::blanks())),
-            'e' => ("\\e", Escape::Character(0x1B)),
-            'a' => ("\\a", Escape::Character(7)),
+            'e' => ("\\e", PatternEscape::Character(0x1B)),
+            'a' => ("\\a", PatternEscape::Character(7)),
             'x' => match self.braced_number() {
-                Some(number) => ("\\x{..}", Escape::Character(number)),
+                Some(number) => ("\\x{..}", PatternEscape::Character(number)),
                 None => return Ok(None),
             },
             'U' => match self.hexadecimal(8).filter(|&number| number <= unicode::LAST) {
-                Some(number) => ("\\U", Escape::Character(number)),
+                Some(number) => ("\\U", PatternEscape::Character(number)),
                 None => return Ok(None),
             },
             'p' | 'P' if self.peek(0).is_some_and(|letter| "CLMNPSZ".contains(letter)) => {
@@ -118,7 +118,7 @@ impl Parser<'_> {
 
     /// The last character of a quotation, which a quantifier behind it is for; those before it are
     /// added.
-    pub(super) fn quoted(&mut self, text: std::ops::Range<usize>) -> (NodeId, Quantifiers) {
+    pub(super) fn quoted(&mut self, text: std::ops::Range<usize>) -> (PatternNodeId, Quantifiers) {
         let Some((&last, others)) = self.text[text].split_last() else {
             return (self.tree.empty(), Quantifiers::Forbidden);
         };

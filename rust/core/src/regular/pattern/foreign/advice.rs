@@ -130,7 +130,7 @@ pub(super) const POSIX: &[(&str, &str)] = &[
 
 /// What a name is in ECMA-262.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::regular::pattern) enum Named {
+pub(in crate::regular::pattern) enum NameMeaning {
     Property,
     Script,
     Nothing,
@@ -140,9 +140,9 @@ pub(in crate::regular::pattern) enum Named {
 /// a name is in ECMA-262.
 pub(in crate::regular::pattern) fn advice_on_property(
     name: &str,
-    what: impl Fn(&str) -> Named,
+    what: impl Fn(&str) -> NameMeaning,
 ) -> Option<String> {
-    if what(name) == Named::Script {
+    if what(name) == NameMeaning::Script {
         return Some(format!(
             "the dialects that have it differ about what several scripts share; write \
              `\\p{{Script={name}}}`, or `\\p{{Script_Extensions={name}}}` to have these too"
@@ -150,9 +150,9 @@ pub(in crate::regular::pattern) fn advice_on_property(
     }
     if let Some(rest) = name.strip_prefix("Is").or_else(|| name.strip_prefix("In")) {
         let advice = match what(rest) {
-            Named::Property => format!("`\\p{{{rest}}}`"),
-            Named::Script => format!("`\\p{{Script={rest}}}`"),
-            Named::Nothing => "a class of the characters".to_owned(),
+            NameMeaning::Property => format!("`\\p{{{rest}}}`"),
+            NameMeaning::Script => format!("`\\p{{Script={rest}}}`"),
+            NameMeaning::Nothing => "a class of the characters".to_owned(),
         };
         return Some(format!("it is a script, a block or a property by dialect; write {advice}"));
     }
