@@ -24,14 +24,14 @@ enum Neighbor {
 }
 
 /// A part, and what is on its two sides.
-type PlacedPart = (PatternNodeId, Neighbor, Neighbor);
+type PartWithNeighbors = (PatternNodeId, Neighbor, Neighbor);
 
 struct ExprWriter<'a, 'b> {
     tree: &'a PatternTree,
     builder: &'a mut GrammarBuilder,
     character: &'a mut dyn FnMut(&mut GrammarBuilder, &CharSet) -> ExprId,
     bounds: &'a Bounds<'b>,
-    written: FxHashMap<PlacedPart, ExprId>,
+    written: FxHashMap<PartWithNeighbors, ExprId>,
     sets: FxHashMap<CharSetId, ExprId>,
     anything: Option<ExprId>,
     empty: Option<ExprId>,
@@ -40,7 +40,7 @@ struct ExprWriter<'a, 'b> {
 /// What is to be written before a part can be, or the part itself.
 enum WritingStep {
     Written(ExprId),
-    Needs(Vec<PlacedPart>),
+    Needs(Vec<PartWithNeighbors>),
     /// An automaton has to say it.
     Inexpressible,
 }
@@ -73,7 +73,7 @@ impl Pattern {
 }
 
 impl ExprWriter<'_, '_> {
-    fn write(&mut self, whole: PlacedPart) -> Result<Option<ExprId>> {
+    fn write(&mut self, whole: PartWithNeighbors) -> Result<Option<ExprId>> {
         let mut stack = vec![whole];
         while let Some(&placed) = stack.last() {
             if self.written.contains_key(&placed) {
@@ -139,7 +139,7 @@ impl ExprWriter<'_, '_> {
         self.sequence(parts)
     }
 
-    fn step(&mut self, (id, left, right): PlacedPart) -> Result<WritingStep> {
+    fn step(&mut self, (id, left, right): PartWithNeighbors) -> Result<WritingStep> {
         self.bounds.budget.spend(1)?;
         Ok(WritingStep::Written(match self.tree.node(id) {
             PatternNode::Empty => {
@@ -193,10 +193,10 @@ impl ExprWriter<'_, '_> {
     /// The parts, or what has to be written before.
     fn all_of(
         &mut self,
-        placed: Vec<PlacedPart>,
+        placed: Vec<PartWithNeighbors>,
     ) -> Result<std::result::Result<Vec<ExprId>, WritingStep>> {
         self.bounds.budget.spend(placed.len())?;
-        let missing: Vec<PlacedPart> =
+        let missing: Vec<PartWithNeighbors> =
             placed.iter().copied().filter(|part| !self.written.contains_key(part)).collect();
         if !missing.is_empty() {
             return Ok(Err(WritingStep::Needs(missing)));
