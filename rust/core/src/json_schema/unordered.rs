@@ -5,7 +5,7 @@
 //! states says what may come whatever was read; that each name comes once, and that the required ones
 //! came before the end, are guards (see [`crate::grammar::Guard`]).
 //!
-//! A guard must lead to no dead end. [`live`] finds which states surely lead nowhere, and checks that
+//! A guard must lead to no dead end. [`live()`] finds which states surely lead nowhere, and checks that
 //! all others do lead to an end, whatever was read. Where it cannot tell, sets are written out, or the
 //! schema is refused.
 //!

@@ -172,7 +172,7 @@ impl<'t> GrammarParser<'t> {
     }
 }
 
-/// GBNF's `<[id]>` and `!<[id]>` are XGrammar's `GrammarToken(id)` and `ExcludeToken(id)`.
+/// GBNF's `<[id]>` and `!<[id]>` are XGrammar's `Token(id)` and `ExcludeToken(id)`.
 pub(super) fn token_reference(text: &str, position: Position) -> Result<Macro> {
     let (name, inner) = match text.strip_prefix('!') {
         Some(inner) => ("ExcludeToken", inner),
