@@ -24,7 +24,7 @@ use tokfold_core::lark::{self, LarkOptions, Subgrammars};
 use tokfold_core::limits::Limits;
 use tokfold_core::regular::Bounds;
 use tokfold_core::regular::grammars::{self, Operation};
-use tokfold_core::regular::pattern::{Dialect, parse};
+use tokfold_core::regular::pattern::{PatternDialect, parse};
 use tokfold_core::syntax;
 use tokfold_core::vocabulary::Vocabulary;
 
@@ -106,7 +106,8 @@ fn read(kind: &str, text: &str, interrupt: &Interrupt) -> Result<Grammar> {
         }
         "regex" => {
             budget.spend(1 + text.len())?;
-            let pattern = parse(text, Dialect::Ecma, "").map_err(|error| error.into_error())?;
+            let pattern =
+                parse(text, PatternDialect::Ecma, "").map_err(|error| error.into_error())?;
             grammars::grammar(&[Operation::Pattern(pattern, false)], &bounds)
         }
         "lark" => {

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use tokfold_core::budget::Budget;
 use tokfold_core::error::{Error, Result, SchemaFault};
 use tokfold_core::json_schema::{
-    Beginning, Escapes, KeyOrder, SchemaOptions, Source, Style, Whitespace, convert,
+    Beginning, Escapes, KeyOrder, SchemaOptions, SchemaSource, Style, Whitespace, convert,
 };
 use tokfold_core::limits::Limits;
 
@@ -205,7 +205,7 @@ impl Case<'_> {
         let limits = door_limits();
         for is_whole in [true, false] {
             let budget = Budget::new(&limits, &none());
-            let source = Source {
+            let source = SchemaSource {
                 text: &self.text,
                 resources: &[],
                 options: &self.options,
@@ -249,7 +249,8 @@ fn check_origins(text: &str, options: &SchemaOptions, rules: usize) {
     let limits = door_limits();
     let budget = Budget::new(&limits, &none());
     let resources = [(RESOURCE.0.to_owned(), RESOURCE.1.to_owned())];
-    let source = Source { text, resources: &resources, options, limits: &limits, budget: &budget };
+    let source =
+        SchemaSource { text, resources: &resources, options, limits: &limits, budget: &budget };
     if let Ok(origins) = checked(source.rule_origins(), text, &limits) {
         assert_eq!(origins.len(), rules, "origins of the rules of {text:?}");
     }

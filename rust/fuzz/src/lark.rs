@@ -8,10 +8,10 @@ use tokfold_core::budget::Budget;
 use tokfold_core::error::{Error, Position, Result};
 use tokfold_core::grammar::Grammar;
 use tokfold_core::json_schema::{SchemaOptions, convert};
-use tokfold_core::lark::{LarkOptions, Named, Subgrammars, TokenIds, read};
+use tokfold_core::lark::{LarkOptions, NamedGrammar, Subgrammars, TokenIds, read};
 use tokfold_core::limits::Limits;
 use tokfold_core::regular::Bounds;
-use tokfold_core::regular::pattern::Dialect;
+use tokfold_core::regular::pattern::PatternDialect;
 use tokfold_core::syntax;
 
 /// Bytes that lead texts on.
@@ -24,7 +24,7 @@ const LONGEST: usize = 4;
 /// Two bytes say the dialect and whether text or choices follow.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
-    let dialect = input.pick(&[Dialect::Rust, Dialect::Python]);
+    let dialect = input.pick(&[PatternDialect::Rust, PatternDialect::Python]);
     match input.one_in(4) {
         true => random(&mut input, dialect),
         false => raw(&String::from_utf8_lossy(input.rest()), dialect),
@@ -43,11 +43,11 @@ impl Subgrammars for Others<'_> {
         Ok(convert(text, &[], &options, self.limits, self.budget)?.grammar)
     }
 
-    fn grammar(&mut self, name: &str) -> Result<Option<Named>> {
-        let lark = |text: &str| Ok(Some(Named::Lark(text.into())));
+    fn grammar(&mut self, name: &str) -> Result<Option<NamedGrammar>> {
+        let lark = |text: &str| Ok(Some(NamedGrammar::Lark(text.into())));
         match name {
             "g" => lark("start: \"a\" @h\n%ignore \"_\""),
-            "h" => Ok(Some(Named::Grammar(syntax::parse(
+            "h" => Ok(Some(NamedGrammar::Grammar(syntax::parse(
                 "root ::= \"b\" | \"c\"",
                 "root",
                 self.limits,
@@ -67,7 +67,7 @@ impl Subgrammars for Others<'_> {
     }
 }
 
-fn lark(text: &str, dialect: Dialect, limits: &Limits) -> Result<Grammar> {
+fn lark(text: &str, dialect: PatternDialect, limits: &Limits) -> Result<Grammar> {
     let budget = Budget::new(limits, &none());
     let options = LarkOptions { start: "start".into(), dialect, limits: limits.clone() };
     let mut others = Others { limits, budget: &budget };
@@ -75,7 +75,7 @@ fn lark(text: &str, dialect: Dialect, limits: &Limits) -> Result<Grammar> {
 }
 
 /// Any text.
-fn raw(text: &str, dialect: Dialect) {
+fn raw(text: &str, dialect: PatternDialect) {
     let limits = door_limits();
     let grammar = match lark(text, dialect, &limits) {
         Ok(grammar) => grammar,
@@ -158,7 +158,7 @@ fn check_error(error: &Error, text: &str, limits: &Limits) {
 }
 
 /// A random grammar, once as Lark text and once as grammar text.
-fn random(input: &mut Input<'_>, dialect: Dialect) {
+fn random(input: &mut Input<'_>, dialect: PatternDialect) {
     let limits = door_limits();
     let mut writer = Writer { ignores: input.one_in(3), input, left: 24 };
     let (text, expected) = writer.grammar();

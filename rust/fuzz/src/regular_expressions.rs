@@ -14,8 +14,8 @@ use tokfold_core::grammar::{Described, Expr, Grammar, GrammarBuilder};
 use tokfold_core::ids::ExprId;
 use tokfold_core::limits::Limits;
 use tokfold_core::regular::grammars::{Operation, grammar};
-use tokfold_core::regular::pattern::{Dialect, Pattern, parse};
-use tokfold_core::regular::{Bounds, Dfa, Escapes, Spelling, encode};
+use tokfold_core::regular::pattern::{Pattern, PatternDialect, parse};
+use tokfold_core::regular::{Bounds, Dfa, JsonEscapes, Spelling, encode};
 use tokfold_core::syntax;
 
 /// Characters of a pattern: longer ones find nothing that shorter ones do not.
@@ -68,7 +68,7 @@ const TEXTS: &[&str] = &[
 /// the pattern.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
-    let dialect = input.pick(&[Dialect::Ecma, Dialect::Python, Dialect::Rust]);
+    let dialect = input.pick(&[PatternDialect::Ecma, PatternDialect::Python, PatternDialect::Rust]);
     let more = input.byte();
     let search = more & 1 == 1;
     let flags: String = [(2, 'i'), (4, 'm'), (8, 's'), (16, 'u')]
@@ -85,14 +85,14 @@ pub fn run(data: &[u8]) {
     let texts = case.texts(&language);
     case.check_grammar(&pattern, &language, &texts);
     case.check_bytes(&language, &texts);
-    if dialect == Dialect::Rust {
+    if dialect == PatternDialect::Rust {
         case.check_matcher(&language, &texts);
     }
 }
 
 struct Case {
     text: String,
-    dialect: Dialect,
+    dialect: PatternDialect,
     flags: String,
     search: bool,
     limits: Limits,
@@ -198,22 +198,22 @@ impl Case {
         if let Some(written) = self.written(pattern) {
             assert_eq!(written, *language, "the expression of {}", self.name());
         }
-        if self.dialect == Dialect::Rust && text.contains('#') {
+        if self.dialect == PatternDialect::Rust && text.contains('#') {
             return; // a comment of the flag `x` would take in what stands behind it
         }
         same(self.other(&format!("(?:{text})"), self.search), language, "a group");
         same(self.other(&format!("(?:{text})|(?:{text})"), self.search), language, "a choice");
-        if self.dialect == Dialect::Rust || pattern.is_annex_b() || !self.search {
+        if self.dialect == PatternDialect::Rust || pattern.is_annex_b() || !self.search {
             return;
         }
         same(self.other(&format!("(?={text})"), true), language, "a lookahead");
         let (any, start, end) = match self.dialect {
-            Dialect::Ecma => ("[^]", "(?<![^])", "(?![^])"),
+            PatternDialect::Ecma => ("[^]", "(?<![^])", "(?![^])"),
             _ => ("[\\s\\S]", "\\A", "\\Z"),
         };
         let negated = self.other(&format!("{start}(?!{any}*(?:{text}))"), true);
         same(negated, &language.complement(), "a negated lookahead");
-        if self.dialect == Dialect::Ecma {
+        if self.dialect == PatternDialect::Ecma {
             let behind = self.other(&format!("(?<=(?:{text}){any}*){end}"), true);
             same(behind, language, "a lookbehind");
         }
@@ -324,7 +324,7 @@ impl Case {
     /// Automata over bytes have what the automaton has, in UTF-8 and within JSON strings.
     fn check_bytes(&self, language: &Dfa, texts: &[String]) {
         for spelling in
-            [Spelling::Utf8, Spelling::Json(Escapes::Plain), Spelling::Json(Escapes::Any)]
+            [Spelling::Utf8, Spelling::Json(JsonEscapes::Plain), Spelling::Json(JsonEscapes::Any)]
         {
             let limits = wide();
             let budget = Budget::new(&limits, &none());
@@ -334,7 +334,7 @@ impl Case {
                 let written: String = match spelling {
                     Spelling::Utf8 => text.clone(),
                     Spelling::Json(escapes) => {
-                        text.chars().map(|c| escaped(c, escapes == Escapes::Any)).collect()
+                        text.chars().map(|c| escaped(c, escapes == JsonEscapes::Any)).collect()
                     }
                 };
                 let expected = language.accepts(text);

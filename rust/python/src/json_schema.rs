@@ -8,10 +8,11 @@ use pyo3::types::PyDict;
 use tokfold_core::budget::Budget;
 use tokfold_core::json_schema::dialect::Dialect;
 use tokfold_core::json_schema::{
-    self, Beginning, Escapes, KeyOrder, Level, SchemaNote, SchemaOptions, Source, Style, Whitespace,
+    self, Beginning, Escapes, KeyOrder, NoteLevel, SchemaNote, SchemaOptions, SchemaSource, Style,
+    Whitespace,
 };
 
-use tokfold_core::regular::pattern::{Dialect as PatternDialect, Pattern, parse};
+use tokfold_core::regular::pattern::{Pattern, PatternDialect, parse};
 
 /// What a note says: its level, the pointer, the keyword, and what there is to say of it.
 type Note = (&'static str, String, String, String);
@@ -102,8 +103,8 @@ pub(crate) fn convert_json_schemas(
 
 fn said(note: SchemaNote) -> Note {
     let level = match note.level {
-        Level::Info => "info",
-        Level::Warning => "warning",
+        NoteLevel::Info => "info",
+        NoteLevel::Warning => "warning",
     };
     (level, note.pointer, note.keyword, note.message)
 }
@@ -177,7 +178,7 @@ pub(crate) fn schema_rule_origins(
     let origins = Call::with(py, interrupt, None).run(py, |interrupt| {
         let budget = &Budget::new(&limits, interrupt);
         let (resources, options, limits) = (&resources, &options, &limits);
-        Source { text, resources, options, limits, budget }.rule_origins()
+        SchemaSource { text, resources, options, limits, budget }.rule_origins()
     })?;
     Ok(origins.into_iter().map(|origin| (origin.pointers, origin.description)).collect())
 }
@@ -204,7 +205,7 @@ pub(crate) fn explain_document(
     let explained = Call::with(py, interrupt, None).run(py, |interrupt| {
         let budget = &Budget::new(&limits, interrupt);
         let (resources, options, limits) = (&resources, &options, &limits);
-        let source = Source { text, resources, options, limits, budget };
+        let source = SchemaSource { text, resources, options, limits, budget };
         source.explain(Beginning { text: document, read, is_whole })
     })?;
     Ok(explained.map(|found| {

@@ -10,10 +10,10 @@ use tokfold_core::budget::Budget;
 use tokfold_core::error::{Error, Position};
 use tokfold_core::grammar;
 use tokfold_core::json_schema::{self, SchemaOptions};
-use tokfold_core::lark::{self, LarkOptions, Named, Subgrammars, TokenIds};
+use tokfold_core::lark::{self, LarkOptions, NamedGrammar, Subgrammars, TokenIds};
 use tokfold_core::limits::Limits;
 use tokfold_core::regular::Bounds;
-use tokfold_core::regular::pattern::Dialect;
+use tokfold_core::regular::pattern::PatternDialect;
 
 /// A grammar that a text names: Lark text, or a grammar.
 #[derive(FromPyObject)]
@@ -23,7 +23,7 @@ pub(crate) enum Given {
 }
 
 struct Outside<'a> {
-    named: HashMap<String, Named>,
+    named: HashMap<String, NamedGrammar>,
     tokens: Option<HashMap<String, Vec<u32>>>,
     options: SchemaOptions,
     limits: Limits,
@@ -36,7 +36,7 @@ impl Subgrammars for Outside<'_> {
         Ok(converted.grammar)
     }
 
-    fn grammar(&mut self, name: &str) -> Result<Option<Named>, Error> {
+    fn grammar(&mut self, name: &str) -> Result<Option<NamedGrammar>, Error> {
         Ok(self.named.get(name).cloned())
     }
 
@@ -67,20 +67,20 @@ pub(crate) fn read_lark(
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Grammar> {
     let dialect = match dialect {
-        "rust" => Dialect::Rust,
-        "python" => Dialect::Python,
+        "rust" => PatternDialect::Rust,
+        "python" => PatternDialect::Python,
         _ => return Err(misuse(format!("no dialect is named {dialect:?}"))),
     };
     let schema_options = options(schema_options)?;
     let limits = self::limits(limits)?;
-    let mut texts: HashMap<String, Named> = HashMap::new();
+    let mut texts: HashMap<String, NamedGrammar> = HashMap::new();
     for (name, given) in named {
         match given {
             Given::Text(text) => {
-                texts.insert(name, Named::Lark(text));
+                texts.insert(name, NamedGrammar::Lark(text));
             }
             Given::Grammar(given) => {
-                texts.insert(name, Named::Grammar((*given.get().inner).clone()));
+                texts.insert(name, NamedGrammar::Grammar((*given.get().inner).clone()));
             }
         }
     }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use tokfold_core::budget::Budget;
 use tokfold_core::regular::Bounds;
 use tokfold_core::regular::grammars::{self, Operation};
-use tokfold_core::regular::pattern::{Dialect, parse};
+use tokfold_core::regular::pattern::{PatternDialect, parse};
 
 /// An operation in postfix notation: its name, and for a pattern the text, the dialect, the flags and
 /// whether a match within the text counts, for texts these, for a repetition its bounds.
@@ -43,7 +43,7 @@ pub(crate) fn regular_grammar(
         for step in steps {
             operations.push(match step {
                 Step::Pattern(text, dialect, flags, search) => {
-                    let dialect = dialect_of(&dialect).unwrap_or(Dialect::Ecma);
+                    let dialect = dialect_of(&dialect).unwrap_or(PatternDialect::Ecma);
                     budget.spend(1 + text.len())?;
                     let pattern =
                         parse(&text, dialect, &flags).map_err(|error| error.into_error())?;
@@ -64,11 +64,11 @@ pub(crate) fn regular_grammar(
     Ok(Grammar::of(inner))
 }
 
-fn dialect_of(name: &str) -> Option<Dialect> {
+fn dialect_of(name: &str) -> Option<PatternDialect> {
     Some(match name {
-        "ecma" => Dialect::Ecma,
-        "python" => Dialect::Python,
-        "rust" => Dialect::Rust,
+        "ecma" => PatternDialect::Ecma,
+        "python" => PatternDialect::Python,
+        "rust" => PatternDialect::Rust,
         _ => return None,
     })
 }

@@ -29,7 +29,7 @@ const MOST_ALTERNATIVES: usize = 4_096;
 
 /// Where a schema has branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Union {
+enum BranchUnion {
     Any,
     One,
     /// `then` and `else`.
@@ -40,7 +40,7 @@ enum Union {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
     /// The branch that is taken, for a schema and one of its unions.
-    taken: Vec<((SchemaId, Union), SchemaId)>,
+    taken: Vec<((SchemaId, BranchUnion), SchemaId)>,
     /// The schemas in which, or below which in place, a branch is taken.
     touched: Vec<SchemaId>,
 }
@@ -49,9 +49,9 @@ impl Choice {
     /// The branch of a schema that is taken, where one is.
     pub(super) fn taken(&self, schema: SchemaId, how: Applied) -> Option<SchemaId> {
         let union = match how {
-            Applied::Any => Union::Any,
-            Applied::One => Union::One,
-            Applied::Then | Applied::Else => Union::Condition,
+            Applied::Any => BranchUnion::Any,
+            Applied::One => BranchUnion::One,
+            Applied::Then | Applied::Else => BranchUnion::Condition,
             Applied::Always | Applied::Not | Applied::If | Applied::Dependent(_) => return None,
         };
         let place = self.taken.binary_search_by_key(&(schema, union), |taken| taken.0);
@@ -68,7 +68,7 @@ impl Choice {
     }
 
     /// The choice, seen from a schema that applies the one of which it is, as a branch or always.
-    fn within(&self, schema: SchemaId, branch: Option<(Union, SchemaId)>) -> Option<Choice> {
+    fn within(&self, schema: SchemaId, branch: Option<(BranchUnion, SchemaId)>) -> Option<Choice> {
         let mut out = self.clone();
         if let Some((union, child)) = branch {
             out =
@@ -243,7 +243,7 @@ impl Converter<'_> {
                 all = both;
             }
         }
-        for (how, union) in [(Applied::Any, Union::Any), (Applied::One, Union::One)] {
+        for (how, union) in [(Applied::Any, BranchUnion::Any), (Applied::One, BranchUnion::One)] {
             let mut live = Vec::new();
             for &(child, _) in applied.iter().filter(|child| child.1 == how) {
                 if self.type_formula(child, Type::Object)? != FormulaId::FALSE {
@@ -258,7 +258,7 @@ impl Converter<'_> {
         if let (Some(met), Some(unmet)) = (of(Applied::Then), of(Applied::Else))
             && self.stand_in_other_orders(met, unmet)?
         {
-            self.take_each(schema, Union::Condition, &[met, unmet], level, &mut all)?;
+            self.take_each(schema, BranchUnion::Condition, &[met, unmet], level, &mut all)?;
         }
         let all: Rc<[Choice]> = all.into();
         self.choices.insert(schema, all.clone());
@@ -269,7 +269,7 @@ impl Converter<'_> {
     fn take_each(
         &mut self,
         schema: SchemaId,
-        union: Union,
+        union: BranchUnion,
         branches: &[SchemaId],
         level: usize,
         all: &mut Vec<Choice>,

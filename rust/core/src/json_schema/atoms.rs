@@ -2,7 +2,7 @@
 
 use super::decimal::Decimal;
 use super::formula::FormulaId;
-use super::value::NodeId;
+use super::value::JsonNodeId;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 use std::rc::Rc;
@@ -152,9 +152,9 @@ impl<I: Copy + From<usize> + Into<usize>, T: Eq + Hash + ?Sized> Interner<I, T> 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SchemaKey {
     /// What a place in a document says, in a dynamic scope.
-    Schema(NodeId, ScopeId),
+    Schema(JsonNodeId, ScopeId),
     /// That the value equals the one at a place in a document.
-    Constant(NodeId),
+    Constant(JsonNodeId),
     /// That the value is `true`, or that it is `false`.
     Truth(bool),
     /// No value: what stands for members of an object that is closed.

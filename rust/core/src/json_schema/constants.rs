@@ -3,12 +3,12 @@
 use super::atoms::{Atom, SchemaId, Type};
 use super::converter::Converter;
 use super::formula::FormulaId;
-use super::value::{Node, NodeId};
+use super::value::{JsonNode, JsonNodeId};
 use crate::error::Result;
 
 impl Converter<'_> {
     /// That a value is one of those at some places, all of a type.
-    pub(super) fn one_of_values(&mut self, values: &[NodeId], kind: Type) -> Result<FormulaId> {
+    pub(super) fn one_of_values(&mut self, values: &[JsonNodeId], kind: Type) -> Result<FormulaId> {
         self.spend(values.len())?;
         Ok(match kind {
             Type::Null => FormulaId::of(!values.is_empty()),
@@ -16,7 +16,7 @@ impl Converter<'_> {
                 let truth = self.formulas.literal(Atom::True);
                 let falsehood = self.formulas.not(truth);
                 let literals = values.iter().map(|&value| match self.node(value) {
-                    Node::Boolean(true) => truth,
+                    JsonNode::Boolean(true) => truth,
                     _ => falsehood,
                 });
                 let literals: Vec<FormulaId> = literals.collect();
@@ -24,14 +24,14 @@ impl Converter<'_> {
             }
             Type::String => {
                 let texts = values.iter().filter_map(|&value| match self.node(value) {
-                    Node::String(text) => Some(text.clone()),
+                    JsonNode::String(text) => Some(text.clone()),
                     _ => None,
                 });
                 self.one_of_texts(texts.collect())
             }
             Type::Number => {
                 let decimals = values.iter().filter_map(|&value| match self.node(value) {
-                    Node::Number(decimal) => Some(decimal.clone()),
+                    JsonNode::Number(decimal) => Some(decimal.clone()),
                     _ => None,
                 });
                 self.one_of_decimals(decimals.collect())
@@ -74,14 +74,14 @@ impl Converter<'_> {
     pub(super) fn build_constant(
         &mut self,
         schema: SchemaId,
-        node: NodeId,
+        node: JsonNodeId,
         kind: Type,
     ) -> Result<FormulaId> {
         if self.type_at(node) != kind {
             return Ok(FormulaId::FALSE);
         }
         match self.node(node) {
-            Node::Object(object) => {
+            JsonNode::Object(object) => {
                 let mut parts = vec![self.formulas.literal(Atom::Properties(schema))];
                 for (name, _) in object.iter() {
                     let name = self.name(name);
@@ -90,7 +90,7 @@ impl Converter<'_> {
                 self.spend(parts.len())?;
                 Ok(self.formulas.and(parts))
             }
-            Node::Array(items) => {
+            JsonNode::Array(items) => {
                 let count = items.len() as u32;
                 let least = self.at_least(Atom::AtLeastItems, count);
                 let more = self.at_least(Atom::AtLeastItems, count + 1);

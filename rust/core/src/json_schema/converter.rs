@@ -10,14 +10,14 @@ use super::atoms::{
 };
 use super::decimal::Decimal;
 use super::formats::remark_on_format;
-use super::formats::within::Within;
+use super::formats::within::PatternsWithin;
 use super::formula::{FormulaId, Formulas};
 use super::objects::ObjectAutomaton;
 use super::one_of::Overlaps;
 use super::options::SchemaOptions;
 use super::reading::Applied;
-use super::resolve::{Level, Note, Schemas};
-use super::value::{Node, NodeId, Object};
+use super::resolve::{Note, NoteLevel, Schemas};
+use super::value::{JsonNode, JsonNodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
 use crate::limits::Limits;
 use crate::regular::pattern::Pattern;
@@ -26,9 +26,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// A language of strings under a keyword.
-pub(super) struct Language {
+pub(super) struct StringLanguage {
     /// Where it stands, for errors.
-    pub(super) node: NodeId,
+    pub(super) node: JsonNodeId,
     /// `pattern`, or `format`.
     pub(super) keyword: &'static str,
     /// The pattern, where it is one.
@@ -41,13 +41,13 @@ pub(super) struct Language {
 const FORMULAS_OF_A_VALUE: usize = 8;
 
 /// The edges of a formula that speaks of the value to come: a condition on the value, and what is left.
-pub(super) type Edges = Rc<[(ValueId, FormulaId)]>;
+pub(super) type ValueEdges = Rc<[(ValueId, FormulaId)]>;
 
 /// What is asked of a value: schemas that it satisfies, or does not, and a restriction by type.
-pub(super) type Asked = (Box<[(SchemaId, bool)]>, Option<[FormulaId; 6]>);
+pub(super) type ValueDemand = (Box<[(SchemaId, bool)]>, Option<[FormulaId; 6]>);
 
 /// A dynamic scope: the schema that each dynamic anchor leads to, by name.
-pub(super) type Scope = Box<[(Box<str>, NodeId)]>;
+pub(super) type Scope = Box<[(Box<str>, JsonNodeId)]>;
 
 /// Schemas that a schema applies to the same value, and how.
 pub(super) type Applications = Rc<[(SchemaId, Applied)]>;
@@ -80,7 +80,7 @@ pub(super) struct Converter<'a> {
     pub(super) orders: Interner<OrderId, Box<[NameId]>>,
     pub(super) alternative_sets: Interner<AlternativesId, Alternatives>,
     pub(super) values: Interner<ValueId, ValueKey>,
-    pub(super) languages: Vec<Language>,
+    pub(super) languages: Vec<StringLanguage>,
     pub(super) language_numbers: FxHashMap<(&'static str, Box<str>), LanguageId>,
     /// The formula of a schema for a type.
     pub(super) type_formulas: TypeFormulas,
@@ -94,12 +94,12 @@ pub(super) struct Converter<'a> {
     pub(super) number_languages: FxHashMap<FormulaId, Dfa>,
     /// The finite sets that uniqueItems ranges over, by the schema that says so.
     pub(super) distinct: FxHashMap<SchemaId, Rc<[SchemaId]>>,
-    pub(super) edges: FxHashMap<FormulaId, Edges>,
+    pub(super) edges: FxHashMap<FormulaId, ValueEdges>,
     /// What is left of a formula where a member of a name is read, and where there is none.
     pub(super) present: FxHashMap<(FormulaId, NameId), FormulaId>,
     pub(super) absent: FxHashMap<(FormulaId, NameId), FormulaId>,
     /// The conditions on values that some schemas and restrictions are.
-    pub(super) value_keys: FxHashMap<Asked, ValueKey>,
+    pub(super) value_keys: FxHashMap<ValueDemand, ValueKey>,
     pub(super) objects: Vec<ObjectAutomaton>,
     pub(super) object_numbers: FxHashMap<AlternativesId, ObjectId>,
     /// The choices of branches that a schema leaves.
@@ -121,11 +121,11 @@ pub(super) struct Converter<'a> {
     /// Which names a schema requires, where they are many.
     pub(super) required: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
     /// Where `multipleOf` asks for a step, for errors.
-    pub(super) steps: FxHashMap<DecimalId, NodeId>,
+    pub(super) steps: FxHashMap<DecimalId, JsonNodeId>,
     /// Automata, and the regular expressions that are of them too.
-    pub(super) expressions: Vec<(Dfa, Rc<Within>)>,
+    pub(super) expressions: Vec<(Dfa, Rc<PatternsWithin>)>,
     /// A schema whose format is `regex`, for errors.
-    pub(super) expression: Option<NodeId>,
+    pub(super) expression: Option<JsonNodeId>,
     /// What `uniqueItems` is not enforced at, where that is allowed.
     pub(super) not_enforced: Vec<String>,
     /// The schemas that values satisfy, where these are asked for.
@@ -208,14 +208,14 @@ impl<'a> Converter<'a> {
     }
 
     /// The error of a schema that means what no grammar says.
-    pub(super) fn unsupported(&self, node: NodeId, keyword: &str, message: String) -> Error {
+    pub(super) fn unsupported(&self, node: JsonNodeId, keyword: &str, message: String) -> Error {
         self.fault(SchemaFault::Unsupported, node, keyword, message)
     }
 
     pub(super) fn fault(
         &self,
         kind: SchemaFault,
-        node: NodeId,
+        node: JsonNodeId,
         keyword: &str,
         message: String,
     ) -> Error {
@@ -223,13 +223,13 @@ impl<'a> Converter<'a> {
         Error::Schema { kind, pointer, keyword: keyword.into(), message }
     }
 
-    pub(super) fn node(&self, node: NodeId) -> &'a Node {
+    pub(super) fn node(&self, node: JsonNodeId) -> &'a JsonNode {
         self.schemas.arena().node(node)
     }
 
     /// What there is to say of the keywords of the schemas met.
     pub(super) fn notes(&self) -> Result<Vec<SchemaNote>> {
-        let mut met: Vec<NodeId> = (self.schema_keys.iter())
+        let mut met: Vec<JsonNodeId> = (self.schema_keys.iter())
             .filter_map(|key| match **key {
                 SchemaKey::Schema(node, _) => Some(node),
                 SchemaKey::Constant(_) | SchemaKey::Truth(_) | SchemaKey::Closed => None,
@@ -253,12 +253,12 @@ impl<'a> Converter<'a> {
         placed.collect()
     }
 
-    fn note_format(&self, schema: NodeId, notes: &mut Vec<Note>) -> Result<()> {
+    fn note_format(&self, schema: JsonNodeId, notes: &mut Vec<Note>) -> Result<()> {
         let Some(place) = self.schemas.value(schema, "format") else { return Ok(()) };
         let Some(name) = self.schemas.text(schema, "format")? else { return Ok(()) };
         let own = self.options.pattern_of_format(name).filter(|_| self.options.assert_formats);
         for remark in own.map(Pattern::remarks).unwrap_or_default() {
-            let (level, message) = (Level::Info, remark.to_string().into());
+            let (level, message) = (NoteLevel::Info, remark.to_string().into());
             notes.push(Note { place, keyword: "format".into(), level, message });
         }
         let remark = match remark_on_format(name, self.options) {
@@ -274,11 +274,11 @@ impl<'a> Converter<'a> {
     }
 
     /// Notes on patterns of a schema that hold what ECMA-262 lacks.
-    fn note_patterns(&self, schema: NodeId, notes: &mut Vec<Note>) -> Result<()> {
+    fn note_patterns(&self, schema: JsonNodeId, notes: &mut Vec<Note>) -> Result<()> {
         let Some(object) = self.schemas.arena().object(schema) else { return Ok(()) };
         let value = self.schemas.value(schema, "pattern");
         let text = self.schemas.text(schema, "pattern")?;
-        let mut patterns: Vec<(&'static str, &str, NodeId)> = Vec::new();
+        let mut patterns: Vec<(&'static str, &str, JsonNodeId)> = Vec::new();
         patterns.extend(text.zip(value).map(|(text, value)| ("pattern", text, value)));
         if object.get("patternProperties").is_some()
             && let Some(properties) = self.object_of(schema, "patternProperties")
@@ -292,7 +292,7 @@ impl<'a> Converter<'a> {
             let language = known.and_then(|&id| self.languages.get(usize::from(id)));
             let pattern = language.and_then(|language| language.pattern.as_ref());
             for remark in pattern.map(Pattern::remarks).unwrap_or_default() {
-                let (level, message) = (Level::Info, remark.to_string().into());
+                let (level, message) = (NoteLevel::Info, remark.to_string().into());
                 notes.push(Note { place, keyword: keyword.into(), level, message });
             }
         }
@@ -300,7 +300,7 @@ impl<'a> Converter<'a> {
     }
 
     /// The object under a keyword of a schema whose keywords were checked when its formula was made.
-    pub(super) fn object_of(&self, node: NodeId, keyword: &str) -> Option<&'a Object> {
+    pub(super) fn object_of(&self, node: JsonNodeId, keyword: &str) -> Option<&'a Object> {
         let value = self.schemas.value(node, keyword)?;
         self.schemas.arena().object(value)
     }
@@ -322,12 +322,12 @@ impl<'a> Converter<'a> {
     }
 
     /// The schema at a place, in a scope.
-    pub(super) fn schema(&mut self, node: NodeId, scope: ScopeId) -> SchemaId {
+    pub(super) fn schema(&mut self, node: JsonNodeId, scope: ScopeId) -> SchemaId {
         self.schema_keys.intern(SchemaKey::Schema(node, scope))
     }
 
     /// The schema whose values are those equal to one at a place.
-    pub(super) fn constant(&mut self, node: NodeId) -> SchemaId {
+    pub(super) fn constant(&mut self, node: JsonNodeId) -> SchemaId {
         self.schema_keys.intern(SchemaKey::Constant(node))
     }
 
@@ -340,7 +340,7 @@ impl<'a> Converter<'a> {
     }
 
     /// Where a schema stands, for errors.
-    pub(super) fn place(&self, schema: SchemaId) -> NodeId {
+    pub(super) fn place(&self, schema: SchemaId) -> JsonNodeId {
         match self.key(schema) {
             SchemaKey::Schema(node, _) | SchemaKey::Constant(node) => node,
             SchemaKey::Truth(_) | SchemaKey::Closed => self.schemas.root(),
@@ -351,8 +351,8 @@ impl<'a> Converter<'a> {
     pub(super) fn value(&mut self, schema: SchemaId) -> FormulaId {
         if let SchemaKey::Schema(node, _) = self.key(schema) {
             match self.node(node) {
-                Node::Boolean(truth) => return FormulaId::of(*truth),
-                Node::Object(object) if object.is_empty() => return FormulaId::TRUE,
+                JsonNode::Boolean(truth) => return FormulaId::of(*truth),
+                JsonNode::Object(object) if object.is_empty() => return FormulaId::TRUE,
                 _ => {}
             }
         }

@@ -57,7 +57,7 @@ impl Dialect {
 
 /// A group of keywords that a metaschema may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vocabulary {
+pub enum KeywordVocabulary {
     /// Identifiers, references, definitions: always there.
     Core = 1,
     /// Keywords that apply schemas.
@@ -86,20 +86,24 @@ fn vocabulary_bits(uri: &str) -> Option<u8> {
     let older = uri.strip_prefix(VOCABULARIES_2019);
     let name = older.or_else(|| uri.strip_prefix(VOCABULARIES_2020))?;
     let vocabulary = match name {
-        "core" => Vocabulary::Core,
+        "core" => KeywordVocabulary::Core,
         "applicator" if older.is_some() => {
-            return Some(Vocabulary::Applicator as u8 | Vocabulary::Unevaluated as u8);
+            return Some(
+                KeywordVocabulary::Applicator as u8 | KeywordVocabulary::Unevaluated as u8,
+            );
         }
-        "applicator" => Vocabulary::Applicator,
-        "unevaluated" if older.is_none() => Vocabulary::Unevaluated,
-        "validation" => Vocabulary::Validation,
-        "meta-data" => Vocabulary::MetaData,
-        "format" if older.is_some() => Vocabulary::Format,
-        "format-annotation" if older.is_none() => Vocabulary::Format,
+        "applicator" => KeywordVocabulary::Applicator,
+        "unevaluated" if older.is_none() => KeywordVocabulary::Unevaluated,
+        "validation" => KeywordVocabulary::Validation,
+        "meta-data" => KeywordVocabulary::MetaData,
+        "format" if older.is_some() => KeywordVocabulary::Format,
+        "format-annotation" if older.is_none() => KeywordVocabulary::Format,
         "format-assertion" if older.is_none() => {
-            return Some(Vocabulary::Format as u8 | Vocabulary::FormatAssertion as u8);
+            return Some(
+                KeywordVocabulary::Format as u8 | KeywordVocabulary::FormatAssertion as u8,
+            );
         }
-        "content" => Vocabulary::Content,
+        "content" => KeywordVocabulary::Content,
         _ => return None,
     };
     Some(vocabulary as u8)
@@ -120,7 +124,7 @@ pub struct Language {
 impl Language {
     /// A whole dialect, named by the document or the caller.
     pub fn of(dialect: Dialect) -> Self {
-        let vocabularies = !(Vocabulary::FormatAssertion as u8);
+        let vocabularies = !(KeywordVocabulary::FormatAssertion as u8);
         Self { dialect, is_declared: true, is_draft3: false, vocabularies }
     }
 
@@ -156,7 +160,7 @@ impl Language {
         self,
         vocabularies: impl Iterator<Item = (&'a str, bool)>,
     ) -> Result<Self, &'a str> {
-        let mut bits = Vocabulary::Core as u8;
+        let mut bits = KeywordVocabulary::Core as u8;
         for (uri, is_required) in vocabularies {
             match vocabulary_bits(uri) {
                 Some(known) => bits |= known,
@@ -167,9 +171,9 @@ impl Language {
         Ok(Self { vocabularies: bits, ..self })
     }
 
-    /// Whether a vocabulary is in use. [`Vocabulary::FormatAssertion`] is only where a metaschema
+    /// Whether a vocabulary is in use. [`KeywordVocabulary::FormatAssertion`] is only where a metaschema
     /// asks for it.
-    pub fn has(self, vocabulary: Vocabulary) -> bool {
+    pub fn has(self, vocabulary: KeywordVocabulary) -> bool {
         self.vocabularies & vocabulary as u8 != 0
     }
 
@@ -224,7 +228,7 @@ pub struct Keyword {
     /// What it is for.
     pub role: Role,
     /// The group that it belongs to.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: KeywordVocabulary,
 }
 
 impl Keyword {
@@ -264,15 +268,15 @@ const fn row(
     (first, last): (Dialect, Dialect),
     holds: Holds,
     role: Role,
-    vocabulary: Vocabulary,
+    vocabulary: KeywordVocabulary,
 ) -> Keyword {
     Keyword { name, first, last, holds, role, vocabulary }
 }
 
 use Dialect::{Draft4, Draft6, Draft7, Draft2019, Draft2020, OpenApi30};
 use Holds::{Array, NoSchema, Object, Schema, SchemaOrArray};
+use KeywordVocabulary::{Applicator, Content, Core, Format, MetaData, Unevaluated, Validation};
 use Role::{Annotates, Constrains, Structure};
-use Vocabulary::{Applicator, Content, Core, Format, MetaData, Unevaluated, Validation};
 
 const ALL: (Dialect, Dialect) = (Draft4, Draft2020);
 const SINCE_6: (Dialect, Dialect) = (Draft6, Draft2020);

@@ -6,59 +6,35 @@
 //! Where a formula has alternatives, values are first told apart by type and by the finite values that
 //! are named (*cells*): a discriminator is then one edge for each of its values, whatever number of
 //! conditions ask for it. What is left is put into disjunctive form.
+//!
+//! Files: `cells`; `ways` (the disjunctive form).
+
+mod cells;
+mod ways;
 
 use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, SchemaId, SchemaKey, Type, ValueId, ValueKey};
-use super::converter::{Asked, Converter, Edges};
+use super::converter::{Converter, ValueDemand, ValueEdges};
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// Schemas that the value satisfies, and does not satisfy.
-type Conditions = Rc<[(SchemaId, bool)]>;
+type ValueConditions = Rc<[(SchemaId, bool)]>;
 
 /// What is left, by conditions on the value.
-type Ways = Vec<(Conditions, FormulaId)>;
+type ValueWays = Vec<(ValueConditions, FormulaId)>;
 
 /// What is left of a formula in some cells, the restriction to them, and schemas that hold there.
 type Restricted = (FormulaId, Option<[FormulaId; 6]>, Vec<SchemaId>);
 
-/// Finite values that cells tell apart.
-const MOST_CELLS: usize = 400;
-
 /// Conditions inside of `unevaluated...` that are decided one by one.
 const MOST_DECIDED: usize = 12;
 
-/// A set of values in which every condition that is decided by type or finite value is the same.
-#[derive(Clone, Debug, PartialEq)]
-enum Cell {
-    Null,
-    Boolean(bool),
-    Text(Box<str>),
-    OtherText,
-    Decimal(super::decimal::Decimal),
-    OtherNumber,
-    Array,
-    Object,
-}
-
-impl Cell {
-    fn kind(&self) -> Type {
-        match self {
-            Cell::Null => Type::Null,
-            Cell::Boolean(_) => Type::Boolean,
-            Cell::Text(_) | Cell::OtherText => Type::String,
-            Cell::Decimal(_) | Cell::OtherNumber => Type::Number,
-            Cell::Array => Type::Array,
-            Cell::Object => Type::Object,
-        }
-    }
-}
-
 impl Converter<'_> {
     /// The edges of a formula, each with a condition that some value may satisfy.
-    pub(super) fn edges(&mut self, formula: FormulaId) -> Result<Edges> {
+    pub(super) fn edges(&mut self, formula: FormulaId) -> Result<ValueEdges> {
         if let Some(known) = self.edges.get(&formula) {
             return Ok(known.clone());
         }
@@ -98,7 +74,7 @@ impl Converter<'_> {
             }
         }
         self.spend(merged.len())?;
-        let edges: Edges = merged.into();
+        let edges: ValueEdges = merged.into();
         self.edges.insert(formula, edges.clone());
         Ok(edges)
     }
@@ -166,7 +142,7 @@ impl Converter<'_> {
 
     /// The formula under each decision of the conditions that stand in branches of `unevaluated...`, with
     /// the decision.
-    fn decide(&mut self, formula: FormulaId) -> Result<Ways> {
+    fn decide(&mut self, formula: FormulaId) -> Result<ValueWays> {
         let inner = self.inner_values(formula);
         if inner.is_empty() {
             return Ok(vec![(Rc::from([]), formula)]);
@@ -180,7 +156,7 @@ impl Converter<'_> {
                     .into(),
             });
         }
-        let mut out: Ways = Vec::new();
+        let mut out: ValueWays = Vec::new();
         for decision in 0..1u32 << inner.len() {
             let mut known: FxHashMap<SchemaId, bool> = FxHashMap::default();
             let mut conditions = Vec::with_capacity(inner.len());
@@ -226,158 +202,12 @@ impl Converter<'_> {
         })
     }
 
-    /// The cells of the values that some schemas tell apart; `None` where these are too many.
-    fn cells(&mut self, schemas: &[SchemaId]) -> Result<Option<Vec<Cell>>> {
-        let mut texts: Vec<Box<str>> = Vec::new();
-        let mut decimals: Vec<super::decimal::Decimal> = Vec::new();
-        for &schema in schemas {
-            for kind in [Type::String, Type::Number] {
-                let formula = self.type_formula(schema, kind)?;
-                for (atom, _) in self.formulas.atoms_of(formula) {
-                    match self.atom(atom) {
-                        Atom::Texts(set) => texts.extend(self.texts.get(*set).iter().cloned()),
-                        Atom::Decimals(set) => {
-                            decimals.extend(self.decimal_sets.get(*set).iter().cloned());
-                        }
-                        _ => {}
-                    }
-                }
-                if texts.len() + decimals.len() > 16 * MOST_CELLS {
-                    return Ok(None);
-                }
-            }
-        }
-        texts.sort_unstable();
-        texts.dedup();
-        decimals.sort_unstable();
-        decimals.dedup();
-        if texts.len() + decimals.len() > MOST_CELLS {
-            return Ok(None);
-        }
-        let mut cells = vec![Cell::Null, Cell::Boolean(true), Cell::Boolean(false)];
-        cells.extend(texts.into_iter().map(Cell::Text));
-        cells.push(Cell::OtherText);
-        cells.extend(decimals.into_iter().map(Cell::Decimal));
-        cells.extend([Cell::OtherNumber, Cell::Array, Cell::Object]);
-        Ok(Some(cells))
-    }
-
-    /// What is left of a formula in each cell, cells with the same rest together: the rest, the
-    /// restriction to the cells, which is missing where it is none, and schemas that hold there.
-    fn by_cell(
-        &mut self,
-        formula: FormulaId,
-        schemas: &[SchemaId],
-        cells: &[Cell],
-    ) -> Result<Vec<Restricted>> {
-        let mut groups: Vec<(FormulaId, Vec<usize>, Vec<SchemaId>)> = Vec::new();
-        let mut place: FxHashMap<FormulaId, usize> = FxHashMap::default();
-        for (number, cell) in cells.iter().enumerate() {
-            let mut known = FxHashMap::default();
-            for &schema in schemas {
-                if let Some(holds) = self.in_cell(schema, cell)? {
-                    known.insert(schema, holds);
-                }
-            }
-            let rest = self.substitute(formula, &known)?;
-            if rest == FormulaId::FALSE {
-                continue;
-            }
-            let at = *place.entry(rest).or_insert_with(|| {
-                let held = schemas.iter().filter(|schema| known.get(schema) == Some(&true));
-                groups.push((rest, Vec::new(), held.copied().collect()));
-                groups.len() - 1
-            });
-            groups[at].1.push(number);
-        }
-        let mut out = Vec::with_capacity(groups.len());
-        for (rest, members, held) in groups {
-            let restriction =
-                (members.len() < cells.len()).then(|| self.restriction(&members, cells));
-            out.push((rest, restriction, held));
-        }
-        Ok(out)
-    }
-
-    /// Whether all values of a cell satisfy a schema, or none; `None` where it depends.
-    fn in_cell(&mut self, schema: SchemaId, cell: &Cell) -> Result<Option<bool>> {
-        let formula = self.type_formula(schema, cell.kind())?;
-        let formula = match cell {
-            Cell::Boolean(truth) => {
-                let truth = *truth;
-                FormulaId::of(self.formulas.evaluate(formula, &mut |_, _| truth))
-            }
-            Cell::Text(text) => FormulaId::of(self.string_satisfies(formula, text)?),
-            Cell::Decimal(decimal) => FormulaId::of(self.number_satisfies(formula, decimal)?),
-            Cell::OtherText | Cell::OtherNumber => self.derive(formula, &mut |this, number| {
-                Ok(match this.atom(number).clone() {
-                    Atom::Texts(_) | Atom::Decimals(_) => FormulaId::FALSE,
-                    _ => this.formulas.of_atom(number),
-                })
-            })?,
-            Cell::Null | Cell::Array | Cell::Object => formula,
-        };
-        Ok(match self.formulas.get(formula) {
-            Formula::Constant(value) => Some(*value),
-            _ => None,
-        })
-    }
-
-    /// The condition that a value is in one of some cells.
-    fn restriction(&mut self, members: &[usize], cells: &[Cell]) -> [FormulaId; 6] {
-        let mut formulas = [FormulaId::FALSE; 6];
-        let (mut texts, mut decimals) = (Vec::new(), Vec::new());
-        let (mut booleans, mut other_text, mut other_number) = (Vec::new(), false, false);
-        for &member in members {
-            match &cells[member] {
-                Cell::Null | Cell::Array | Cell::Object => {
-                    formulas[cells[member].kind().index()] = FormulaId::TRUE;
-                }
-                Cell::Boolean(truth) => booleans.push(*truth),
-                Cell::Text(text) => texts.push(text.clone()),
-                Cell::Decimal(decimal) => decimals.push(decimal.clone()),
-                Cell::OtherText => other_text = true,
-                Cell::OtherNumber => other_number = true,
-            }
-        }
-        let truth = self.formulas.literal(Atom::True);
-        let literals: Vec<FormulaId> = booleans
-            .into_iter()
-            .map(|value| if value { truth } else { self.formulas.not(truth) })
-            .collect();
-        formulas[Type::Boolean.index()] = self.formulas.or(literals);
-        // With what is not named, the condition is that the value is none of the others that are named.
-        formulas[Type::String.index()] = if other_text {
-            let others = cells.iter().filter_map(|cell| match cell {
-                Cell::Text(text) if !texts.contains(text) => Some(text.clone()),
-                _ => None,
-            });
-            let others: Vec<Box<str>> = others.collect();
-            let others = self.one_of_texts(others);
-            self.formulas.not(others)
-        } else {
-            self.one_of_texts(texts)
-        };
-        formulas[Type::Number.index()] = if other_number {
-            let others = cells.iter().filter_map(|cell| match cell {
-                Cell::Decimal(decimal) if !decimals.contains(decimal) => Some(decimal.clone()),
-                _ => None,
-            });
-            let others: Vec<super::decimal::Decimal> = others.collect();
-            let others = self.one_of_decimals(others);
-            self.formulas.not(others)
-        } else {
-            self.one_of_decimals(decimals)
-        };
-        formulas
-    }
-
     /// Adds the edges of a formula to which nothing but its conditions on the value is left to decide.
     /// `held` are schemas that the restriction has decided.
     fn push_ways(
         &mut self,
         formula: FormulaId,
-        decided: &Conditions,
+        decided: &ValueConditions,
         restriction: Option<&[FormulaId; 6]>,
         held: &[SchemaId],
         out: &mut Vec<(ValueId, FormulaId)>,
@@ -438,133 +268,13 @@ impl Converter<'_> {
         .next()
     }
 
-    fn too_many_alternatives(&self) -> Error {
-        Error::Limit {
-            limit: "max_schema_alternatives",
-            value: self.options.max_alternatives as u64,
-            message:
-                "the alternatives of the schema ask for more combinations of conditions on one \
-                      value; give them a property whose `const` tells them apart"
-                    .into(),
-        }
-    }
-
-    /// Disjunctive form: sets of conditions on the value, each with what is left under them.
-    fn ways(&mut self, formula: FormulaId) -> Result<Ways> {
-        if !self.has_choice(formula) {
-            return self.only_way(formula);
-        }
-        // Parts that do not speak of the value have no entry.
-        let mut known: FxHashMap<FormulaId, Ways> = FxHashMap::default();
-        let parts = self.formulas.parts(formula);
-        self.spend(parts.len())?;
-        for &part in &parts {
-            let ways = match self.formulas.get(part).clone() {
-                Formula::Constant(_) => continue,
-                Formula::Literal(atom, sign) => match self.atom(atom) {
-                    Atom::Value(schema) => {
-                        vec![(Rc::from([(*schema, sign)]), FormulaId::TRUE)]
-                    }
-                    _ => continue,
-                },
-                Formula::And(inner) | Formula::Or(inner)
-                    if !inner.iter().any(|part| known.contains_key(part)) =>
-                {
-                    continue;
-                }
-                Formula::Or(inner) => {
-                    let (speaking, free) = parted(&inner, &known);
-                    let mut joined: Vec<(Conditions, FormulaId)> = Vec::new();
-                    let mut place: FxHashMap<Conditions, usize> = FxHashMap::default();
-                    let free = self.formulas.or(free);
-                    if free != FormulaId::FALSE {
-                        self.join_way((Rc::from([]), free), &mut joined, &mut place)?;
-                    }
-                    for way in speaking.iter().flat_map(|part| known[part].clone()) {
-                        self.join_way(way, &mut joined, &mut place)?;
-                    }
-                    absorb(joined)
-                }
-                Formula::And(inner) => {
-                    let (speaking, free) = parted(&inner, &known);
-                    let free = self.formulas.and(free);
-                    let mut all: Ways = vec![(Rc::from([]), free)];
-                    for part in speaking {
-                        let more = known[&part].clone();
-                        let mut joined = Vec::new();
-                        let mut place = FxHashMap::default();
-                        for (a, left_a) in &all {
-                            for (b, left_b) in &more {
-                                let Some(conditions) = conjunction(a, b) else { continue };
-                                let rest = self.formulas.and([*left_a, *left_b]);
-                                if rest != FormulaId::FALSE {
-                                    self.join_way((conditions, rest), &mut joined, &mut place)?;
-                                }
-                            }
-                        }
-                        all = absorb(joined);
-                    }
-                    all
-                }
-            };
-            known.insert(part, ways);
-        }
-        Ok(match known.remove(&formula) {
-            Some(ways) => ways,
-            None if formula == FormulaId::FALSE => Vec::new(),
-            None => vec![(Rc::from([]), formula)],
-        })
-    }
-
-    /// The way of a conjunction of conditions on the value and what does not speak of it.
-    fn only_way(&mut self, formula: FormulaId) -> Result<Ways> {
-        if formula == FormulaId::FALSE {
-            return Ok(Vec::new());
-        }
-        let (mut conditions, mut rest) = (Vec::new(), Vec::new());
-        let operands = self.formulas.conjuncts(formula);
-        self.spend(1 + operands.len())?;
-        for operand in operands {
-            if let Formula::Literal(atom, sign) = *self.formulas.get(operand)
-                && let Atom::Value(schema) = *self.atom(atom)
-            {
-                conditions.push((schema, sign));
-            } else {
-                rest.push(operand);
-            }
-        }
-        conditions.sort_unstable();
-        Ok(vec![(conditions.into(), self.formulas.and(rest))])
-    }
-
-    fn join_way(
-        &mut self,
-        (conditions, rest): (Conditions, FormulaId),
-        joined: &mut Ways,
-        place: &mut FxHashMap<Conditions, usize>,
-    ) -> Result<()> {
-        self.spend(1 + conditions.len())?;
-        match place.get(&conditions) {
-            Some(&at) => joined[at].1 = self.formulas.or([joined[at].1, rest]),
-            None => {
-                place.insert(conditions.clone(), joined.len());
-                joined.push((conditions, rest));
-            }
-        }
-        let most = self.options.max_alternatives;
-        if joined.len() > most {
-            return Err(self.too_many_alternatives());
-        }
-        Ok(())
-    }
-
     /// The condition that a value satisfies some schemas and not others, within a restriction.
     fn value_key(
         &mut self,
         conditions: &[(SchemaId, bool)],
         restriction: Option<&[FormulaId; 6]>,
     ) -> Result<ValueKey> {
-        let asked: Asked = (conditions.into(), restriction.copied());
+        let asked: ValueDemand = (conditions.into(), restriction.copied());
         if let Some(&known) = self.value_keys.get(&asked) {
             self.spend(1)?;
             return Ok(known);
@@ -648,45 +358,4 @@ impl Converter<'_> {
         self.note_asked(value, &[(schema, true)]);
         Ok(value)
     }
-}
-
-/// The operands that speak of the value, and the others: those are joined at once, so that the formulas
-/// on the way do not grow one operand at a time.
-fn parted(
-    operands: &[FormulaId],
-    known: &FxHashMap<FormulaId, Ways>,
-) -> (Vec<FormulaId>, Vec<FormulaId>) {
-    operands.iter().partition(|operand| known.contains_key(operand))
-}
-
-/// Both sets of conditions; `None` where they contradict each other.
-fn conjunction(a: &Conditions, b: &Conditions) -> Option<Conditions> {
-    if b.is_empty() {
-        return Some(a.clone());
-    }
-    if a.is_empty() {
-        return Some(b.clone());
-    }
-    let mut all: Vec<(SchemaId, bool)> = a.iter().chain(b.iter()).copied().collect();
-    all.sort_unstable();
-    all.dedup();
-    let clash = all.windows(2).any(|pair| pair[0].0 == pair[1].0);
-    (!clash).then(|| all.into())
-}
-
-/// Without ways that ask for more than another with the same rest.
-fn absorb(ways: Ways) -> Ways {
-    /// More ways are left as they are: comparing all with all would take longer than it saves.
-    const MOST: usize = 64;
-    if ways.len() < 2 || ways.len() > MOST {
-        return ways;
-    }
-    let holds = |more: &Conditions, fewer: &Conditions| {
-        fewer.len() < more.len() && fewer.iter().all(|one| more.binary_search(one).is_ok())
-    };
-    let is_kept = |(conditions, rest): &(Conditions, FormulaId)| {
-        !ways.iter().any(|(other, left)| left == rest && holds(conditions, other))
-    };
-    let kept: Vec<bool> = ways.iter().map(is_kept).collect();
-    ways.iter().zip(kept).filter(|(_, kept)| *kept).map(|(way, _)| way.clone()).collect()
 }

@@ -29,7 +29,7 @@ pub mod within;
 mod tests;
 
 use super::options::SchemaOptions;
-use super::resolve::{Level, Remark, name_like};
+use super::resolve::{NoteLevel, NoteText, name_like};
 use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
 use crate::limits::Limits;
@@ -49,13 +49,13 @@ pub enum Format {
 }
 
 /// A format with an automaton: its name, how the automaton is made, and the automaton once it is.
-struct Known {
+struct KnownFormat {
     name: &'static str,
     make: fn(&Bounds<'_>) -> Result<Dfa>,
     made: OnceLock<Result<Dfa>>,
 }
 
-impl Known {
+impl KnownFormat {
     const fn new(name: &'static str, make: fn(&Bounds<'_>) -> Result<Dfa>) -> Self {
         Self { name, make, made: OnceLock::new() }
     }
@@ -73,51 +73,51 @@ impl Known {
 /// The most states of an automaton on the way to a format: five times what any of them needs.
 const MAX_STATES: usize = 20_000;
 
-static KNOWN: [Known; 36] = [
-    Known::new("base64", |bounds| binary::base64().automaton(bounds)),
-    Known::new("base64url", |bounds| binary::base64url().automaton(bounds)),
-    Known::new("byte", |bounds| binary::base64().automaton(bounds)),
-    Known::new("date", |bounds| time::date().automaton(bounds)),
-    Known::new("date-time", |bounds| time::date_time().automaton(bounds)),
-    Known::new("duration", |bounds| time::duration().automaton(bounds)),
-    Known::new("email", host::email),
-    Known::new("hostname", host::hostname),
-    Known::new("idn-email", host::idn_email),
-    Known::new("idn-hostname", host::idn_hostname),
-    Known::new("ipv4", |bounds| address::ipv4().automaton(bounds)),
-    Known::new("ipv4interface", |bounds| address::ipv4_interface().automaton(bounds)),
-    Known::new("ipv4network", |bounds| address::ipv4_network().automaton(bounds)),
-    Known::new("ipv6", |bounds| address::ipv6().automaton(bounds)),
-    Known::new("ipv6interface", |bounds| address::ipv6_interface().automaton(bounds)),
-    Known::new("ipv6network", |bounds| address::ipv6_network().automaton(bounds)),
-    Known::new("ipvanyaddress", |bounds| {
+static KNOWN: [KnownFormat; 36] = [
+    KnownFormat::new("base64", |bounds| binary::base64().automaton(bounds)),
+    KnownFormat::new("base64url", |bounds| binary::base64url().automaton(bounds)),
+    KnownFormat::new("byte", |bounds| binary::base64().automaton(bounds)),
+    KnownFormat::new("date", |bounds| time::date().automaton(bounds)),
+    KnownFormat::new("date-time", |bounds| time::date_time().automaton(bounds)),
+    KnownFormat::new("duration", |bounds| time::duration().automaton(bounds)),
+    KnownFormat::new("email", host::email),
+    KnownFormat::new("hostname", host::hostname),
+    KnownFormat::new("idn-email", host::idn_email),
+    KnownFormat::new("idn-hostname", host::idn_hostname),
+    KnownFormat::new("ipv4", |bounds| address::ipv4().automaton(bounds)),
+    KnownFormat::new("ipv4interface", |bounds| address::ipv4_interface().automaton(bounds)),
+    KnownFormat::new("ipv4network", |bounds| address::ipv4_network().automaton(bounds)),
+    KnownFormat::new("ipv6", |bounds| address::ipv6().automaton(bounds)),
+    KnownFormat::new("ipv6interface", |bounds| address::ipv6_interface().automaton(bounds)),
+    KnownFormat::new("ipv6network", |bounds| address::ipv6_network().automaton(bounds)),
+    KnownFormat::new("ipvanyaddress", |bounds| {
         choice(&[&address::ipv4(), &address::ipv6()]).automaton(bounds)
     }),
-    Known::new("ipvanyinterface", |bounds| {
+    KnownFormat::new("ipvanyinterface", |bounds| {
         choice(&[&address::ipv4_interface(), &address::ipv6_interface()]).automaton(bounds)
     }),
-    Known::new("ipvanynetwork", |bounds| {
+    KnownFormat::new("ipvanynetwork", |bounds| {
         choice(&[&address::ipv4_network(), &address::ipv6_network()]).automaton(bounds)
     }),
-    Known::new("iri", |bounds| reference::iri().automaton(bounds)),
-    Known::new("iri-reference", |bounds| reference::iri_reference().automaton(bounds)),
-    Known::new("json-pointer", |bounds| pointer::json_pointer().automaton(bounds)),
-    Known::new("name-email", host::name_email),
-    Known::new("relative-json-pointer", |bounds| {
+    KnownFormat::new("iri", |bounds| reference::iri().automaton(bounds)),
+    KnownFormat::new("iri-reference", |bounds| reference::iri_reference().automaton(bounds)),
+    KnownFormat::new("json-pointer", |bounds| pointer::json_pointer().automaton(bounds)),
+    KnownFormat::new("name-email", host::name_email),
+    KnownFormat::new("relative-json-pointer", |bounds| {
         pointer::relative_json_pointer().automaton(bounds)
     }),
-    Known::new("time", |bounds| time::time().automaton(bounds)),
-    Known::new("uri", |bounds| reference::uri().automaton(bounds)),
-    Known::new("uri-reference", |bounds| reference::uri_reference().automaton(bounds)),
-    Known::new("uri-template", |bounds| template::uri_template().automaton(bounds)),
-    Known::new("uuid", |bounds| address::uuid().automaton(bounds)),
-    Known::new("uuid1", |bounds| address::uuid_of("1").automaton(bounds)),
-    Known::new("uuid3", |bounds| address::uuid_of("3").automaton(bounds)),
-    Known::new("uuid4", |bounds| address::uuid_of("4").automaton(bounds)),
-    Known::new("uuid5", |bounds| address::uuid_of("5").automaton(bounds)),
-    Known::new("uuid6", |bounds| address::uuid_of("6").automaton(bounds)),
-    Known::new("uuid7", |bounds| address::uuid_of("7").automaton(bounds)),
-    Known::new("uuid8", |bounds| address::uuid_of("8").automaton(bounds)),
+    KnownFormat::new("time", |bounds| time::time().automaton(bounds)),
+    KnownFormat::new("uri", |bounds| reference::uri().automaton(bounds)),
+    KnownFormat::new("uri-reference", |bounds| reference::uri_reference().automaton(bounds)),
+    KnownFormat::new("uri-template", |bounds| template::uri_template().automaton(bounds)),
+    KnownFormat::new("uuid", |bounds| address::uuid().automaton(bounds)),
+    KnownFormat::new("uuid1", |bounds| address::uuid_of("1").automaton(bounds)),
+    KnownFormat::new("uuid3", |bounds| address::uuid_of("3").automaton(bounds)),
+    KnownFormat::new("uuid4", |bounds| address::uuid_of("4").automaton(bounds)),
+    KnownFormat::new("uuid5", |bounds| address::uuid_of("5").automaton(bounds)),
+    KnownFormat::new("uuid6", |bounds| address::uuid_of("6").automaton(bounds)),
+    KnownFormat::new("uuid7", |bounds| address::uuid_of("7").automaton(bounds)),
+    KnownFormat::new("uuid8", |bounds| address::uuid_of("8").automaton(bounds)),
 ];
 
 /// Formats that tell how a value is stored or shown, and assert nothing.
@@ -127,26 +127,26 @@ static KNOWN: [Known; 36] = [
 const OF_STORAGE: [&str; 7] = ["binary", "double", "float", "int32", "int64", "password", "path"];
 
 /// What there is to say of a format that is not enforced.
-pub(super) fn remark_on_format(name: &str, options: &SchemaOptions) -> Option<Remark> {
+pub(super) fn remark_on_format(name: &str, options: &SchemaOptions) -> Option<NoteText> {
     let own = options.formats.iter().map(|(name, _)| &**name);
     if options.assert_formats && own.clone().any(|known| known == name) {
         return None;
     }
     if OF_STORAGE.contains(&name) {
         let message = format!("the format {name:?} tells how a value is stored or shown");
-        return Some((Level::Info, message.into()));
+        return Some((NoteLevel::Info, message.into()));
     }
     let names = || KNOWN.iter().map(|known| known.name);
     if name == "regex" || names().any(|known| known == name) {
         let message = "formats are annotations, as the options say";
-        return (!options.assert_formats).then(|| (Level::Info, message.into()));
+        return (!options.assert_formats).then(|| (NoteLevel::Info, message.into()));
     }
     let meant = match name_like(name, names().chain(own)) {
         Some(known) => format!("did you mean {known:?}?"),
         None => format!("write a pattern for it, or pass formats={{{name:?}: pattern}}"),
     };
     let message = format!("the format {name:?} is not known, so it is not enforced; {meant}");
-    Some((Level::Warning, message.into()))
+    Some((NoteLevel::Warning, message.into()))
 }
 
 /// What the format of this name says.

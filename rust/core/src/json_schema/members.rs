@@ -2,15 +2,15 @@
 
 use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, DecimalId, LanguageId, SchemaId, SchemaKey, ScopeId, Type};
-use super::converter::{Converter, Language};
+use super::converter::{Converter, StringLanguage};
 use super::decimal::Decimal;
 use super::formats::{Format, format};
 use super::formula::FormulaId;
 use super::keywords::Dependency;
 use super::reading::Applied;
-use super::value::{Node, NodeId};
+use super::value::{JsonNode, JsonNodeId};
 use crate::error::{Error, Result, SchemaFault};
-use crate::regular::pattern::{Dialect as PatternDialect, PatternFault, parse};
+use crate::regular::pattern::{PatternDialect, PatternFault, parse};
 use std::rc::Rc;
 
 /// Required names of which each has an atom of its own.
@@ -39,7 +39,7 @@ impl Converter<'_> {
     pub(super) fn object_atoms(
         &mut self,
         schema: SchemaId,
-        node: NodeId,
+        node: JsonNodeId,
         scope: ScopeId,
         choice: &Choice,
         parts: &mut Vec<FormulaId>,
@@ -95,7 +95,7 @@ impl Converter<'_> {
     }
 
     /// Whether a schema restricts members by name.
-    pub(super) fn says_properties(&self, node: NodeId) -> Result<bool> {
+    pub(super) fn says_properties(&self, node: JsonNodeId) -> Result<bool> {
         let schemas = self.schemas;
         Ok(schemas.named(node, "properties")?.is_some()
             || schemas.named(node, "patternProperties")?.is_some()
@@ -106,8 +106,8 @@ impl Converter<'_> {
     pub(super) fn is_trivial(&self, schema: SchemaId) -> bool {
         match self.key(schema) {
             SchemaKey::Schema(node, _) => match self.node(node) {
-                Node::Boolean(truth) => *truth,
-                Node::Object(object) => object.is_empty(),
+                JsonNode::Boolean(truth) => *truth,
+                JsonNode::Object(object) => object.is_empty(),
                 _ => false,
             },
             SchemaKey::Constant(_) | SchemaKey::Truth(_) | SchemaKey::Closed => false,
@@ -153,7 +153,7 @@ impl Converter<'_> {
     }
 
     /// Whether a schema lists the values that satisfy it.
-    pub(super) fn lists_values(&self, node: NodeId) -> bool {
+    pub(super) fn lists_values(&self, node: JsonNodeId) -> bool {
         self.schemas.value(node, "const").is_some() || self.schemas.value(node, "enum").is_some()
     }
 
@@ -164,7 +164,7 @@ impl Converter<'_> {
         schema: SchemaId,
         kind: Type,
         choice: &Choice,
-        is_wanted: impl Fn(&Self, SchemaId, NodeId) -> Result<bool>,
+        is_wanted: impl Fn(&Self, SchemaId, JsonNodeId) -> Result<bool>,
     ) -> Result<Box<[Branch]>> {
         let mut out: Vec<Branch> = Vec::new();
         let mut work = vec![(schema, FormulaId::TRUE)];
@@ -212,7 +212,7 @@ impl Converter<'_> {
         Ok(out.into())
     }
 
-    pub(super) fn says_items(&self, node: NodeId) -> Result<bool> {
+    pub(super) fn says_items(&self, node: JsonNodeId) -> Result<bool> {
         let items = self.schemas.items(node)?;
         Ok(!items.first.is_empty() || items.others.is_some())
     }
@@ -220,7 +220,7 @@ impl Converter<'_> {
     pub(super) fn array_atoms(
         &mut self,
         schema: SchemaId,
-        node: NodeId,
+        node: JsonNodeId,
         scope: ScopeId,
         parts: &mut Vec<FormulaId>,
     ) -> Result<()> {
@@ -274,7 +274,7 @@ impl Converter<'_> {
     fn unique_items(
         &mut self,
         schema: SchemaId,
-        node: NodeId,
+        node: JsonNodeId,
         scope: ScopeId,
         parts: &mut Vec<FormulaId>,
     ) -> Result<()> {
@@ -295,7 +295,7 @@ impl Converter<'_> {
     }
 
     /// The values that all items of a schema are among, where it is plain that they are few.
-    fn few_items(&mut self, node: NodeId, scope: ScopeId) -> Result<Option<Rc<[SchemaId]>>> {
+    fn few_items(&mut self, node: JsonNodeId, scope: ScopeId) -> Result<Option<Rc<[SchemaId]>>> {
         let schemas = self.schemas;
         let mut places: Vec<SchemaId> = Vec::new();
         let items = schemas.items(node)?;
@@ -309,7 +309,7 @@ impl Converter<'_> {
                 _ => return Ok(None),
             },
         }
-        let mut values: Vec<NodeId> = Vec::new();
+        let mut values: Vec<JsonNodeId> = Vec::new();
         let mut is_boolean = false;
         for place in places {
             let mut at = place;
@@ -317,8 +317,8 @@ impl Converter<'_> {
             let listed = loop {
                 let SchemaKey::Schema(node, scope) = self.key(at) else { return Ok(None) };
                 match self.node(node) {
-                    Node::Boolean(false) => break Vec::new(),
-                    Node::Boolean(true) => return Ok(None),
+                    JsonNode::Boolean(false) => break Vec::new(),
+                    JsonNode::Boolean(true) => return Ok(None),
                     _ => {}
                 }
                 if let Some(values) = schemas.values(node, "enum")? {
@@ -357,7 +357,7 @@ impl Converter<'_> {
         }
         let arena = schemas.arena();
         if is_boolean {
-            values.retain(|&value| !matches!(arena.node(value), Node::Boolean(_)));
+            values.retain(|&value| !matches!(arena.node(value), JsonNode::Boolean(_)));
         }
         let mut out: Vec<SchemaId> = values.into_iter().map(|value| self.constant(value)).collect();
         if is_boolean {
@@ -366,7 +366,11 @@ impl Converter<'_> {
         Ok(Some(out.into()))
     }
 
-    pub(super) fn string_atoms(&mut self, node: NodeId, parts: &mut Vec<FormulaId>) -> Result<()> {
+    pub(super) fn string_atoms(
+        &mut self,
+        node: JsonNodeId,
+        parts: &mut Vec<FormulaId>,
+    ) -> Result<()> {
         let schemas = self.schemas;
         if let Some(least) = schemas.count(node, "minLength")? {
             parts.push(self.at_least(Atom::AtLeastCharacters, least));
@@ -420,7 +424,7 @@ impl Converter<'_> {
     /// The language of a pattern.
     pub(super) fn pattern(
         &mut self,
-        node: NodeId,
+        node: JsonNodeId,
         keyword: &'static str,
         text: &str,
     ) -> Result<LanguageId> {
@@ -444,7 +448,7 @@ impl Converter<'_> {
 
     fn language(
         &mut self,
-        node: NodeId,
+        node: JsonNodeId,
         keyword: &'static str,
         text: &str,
         pattern: Option<crate::regular::pattern::Pattern>,
@@ -455,12 +459,16 @@ impl Converter<'_> {
             return known;
         }
         let id = LanguageId::from(self.languages.len());
-        self.languages.push(Language { node, keyword, pattern, automaton });
+        self.languages.push(StringLanguage { node, keyword, pattern, automaton });
         self.language_numbers.insert(key, id);
         id
     }
 
-    pub(super) fn number_atoms(&mut self, node: NodeId, parts: &mut Vec<FormulaId>) -> Result<()> {
+    pub(super) fn number_atoms(
+        &mut self,
+        node: JsonNodeId,
+        parts: &mut Vec<FormulaId>,
+    ) -> Result<()> {
         let schemas = self.schemas;
         for bound in schemas.lower_bounds(node)? {
             let value = self.decimal(bound.value);

@@ -58,7 +58,7 @@ mod values;
 
 pub use explain::{Beginning, Explained, Reason};
 pub use options::{Escapes, KeyOrder, SchemaOptions, Style, Whitespace};
-pub use resolve::Level;
+pub use resolve::NoteLevel;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ use crate::regular::Bounds;
 use atoms::{SchemaId, ValueId};
 use converter::Converter;
 use resolve::{ReadOptions, Schemas};
-use values::Values;
+use values::ReachedValues;
 
 /// A schema as a grammar.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ pub struct Converted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaNote {
     /// How much it matters.
-    pub level: Level,
+    pub level: NoteLevel,
     /// The JSON pointer of the keyword.
     pub pointer: String,
     /// The keyword; empty where it is the schema as a whole.
@@ -107,7 +107,7 @@ pub struct RuleOrigin {
 
 /// A schema, and how it is to be read.
 #[derive(Clone, Copy)]
-pub struct Source<'s> {
+pub struct SchemaSource<'s> {
     /// The text of the schema.
     pub text: &'s str,
     /// Pairs of a URI and the text of the document there.
@@ -132,7 +132,7 @@ pub fn convert(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Converted> {
-    let source = Source { text, resources, options, limits, budget };
+    let source = SchemaSource { text, resources, options, limits, budget };
     source.converted(|converter, _, value, values| {
         let grammar = converter.emit(value, values)?;
         let not_enforced = std::mem::take(&mut converter.not_enforced);
@@ -141,7 +141,7 @@ pub fn convert(
     })
 }
 
-impl Source<'_> {
+impl SchemaSource<'_> {
     /// The origins of the rules of the grammar, in the order of the rules: the schema is converted
     /// again, so that a conversion keeps nothing for them.
     ///
@@ -169,9 +169,9 @@ impl Source<'_> {
     /// Some work on the automata of the schema.
     fn converted<T>(
         &self,
-        work: impl FnOnce(&mut Converter<'_>, SchemaId, ValueId, Values) -> Result<T>,
+        work: impl FnOnce(&mut Converter<'_>, SchemaId, ValueId, ReachedValues) -> Result<T>,
     ) -> Result<T> {
-        let Source { text, resources, options, limits, budget } = *self;
+        let SchemaSource { text, resources, options, limits, budget } = *self;
         let given = resources.iter().map(|(_, text)| text.len()).sum::<usize>();
         if text.len().saturating_add(given) > limits.max_grammar_bytes {
             return Err(Error::Limit {

@@ -24,10 +24,10 @@ use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::regular::{Bounds, Dfa};
-use comparison::Comparison;
-use machine::{Machine, check_states};
+use comparison::DecimalComparison;
+use machine::{NumberMachine, check_states};
 use multiples::Multiples;
-use shape::{Digits, Fraction, Shape};
+use shape::{DigitRuns, Fraction, NumberShape};
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
@@ -103,7 +103,7 @@ pub fn matching(conditions: &Conditions, bounds: &Bounds<'_>) -> Result<Dfa> {
     }
     let compared = |bound: &Option<Bound>, side| {
         let bound = bound.as_ref()?;
-        Some(Comparison::new(
+        Some(DecimalComparison::new(
             &bound.value,
             &[side, Ordering::Equal][..2 - usize::from(bound.is_exclusive)],
         ))
@@ -113,7 +113,7 @@ pub fn matching(conditions: &Conditions, bounds: &Bounds<'_>) -> Result<Dfa> {
         Some(NumberOptions { integers_with_fraction: false }) => Fraction::None,
         Some(NumberOptions { integers_with_fraction: true }) => Fraction::Zeros,
     };
-    let shape = Shape { fraction, has_exponents: false };
+    let shape = NumberShape { fraction, has_exponents: false };
     let divisor = multiple_of.as_ref().map(|of| Multiples::new(of, bounds)).transpose()?;
     let interval = (compared(lower, Ordering::Greater), compared(upper, Ordering::Less));
     ((shape, divisor), interval).explore(bounds)
@@ -195,7 +195,7 @@ pub fn less(bound: &Decimal, bounds: &Bounds<'_>) -> Result<Dfa> {
 fn compared(bound: &Decimal, accepted: &[Ordering], bounds: &Bounds<'_>) -> Result<Dfa> {
     let digits = bound.integer_digits().saturating_add(bound.fraction_digits());
     check_states(usize::try_from(digits).unwrap_or(usize::MAX), bounds)?;
-    (Shape::PLAIN, Comparison::new(bound, accepted)).explore(bounds)
+    (NumberShape::PLAIN, DecimalComparison::new(bound, accepted)).explore(bounds)
 }
 
 /// The integral multiples of a decimal, whatever its sign; zero has none.
@@ -211,11 +211,11 @@ pub fn multiples(of: &Decimal, bounds: &Bounds<'_>) -> Result<Dfa> {
 pub fn with_exponents(sign: Sign) -> Dfa {
     use Ordering::{Equal, Greater, Less};
     static ALL: LazyLock<[Dfa; 5]> = LazyLock::new(|| {
-        let shape = Shape { fraction: Fraction::Any, has_exponents: true };
+        let shape = NumberShape { fraction: Fraction::Any, has_exponents: true };
         let accepted: [&[Ordering]; 5] =
             [&[Less, Equal, Greater], &[Equal, Greater], &[Greater], &[Less, Equal], &[Less]];
         accepted.map(|accepted| {
-            let machine = (shape, Comparison::new(&Decimal::zero(), accepted));
+            let machine = (shape, DecimalComparison::new(&Decimal::zero(), accepted));
             unbounded(|bounds| machine.explore(bounds))
         })
     });
@@ -228,8 +228,8 @@ pub fn with_exponents(sign: Sign) -> Dfa {
 /// As [`matching`].
 pub fn with_digits(most: u32, bounds: &Bounds<'_>) -> Result<Dfa> {
     check_states(usize::try_from(most).unwrap_or(usize::MAX), bounds)?;
-    let shape = Shape { fraction: Fraction::Any, has_exponents: true };
-    (shape, Digits { most }).explore(bounds)
+    let shape = NumberShape { fraction: Fraction::Any, has_exponents: true };
+    (shape, DigitRuns { most }).explore(bounds)
 }
 
 fn small(conditions: &Conditions) -> Dfa {

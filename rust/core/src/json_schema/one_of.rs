@@ -5,7 +5,7 @@ use super::atoms::{Atom, NameId, SchemaId, Type};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
 use super::step::Member;
-use super::value::NodeId;
+use super::value::JsonNodeId;
 use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
@@ -28,7 +28,7 @@ impl Converter<'_> {
     pub(super) fn exactly_one(
         &mut self,
         schema: SchemaId,
-        node: NodeId,
+        node: JsonNodeId,
         branches: &[(SchemaId, FormulaId)],
         kind: Type,
         is_chosen: bool,
@@ -60,7 +60,7 @@ impl Converter<'_> {
     /// For each branch that overlaps others, the disjuncts of these that it overlaps.
     fn make_overlaps(
         &mut self,
-        node: NodeId,
+        node: JsonNodeId,
         branches: &[(SchemaId, FormulaId)],
         kind: Type,
     ) -> Result<Overlaps> {

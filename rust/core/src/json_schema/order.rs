@@ -7,11 +7,11 @@ use super::converter::Converter;
 use super::formula::FormulaId;
 use super::keywords::Dependency;
 use super::reading::Applied;
-use super::value::Node;
+use super::value::JsonNode;
 use crate::error::Result;
 use rustc_hash::FxHashSet;
 
-enum Step {
+enum OrderStep {
     Schema(SchemaId),
     Names(Vec<NameId>),
 }
@@ -52,11 +52,11 @@ impl Converter<'_> {
         let mut met: FxHashSet<NameId> = FxHashSet::default();
         let first = |holds: bool| {
             let of = conditions.iter().filter(move |condition| condition.1 == holds);
-            of.map(|condition| Step::Schema(condition.0))
+            of.map(|condition| OrderStep::Schema(condition.0))
         };
-        let mut later: Vec<Step> = Vec::new();
+        let mut later: Vec<OrderStep> = Vec::new();
         let mut seen = FxHashSet::default();
-        let mut work: Vec<Step> = first(true).collect();
+        let mut work: Vec<OrderStep> = first(true).collect();
         work.reverse();
         later.extend(first(false));
         let mut is_late = false;
@@ -73,14 +73,14 @@ impl Converter<'_> {
             };
             self.spend(1)?;
             match step {
-                Step::Names(names) => {
+                OrderStep::Names(names) => {
                     out.extend(names.into_iter().filter(|name| match &mut left {
                         Some(left) => left.remove(name),
                         None => met.insert(*name),
                     }))
                 }
-                Step::Schema(schema) if !seen.insert((schema, is_late)) => {}
-                Step::Schema(schema) => {
+                OrderStep::Schema(schema) if !seen.insert((schema, is_late)) => {}
+                OrderStep::Schema(schema) => {
                     let (steps, conditions) = self.named_by(schema, choice)?;
                     work.extend(steps.into_iter().rev());
                     if is_late {
@@ -98,17 +98,23 @@ impl Converter<'_> {
     }
 
     /// What a schema mentions, left to right, and the conditions in it.
-    fn named_by(&mut self, schema: SchemaId, choice: &Choice) -> Result<(Vec<Step>, Vec<Step>)> {
+    fn named_by(
+        &mut self,
+        schema: SchemaId,
+        choice: &Choice,
+    ) -> Result<(Vec<OrderStep>, Vec<OrderStep>)> {
         let node = match self.key(schema) {
             SchemaKey::Schema(node, _) => node,
             SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(Default::default()),
             SchemaKey::Constant(node) => {
-                let Node::Object(object) = self.node(node) else { return Ok(Default::default()) };
+                let JsonNode::Object(object) = self.node(node) else {
+                    return Ok(Default::default());
+                };
                 let names: Vec<NameId> = object.iter().map(|(name, _)| self.name(name)).collect();
-                return Ok((vec![Step::Names(names)], Vec::new()));
+                return Ok((vec![OrderStep::Names(names)], Vec::new()));
             }
         };
-        let Node::Object(object) = self.node(node) else { return Ok(Default::default()) };
+        let JsonNode::Object(object) = self.node(node) else { return Ok(Default::default()) };
         let schemas = self.schemas;
         let applied = self.applied(schema, Type::Object)?;
         let mut applied = applied.iter().copied().peekable();
@@ -117,21 +123,9 @@ impl Converter<'_> {
         // The order of `properties` is meant; that of `required`, which often stands before it, is not.
         if let Some(properties) = schemas.named(node, "properties")? {
             let names = properties.iter().map(|(name, _)| self.name(name)).collect();
-            steps.push(Step::Names(names));
+            steps.push(OrderStep::Names(names));
         }
         for (keyword, _) in object.iter() {
-            let how_of = |keyword: &str, how: Applied| match how {
-                Applied::Always => {
-                    matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf")
-                }
-                Applied::Any => keyword == "anyOf",
-                Applied::One => keyword == "oneOf",
-                Applied::Not => keyword == "not",
-                Applied::If => keyword == "if",
-                Applied::Then => keyword == "then",
-                Applied::Else => keyword == "else",
-                Applied::Dependent(_) => matches!(keyword, "dependentSchemas" | "dependencies"),
-            };
             match keyword {
                 "enum" | "const" if !hides => {
                     let values = match keyword {
@@ -139,8 +133,8 @@ impl Converter<'_> {
                         _ => schemas.value(node, "const").into_iter().collect(),
                     };
                     for value in values {
-                        if matches!(self.node(value), Node::Object(_)) {
-                            steps.push(Step::Schema(self.constant(value)));
+                        if matches!(self.node(value), JsonNode::Object(_)) {
+                            steps.push(OrderStep::Schema(self.constant(value)));
                         }
                     }
                 }
@@ -153,30 +147,30 @@ impl Converter<'_> {
                             names.extend(required.into_iter().map(|name| self.name(name)));
                         }
                     }
-                    conditions.push(Step::Names(names));
+                    conditions.push(OrderStep::Names(names));
                 }
                 _ => {}
             }
             while let Some(&(child, how)) = applied.peek()
-                && how_of(keyword, how)
+                && is_of(keyword, how)
             {
                 applied.next();
                 if choice.taken(schema, how).is_some_and(|taken| taken != child) {
                     continue;
                 }
                 match how {
-                    Applied::Not | Applied::If => conditions.push(Step::Schema(child)),
+                    Applied::Not | Applied::If => conditions.push(OrderStep::Schema(child)),
                     Applied::Dependent(name) => {
-                        conditions.push(Step::Names(vec![name]));
-                        steps.push(Step::Schema(child));
+                        conditions.push(OrderStep::Names(vec![name]));
+                        steps.push(OrderStep::Schema(child));
                     }
-                    _ => steps.push(Step::Schema(child)),
+                    _ => steps.push(OrderStep::Schema(child)),
                 }
             }
         }
         if let Some(names) = schemas.required(node)? {
             let names = names.into_iter().map(|name| self.name(name)).collect();
-            steps.push(Step::Names(names));
+            steps.push(OrderStep::Names(names));
         }
         Ok((steps, conditions))
     }
@@ -217,7 +211,7 @@ impl Converter<'_> {
                 for schema in schemas {
                     let object = match self.key(schema) {
                         SchemaKey::Constant(node) => match self.node(node) {
-                            Node::Object(object) => Some(object),
+                            JsonNode::Object(object) => Some(object),
                             _ => None,
                         },
                         SchemaKey::Schema(node, _) => self.schemas.named(node, "properties")?,
@@ -235,5 +229,19 @@ impl Converter<'_> {
             }
         }
         Ok(out)
+    }
+}
+
+/// Whether a keyword applies schemas in a way.
+fn is_of(keyword: &str, how: Applied) -> bool {
+    match how {
+        Applied::Always => matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf"),
+        Applied::Any => keyword == "anyOf",
+        Applied::One => keyword == "oneOf",
+        Applied::Not => keyword == "not",
+        Applied::If => keyword == "if",
+        Applied::Then => keyword == "then",
+        Applied::Else => keyword == "else",
+        Applied::Dependent(_) => matches!(keyword, "dependentSchemas" | "dependencies"),
     }
 }

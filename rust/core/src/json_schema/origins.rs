@@ -2,7 +2,7 @@
 
 use super::atoms::{SchemaId, SchemaKey, ValueId};
 use super::converter::{Converter, Doing};
-use super::value::NodeId;
+use super::value::JsonNodeId;
 use crate::error::{Error, Result};
 
 /// References that are followed to the schema that says something.
@@ -34,7 +34,7 @@ impl Converter<'_> {
 
     /// The pointer of a schema, or of the one that it refers to and says nothing beside; `None` of what
     /// stands nowhere.
-    pub(super) fn saying(&self, schema: SchemaId) -> Result<Option<NodeId>> {
+    pub(super) fn saying(&self, schema: SchemaId) -> Result<Option<JsonNodeId>> {
         let mut node = match self.key(schema) {
             SchemaKey::Schema(node, _) => node,
             SchemaKey::Constant(node) => return Ok(Some(node)),

@@ -9,7 +9,7 @@ use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
 use super::converter::{Applications, Converter, Doing};
 use super::formula::FormulaId;
 use super::keywords::{Dependency, Shape};
-use super::value::{Node, NodeId};
+use super::value::{JsonNode, JsonNodeId};
 use crate::error::Result;
 use crate::limits::MOST_TEXT_BYTES;
 
@@ -34,7 +34,7 @@ pub(super) enum Applied {
     Dependent(super::atoms::NameId),
 }
 
-enum Step {
+enum FormulaStep {
     Enter(SchemaId),
     Leave(SchemaId),
 }
@@ -75,11 +75,11 @@ impl Converter<'_> {
         kind: Type,
         opened: &mut Vec<SchemaId>,
     ) -> Result<Option<FormulaId>> {
-        let mut work = vec![Step::Enter(schema)];
+        let mut work = vec![FormulaStep::Enter(schema)];
         while let Some(step) = work.pop() {
             self.spend(1)?;
             match step {
-                Step::Enter(schema) => {
+                FormulaStep::Enter(schema) => {
                     if !self.type_formulas.has_any(schema) {
                         self.rule_out_types(schema)?;
                     }
@@ -91,11 +91,11 @@ impl Converter<'_> {
                     }
                     opened.push(schema);
                     self.doing = Doing::Schema(schema);
-                    work.push(Step::Leave(schema));
+                    work.push(FormulaStep::Leave(schema));
                     let applied = self.applied(schema, kind)?;
-                    work.extend(applied.iter().rev().map(|&(child, _)| Step::Enter(child)));
+                    work.extend(applied.iter().rev().map(|&(child, _)| FormulaStep::Enter(child)));
                 }
-                Step::Leave(schema) => {
+                FormulaStep::Leave(schema) => {
                     self.doing = Doing::Schema(schema);
                     let formula = self.build(schema, kind, &Choice::default())?;
                     self.type_formulas.set(schema, kind, formula);
@@ -117,7 +117,7 @@ impl Converter<'_> {
     }
 
     /// The scope of a schema that is applied by another.
-    pub(super) fn scope_of(&mut self, child: NodeId, scope: ScopeId) -> ScopeId {
+    pub(super) fn scope_of(&mut self, child: JsonNodeId, scope: ScopeId) -> ScopeId {
         if !self.has_dynamic {
             return scope;
         }
@@ -135,7 +135,7 @@ impl Converter<'_> {
 
     /// A schema that another applies, to the same value or to a part of it; where it only refers to one,
     /// that one. So all who refer to a schema ask for the same condition.
-    pub(super) fn child(&mut self, node: NodeId, scope: ScopeId) -> SchemaId {
+    pub(super) fn child(&mut self, node: JsonNodeId, scope: ScopeId) -> SchemaId {
         let scope = self.scope_of(node, scope);
         let schema = self.schema(node, scope);
         // A dynamic reference may mean something else behind each reference on the way.
@@ -156,7 +156,7 @@ impl Converter<'_> {
 
     /// Whether the types that a schema names, its enum or its constant leave values of a type; whether
     /// only integers.
-    pub(super) fn allows(&self, node: NodeId, kind: Type) -> Result<(bool, bool)> {
+    pub(super) fn allows(&self, node: JsonNodeId, kind: Type) -> Result<(bool, bool)> {
         let Some(types) = self.schemas.types(node)? else { return Ok((true, false)) };
         let named = |wanted: &str| types.has(wanted);
         Ok(match kind {
@@ -187,23 +187,23 @@ impl Converter<'_> {
     }
 
     /// The type of the value at a place.
-    pub(super) fn type_at(&self, node: NodeId) -> Type {
+    pub(super) fn type_at(&self, node: JsonNodeId) -> Type {
         match self.node(node) {
-            Node::Null => Type::Null,
-            Node::Boolean(_) => Type::Boolean,
-            Node::Number(_) => Type::Number,
-            Node::String(_) => Type::String,
-            Node::Array(_) => Type::Array,
-            Node::Object(_) => Type::Object,
+            JsonNode::Null => Type::Null,
+            JsonNode::Boolean(_) => Type::Boolean,
+            JsonNode::Number(_) => Type::Number,
+            JsonNode::String(_) => Type::String,
+            JsonNode::Array(_) => Type::Array,
+            JsonNode::Object(_) => Type::Object,
         }
     }
 
     /// The values of a type to which `enum` and `const` restrict a schema.
-    fn listed(&self, node: NodeId, kind: Type) -> Result<Option<Vec<NodeId>>> {
+    fn listed(&self, node: JsonNodeId, kind: Type) -> Result<Option<Vec<JsonNodeId>>> {
         let values = self.schemas.values(node, "enum")?;
         let constant = self.schemas.value(node, "const");
         let arena = self.schemas.arena();
-        let of_type = |list: &[NodeId]| -> Vec<NodeId> {
+        let of_type = |list: &[JsonNodeId]| -> Vec<JsonNodeId> {
             list.iter().copied().filter(|&value| self.type_at(value) == kind).collect()
         };
         Ok(match (values, constant) {
@@ -231,7 +231,7 @@ impl Converter<'_> {
 
     fn find_applied(&mut self, schema: SchemaId, kind: Type) -> Result<Vec<(SchemaId, Applied)>> {
         let SchemaKey::Schema(node, scope) = self.key(schema) else { return Ok(Vec::new()) };
-        let Node::Object(object) = self.node(node) else { return Ok(Vec::new()) };
+        let JsonNode::Object(object) = self.node(node) else { return Ok(Vec::new()) };
         let hides = self.hides_siblings(node);
         if !hides {
             if !self.allows(node, kind)?.0 {
@@ -309,7 +309,7 @@ impl Converter<'_> {
     }
 
     /// Whether a `$ref` hides what stands beside it.
-    pub(super) fn hides_siblings(&self, node: NodeId) -> bool {
+    pub(super) fn hides_siblings(&self, node: JsonNodeId) -> bool {
         self.schemas.dialect(node).reference_hides_siblings()
             && self.schemas.arena().get(node, "$ref").is_some()
     }
@@ -354,6 +354,30 @@ impl Converter<'_> {
                 parts.push(one);
             }
         }
+        self.push_applied(schema, node, kind, choice, &mut parts)?;
+        if !hides {
+            match kind {
+                Type::Object => self.object_atoms(schema, node, scope, choice, &mut parts)?,
+                Type::Array => self.array_atoms(schema, node, scope, &mut parts)?,
+                Type::String => self.string_atoms(node, &mut parts)?,
+                Type::Number => self.number_atoms(node, &mut parts)?,
+                Type::Null | Type::Boolean => {}
+            }
+        }
+        let formula = self.formulas.and(parts);
+        self.spend(1)?;
+        Ok(formula)
+    }
+
+    /// Adds what a schema applies to the value itself, where some branches of it are taken.
+    fn push_applied(
+        &mut self,
+        schema: SchemaId,
+        node: JsonNodeId,
+        kind: Type,
+        choice: &Choice,
+        parts: &mut Vec<FormulaId>,
+    ) -> Result<()> {
         let applied = self.applied(schema, kind)?;
         let mut any: Vec<FormulaId> = Vec::new();
         let mut one: Vec<(SchemaId, FormulaId)> = Vec::new();
@@ -397,30 +421,32 @@ impl Converter<'_> {
             parts.push(self.exactly_one(schema, node, &one, kind, choice.touches(schema))?);
         }
         if let Some(condition) = condition {
-            let unmet = self.formulas.not(condition);
-            if choice.taken(schema, Applied::Then).is_some() {
-                // One of the two is taken, and the other was passed over.
-                parts.push(if consequence.is_some() { condition } else { unmet });
-            }
-            if let Some(consequence) = consequence {
-                parts.push(self.formulas.or([unmet, consequence]));
-            }
-            if let Some(alternative) = alternative {
-                parts.push(self.formulas.or([condition, alternative]));
-            }
+            let is_taken = choice.taken(schema, Applied::Then).is_some();
+            self.push_conditional(condition, consequence, alternative, is_taken, parts);
         }
-        if !hides {
-            match kind {
-                Type::Object => self.object_atoms(schema, node, scope, choice, &mut parts)?,
-                Type::Array => self.array_atoms(schema, node, scope, &mut parts)?,
-                Type::String => self.string_atoms(node, &mut parts)?,
-                Type::Number => self.number_atoms(node, &mut parts)?,
-                Type::Null | Type::Boolean => {}
-            }
+        Ok(())
+    }
+
+    /// Adds what `if`, `then` and `else` say; `is_taken` where the branch of one of the two is.
+    fn push_conditional(
+        &mut self,
+        condition: FormulaId,
+        consequence: Option<FormulaId>,
+        alternative: Option<FormulaId>,
+        is_taken: bool,
+        parts: &mut Vec<FormulaId>,
+    ) {
+        let unmet = self.formulas.not(condition);
+        if is_taken {
+            // One of the two is taken, and the other was passed over.
+            parts.push(if consequence.is_some() { condition } else { unmet });
         }
-        let formula = self.formulas.and(parts);
-        self.spend(1)?;
-        Ok(formula)
+        if let Some(consequence) = consequence {
+            parts.push(self.formulas.or([unmet, consequence]));
+        }
+        if let Some(alternative) = alternative {
+            parts.push(self.formulas.or([condition, alternative]));
+        }
     }
 
     /// An atom that counts; at least none is no condition.

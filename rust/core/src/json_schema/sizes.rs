@@ -3,9 +3,9 @@
 use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, ObjectId, ValueId};
 use super::converter::Converter;
-use super::objects::Named;
+use super::objects::MemberName;
 use super::unique::numbers_of;
-use super::values::Values;
+use super::values::ReachedValues;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Sizes(FxHashMap<ValueId, u64>);
 
 impl Sizes {
     /// Those of all values that are reached.
-    pub(super) fn of(converter: &mut Converter<'_>, values: &Values) -> Result<Self> {
+    pub(super) fn of(converter: &mut Converter<'_>, values: &ReachedValues) -> Result<Self> {
         let mut scalars = FxHashMap::default();
         for &id in values.order.iter().filter(|id| values.productive.contains(id)) {
             let value = values.all[&id];
@@ -62,7 +62,7 @@ impl Sizes {
         self.0.get(&value).copied().unwrap_or(0)
     }
 
-    fn of_array(&self, array: ArrayId, converter: &Converter<'_>, values: &Values) -> u64 {
+    fn of_array(&self, array: ArrayId, converter: &Converter<'_>, values: &ReachedValues) -> u64 {
         let is_unique =
             matches!(converter.arrays[usize::from(array)], ArrayAutomaton::Unique { .. });
         let most_of = |items: &mut dyn Iterator<Item = ValueId>| {
@@ -110,7 +110,7 @@ impl Sizes {
         &self,
         object: ObjectId,
         converter: &Converter<'_>,
-        values: &Values,
+        values: &ReachedValues,
         names: &FxHashMap<(ObjectId, u32), u64>,
     ) -> Result<u64> {
         let automaton = &converter.objects[usize::from(object)];
@@ -124,8 +124,8 @@ impl Sizes {
             let mut best = u64::from(here.is_final);
             for edge in here.members.iter().filter(|edge| live[edge.to as usize]) {
                 let names = match edge.name {
-                    Named::Known(_) => 1,
-                    Named::Other(class) => names.get(&(object, class)).copied().unwrap_or(1),
+                    MemberName::Known(_) => 1,
+                    MemberName::Other(class) => names.get(&(object, class)).copied().unwrap_or(1),
                 };
                 let ways = names.saturating_mul(self.of_value(edge.value));
                 // What leads back has not been counted: one way goes on from there.
@@ -144,7 +144,7 @@ impl Sizes {
 /// How many names each class of other names has, at least.
 fn names_of(
     converter: &mut Converter<'_>,
-    values: &Values,
+    values: &ReachedValues,
 ) -> Result<FxHashMap<(ObjectId, u32), u64>> {
     let mut out = FxHashMap::default();
     for object in values.all.values().filter_map(|value| value.object) {

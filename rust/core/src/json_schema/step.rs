@@ -5,7 +5,7 @@ use super::atoms::{Atom, Branch, LanguageId, NameId, SchemaId, SchemaKey};
 use super::converter::Converter;
 use super::dialect::Dialect;
 use super::formula::{Formula, FormulaId};
-use super::value::Node;
+use super::value::JsonNode;
 use crate::error::{Error, Result};
 use crate::regular::Dfa;
 use rustc_hash::FxHashMap;
@@ -405,7 +405,7 @@ impl Converter<'_> {
             SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(FormulaId::TRUE),
             SchemaKey::Constant(node) => {
                 let item = match self.node(node) {
-                    Node::Array(items) => items.get(index).copied(),
+                    JsonNode::Array(items) => items.get(index).copied(),
                     _ => None,
                 };
                 return Ok(match item {
@@ -462,7 +462,7 @@ impl Converter<'_> {
                 let mut of = |schema: SchemaId| -> Result<()> {
                     let length = match self.key(schema) {
                         SchemaKey::Constant(node) => match self.node(node) {
-                            Node::Array(items) => items.len(),
+                            JsonNode::Array(items) => items.len(),
                             _ => 0,
                         },
                         SchemaKey::Schema(node, _) => self.schemas.items(node)?.first.len(),

@@ -6,26 +6,28 @@
 //! What must be shown here is that an array which has read some items can always be completed: each
 //! place has infinitely many values, or all places have the same, and there are at least as many as
 //! `minItems` asks for.
+//!
+//! File: `counting` (how many texts and numbers an automaton has).
+
+mod counting;
+
+pub(super) use counting::numbers_of;
 
 use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, Atom, SchemaId, Type, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
-use super::scalars::Text;
+use super::scalars::StringForm;
 use super::sizes::Sizes;
-use super::values::Values;
+use super::values::ReachedValues;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
-use crate::regular::Dfa;
+use counting::{has_endless_numbers, has_endless_strings, has_whole_numbers};
 
 /// Of so many listed items there is a state for each set of those that were read.
 const FEW_LISTED: usize = 8;
 /// The characters that there are, at least.
 const CHARACTERS: u64 = 1_000_000;
-/// Strings of more characters are not counted.
-const LONGEST_COUNTED: u32 = 64;
-/// Of an edge with more characters only so many are counted.
-const MOST_COUNTED: u32 = 256;
 
 impl Converter<'_> {
     /// The automaton of an array, of one whose items are unique that of the other conditions.
@@ -225,7 +227,7 @@ impl Converter<'_> {
 
     /// Completes what is known of arrays whose unique items may be arrays and objects, when all values are
     /// known.
-    pub(super) fn settle_unique_items(&mut self, values: &Values) -> Result<()> {
+    pub(super) fn settle_unique_items(&mut self, values: &ReachedValues) -> Result<()> {
         let mut arrays: Vec<ArrayId> =
             values.all.values().filter_map(|value| value.array).collect();
         arrays.sort_unstable();
@@ -297,19 +299,21 @@ impl Converter<'_> {
     /// there are at least, and whether there are no more.
     pub(super) fn strings_of(&mut self, formula: FormulaId) -> Result<(bool, u64, bool)> {
         Ok(match self.text(formula)? {
-            Text::Characters(_, None) | Text::RegularExpression => {
+            StringForm::Characters(_, None) | StringForm::RegularExpression => {
                 (true, u64::from(u32::MAX), false)
             }
-            Text::Characters(_, Some(most)) => (false, CHARACTERS.saturating_pow(most), most == 0),
-            Text::Listed(texts) => (false, texts.len() as u64, true),
+            StringForm::Characters(_, Some(most)) => {
+                (false, CHARACTERS.saturating_pow(most), most == 0)
+            }
+            StringForm::Listed(texts) => (false, texts.len() as u64, true),
             // What is not looked into may be few.
-            Text::Pattern(_) | Text::ExpressionWithin(_) => (false, 1, false),
-            Text::Automaton(automaton) => {
+            StringForm::Pattern(_) | StringForm::ExpressionWithin(_) => (false, 1, false),
+            StringForm::Automaton(automaton) => {
                 self.spend(automaton.num_states())?;
                 let (count, is_exact) = self.words_within(&automaton, 0, None)?;
                 (has_endless_strings(&automaton), count, is_exact)
             }
-            Text::Counted(automaton, least, most) => {
+            StringForm::Counted(automaton, least, most) => {
                 self.spend(automaton.num_states())?;
                 let is_endless = most.is_none() && has_endless_strings(&automaton);
                 let (count, is_exact) = self.words_within(&automaton, least, most)?;
@@ -317,228 +321,4 @@ impl Converter<'_> {
             }
         })
     }
-
-    /// How many texts of such lengths an automaton has, at least, and whether it has no more.
-    pub(super) fn words_within(
-        &mut self,
-        automaton: &Dfa,
-        least: u32,
-        most: Option<u32>,
-    ) -> Result<(u64, bool)> {
-        let all = Graph::of(automaton, |_| true);
-        if (least, most) == (0, None) && all.live().zip(all.endless()).any(|(a, b)| a && b) {
-            return Ok((u64::from(u32::MAX), false));
-        }
-        // Those that are long are not counted, which is less than there are.
-        let last = most.unwrap_or(LONGEST_COUNTED).min(LONGEST_COUNTED.max(least.min(1 << 12)));
-        let mut ways = vec![0u64; all.edges.len()];
-        if let Some(start) = ways.first_mut() {
-            *start = 1;
-        }
-        let (mut sum, mut is_whole) = (0u64, most == Some(last));
-        for length in 0..=last {
-            self.spend(all.edges.len())?;
-            if length >= least {
-                let ends = ways.iter().zip(&all.finals).filter(|(_, is_final)| **is_final);
-                sum = ends.fold(sum, |sum, (&ways, _)| sum.saturating_add(ways));
-            }
-            let mut next = vec![0u64; ways.len()];
-            for (edges, &ways) in all.edges.iter().zip(&ways).filter(|(_, ways)| **ways > 0) {
-                for &(to, size) in edges {
-                    let more = ways.saturating_mul(size);
-                    next[to as usize] = next[to as usize].saturating_add(more);
-                }
-            }
-            is_whole |= next.iter().all(|&ways| ways == 0);
-            if sum >= u64::from(u32::MAX) || next.iter().all(|&ways| ways == 0) {
-                break;
-            }
-            ways = next;
-        }
-        let sum = sum.min(u64::from(u32::MAX));
-        Ok((sum, is_whole && !all.is_cut && sum < u64::from(u32::MAX)))
-    }
-}
-
-/// The states of an automaton with the characters of some edges.
-struct Graph {
-    /// For each state where its edges lead, and how many characters they have.
-    edges: Vec<Vec<(u32, u64)>>,
-    finals: Vec<bool>,
-    /// Whether some edge has more characters than are counted.
-    is_cut: bool,
-}
-
-impl Graph {
-    fn of(automaton: &Dfa, keeps: impl Fn(u32) -> bool) -> Self {
-        let states = 0..automaton.num_states() as u32;
-        let mut is_cut = false;
-        let edges = states.clone().map(|state| {
-            let ranges = automaton.ranges(state).into_iter();
-            let kept = ranges.map(|(first, last, to)| {
-                is_cut |= last - first >= MOST_COUNTED;
-                let counted = first..=last.min(first + MOST_COUNTED - 1);
-                (to, counted.filter(|&c| keeps(c)).count() as u64)
-            });
-            kept.filter(|edge| edge.1 > 0).collect()
-        });
-        let edges = edges.collect();
-        Self { edges, finals: states.map(|q| automaton.is_final(q)).collect(), is_cut }
-    }
-
-    /// The states from which one of some can be reached.
-    fn reaching(&self, mut found: Vec<bool>) -> Vec<bool> {
-        let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.edges.len()];
-        for (from, edges) in (0..).zip(&self.edges) {
-            edges.iter().for_each(|edge| back[edge.0 as usize].push(from));
-        }
-        let mut work: Vec<u32> = (0..).zip(&found).filter(|q| *q.1).map(|q| q.0).collect();
-        while let Some(state) = work.pop() {
-            for &from in &back[state as usize] {
-                if !std::mem::replace(&mut found[from as usize], true) {
-                    work.push(from);
-                }
-            }
-        }
-        found
-    }
-
-    /// For each state whether an end can be reached.
-    fn live(&self) -> impl Iterator<Item = bool> {
-        self.reaching(self.finals.clone()).into_iter()
-    }
-
-    /// For each state whether a loop can be reached from which there is an end; `closes` says of an edge
-    /// that a loop must have one such.
-    fn loops(&self, closes: impl Fn(u32, usize) -> bool) -> Vec<bool> {
-        let live: Vec<bool> = self.live().collect();
-        let component = components(&self.edges);
-        let mut found = vec![false; self.edges.len()];
-        for (from, edges) in self.edges.iter().enumerate() {
-            for (place, edge) in edges.iter().enumerate() {
-                let to = edge.0 as usize;
-                if live[from] && component[from] == component[to] && closes(from as u32, place) {
-                    found[from] = true;
-                }
-            }
-        }
-        self.reaching(found)
-    }
-
-    /// For each state whether infinitely many texts lead to an end.
-    fn endless(&self) -> impl Iterator<Item = bool> {
-        self.loops(|_, _| true).into_iter()
-    }
-}
-
-/// For each state the number of its strongly connected component.
-fn components(edges: &[Vec<(u32, u64)>]) -> Vec<usize> {
-    let targets = |state: usize| edges[state].iter().map(|edge| edge.0 as usize).collect();
-    let mut out = vec![0; edges.len()];
-    let components = crate::graph::components(edges.len(), targets);
-    for (number, component) in components.into_iter().enumerate() {
-        component.into_iter().for_each(|state| out[state] = number);
-    }
-    out
-}
-
-/// Whether each beginning of a text is one of infinitely many.
-fn has_endless_strings(automaton: &Dfa) -> bool {
-    let graph = Graph::of(automaton, |_| true);
-    graph.live().zip(graph.endless()).all(|(live, endless)| !live || endless)
-}
-
-/// Whether each beginning of a number that holds another digit than zero is one of infinitely many
-/// values: a loop reads such a digit.
-fn has_endless_numbers(automaton: &Dfa) -> bool {
-    let is_digit = |c: u32| (u32::from('1')..=u32::from('9')).contains(&c);
-    let graph = Graph::of(automaton, |_| true);
-    let digits = Graph::of(automaton, is_digit);
-    let reads = |from: u32, place: usize| {
-        let to = graph.edges[from as usize][place].0;
-        digits.edges[from as usize].iter().any(|edge| edge.0 == to)
-    };
-    let endless = graph.loops(reads);
-    let live: Vec<bool> = graph.live().collect();
-    // The states behind such a digit.
-    let mut met = vec![false; live.len()];
-    let mut work: Vec<u32> = digits.edges.iter().flatten().map(|edge| edge.0).collect();
-    while let Some(state) = work.pop() {
-        if !std::mem::replace(&mut met[state as usize], true) {
-            work.extend(graph.edges[state as usize].iter().map(|edge| edge.0));
-        }
-    }
-    (0..live.len()).all(|state| !met[state] || !live[state] || endless[state])
-}
-
-/// Whether each beginning of a number that ends in a digit is a number.
-fn has_whole_numbers(automaton: &Dfa) -> bool {
-    let is_digit = |c: u32| (u32::from('0')..=u32::from('9')).contains(&c);
-    let digits = Graph::of(automaton, is_digit);
-    let all = Graph::of(automaton, |_| true);
-    let live: Vec<bool> = all.live().collect();
-    let mut targets = digits.edges.iter().flatten().map(|edge| edge.0 as usize);
-    targets.all(|to| !live[to] || automaton.is_final(to as u32))
-}
-
-/// How many values the numbers of an automaton have, which holds each value in all its spellings:
-/// those of fractions that end in zeros are left out.
-pub(super) fn numbers_of(automaton: &Dfa) -> u64 {
-    let point = u32::from('.');
-    let zero = u32::from('0');
-    let whole = Graph::of(automaton, |c| c != point && c != zero);
-    let zeros = Graph::of(automaton, |c| c == zero);
-    let points = Graph::of(automaton, |c| c == point);
-    // In the whole part; behind the point and zeros; behind another digit there.
-    let states = automaton.num_states();
-    let place = |state: u32, part: usize| (state as usize + part * states) as u32;
-    let mut edges: Vec<Vec<(u32, u64)>> = vec![Vec::new(); 3 * states];
-    for state in 0..states {
-        for part in 0..3 {
-            let from = place(state as u32, part) as usize;
-            let after = |part: usize, is_zero: bool| match part {
-                0 => 0,
-                _ if is_zero => 1,
-                _ => 2,
-            };
-            let digits = whole.edges[state].iter();
-            edges[from].extend(digits.map(|&(to, size)| (place(to, after(part, false)), size)));
-            let zeros = zeros.edges[state].iter();
-            edges[from].extend(zeros.map(|&(to, size)| (place(to, after(part, true)), size)));
-            if part == 0 {
-                let points = points.edges[state].iter();
-                edges[from].extend(points.map(|&(to, size)| (place(to, 1), size)));
-            }
-        }
-    }
-    let is_end = |state: usize| state / states != 1 && automaton.is_final((state % states) as u32);
-    let finals = (0..3 * states).map(is_end).collect();
-    let graph = Graph { edges, finals, is_cut: false };
-    let live: Vec<bool> = graph.live().collect();
-    if graph.endless().next() == Some(true) {
-        return u64::from(u32::MAX);
-    }
-    // No loop is left: the longest way has fewer letters than there are states.
-    let mut ways = vec![0u64; live.len()];
-    if let Some(start) = ways.first_mut() {
-        *start = 1;
-    }
-    let mut sum = 0u64;
-    for _ in 0..=live.len() {
-        let mut next = vec![0u64; ways.len()];
-        for (state, &ways) in ways.iter().enumerate().filter(|(state, _)| live[*state]) {
-            if graph.finals[state] {
-                sum = sum.saturating_add(ways);
-            }
-            for &(to, size) in &graph.edges[state] {
-                let more = ways.saturating_mul(size);
-                next[to as usize] = next[to as usize].saturating_add(more);
-            }
-        }
-        if sum >= u64::from(u32::MAX) || next.iter().all(|&ways| ways == 0) {
-            break;
-        }
-        ways = next;
-    }
-    sum.min(u64::from(u32::MAX))
 }

@@ -7,31 +7,29 @@
 //! states says what may come whatever was read; that each name comes once, and that the required ones
 //! came before the end, are guards (see [`crate::grammar::Guard`]).
 //!
-//! A guard must lead to no dead end. [`live`] finds which states surely lead nowhere, and checks that
+//! A guard must lead to no dead end. [`live()`] finds which states surely lead nowhere, and checks that
 //! all others do lead to an end, whatever was read. Where it cannot tell, sets are written out, or the
 //! schema is refused.
+//!
+//! File: `live` (which states surely lead nowhere).
+
+mod live;
+
+pub(super) use live::live;
 
 use super::atoms::{Alternative, Atom, NameId, OrderId, ValueId};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
-use super::objects::{MOST_UNORDERED, MemberEdge, Named, ObjectAutomaton, ObjectState};
+use super::objects::{MOST_UNORDERED, MemberEdge, MemberName, ObjectAutomaton, ObjectState, Spent};
 use super::step::{Member, NameClass};
-use crate::budget::Budget;
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Edges that are looked through, and words of sets that are joined, as one unit of work.
-const EDGES_OF_WORK: usize = 8;
-const WORDS_OF_WORK: usize = 64;
-
 /// Where a member is read: which value of the discriminator is supposed, which of the names that matter
 /// were read, which others are required, by their places in the order, and what is left of the formula
 /// besides.
-type Place = (u32, u32, Rc<[u32]>, FormulaId);
-
-/// The names that matter, by their places in the order: states say which of them were read.
-type Mattering = Vec<u32>;
+type UnorderedPlace = (u32, u32, Rc<[u32]>, FormulaId);
 
 /// Of so many states, and more, are automata that a discriminator may make smaller.
 const MANY_STATES: usize = 500;
@@ -47,7 +45,7 @@ struct Supposed {
 }
 
 /// What an automaton is written of.
-struct Begin<'b> {
+struct ExplorationPlan<'b> {
     whole: FormulaId,
     order: OrderId,
     classes: &'b [Rc<NameClass>],
@@ -56,6 +54,41 @@ struct Begin<'b> {
     /// Whether a name matters where reading it leads to another state. Where it does not, what follows
     /// is right all the same; but whether it has an end may depend on sets that states do not say.
     moves_matter: bool,
+}
+
+/// An automaton while it is written.
+struct Exploration<'b> {
+    begin: &'b ExplorationPlan<'b>,
+    /// The known names, and the place of each in their order.
+    names: Rc<Box<[NameId]>>,
+    places: FxHashMap<NameId, u32>,
+    /// The names that matter, by their places in the order: states say which of them were read.
+    mattering: &'b [u32],
+    spent: Spent,
+    numbers: FxHashMap<UnorderedPlace, u32>,
+    todo: Vec<UnorderedPlace>,
+}
+
+impl Exploration<'_> {
+    /// The bit of a name that matters.
+    fn bit(&self, place: u32) -> Option<u32> {
+        let at = self.mattering.binary_search(&place).ok()?;
+        Some(1u32 << at)
+    }
+
+    fn discriminator(&self) -> Option<u32> {
+        self.begin.supposed.as_ref().map(|supposed| supposed.place)
+    }
+
+    /// The number of the state of a place, which is put with those to do where it is new.
+    fn enter(&mut self, place: UnorderedPlace) -> u32 {
+        let next = self.todo.len() as u32;
+        let number = *self.numbers.entry(place.clone()).or_insert(next);
+        if number == next {
+            self.todo.push(place);
+        }
+        number
+    }
 }
 
 /// What came of writing an automaton.
@@ -78,7 +111,7 @@ impl Converter<'_> {
         let Alternative { formula: whole, order } = *alternative;
         let names = self.orders.get(order).clone();
         let classes = self.name_classes(whole, &names)?;
-        let begins = |most_states| Begin {
+        let begins = |most_states| ExplorationPlan {
             whole,
             order,
             classes: &classes,
@@ -91,7 +124,7 @@ impl Converter<'_> {
         }
         // Where a name tells most conditions apart, they are simple once its value is known.
         if let Some(supposed) = self.discriminator(whole, order)? {
-            let begin = Begin { supposed: Some(supposed), ..begins(usize::MAX) };
+            let begin = ExplorationPlan { supposed: Some(supposed), ..begins(usize::MAX) };
             if let Some(automaton) = self.explore_mattering(&begin)? {
                 return Ok(Some(automaton));
             }
@@ -99,12 +132,15 @@ impl Converter<'_> {
         if let Some(automaton) = self.explore_mattering(&begins(usize::MAX))? {
             return Ok(Some(automaton));
         }
-        self.explore_mattering(&Begin { moves_matter: false, ..begins(usize::MAX) })
+        self.explore_mattering(&ExplorationPlan { moves_matter: false, ..begins(usize::MAX) })
     }
 
     /// The automaton whose states say which of the names that matter were read; `None` where too many do,
     /// or it has too many states.
-    fn explore_mattering(&mut self, begin: &Begin<'_>) -> Result<Option<ObjectAutomaton>> {
+    fn explore_mattering(
+        &mut self,
+        begin: &ExplorationPlan<'_>,
+    ) -> Result<Option<ObjectAutomaton>> {
         let before = self.num_states;
         let mut mattering: Vec<u32> = Vec::new();
         while mattering.len() <= MOST_UNORDERED {
@@ -142,130 +178,166 @@ impl Converter<'_> {
         Ok(best)
     }
 
-    fn explore(&mut self, begin: &Begin<'_>, mattering: &Mattering) -> Result<Explored> {
-        let &Begin { whole, order, classes, ref supposed, most_states, moves_matter } = begin;
-        let names = self.orders.get(order).clone();
-        let places: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
-        // The bit of a name that matters.
-        let bit = |place: u32| {
-            let at = mattering.binary_search(&place).ok()?;
-            Some(1u32 << at)
-        };
-        let apart = |this: &mut Self, formula, before: &[u32]| {
-            this.apart_required(formula, before, (&names, &places), &|place| bit(place).is_some())
-        };
-        let spent = self.spent_with(whole, &names)?;
-        // With a discriminator the first state does what each of those does that suppose a value of it.
-        let begun: Vec<FormulaId> = match supposed {
-            None => vec![whole],
-            Some(supposed) => supposed.edges.iter().map(|edge| edge.1).collect(),
-        };
-        let discriminator = supposed.as_ref().map(|supposed| supposed.place);
-        let mut numbers: FxHashMap<Place, u32> = FxHashMap::default();
-        let mut todo: Vec<Place> = Vec::new();
-        for (value, formula) in (0..).zip(begun) {
-            // What restricts no known name holds from the start.
-            let is_done = |place| discriminator == Some(place as u32);
-            let formula = self.without_spent(formula, &spent, is_done)?;
-            let before: Vec<u32> = discriminator.into_iter().collect();
-            let (required, formula) = apart(self, formula, &before)?;
-            if formula != FormulaId::FALSE {
-                let place = (value, 0, required, formula);
-                numbers.insert(place.clone(), todo.len() as u32);
-                todo.push(place);
-            }
-        }
-        let starts = todo.len();
+    fn explore(&mut self, begin: &ExplorationPlan<'_>, mattering: &[u32]) -> Result<Explored> {
+        let mut out = self.begin_exploration(begin, mattering)?;
+        let starts = out.todo.len();
         let mut states: Vec<ObjectState> = Vec::new();
         let mut required: Vec<Rc<[u32]>> = Vec::new();
-        while let Some(here) = todo.get(states.len()).cloned() {
-            let (value_supposed, read, before, formula) = &here;
+        while let Some(here) = out.todo.get(states.len()).cloned() {
+            let (_, _, before, formula) = &here;
             self.count_state()?;
-            if states.len() > most_states {
+            if states.len() > begin.most_states {
                 return Ok(Explored::Large);
             }
             let many = self.names_asked_at_once(*formula)?;
-            let many = many.iter().filter_map(|name| places.get(name).copied());
-            let many: Vec<u32> = many.filter(|&place| bit(place).is_none()).collect();
+            let many = many.iter().filter_map(|name| out.places.get(name).copied());
+            let many: Vec<u32> = many.filter(|&place| out.bit(place).is_none()).collect();
             if !many.is_empty() {
                 return Ok(Explored::Matter(many));
             }
             let mut state = ObjectState::default();
-            let mut matter = Vec::new();
-            let known = (0..).zip(names.iter()).map(|(place, &name)| {
-                let own = bit(place);
-                (Named::Known(place), Member::Named(name), own)
-            });
-            let known = known.filter(|(_, _, own)| own.is_none_or(|own| read & own == 0));
-            let others = (0..)
-                .zip(classes)
-                .map(|(class, names)| (Named::Other(class), Member::Other(names), None));
-            for (name, member, own) in known.chain(others) {
-                if let (Some(supposed), Named::Known(place)) = (supposed, name)
-                    && supposed.place == place
-                {
-                    let (value, to) =
-                        (supposed.edges[*value_supposed as usize].0, states.len() as u32);
-                    state.members.push(MemberEdge { name, value, to });
-                    continue;
-                }
-                let rest = self.present(*formula, member, 0)?;
-                let edges = self.edges(rest)?;
-                let next_read = read | own.unwrap_or(0);
-                for &(value, rest) in edges.iter() {
-                    let is_done = |place| {
-                        let is_read = bit(place as u32).is_some_and(|own| next_read & own != 0);
-                        is_read || discriminator == Some(place as u32)
-                    };
-                    let rest = self.without_spent(rest, &spent, is_done)?;
-                    let (required, rest) = apart(self, rest, before)?;
-                    if rest == FormulaId::FALSE {
-                        continue;
-                    }
-                    let place = (*value_supposed, next_read, required, rest);
-                    if let (Named::Known(name), None) = (name, own)
-                        && moves_matter
-                        && place != here
-                    {
-                        matter.push(name);
-                    }
-                    let next = todo.len() as u32;
-                    let to = *numbers.entry(place.clone()).or_insert(next);
-                    if to == next {
-                        todo.push(place);
-                    }
-                    state.members.push(MemberEdge { name, value, to });
-                }
-                if let (Named::Known(name), None, []) = (name, own, &edges[..])
-                    && moves_matter
-                {
-                    matter.push(name);
-                }
-                self.spend(1 + edges.len())?;
-            }
+            let matter = self.read_members(&mut out, &here, states.len() as u32, &mut state)?;
             if !matter.is_empty() {
                 return Ok(Explored::Matter(matter));
             }
-            let mut rest = *formula;
-            if self.asks_for_names(rest) {
-                // Of the names that were read nothing asks any more.
-                for (place, &name) in (0..).zip(names.iter()) {
-                    if bit(place).is_none_or(|own| read & own == 0) {
-                        rest = self.absent(rest, name, 0)?;
-                    }
-                }
-            }
+            let rest = self.left_at_end(&out, &here)?;
             state.is_final = self.ends(rest);
             states.push(state);
             required.push(before.clone());
         }
-        if supposed.is_some() || states.is_empty() {
+        if begin.supposed.is_some() || states.is_empty() {
             first_of_all(&mut states, &mut required, starts);
         }
-        let (classes, required) = (classes.to_vec(), Some(required));
+        let (classes, required) = (begin.classes.to_vec(), Some(required));
         let (states, required) = (Rc::new(states), required.map(Rc::new));
+        let &ExplorationPlan { whole, order, .. } = begin;
         let alternatives = Rc::from([Alternative { formula: whole, order }]);
         Ok(Explored::Done(ObjectAutomaton { alternatives, order, states, classes, required }))
+    }
+
+    /// An automaton that has no state yet, but those to begin with to do. With a discriminator the first
+    /// state does what each of those does that suppose a value of it.
+    fn begin_exploration<'b>(
+        &mut self,
+        begin: &'b ExplorationPlan<'b>,
+        mattering: &'b [u32],
+    ) -> Result<Exploration<'b>> {
+        let names = self.orders.get(begin.order).clone();
+        let places: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
+        let spent = self.spent_with(begin.whole, &names)?;
+        let (numbers, todo) = (FxHashMap::default(), Vec::new());
+        let mut out = Exploration { begin, names, places, mattering, spent, numbers, todo };
+        let begun: Vec<FormulaId> = match &begin.supposed {
+            None => vec![begin.whole],
+            Some(supposed) => supposed.edges.iter().map(|edge| edge.1).collect(),
+        };
+        let discriminator = out.discriminator();
+        for (value, formula) in (0..).zip(begun) {
+            // What restricts no known name holds from the start.
+            let is_done = |place| discriminator == Some(place as u32);
+            let formula = self.without_spent(formula, &out.spent, is_done)?;
+            let before: Vec<u32> = discriminator.into_iter().collect();
+            let (required, formula) = self.apart_required(formula, &before, &out)?;
+            if formula != FormulaId::FALSE {
+                let place = (value, 0, required, formula);
+                out.numbers.insert(place.clone(), out.todo.len() as u32);
+                out.todo.push(place);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Adds the members that may come at a place to its state, which has this number; gives names that
+    /// turned out to matter.
+    fn read_members(
+        &mut self,
+        out: &mut Exploration<'_>,
+        here: &UnorderedPlace,
+        number: u32,
+        state: &mut ObjectState,
+    ) -> Result<Vec<u32>> {
+        let &ExplorationPlan { classes, ref supposed, moves_matter, .. } = out.begin;
+        let (value_supposed, read, ..) = here;
+        let mut matter = Vec::new();
+        let names = out.names.clone();
+        let known = (0..)
+            .zip(names.iter())
+            .map(|(place, &name)| (MemberName::Known(place), Member::Named(name)));
+        let others = (0..)
+            .zip(classes)
+            .map(|(class, names)| (MemberName::Other(class), Member::Other(names)));
+        for (name, member) in known.chain(others) {
+            let own = match name {
+                MemberName::Known(place) => out.bit(place),
+                MemberName::Other(_) => None,
+            };
+            if own.is_some_and(|own| read & own != 0) {
+                continue;
+            }
+            if let (Some(supposed), MemberName::Known(place)) = (supposed, name)
+                && supposed.place == place
+            {
+                let value = supposed.edges[*value_supposed as usize].0;
+                state.members.push(MemberEdge { name, value, to: number });
+                continue;
+            }
+            let (edges, moves) = self.read_member(out, here, (name, member, own), state)?;
+            if let (MemberName::Known(name), None) = (name, own)
+                && moves_matter
+                && moves
+            {
+                matter.push(name);
+            }
+            self.spend(1 + edges)?;
+        }
+        Ok(matter)
+    }
+    /// Adds the edges of a member that may come at a place; gives how many there are, and whether one of
+    /// them leads elsewhere, or none is there. `own` is the bit of a name that matters.
+    fn read_member(
+        &mut self,
+        out: &mut Exploration<'_>,
+        here: &UnorderedPlace,
+        (name, member, own): (MemberName, Member<'_>, Option<u32>),
+        state: &mut ObjectState,
+    ) -> Result<(usize, bool)> {
+        let (value_supposed, read, before, formula) = here;
+        let discriminator = out.discriminator();
+        let rest = self.present(*formula, member, 0)?;
+        let edges = self.edges(rest)?;
+        let next_read = read | own.unwrap_or(0);
+        let mut moves = edges.is_empty();
+        for &(value, rest) in edges.iter() {
+            let is_done = |place| {
+                let is_read = out.bit(place as u32).is_some_and(|own| next_read & own != 0);
+                is_read || discriminator == Some(place as u32)
+            };
+            let rest = self.without_spent(rest, &out.spent, is_done)?;
+            let (required, rest) = self.apart_required(rest, before, out)?;
+            if rest == FormulaId::FALSE {
+                continue;
+            }
+            let place = (*value_supposed, next_read, required, rest);
+            moves |= place != *here;
+            let to = out.enter(place);
+            state.members.push(MemberEdge { name, value, to });
+        }
+        Ok((edges.len(), moves))
+    }
+
+    /// What is left of the formula of a place where the object ends there: of the names that were read
+    /// nothing asks any more.
+    fn left_at_end(&mut self, out: &Exploration<'_>, here: &UnorderedPlace) -> Result<FormulaId> {
+        let &(_, read, _, formula) = here;
+        let mut rest = formula;
+        if self.asks_for_names(rest) {
+            for (place, &name) in (0..).zip(out.names.iter()) {
+                if out.bit(place).is_none_or(|own| read & own == 0) {
+                    rest = self.absent(rest, name, 0)?;
+                }
+            }
+        }
+        Ok(rest)
     }
 
     /// A formula without the names that it requires whatever else holds, but for those that matter, and
@@ -274,8 +346,7 @@ impl Converter<'_> {
         &mut self,
         formula: FormulaId,
         before: &[u32],
-        (names, places): (&[NameId], &FxHashMap<NameId, u32>),
-        matters: &impl Fn(u32) -> bool,
+        out: &Exploration<'_>,
     ) -> Result<(Rc<[u32]>, FormulaId)> {
         let mut required = before.to_vec();
         let mut rest = Vec::new();
@@ -292,15 +363,15 @@ impl Converter<'_> {
                 _ => Vec::new(),
             };
             let known: Vec<u32> =
-                asked.iter().filter_map(|name| places.get(name).copied()).collect();
+                asked.iter().filter_map(|name| out.places.get(name).copied()).collect();
             if asked.is_empty() || known.len() < asked.len() {
                 rest.push(conjunct);
                 continue;
             }
             for place in known {
-                match matters(place) {
+                match out.bit(place).is_some() {
                     true => {
-                        let name = names[place as usize];
+                        let name = out.names[place as usize];
                         rest.push(self.formulas.literal(Atom::Required(name)));
                     }
                     false => required.push(place),
@@ -390,204 +461,4 @@ fn first_of_all(states: &mut Vec<ObjectState>, required: &mut Vec<Rc<[u32]>>, st
     first.members.sort_by_key(|edge| (edge.name, edge.value, edge.to));
     states.insert(0, first);
     required.insert(0, Rc::default());
-}
-
-/// A set of names, by their places.
-type Names = Box<[u64]>;
-
-/// Adds a name; whether it is new.
-fn insert(set: &mut Names, name: u32) -> bool {
-    let (word, bit) = (&mut set[name as usize / 64], 1 << (name % 64));
-    let is_new = *word & bit == 0;
-    *word |= bit;
-    is_new
-}
-
-fn contains(set: &Names, name: u32) -> bool {
-    set[name as usize / 64] >> (name % 64) & 1 == 1
-}
-
-/// Adds names to a set; whether there were new ones.
-fn add(set: &mut Names, more: &Names) -> bool {
-    let mut is_new = false;
-    for (a, b) in set.iter_mut().zip(more) {
-        is_new |= b & !*a != 0;
-        *a |= b;
-    }
-    is_new
-}
-
-/// An edge: the known name that is read, or none, and where it leads.
-type Edge = (Option<u32>, u32);
-
-/// The states of an object from which an end can be reached, where the values that `is_productive` takes
-/// are all there are; `None` where that depends on which names were read.
-///
-/// A state is surely dead where no path leads to an end, or a name is required that was surely not read
-/// and that no state on the way reads. The others are alive whatever was read if at each
-/// - every required name can be read, so that all that are missing can be read one after the other; and
-/// - a path leads to an end that reads, of the known names, only such as were surely not read.
-pub(super) fn live(
-    object: &ObjectAutomaton,
-    required: &[Rc<[u32]>],
-    num_names: usize,
-    is_productive: impl Fn(ValueId) -> bool,
-    budget: &Budget,
-) -> Result<Option<Vec<bool>>> {
-    let mut edges: Vec<Vec<Edge>> = Vec::with_capacity(object.states.len());
-    for state in object.states.iter() {
-        budget.spend(1 + state.members.len() / EDGES_OF_WORK)?;
-        let members = state.members.iter().filter(|edge| is_productive(edge.value));
-        let here = members.map(|edge| {
-            let name = match edge.name {
-                Named::Known(place) => Some(place),
-                Named::Other(_) => None,
-            };
-            (name, edge.to)
-        });
-        edges.push(here.collect());
-    }
-    let num_edges: usize = edges.iter().map(Vec::len).sum();
-    let is_final = |state: usize| object.states[state].is_final;
-    let words = num_names.div_ceil(64);
-    let mut alive = vec![true; edges.len()];
-    loop {
-        // The passes below that have no budget of their own.
-        let num_required: usize = required.iter().map(|names| names.len()).sum();
-        budget.spend((num_edges + num_required) / EDGES_OF_WORK)?;
-        let may_be_read = names_before(&edges, &alive, words, budget)?;
-        let reaches = back_from_ends(&edges, &alive, is_final, |_, _| true);
-        let can_be_read = names_after(&edges, &alive, words, budget)?;
-        let is_dead = |state: usize| {
-            !reaches[state]
-                || required[state].iter().any(|&name| {
-                    !contains(&may_be_read[state], name) && !contains(&can_be_read[state], name)
-                })
-        };
-        let dead: Vec<usize> = (0..edges.len()).filter(|&q| alive[q] && is_dead(q)).collect();
-        if !dead.is_empty() {
-            dead.into_iter().for_each(|state| alive[state] = false);
-            continue;
-        }
-        if !alive[0] {
-            return Ok(Some(alive));
-        }
-        let ends = back_from_ends(&edges, &alive, is_final, |state, name| {
-            name.is_none_or(|name| !contains(&may_be_read[state], name))
-        });
-        let is_sure = |state: usize| {
-            let here = &edges[state];
-            let is_read = |&name: &u32| {
-                here.iter().any(|edge| edge.0 == Some(name) && alive[edge.1 as usize])
-            };
-            ends[state] && required[state].iter().all(is_read)
-        };
-        let met = met(&edges, &alive);
-        let all_sure = (0..edges.len()).all(|state| !met[state] || is_sure(state));
-        return Ok(all_sure.then_some(alive));
-    }
-}
-
-/// The states that are met from the start.
-fn met(edges: &[Vec<Edge>], alive: &[bool]) -> Vec<bool> {
-    let mut met = vec![false; edges.len()];
-    let mut work = vec![0];
-    while let Some(state) = work.pop() {
-        if alive[state] && !std::mem::replace(&mut met[state], true) {
-            work.extend(edges[state].iter().map(|edge| edge.1 as usize));
-        }
-    }
-    met
-}
-
-/// For each state the known names that some path to it reads.
-fn names_before(
-    edges: &[Vec<Edge>],
-    alive: &[bool],
-    words: usize,
-    budget: &Budget,
-) -> Result<Vec<Names>> {
-    let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
-    let mut is_due = vec![false; edges.len()];
-    is_due[0] = alive[0];
-    let mut has_been = vec![false; edges.len()];
-    let mut work = vec![0];
-    while let Some(state) = work.pop() {
-        if !std::mem::take(&mut is_due[state]) {
-            continue;
-        }
-        let names = out[state].clone();
-        let mut joined = None;
-        for &(name, to) in edges[state].iter().filter(|edge| alive[edge.1 as usize]) {
-            let to = to as usize;
-            let mut is_new = name.is_some_and(|name| insert(&mut out[to], name));
-            // Edges of a state mostly lead to one or two.
-            if joined.replace(to) != Some(to) {
-                budget.spend(1 + words / WORDS_OF_WORK)?;
-                is_new |= add(&mut out[to], &names);
-            }
-            if (is_new || !std::mem::replace(&mut has_been[to], true))
-                && !std::mem::replace(&mut is_due[to], true)
-            {
-                work.push(to);
-            }
-        }
-    }
-    Ok(out)
-}
-
-/// For each state the known names that some path from it reads.
-fn names_after(
-    edges: &[Vec<Edge>],
-    alive: &[bool],
-    words: usize,
-    budget: &Budget,
-) -> Result<Vec<Names>> {
-    let mut out = vec![vec![0; words].into_boxed_slice(); edges.len()];
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
-    for (state, edges) in edges.iter().enumerate() {
-        for &(name, to) in edges.iter().filter(|edge| alive[edge.1 as usize]) {
-            if let Some(name) = name {
-                insert(&mut out[state], name);
-            }
-            if callers[to as usize].last() != Some(&state) {
-                callers[to as usize].push(state);
-            }
-        }
-    }
-    let mut work: Vec<usize> = (0..edges.len()).collect();
-    while let Some(state) = work.pop() {
-        let names = out[state].clone();
-        for &caller in &callers[state] {
-            budget.spend(1 + words / WORDS_OF_WORK)?;
-            if caller != state && add(&mut out[caller], &names) {
-                work.push(caller);
-            }
-        }
-    }
-    Ok(out)
-}
-
-/// The states from which an end is reached along edges that `is_way` takes.
-fn back_from_ends(
-    edges: &[Vec<Edge>],
-    alive: &[bool],
-    is_final: impl Fn(usize) -> bool,
-    is_way: impl Fn(usize, Option<u32>) -> bool,
-) -> Vec<bool> {
-    let mut back: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
-    for (state, edges) in edges.iter().enumerate().filter(|(state, _)| alive[*state]) {
-        let ways = edges.iter().filter(|edge| is_way(state, edge.0) && alive[edge.1 as usize]);
-        ways.for_each(|edge| back[edge.1 as usize].push(state));
-    }
-    let mut out: Vec<bool> = (0..edges.len()).map(|q| alive[q] && is_final(q)).collect();
-    let mut work: Vec<usize> = (0..edges.len()).filter(|&q| out[q]).collect();
-    while let Some(state) = work.pop() {
-        for &from in &back[state] {
-            if !std::mem::replace(&mut out[from], true) {
-                work.push(from);
-            }
-        }
-    }
-    out
 }

@@ -6,8 +6,8 @@ use super::converter::Converter;
 use super::formula::FormulaId;
 use super::reading::Applied;
 use super::step::Member;
-use super::value::{Node, NodeId};
-use super::values::Values;
+use super::value::{JsonNode, JsonNodeId};
+use super::values::ReachedValues;
 use crate::error::{Error, Result, SchemaFault};
 use rustc_hash::FxHashSet;
 
@@ -45,7 +45,7 @@ const MOST_SCHEMAS: usize = 1_000;
 
 impl Converter<'_> {
     /// The error of a value that no text has.
-    pub(super) fn unsatisfiable(&mut self, root: ValueId, values: &Values) -> Result<Error> {
+    pub(super) fn unsatisfiable(&mut self, root: ValueId, values: &ReachedValues) -> Result<Error> {
         let (node, keyword) = self.cause(root, values)?;
         let message = match node == self.schemas.root() {
             true => {
@@ -61,7 +61,11 @@ impl Converter<'_> {
 
     /// The deepest place that leaves no value, and the keyword there; empty where it is the schema as
     /// a whole.
-    fn cause(&mut self, root: ValueId, values: &Values) -> Result<(NodeId, &'static str)> {
+    fn cause(
+        &mut self,
+        root: ValueId,
+        values: &ReachedValues,
+    ) -> Result<(JsonNodeId, &'static str)> {
         let mut seen: FxHashSet<ValueId> = FxHashSet::default();
         let mut at = root;
         loop {
@@ -105,7 +109,7 @@ impl Converter<'_> {
     }
 
     /// The value of a member without which an object does not end, and which no text has.
-    fn impossible_member(&self, object: ObjectId, values: &Values) -> Option<ValueId> {
+    fn impossible_member(&self, object: ObjectId, values: &ReachedValues) -> Option<ValueId> {
         let states = &self.objects[usize::from(object)].states;
         let (mut seen, mut work) = (vec![false; states.len()], vec![0]);
         let mut found = None;
@@ -125,7 +129,7 @@ impl Converter<'_> {
         found
     }
 
-    fn impossible_item(&self, array: usize, values: &Values) -> Option<ValueId> {
+    fn impossible_item(&self, array: usize, values: &ReachedValues) -> Option<ValueId> {
         let is_impossible = |value: &ValueId| !values.productive.contains(value);
         match self.array_of(ArrayId::from(array)) {
             ArrayAutomaton::Unique { .. } => None,
@@ -146,7 +150,7 @@ impl Converter<'_> {
         &mut self,
         object: ObjectId,
         schema: SchemaId,
-    ) -> Result<(NodeId, &'static str)> {
+    ) -> Result<(JsonNodeId, &'static str)> {
         let alternatives = self.objects[usize::from(object)].alternatives.clone();
         for alternative in alternatives.iter() {
             let names = self.orders.get(alternative.order).clone();
@@ -179,7 +183,7 @@ impl Converter<'_> {
         &mut self,
         formula: FormulaId,
         schema: SchemaId,
-    ) -> Result<(NodeId, &'static str)> {
+    ) -> Result<(JsonNodeId, &'static str)> {
         for index in 0..self.prefix_length(formula)? {
             let asked = self.item(formula, index, 0)?;
             if !self.edges(asked)?.is_empty() {
@@ -204,7 +208,7 @@ impl Converter<'_> {
         &mut self,
         schema: SchemaId,
         keywords: &[&'static str],
-    ) -> Result<(NodeId, &'static str)> {
+    ) -> Result<(JsonNodeId, &'static str)> {
         let mut found = None;
         for schema in self.always_applied(schema)? {
             let SchemaKey::Schema(node, _) = self.key(schema) else { continue };
@@ -220,7 +224,7 @@ impl Converter<'_> {
     }
 
     /// The deepest schema in place that leaves no value by itself, and the keyword there.
-    fn cause_in_place(&mut self, schema: SchemaId) -> Result<(NodeId, &'static str)> {
+    fn cause_in_place(&mut self, schema: SchemaId) -> Result<(JsonNodeId, &'static str)> {
         let mut deepest = schema;
         for schema in self.always_applied(schema)? {
             if self.has_no_values(schema)? {
@@ -228,7 +232,7 @@ impl Converter<'_> {
             }
         }
         let node = self.place(deepest);
-        let Node::Object(_) = self.node(node) else { return Ok((node, "")) };
+        let JsonNode::Object(_) = self.node(node) else { return Ok((node, "")) };
         // The keywords of a type come last: they count where the schema names that type.
         let mut candidates: Vec<&'static str> = IN_PLACE.to_vec();
         if self.schemas.value(node, "type").is_some() {

@@ -4,14 +4,14 @@
 //! removed. A base may be relative or empty, as the base of a document is that nobody named.
 
 /// A URI or a relative reference in its five parts.
-struct Parts<'a> {
+struct UriParts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
     path: &'a str,
     query: Option<&'a str>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UriParts<'a> {
     /// The parts of a reference without a fragment.
     fn of(text: &'a str) -> Self {
         let (text, query) = match text.split_once('?') {
@@ -49,8 +49,8 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();
     }
-    let base = Parts::of(base);
-    let parts = Parts::of(reference);
+    let base = UriParts::of(base);
+    let parts = UriParts::of(reference);
     let keeps_scheme = parts.scheme.is_none();
     let keeps_authority = keeps_scheme && parts.authority.is_none();
     let scheme = if keeps_scheme { base.scheme } else { parts.scheme };
@@ -80,7 +80,7 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
 }
 
 /// A relative path behind the folder of the base's path.
-fn merged(base: &Parts<'_>, path: &str) -> String {
+fn merged(base: &UriParts<'_>, path: &str) -> String {
     if base.authority.is_some() && base.path.is_empty() {
         return format!("/{path}");
     }

@@ -5,7 +5,7 @@ use super::atoms::{ArrayId, ObjectId, Type, ValueId};
 use super::converter::{Converter, Doing};
 use super::formula::FormulaId;
 use super::objects::too_many_unordered;
-use super::scalars::Text;
+use super::scalars::StringForm;
 use super::unordered;
 use crate::error::Result;
 use crate::regular::Dfa;
@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a value may be, type by type.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Value {
+pub(super) struct ReachedValue {
     pub(super) null: bool,
     /// Whether `true` may be, and whether `false`.
     pub(super) booleans: [bool; 2],
@@ -24,9 +24,9 @@ pub(super) struct Value {
 }
 
 /// The values that are reached from a root.
-pub(super) struct Values {
-    pub(super) all: FxHashMap<ValueId, Value>,
-    pub(super) texts: FxHashMap<FormulaId, Text>,
+pub(super) struct ReachedValues {
+    pub(super) all: FxHashMap<ValueId, ReachedValue>,
+    pub(super) texts: FxHashMap<FormulaId, StringForm>,
     pub(super) numbers: FxHashMap<FormulaId, Dfa>,
     /// Those that some text has.
     pub(super) productive: FxHashSet<ValueId>,
@@ -41,8 +41,8 @@ const EDGES_OF_WORK: usize = 8;
 
 impl Converter<'_> {
     /// Makes the automata of all values that are reached from a root.
-    pub(super) fn reach(&mut self, root: ValueId) -> Result<Values> {
-        let mut out = Values {
+    pub(super) fn reach(&mut self, root: ValueId) -> Result<ReachedValues> {
+        let mut out = ReachedValues {
             all: FxHashMap::default(),
             texts: FxHashMap::default(),
             numbers: FxHashMap::default(),
@@ -87,7 +87,7 @@ impl Converter<'_> {
         Ok(out)
     }
 
-    fn make_value(&mut self, id: ValueId, out: &mut Values) -> Result<Value> {
+    fn make_value(&mut self, id: ValueId, out: &mut ReachedValues) -> Result<ReachedValue> {
         let key = **self.values.get(id);
         let some = |kind: Type| Some(key.of(kind)).filter(|&formula| formula != FormulaId::FALSE);
         let booleans = match some(Type::Boolean) {
@@ -103,13 +103,13 @@ impl Converter<'_> {
                 None => self.text(formula)?,
             };
             let is_empty = match &text {
-                Text::Listed(texts) => texts.is_empty(),
-                Text::Automaton(automaton) => automaton.is_empty(),
-                Text::Characters(..)
-                | Text::Counted(..)
-                | Text::Pattern(_)
-                | Text::RegularExpression
-                | Text::ExpressionWithin(_) => false,
+                StringForm::Listed(texts) => texts.is_empty(),
+                StringForm::Automaton(automaton) => automaton.is_empty(),
+                StringForm::Characters(..)
+                | StringForm::Counted(..)
+                | StringForm::Pattern(_)
+                | StringForm::RegularExpression
+                | StringForm::ExpressionWithin(_) => false,
             };
             out.texts.insert(formula, text);
             string = string.filter(|_| !is_empty);
@@ -126,11 +126,11 @@ impl Converter<'_> {
         let array = some(Type::Array).map(|formula| self.array(formula)).transpose()?;
         let object = some(Type::Object).map(|_| self.object(key.objects)).transpose()?;
         let null = key.of(Type::Null) == FormulaId::TRUE;
-        Ok(Value { null, booleans, number, string, array, object })
+        Ok(ReachedValue { null, booleans, number, string, array, object })
     }
 
     /// Which values some text has: those that are plain, and those whose parts are.
-    fn find_productive(&self, out: &mut Values) -> Result<()> {
+    fn find_productive(&self, out: &mut ReachedValues) -> Result<()> {
         loop {
             let mut has_changed = false;
             // What is met later stands deeper, as a rule.
@@ -190,13 +190,13 @@ impl Converter<'_> {
                 let array = value.array.filter(|&array| self.array_is_productive(array, out));
                 let is_live = |live: &Vec<bool>| live.first() == Some(&true);
                 let object = value.object.filter(|object| is_live(&out.object_states[object]));
-                out.all.insert(id, Value { array, object, ..value });
+                out.all.insert(id, ReachedValue { array, object, ..value });
             }
         }
         Ok(())
     }
 
-    fn array_is_productive(&self, array: ArrayId, out: &Values) -> bool {
+    fn array_is_productive(&self, array: ArrayId, out: &ReachedValues) -> bool {
         let is_productive = |value: &ValueId| out.productive.contains(value);
         match self.array_of(array) {
             ArrayAutomaton::Unique { .. } => false, // what one refers to is another
@@ -214,13 +214,13 @@ impl Converter<'_> {
         }
     }
 
-    fn object_is_productive(&self, object: ObjectId, out: &Values) -> Result<bool> {
+    fn object_is_productive(&self, object: ObjectId, out: &ReachedValues) -> Result<bool> {
         Ok(self.live_members(object, out)?.is_some_and(|live| live[0]))
     }
 
     /// For each state of an object whether its end can be reached through values that some text has;
     /// `None` where that depends on which names were read.
-    fn live_members(&self, object: ObjectId, out: &Values) -> Result<Option<Vec<bool>>> {
+    fn live_members(&self, object: ObjectId, out: &ReachedValues) -> Result<Option<Vec<bool>>> {
         let object = &self.objects[usize::from(object)];
         if let Some(required) = &object.required {
             let names = self.orders.get(object.order).len();
@@ -238,7 +238,7 @@ impl Converter<'_> {
         Ok(Some(live(edges, states.iter().map(|state| state.is_final))))
     }
 
-    fn live_items(&self, array: ArrayId, out: &Values) -> Vec<bool> {
+    fn live_items(&self, array: ArrayId, out: &ReachedValues) -> Vec<bool> {
         let ArrayAutomaton::States(states) = self.array_of(array) else {
             return Vec::new();
         };

@@ -15,9 +15,9 @@ use super::leaves;
 use super::messages::{limit, shown, syntax};
 use super::names::{self, Index};
 use super::settings::{Settings, options};
-use super::terminals::{Terminals, definition};
-use super::tokens::Tokens;
-use super::tree::{Definition, Document, Kind, NodeId};
+use super::terminals::{LarkTerminals, definition};
+use super::tokens::LarkTokens;
+use super::tree::{Definition, LarkDocument, LarkNodeId, LarkNodeKind};
 use super::{LarkOptions, Subgrammars};
 
 /// What stands ready when a document is compiled.
@@ -40,15 +40,15 @@ pub(super) enum Mode {
 }
 
 /// A grammar that is linked at the end.
-enum Part<'r> {
+enum LinkedPart<'r> {
     Made(Grammar),
     Ready(&'r Grammar),
 }
 
 pub(super) struct Compiler<'d, 'b> {
-    pub(super) document: &'d Document,
+    pub(super) document: &'d LarkDocument,
     pub(super) index: &'d Index,
-    pub(super) terminals: Terminals<'d>,
+    pub(super) terminals: LarkTerminals<'d>,
     pub(super) builder: GrammarBuilder,
     pub(super) rules: Vec<Rule>,
     pub(super) subgrammars: &'d mut dyn Subgrammars,
@@ -56,7 +56,7 @@ pub(super) struct Compiler<'d, 'b> {
     /// The rule of what may be ignored.
     skip: Option<RuleId>,
     ready: &'d Ready<'d>,
-    parts: Vec<(RuleId, Part<'d>)>,
+    parts: Vec<(RuleId, LinkedPart<'d>)>,
     /// The rules of schemas, documents and named grammars, by what they are.
     linked: FxHashMap<String, RuleId>,
     patterns: FxHashMap<(&'d str, &'d str), ExprId>,
@@ -67,7 +67,7 @@ pub(super) struct Compiler<'d, 'b> {
 /// # Errors
 /// What is wrong in it, at its place; `Limit`.
 pub(super) fn compile(
-    mut document: Document,
+    mut document: LarkDocument,
     options: &LarkOptions,
     ready: &Ready<'_>,
     subgrammars: &mut dyn Subgrammars,
@@ -85,7 +85,7 @@ pub(super) fn compile(
             format!("there is no rule `{}` to start with; define it", shown(&options.start));
         return Err(syntax(document.position, message));
     };
-    let terminals = Terminals::new(document, &index, options.dialect, bounds)?;
+    let terminals = LarkTerminals::new(document, &index, options.dialect, bounds)?;
     let mut compiler = Compiler {
         document,
         index: &index,
@@ -126,8 +126,8 @@ impl<'d> Compiler<'d, '_> {
             return Ok(grammar);
         }
         let parts = self.parts.iter().map(|(rule, part)| match part {
-            Part::Made(grammar) => (*rule, grammar),
-            Part::Ready(grammar) => (*rule, *grammar),
+            LinkedPart::Made(grammar) => (*rule, grammar),
+            LinkedPart::Ready(grammar) => (*rule, *grammar),
         });
         let parts: Vec<(RuleId, &Grammar)> = parts.collect();
         self.bounds.budget.spend(parts.iter().map(|(_, part)| part.size()).sum())?;
@@ -201,7 +201,10 @@ impl<'d> Compiler<'d, '_> {
         }
         if attributes.temperature.is_some() {
             let kind = self.document.kind(definition.body);
-            if matches!(kind, Kind::Schema(..) | Kind::Document(_) | Kind::Grammar(_)) {
+            if matches!(
+                kind,
+                LarkNodeKind::Schema(..) | LarkNodeKind::Document(_) | LarkNodeKind::Grammar(_)
+            ) {
                 return self.expression(definition.body, Mode::Whole);
             }
             self.terminals.check(definition.body, "a rule with `temperature`", self.bounds)?;
@@ -222,7 +225,7 @@ impl<'d> Compiler<'d, '_> {
     }
 
     /// The expression of a part.
-    pub(super) fn expression(&mut self, root: NodeId, mode: Mode) -> Result<ExprId> {
+    pub(super) fn expression(&mut self, root: LarkNodeId, mode: Mode) -> Result<ExprId> {
         let document = self.document;
         let nodes = document.subtree(root);
         let first = nodes.start;
@@ -230,7 +233,8 @@ impl<'d> Compiler<'d, '_> {
         let mut is_inside = vec![false; nodes.len()];
         for at in nodes.clone().rev() {
             let kind = &document.nodes[at].kind;
-            if is_inside[at - first] || matches!(kind, Kind::Both(_) | Kind::Not(_)) {
+            if is_inside[at - first] || matches!(kind, LarkNodeKind::Both(_) | LarkNodeKind::Not(_))
+            {
                 kind.children().iter().for_each(|id| is_inside[id.index() - first] = true);
             }
         }
@@ -242,18 +246,18 @@ impl<'d> Compiler<'d, '_> {
                 continue;
             }
             let node = &document.nodes[at];
-            let of = |id: NodeId| made[id.index() - first];
-            let of_all = |ids: &[NodeId]| ids.iter().filter_map(|&id| of(id)).collect();
+            let of = |id: LarkNodeId| made[id.index() - first];
+            let of_all = |ids: &[LarkNodeId]| ids.iter().filter_map(|&id| of(id)).collect();
             let expr = match &node.kind {
-                Kind::Sequence(parts) if parts.is_empty() => Expr::Empty,
-                Kind::Sequence(parts) => Expr::Sequence(of_all(parts)),
-                Kind::Choice(parts) => Expr::Choice(of_all(parts)),
-                &Kind::Repeat { body, min, max } => match of(body) {
+                LarkNodeKind::Sequence(parts) if parts.is_empty() => Expr::Empty,
+                LarkNodeKind::Sequence(parts) => Expr::Sequence(of_all(parts)),
+                LarkNodeKind::Choice(parts) => Expr::Choice(of_all(parts)),
+                &LarkNodeKind::Repeat { body, min, max } => match of(body) {
                     Some(body) => Expr::Repeat { body, min, max },
                     None => Expr::Empty,
                 },
                 _ => {
-                    made.push(Some(self.leaf(NodeId(at as u32), mode)?));
+                    made.push(Some(self.leaf(LarkNodeId(at as u32), mode)?));
                     continue;
                 }
             };
@@ -266,38 +270,38 @@ impl<'d> Compiler<'d, '_> {
     }
 
     /// The expression of what no other expressions make.
-    fn leaf(&mut self, id: NodeId, mode: Mode) -> Result<ExprId> {
+    fn leaf(&mut self, id: LarkNodeId, mode: Mode) -> Result<ExprId> {
         let document = self.document;
         let position = document.position(id);
         let expr = match document.kind(id) {
-            Kind::Text { text, .. } if text.is_empty() => {
+            LarkNodeKind::Text { text, .. } if text.is_empty() => {
                 return Ok(self.builder.add(Expr::Empty, position));
             }
-            Kind::Text { text, of_any_case: false } => {
+            LarkNodeKind::Text { text, of_any_case: false } => {
                 leaves::add_text(&mut self.builder, text, position)
             }
-            Kind::Text { text, .. } => {
+            LarkNodeKind::Text { text, .. } => {
                 leaves::add_text_of_any_case(&mut self.builder, text, position)
             }
-            &Kind::Range(a, b) => {
+            &LarkNodeKind::Range(a, b) => {
                 let set = leaves::range(a, b);
                 self.builder.add(Expr::Class(set), position)
             }
-            Kind::Pattern { text, flags } => self.pattern(text, flags, position)?,
-            Kind::Both(_) | Kind::Not(_) => {
+            LarkNodeKind::Pattern { text, flags } => self.pattern(text, flags, position)?,
+            LarkNodeKind::Both(_) | LarkNodeKind::Not(_) => {
                 let construct =
-                    if matches!(document.kind(id), Kind::Not(_)) { "`~`" } else { "`&`" };
+                    if matches!(document.kind(id), LarkNodeKind::Not(_)) { "`~`" } else { "`&`" };
                 self.terminals.check(id, construct, self.bounds)?;
                 let dfa = self.terminals.dfa(id, self.bounds)?;
                 leaves::add_dfa(&mut self.builder, &dfa, position, self.bounds)?
             }
-            Kind::Structured(text, place) => {
+            LarkNodeKind::Structured(text, place) => {
                 let chunks = leaves::chunks(text, *place)?;
                 let chunks: Vec<&[u8]> = chunks.iter().map(String::as_bytes).collect();
                 let described = substrings::substrings(&chunks, self.bounds)?;
                 self.builder.add(leaves::automaton(described), position)
             }
-            Kind::Name(name) => {
+            LarkNodeKind::Name(name) => {
                 let at = definition(self.index, name, position)?;
                 let expr = self.builder.add(Expr::Rule(RuleId::new(at)), position);
                 let definition = &document.definitions[at];
@@ -306,37 +310,37 @@ impl<'d> Compiler<'d, '_> {
                 }
                 expr
             }
-            Kind::Token(text) => {
-                let tokens = Tokens::read(text, position, self.subgrammars)?;
+            LarkNodeKind::Token(text) => {
+                let tokens = LarkTokens::read(text, position, self.subgrammars)?;
                 self.bounds.budget.spend(tokens.ids.len())?;
                 self.builder.add(tokens.expression(), position)
             }
-            Kind::Schema(text, place) => {
+            LarkNodeKind::Schema(text, place) => {
                 let rule = self.link(format!("json {text}"), "lark.json", position, |own| {
                     let made = own.subgrammars.json_schema(text, *place);
-                    made.map(Part::Made).map_err(|error| in_schema(error, *place))
+                    made.map(LinkedPart::Made).map_err(|error| in_schema(error, *place))
                 })?;
                 self.builder.add(Expr::Rule(rule), position)
             }
-            Kind::Document(number) => {
+            LarkNodeKind::Document(number) => {
                 let rule = self.link(format!("lark {number}"), "lark.lark", position, |own| {
-                    Ok(Part::Ready(&own.ready.documents[*number]))
+                    Ok(LinkedPart::Ready(&own.ready.documents[*number]))
                 })?;
                 self.builder.add(Expr::Rule(rule), position)
             }
-            Kind::Grammar(name) => {
+            LarkNodeKind::Grammar(name) => {
                 let rule = self.link(format!("@{name}"), "lark.grammar", position, |own| {
-                    let found = own.ready.named.get(&**name).map(Part::Ready);
+                    let found = own.ready.named.get(&**name).map(LinkedPart::Ready);
                     found.ok_or_else(|| unknown_grammar(name, position))
                 })?;
                 self.builder.add(Expr::Rule(rule), position)
             }
-            Kind::Template { name, .. } => {
+            LarkNodeKind::Template { name, .. } => {
                 let message =
                     format!("the template `{}` stands where no template can", shown(name));
                 return Err(syntax(position, message));
             }
-            Kind::Sequence(_) | Kind::Choice(_) | Kind::Repeat { .. } => {
+            LarkNodeKind::Sequence(_) | LarkNodeKind::Choice(_) | LarkNodeKind::Repeat { .. } => {
                 self.builder.add(Expr::Empty, position)
             }
         };
@@ -369,7 +373,7 @@ impl<'d> Compiler<'d, '_> {
         key: String,
         name: &str,
         position: Position,
-        part: impl FnOnce(&mut Self) -> Result<Part<'d>>,
+        part: impl FnOnce(&mut Self) -> Result<LinkedPart<'d>>,
     ) -> Result<RuleId> {
         if let Some(&rule) = self.linked.get(&key) {
             return Ok(rule);

@@ -14,7 +14,7 @@ use crate::ids::{ExprId, RuleId};
 
 use super::compile::{Compiler, Mode};
 use super::messages::unsupported;
-use super::tree::{Definition, Kind, NodeId};
+use super::tree::{Definition, LarkNodeId, LarkNodeKind};
 
 /// How a tool begins.
 enum Trigger {
@@ -25,7 +25,7 @@ enum Trigger {
 /// A tool: how it begins and what follows.
 struct Tool<'d> {
     trigger: Trigger,
-    rest: &'d [NodeId],
+    rest: &'d [LarkNodeId],
 }
 
 impl<'d> Compiler<'d, '_> {
@@ -97,16 +97,18 @@ impl<'d> Compiler<'d, '_> {
 
     /// The rules that the shape names: the tools and the tail.
     fn shape(&self, start: &Definition) -> Option<(Vec<usize>, usize)> {
-        let kind = |id: NodeId| self.document.kind(id);
-        let rule = |id: NodeId| match kind(id) {
-            Kind::Name(name) => self.index.get(name).copied(),
+        let kind = |id: LarkNodeId| self.document.kind(id);
+        let rule = |id: LarkNodeId| match kind(id) {
+            LarkNodeKind::Name(name) => self.index.get(name).copied(),
             _ => None,
         };
-        let Kind::Sequence(parts) = kind(start.body) else { return None };
+        let LarkNodeKind::Sequence(parts) = kind(start.body) else { return None };
         let [tools, tail] = **parts else { return None };
-        let Kind::Repeat { body, min: 0, max: None } = *kind(tools) else { return None };
+        let LarkNodeKind::Repeat { body, min: 0, max: None } = *kind(tools) else { return None };
         let tools = match kind(body) {
-            Kind::Choice(tools) => tools.iter().map(|&tool| rule(tool)).collect::<Option<_>>()?,
+            LarkNodeKind::Choice(tools) => {
+                tools.iter().map(|&tool| rule(tool)).collect::<Option<_>>()?
+            }
             _ => vec![rule(body)?],
         };
         Some((tools, rule(tail)?))
@@ -120,11 +122,11 @@ impl<'d> Compiler<'d, '_> {
             return Ok(None);
         }
         let parts = match document.kind(definition.body) {
-            Kind::Sequence(parts) => &**parts,
+            LarkNodeKind::Sequence(parts) => &**parts,
             _ => std::slice::from_ref(&definition.body),
         };
         let Some(&first) = parts.first() else { return Ok(None) };
-        if let Kind::Name(name) = document.kind(first)
+        if let LarkNodeKind::Name(name) = document.kind(first)
             && let Some(&head) = self.index.get(name)
         {
             let definition = &document.definitions[head];

@@ -10,13 +10,13 @@ use crate::regular::Bounds;
 use super::compile::{self, Ready};
 use super::messages::{limit, shown, syntax};
 use super::parser;
-use super::tree::{Document, Kind};
-use super::{LarkOptions, Named, Subgrammars};
+use super::tree::{LarkDocument, LarkNodeKind};
+use super::{LarkOptions, NamedGrammar, Subgrammars};
 
 /// A text that was read: the whole, or one that `@name` names.
-struct Text {
+struct GrammarText {
     name: Option<String>,
-    documents: Vec<Document>,
+    documents: Vec<LarkDocument>,
     /// The texts that it names, and where.
     callees: Vec<(usize, Position)>,
 }
@@ -38,7 +38,7 @@ pub(super) fn read(
     }
     let mut last = None;
     for at in groups.into_iter().flatten() {
-        let Text { name, documents, .. } = &mut texts[at];
+        let GrammarText { name, documents, .. } = &mut texts[at];
         let place = |error| in_grammar(error, name.as_deref());
         let own = LarkOptions { start: "start".into(), ..options.clone() };
         let mut made: Vec<Grammar> = Vec::new();
@@ -68,7 +68,7 @@ fn all(
     subgrammars: &mut dyn Subgrammars,
     named: &mut FxHashMap<String, Grammar>,
     bounds: &Bounds<'_>,
-) -> Result<Vec<Text>> {
+) -> Result<Vec<GrammarText>> {
     let mut bytes = 0;
     let mut parse = |text: &str| {
         bytes += text.len();
@@ -78,7 +78,7 @@ fn all(
         }
         parser::parse(text, &options.limits, bounds.budget)
     };
-    let mut texts = vec![Text { name: None, documents: parse(text)?, callees: Vec::new() }];
+    let mut texts = vec![GrammarText { name: None, documents: parse(text)?, callees: Vec::new() }];
     let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
     let mut at = 0;
     while at < texts.len() {
@@ -86,7 +86,7 @@ fn all(
         let mut new = Vec::new();
         for node in texts[at].documents.iter().flat_map(|document| &document.nodes) {
             bounds.budget.spend(1)?;
-            let Kind::Grammar(name) = &node.kind else { continue };
+            let LarkNodeKind::Grammar(name) = &node.kind else { continue };
             if named.contains_key(&**name) {
                 continue;
             }
@@ -97,13 +97,19 @@ fn all(
             let place = |error| in_grammar(error, texts[at].name.as_deref());
             match subgrammars.grammar(name)? {
                 None => return Err(place(compile::unknown_grammar(name, node.position))),
-                Some(Named::Grammar(grammar)) => drop(named.insert(name.to_string(), grammar)),
-                Some(Named::Lark(text)) => {
+                Some(NamedGrammar::Grammar(grammar)) => {
+                    drop(named.insert(name.to_string(), grammar))
+                }
+                Some(NamedGrammar::Lark(text)) => {
                     let documents = parse(&text).map_err(|error| in_grammar(error, Some(name)))?;
                     let number = texts.len() + new.len();
                     numbers.insert(name.to_string(), number);
                     callees.push((number, node.position));
-                    new.push(Text { name: Some(name.to_string()), documents, callees: Vec::new() });
+                    new.push(GrammarText {
+                        name: Some(name.to_string()),
+                        documents,
+                        callees: Vec::new(),
+                    });
                 }
             }
         }
@@ -114,7 +120,7 @@ fn all(
     Ok(texts)
 }
 
-fn circular(texts: &[Text], circle: &[usize]) -> Error {
+fn circular(texts: &[GrammarText], circle: &[usize]) -> Error {
     let first = circle.iter().copied().min().unwrap_or(0);
     let name = |at: usize| texts[at].name.as_deref().unwrap_or_default();
     let callee = texts[first].callees.iter().find(|callee| circle.contains(&callee.0));

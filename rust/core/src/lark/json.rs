@@ -7,7 +7,7 @@ use super::messages::{shown, syntax};
 
 /// A value of such an object.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     Null,
     Boolean(bool),
     Text(String),
@@ -22,8 +22,8 @@ pub(super) fn object(
     text: &str,
     position: Position,
     directive: &str,
-) -> Result<Vec<(String, Value)>> {
-    let mut reader = Reader { text, at: 0, position, directive };
+) -> Result<Vec<(String, JsonValue)>> {
+    let mut reader = ObjectReader { text, at: 0, position, directive };
     let out = reader.object()?;
     reader.blanks();
     if reader.at < text.len() {
@@ -32,14 +32,14 @@ pub(super) fn object(
     Ok(out)
 }
 
-struct Reader<'t> {
+struct ObjectReader<'t> {
     text: &'t str,
     at: usize,
     position: Position,
     directive: &'t str,
 }
 
-impl Reader<'_> {
+impl ObjectReader<'_> {
     fn fault(&self, what: &str) -> crate::error::Error {
         let message = format!("`%{}`: {what}", self.directive);
         syntax(self.place(), message)
@@ -68,11 +68,11 @@ impl Reader<'_> {
         is_there
     }
 
-    fn object(&mut self) -> Result<Vec<(String, Value)>> {
+    fn object(&mut self) -> Result<Vec<(String, JsonValue)>> {
         if !self.takes("{") {
             return Err(self.fault("its value is an object, `{...}`"));
         }
-        let mut out: Vec<(String, Value)> = Vec::new();
+        let mut out: Vec<(String, JsonValue)> = Vec::new();
         if self.takes("}") {
             return Ok(out);
         }
@@ -97,28 +97,28 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self) -> Result<Value> {
+    fn value(&mut self) -> Result<JsonValue> {
         for (word, value) in [
-            ("null", Value::Null),
-            ("true", Value::Boolean(true)),
-            ("false", Value::Boolean(false)),
+            ("null", JsonValue::Null),
+            ("true", JsonValue::Boolean(true)),
+            ("false", JsonValue::Boolean(false)),
         ] {
             if self.takes(word) {
                 return Ok(value);
             }
         }
         if !self.takes("[") {
-            return self.string().map(Value::Text);
+            return self.string().map(JsonValue::Text);
         }
         let mut texts = Vec::new();
         if self.takes("]") {
-            return Ok(Value::Texts(texts));
+            return Ok(JsonValue::Texts(texts));
         }
         loop {
             texts.push(self.string()?);
             match (self.takes(","), self.takes("]")) {
                 (true, false) => {}
-                (false, true) => return Ok(Value::Texts(texts)),
+                (false, true) => return Ok(JsonValue::Texts(texts)),
                 _ => return Err(self.fault("expected `,` or `]`")),
             }
         }

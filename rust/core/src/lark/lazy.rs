@@ -14,8 +14,8 @@ use super::compile::Compiler;
 use super::leaves;
 use super::messages::unsupported;
 use super::terminals;
-use super::tokens::Tokens;
-use super::tree::{Definition, Kind, NodeId};
+use super::tokens::LarkTokens;
+use super::tree::{Definition, LarkNodeId, LarkNodeKind};
 
 impl<'d> Compiler<'d, '_> {
     /// The right-hand side of a lazy rule.
@@ -23,7 +23,7 @@ impl<'d> Compiler<'d, '_> {
         let position = definition.position;
         if let Some(tokens) = self.token_behind_text(definition)? {
             // Any text is any tokens but those that end it.
-            let others = Tokens { is_excluding: true, ids: tokens.ids.clone() };
+            let others = LarkTokens { is_excluding: true, ids: tokens.ids.clone() };
             let free = self.builder.add(others.expression(), position);
             let free = self.builder.add(Expr::Repeat { body: free, min: 0, max: None }, position);
             let last = self.builder.add(tokens.expression(), position);
@@ -68,10 +68,12 @@ impl<'d> Compiler<'d, '_> {
     pub(super) fn token_behind_text(
         &mut self,
         definition: &'d Definition,
-    ) -> Result<Option<Tokens>> {
+    ) -> Result<Option<LarkTokens>> {
         let attributes = &definition.attributes;
         match self.document.kind(definition.body) {
-            Kind::Sequence(parts) if attributes.lazy.is_some() && attributes.marker.is_none() => {
+            LarkNodeKind::Sequence(parts)
+                if attributes.lazy.is_some() && attributes.marker.is_none() =>
+            {
                 match **parts {
                     [text, token] => self.trigger_token(text, token),
                     _ => Ok(None),
@@ -82,13 +84,17 @@ impl<'d> Compiler<'d, '_> {
     }
 
     /// The tokens that a token behind any text is one of.
-    pub(super) fn trigger_token(&mut self, text: NodeId, token: NodeId) -> Result<Option<Tokens>> {
-        let Kind::Token(name) = self.document.kind(token) else { return Ok(None) };
+    pub(super) fn trigger_token(
+        &mut self,
+        text: LarkNodeId,
+        token: LarkNodeId,
+    ) -> Result<Option<LarkTokens>> {
+        let LarkNodeKind::Token(name) = self.document.kind(token) else { return Ok(None) };
         if !self.is_any_text(text)? {
             return Ok(None);
         }
         let position = self.document.position(token);
-        let tokens = Tokens::read(name, position, self.subgrammars)?;
+        let tokens = LarkTokens::read(name, position, self.subgrammars)?;
         if tokens.is_excluding {
             let message = "a token that ends free text is named: it cannot be all but some";
             return Err(unsupported(name.to_string(), position, message));
@@ -97,11 +103,11 @@ impl<'d> Compiler<'d, '_> {
     }
 
     /// Whether a part, through the names that it may be, matches any text.
-    pub(super) fn is_any_text(&mut self, mut part: NodeId) -> Result<bool> {
+    pub(super) fn is_any_text(&mut self, mut part: LarkNodeId) -> Result<bool> {
         let document = self.document;
         for _ in 0..=document.definitions.len() {
             self.bounds.budget.spend(1)?;
-            let Kind::Name(name) = document.kind(part) else {
+            let LarkNodeKind::Name(name) = document.kind(part) else {
                 if self.terminals.check(part, "", self.bounds).is_err() {
                     return Ok(false);
                 }

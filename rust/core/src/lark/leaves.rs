@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
-use crate::regular::pattern::{self, Dialect, Pattern, PatternFault};
+use crate::regular::pattern::{self, Pattern, PatternDialect, PatternFault};
 use crate::regular::{Bounds, Dfa, Spelling, encode, substrings};
 
-use super::json::{self, Value};
+use super::json::{self, JsonValue};
 use super::messages::{shown, syntax, unsupported};
 
 /// An automaton over bytes as an expression.
@@ -123,7 +123,7 @@ pub(super) fn text_dfa(text: &str, of_any: bool, bounds: &Bounds<'_>) -> Result<
 pub(super) fn pattern(
     text: &str,
     flags: &str,
-    dialect: Dialect,
+    dialect: PatternDialect,
     position: Position,
 ) -> Result<Pattern> {
     let mut known = String::new();
@@ -132,7 +132,7 @@ pub(super) fn pattern(
         match flag {
             'i' | 'm' | 's' if !known.contains(flag) => known.push(flag),
             'i' | 'm' | 's' | 'u' => {}
-            'x' if dialect == Dialect::Rust => prefix = "(?x)",
+            'x' if dialect == PatternDialect::Rust => prefix = "(?x)",
             'x' | 'l' => {
                 let message =
                     "this flag of a pattern has no meaning here; write the pattern without it";
@@ -178,7 +178,7 @@ pub(super) fn pattern(
 /// It is of another form.
 pub(super) fn chunks(text: &str, position: Position) -> Result<Vec<String>> {
     let mut fields = json::object(text, position, "regex")?;
-    fields.retain(|(_, value)| *value != Value::Null);
+    fields.retain(|(_, value)| *value != JsonValue::Null);
     let fault = |what: String| -> Error {
         let message = format!(
             "`%regex`: {what}; write {{\"substring_chunks\": [\"...\"]}}, {{\"substring_words\": \
@@ -189,9 +189,9 @@ pub(super) fn chunks(text: &str, position: Position) -> Result<Vec<String>> {
     let own = |parts: Vec<&str>| parts.into_iter().map(str::to_owned).collect();
     match fields.as_slice() {
         [(name, value)] => match (name.as_str(), value) {
-            ("substring_chunks", Value::Texts(chunks)) => Ok(chunks.clone()),
-            ("substring_words", Value::Text(text)) => Ok(own(substrings::words(text))),
-            ("substring_chars", Value::Text(text)) => Ok(own(substrings::characters(text))),
+            ("substring_chunks", JsonValue::Texts(chunks)) => Ok(chunks.clone()),
+            ("substring_words", JsonValue::Text(text)) => Ok(own(substrings::words(text))),
+            ("substring_chars", JsonValue::Text(text)) => Ok(own(substrings::characters(text))),
             ("substring_chunks", _) => Err(fault("`substring_chunks` is a list of texts".into())),
             ("substring_words" | "substring_chars", _) => Err(fault(format!("`{name}` is a text"))),
             _ => Err(fault(format!("there is no field `{}`", shown(name)))),

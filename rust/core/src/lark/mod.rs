@@ -76,7 +76,7 @@ use crate::error::{Position, Result};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::regular::Bounds;
-use crate::regular::pattern::Dialect;
+use crate::regular::pattern::PatternDialect;
 
 /// How a text is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,14 +84,14 @@ pub struct LarkOptions {
     /// The rule to start with.
     pub start: String,
     /// Whose regular expressions stand between slashes. Rust's are those of llguidance.
-    pub dialect: Dialect,
+    pub dialect: PatternDialect,
     /// `max_grammar_bytes`, `max_rules` and `max_nesting` count here.
     pub limits: Limits,
 }
 
 impl Default for LarkOptions {
     fn default() -> Self {
-        Self { start: "start".into(), dialect: Dialect::Rust, limits: Limits::default() }
+        Self { start: "start".into(), dialect: PatternDialect::Rust, limits: Limits::default() }
     }
 }
 
@@ -107,7 +107,7 @@ pub trait Subgrammars {
     ///
     /// # Errors
     /// It cannot be had.
-    fn grammar(&mut self, name: &str) -> Result<Option<Named>> {
+    fn grammar(&mut self, name: &str) -> Result<Option<NamedGrammar>> {
         let _ = name;
         Ok(None)
     }
@@ -121,7 +121,7 @@ pub trait Subgrammars {
 
 /// A grammar that a text names.
 #[derive(Clone, Debug)]
-pub enum Named {
+pub enum NamedGrammar {
     /// A grammar as it is.
     Grammar(Grammar),
     /// Lark text, read with the same options, which may name others; it starts with `start`.

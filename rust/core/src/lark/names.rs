@@ -13,7 +13,7 @@ use super::LarkOptions;
 use super::common;
 use super::messages::{limit, shown, syntax, unsupported};
 use super::parser;
-use super::tree::{Attributes, Change, Definition, Document, Import, Kind, NodeId};
+use super::tree::{Attributes, Change, Definition, Import, LarkDocument, LarkNodeId, LarkNodeKind};
 
 /// Rules that templates may become.
 const MOST_INSTANCES: usize = 1 << 14;
@@ -26,7 +26,7 @@ pub(super) type Index = FxHashMap<Box<str>, usize>;
 /// # Errors
 /// A name defined twice or not at all where one must be; templates with wrong arguments; `Limit`.
 pub(super) fn resolve(
-    document: &mut Document,
+    document: &mut LarkDocument,
     options: &LarkOptions,
     bounds: &Bounds<'_>,
 ) -> Result<Index> {
@@ -47,7 +47,7 @@ pub(super) fn resolve(
     Ok(index)
 }
 
-fn define(document: &mut Document, index: &mut Index, definition: Definition) -> Result<()> {
+fn define(document: &mut LarkDocument, index: &mut Index, definition: Definition) -> Result<()> {
     let (name, position) = (definition.name.clone(), definition.position);
     match index.insert(name, document.definitions.len()) {
         None => {
@@ -68,7 +68,7 @@ fn define(document: &mut Document, index: &mut Index, definition: Definition) ->
 }
 
 fn apply(
-    document: &mut Document,
+    document: &mut LarkDocument,
     index: &mut Index,
     change: Change,
     new: Definition,
@@ -98,7 +98,7 @@ fn apply(
     let (name, old) = (new.name.clone(), old.body);
     let old = document.copy(None, old, |_| Ok(None))?;
     let more = document.copy(None, new.body, |_| Ok(None))?;
-    let body = document.add(Kind::Choice([old, more].into()), new.position);
+    let body = document.add(LarkNodeKind::Choice([old, more].into()), new.position);
     document.definitions[index[&name]].body = body;
     Ok(())
 }
@@ -106,13 +106,13 @@ fn apply(
 /// The library `common`, read when something is imported.
 #[derive(Default)]
 struct Library {
-    read: Option<(Document, Index)>,
+    read: Option<(LarkDocument, Index)>,
 }
 
 impl Library {
     fn import(
         &mut self,
-        document: &mut Document,
+        document: &mut LarkDocument,
         index: &mut Index,
         import: &Import,
         options: &LarkOptions,
@@ -153,10 +153,10 @@ impl Library {
             }
             let mut named = Vec::new();
             let body = document.copy(Some(library), library.definitions[found].body, |kind| {
-                let Kind::Name(callee) = kind else { return Ok(None) };
+                let LarkNodeKind::Name(callee) = kind else { return Ok(None) };
                 let inner: Box<str> = format!("common.{callee}").into();
                 named.extend(names.get(callee).map(|&at| (at, inner.clone())));
-                Ok(Some(Kind::Name(inner)))
+                Ok(Some(LarkNodeKind::Name(inner)))
             })?;
             let first = document.subtree(body).start;
             for node in &mut document.nodes[first..] {
@@ -176,40 +176,29 @@ impl Library {
 
 /// Makes rules of the templates that are used; templates themselves go.
 fn expand(
-    document: &mut Document,
+    document: &mut LarkDocument,
     index: &mut Index,
     options: &LarkOptions,
     bounds: &Bounds<'_>,
 ) -> Result<()> {
     let has_templates = document.definitions.iter().any(|d| !d.parameters.is_empty());
-    let is_used = |document: &Document| {
-        document.nodes.iter().any(|node| matches!(node.kind, Kind::Template { .. }))
+    let is_used = |document: &LarkDocument| {
+        document.nodes.iter().any(|node| matches!(node.kind, LarkNodeKind::Template { .. }))
     };
     if !has_templates && !is_used(document) {
         return Ok(());
     }
-    let mut templates = FxHashMap::default();
-    let mut rules = Vec::new();
-    for definition in std::mem::take(&mut document.definitions) {
-        match definition.parameters.is_empty() {
-            true => rules.push(definition),
-            false => drop(templates.insert(definition.name.clone(), definition)),
-        }
-    }
-    index.clear();
-    let mut roots: Vec<NodeId> = document.ignores.clone();
-    for definition in rules {
-        roots.push(definition.body);
-        define(document, index, definition)?;
-    }
+    let templates = take_templates(document, index)?;
+    let mut roots: Vec<LarkNodeId> = document.ignores.clone();
+    roots.extend(document.definitions.iter().map(|definition| definition.body));
     let mut made: FxHashMap<(Box<str>, Vec<Argument>), Box<str>> = FxHashMap::default();
     while let Some(root) = roots.pop() {
         for at in document.subtree(root) {
             bounds.budget.spend(1)?;
             let node = &document.nodes[at];
             let (name, arguments) = match &node.kind {
-                Kind::Template { name, arguments } => (name.clone(), arguments.clone()),
-                Kind::Name(name) if templates.contains_key(name) => {
+                LarkNodeKind::Template { name, arguments } => (name.clone(), arguments.clone()),
+                LarkNodeKind::Name(name) if templates.contains_key(name) => {
                     let message =
                         format!("the template `{}` is used without arguments", shown(name));
                     return Err(syntax(node.position, message));
@@ -218,20 +207,21 @@ fn expand(
             };
             let position = node.position;
             let template = template(&templates, &name, arguments.len(), position)?;
-            let arguments: Vec<&Kind> = arguments.iter().map(|&id| document.kind(id)).collect();
+            let arguments: Vec<&LarkNodeKind> =
+                arguments.iter().map(|&id| document.kind(id)).collect();
             let key = (name.clone(), arguments.iter().map(|kind| Argument::of(kind)).collect());
             let instance = match made.get(&key) {
                 Some(instance) => instance.clone(),
                 None => {
                     check_made(made.len(), options, &name, position)?;
-                    let given: FxHashMap<&str, Kind> = (template.parameters.iter())
+                    let given: FxHashMap<&str, LarkNodeKind> = (template.parameters.iter())
                         .zip(&arguments)
                         .map(|(name, &kind)| (&**name, kind.clone()))
                         .collect();
                     bounds.budget.spend(document.subtree(template.body).len())?;
                     let body = document.copy(None, template.body, |kind| match kind {
-                        Kind::Name(name) => Ok(given.get(&**name).cloned()),
-                        Kind::Template { name, .. } if given.contains_key(&**name) => {
+                        LarkNodeKind::Name(name) => Ok(given.get(&**name).cloned()),
+                        LarkNodeKind::Template { name, .. } if given.contains_key(&**name) => {
                             let message = "a parameter of a template is no template itself";
                             Err(syntax(template.position, message))
                         }
@@ -251,10 +241,30 @@ fn expand(
                     instance
                 }
             };
-            document.nodes[at].kind = Kind::Name(instance);
+            document.nodes[at].kind = LarkNodeKind::Name(instance);
         }
     }
     Ok(())
+}
+
+/// Takes the templates out of a document, by name, and defines the others anew.
+fn take_templates(
+    document: &mut LarkDocument,
+    index: &mut Index,
+) -> Result<FxHashMap<Box<str>, Definition>> {
+    let mut templates = FxHashMap::default();
+    let mut rules = Vec::new();
+    for definition in std::mem::take(&mut document.definitions) {
+        match definition.parameters.is_empty() {
+            true => rules.push(definition),
+            false => drop(templates.insert(definition.name.clone(), definition)),
+        }
+    }
+    index.clear();
+    for definition in rules {
+        define(document, index, definition)?;
+    }
+    Ok(templates)
 }
 
 /// Refuses one more rule where templates have become so many.
@@ -283,13 +293,13 @@ enum Argument {
 }
 
 impl Argument {
-    fn of(kind: &Kind) -> Argument {
+    fn of(kind: &LarkNodeKind) -> Argument {
         match kind {
-            Kind::Text { text, of_any_case } => Argument::Text(text.clone(), *of_any_case),
-            Kind::Pattern { text, flags } => Argument::Pattern(text.clone(), flags.clone()),
-            Kind::Range(a, b) => Argument::Range(*a, *b),
+            LarkNodeKind::Text { text, of_any_case } => Argument::Text(text.clone(), *of_any_case),
+            LarkNodeKind::Pattern { text, flags } => Argument::Pattern(text.clone(), flags.clone()),
+            LarkNodeKind::Range(a, b) => Argument::Range(*a, *b),
             // A template as an argument stands before the one that has it: it is a name by now.
-            Kind::Name(name) => Argument::Name(name.clone()),
+            LarkNodeKind::Name(name) => Argument::Name(name.clone()),
             _ => unreachable!("the parser lets nothing else be an argument"),
         }
     }

@@ -12,48 +12,48 @@ use crate::error::{Position, Result};
 use crate::limits::Limits;
 
 use super::messages::{limit, syntax};
-use super::scanner::{self, Scanner, Token};
-use super::tree::{Change, Definition, Document, Kind, NodeId};
+use super::scanner::{self, LarkScanner, LarkToken};
+use super::tree::{Change, Definition, LarkDocument, LarkNodeId, LarkNodeKind};
 
 /// Whose a level is.
-enum Owner {
+enum LevelOwner {
     Definition(Option<Change>, Box<Definition>),
     Ignore,
     Group,
     Optional,
-    Template { name: Box<str>, arguments: Vec<NodeId> },
+    Template { name: Box<str>, arguments: Vec<LarkNodeId> },
 }
 
 /// A right-hand side under way, or a part of it in parentheses.
-struct Level {
-    owner: Owner,
+struct ExpressionLevel {
+    owner: LevelOwner,
     /// Where it begins.
     position: Position,
-    choices: Vec<NodeId>,
-    conjuncts: Vec<NodeId>,
-    parts: Vec<NodeId>,
+    choices: Vec<LarkNodeId>,
+    conjuncts: Vec<LarkNodeId>,
+    parts: Vec<LarkNodeId>,
     /// Where the part that comes next begins, and whether `~` stands before it.
     part: (Position, bool),
 }
 
-impl Level {
-    fn new(owner: Owner, position: Position) -> Self {
+impl ExpressionLevel {
+    fn new(owner: LevelOwner, position: Position) -> Self {
         let (choices, conjuncts, parts) = <(Vec<_>, Vec<_>, Vec<_>)>::default();
         Self { owner, position, choices, conjuncts, parts, part: (position, false) }
     }
 }
 
-enum Frame {
-    Document(Box<Document>),
-    Level(Level),
+enum OpenConstruct {
+    Document(Box<LarkDocument>),
+    Level(ExpressionLevel),
 }
 
-pub(super) struct Parser<'t> {
-    scanner: Scanner<'t>,
-    token: Token<'t>,
-    stack: Vec<Frame>,
+pub(super) struct LarkParser<'t> {
+    scanner: LarkScanner<'t>,
+    token: LarkToken<'t>,
+    stack: Vec<OpenConstruct>,
     /// Documents that are done; the last is the whole text.
-    done: Vec<Document>,
+    done: Vec<LarkDocument>,
     limits: &'t Limits,
     budget: &'t Budget,
 }
@@ -66,27 +66,28 @@ pub(super) fn parse<'t>(
     text: &'t str,
     limits: &'t Limits,
     budget: &'t Budget,
-) -> Result<Vec<Document>> {
-    let mut scanner = Scanner::new(text);
+) -> Result<Vec<LarkDocument>> {
+    let mut scanner = LarkScanner::new(text);
     let token = scanner.next()?;
     let position = Position { line: 1, column: 1 };
-    let first = Frame::Document(Box::new(Document { position, ..Document::default() }));
-    Parser { scanner, token, stack: vec![first], done: Vec::new(), limits, budget }.run()
+    let first =
+        OpenConstruct::Document(Box::new(LarkDocument { position, ..LarkDocument::default() }));
+    LarkParser { scanner, token, stack: vec![first], done: Vec::new(), limits, budget }.run()
 }
 
-impl<'t> Parser<'t> {
-    fn run(mut self) -> Result<Vec<Document>> {
+impl<'t> LarkParser<'t> {
+    fn run(mut self) -> Result<Vec<LarkDocument>> {
         loop {
             self.budget.spend(1)?;
             match self.stack.last() {
-                Some(Frame::Document(_)) => self.item()?,
-                Some(Frame::Level(_)) => self.part()?,
+                Some(OpenConstruct::Document(_)) => self.item()?,
+                Some(OpenConstruct::Level(_)) => self.part()?,
                 None => return Ok(self.done),
             }
         }
     }
 
-    fn next(&mut self) -> Result<Token<'t>> {
+    fn next(&mut self) -> Result<LarkToken<'t>> {
         let next = self.scanner.next()?;
         Ok(std::mem::replace(&mut self.token, next))
     }
@@ -113,34 +114,34 @@ impl<'t> Parser<'t> {
     }
 
     /// A name, without a check of its case.
-    fn name(&mut self, what: &str) -> Result<Token<'t>> {
+    fn name(&mut self, what: &str) -> Result<LarkToken<'t>> {
         match self.token.kind {
-            scanner::Kind::Name => self.next(),
+            scanner::LarkTokenKind::Name => self.next(),
             _ => Err(self.expected(what)),
         }
     }
 
     /// The innermost document under way: there always is one.
-    fn document(&mut self) -> &mut Document {
+    fn document(&mut self) -> &mut LarkDocument {
         let found = self.stack.iter_mut().rev().find_map(|frame| match frame {
-            Frame::Document(document) => Some(&mut **document),
-            Frame::Level(_) => None,
+            OpenConstruct::Document(document) => Some(&mut **document),
+            OpenConstruct::Level(_) => None,
         });
         found.expect("the text as a whole is a document")
     }
 
-    fn level(&mut self) -> &mut Level {
+    fn level(&mut self) -> &mut ExpressionLevel {
         match self.stack.last_mut() {
-            Some(Frame::Level(level)) => level,
+            Some(OpenConstruct::Level(level)) => level,
             _ => unreachable!("parts stand in levels"),
         }
     }
 
-    fn add(&mut self, kind: Kind, position: Position) -> NodeId {
+    fn add(&mut self, kind: LarkNodeKind, position: Position) -> LarkNodeId {
         self.document().add(kind, position)
     }
 
-    fn open(&mut self, frame: Frame, position: Position) -> Result<()> {
+    fn open(&mut self, frame: OpenConstruct, position: Position) -> Result<()> {
         if self.stack.len() > self.limits.max_nesting {
             let message = format!(
                 "line {}, column {}: groups are nested deeper; make some of them rules, or raise the \
@@ -155,7 +156,7 @@ impl<'t> Parser<'t> {
 
     /// Ends the document on top: the text, or what stands in the braces of `%lark`.
     fn close_document(&mut self) -> Result<()> {
-        if let Some(Frame::Document(document)) = self.stack.pop() {
+        if let Some(OpenConstruct::Document(document)) = self.stack.pop() {
             self.done.push(*document);
         }
         if self.stack.is_empty() {
@@ -163,6 +164,6 @@ impl<'t> Parser<'t> {
         }
         self.next()?;
         let number = self.done.len() - 1;
-        self.atom(Kind::Document(number))
+        self.atom(LarkNodeKind::Document(number))
     }
 }

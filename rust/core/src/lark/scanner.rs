@@ -10,7 +10,7 @@ use super::messages::{shown, syntax};
 
 /// What a token is. Its text says the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LarkTokenKind {
     /// Letters, digits, `_` and inner `-`.
     Name,
     /// `"..."`; the text is what stands between the quotes.
@@ -41,25 +41,27 @@ pub(super) enum Kind {
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'t> {
-    pub(super) kind: Kind,
+pub(super) struct LarkToken<'t> {
+    pub(super) kind: LarkTokenKind,
     pub(super) text: &'t str,
     pub(super) position: Position,
 }
 
-impl Token<'_> {
+impl LarkToken<'_> {
     /// Whether it is this sign.
     pub(super) fn is(&self, sign: &str) -> bool {
-        matches!(self.kind, Kind::Sign(own) if own == sign)
+        matches!(self.kind, LarkTokenKind::Sign(own) if own == sign)
     }
 
     /// What it is, for messages.
     pub(super) fn described(&self) -> String {
         match self.kind {
-            Kind::Newline => "the end of the line".into(),
-            Kind::End => "the end of the text".into(),
-            Kind::Text | Kind::TextOfAnyCase => format!("the literal \"{}\"", shown(self.text)),
-            Kind::Grammar => format!("`@{}`", shown(self.text)),
+            LarkTokenKind::Newline => "the end of the line".into(),
+            LarkTokenKind::End => "the end of the text".into(),
+            LarkTokenKind::Text | LarkTokenKind::TextOfAnyCase => {
+                format!("the literal \"{}\"", shown(self.text))
+            }
+            LarkTokenKind::Grammar => format!("`@{}`", shown(self.text)),
             _ => format!("`{}`", shown(self.text)),
         }
     }
@@ -71,13 +73,13 @@ const SIGNS: [&str; 21] = [
     "+", "!", ";",
 ];
 
-pub(super) struct Scanner<'t> {
+pub(super) struct LarkScanner<'t> {
     text: &'t str,
     at: usize,
     position: Position,
 }
 
-impl<'t> Scanner<'t> {
+impl<'t> LarkScanner<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Self { text, at: 0, position: Position { line: 1, column: 1 } }
@@ -128,21 +130,21 @@ impl<'t> Scanner<'t> {
     ///
     /// # Errors
     /// A literal or pattern without end, or a character that begins nothing.
-    pub(super) fn next(&mut self) -> Result<Token<'t>> {
+    pub(super) fn next(&mut self) -> Result<LarkToken<'t>> {
         let before = self.position;
         let ended = self.blanks();
         let position = self.position;
         let Some(first) = self.peek() else {
-            let kind = if ended { Kind::Newline } else { Kind::End };
-            return Ok(Token { kind, text: "", position: before });
+            let kind = if ended { LarkTokenKind::Newline } else { LarkTokenKind::End };
+            return Ok(LarkToken { kind, text: "", position: before });
         };
         if ended && first != '|' {
-            return Ok(Token { kind: Kind::Newline, text: "", position: before });
+            return Ok(LarkToken { kind: LarkTokenKind::Newline, text: "", position: before });
         }
         let (kind, text) = match first {
             '"' => self.literal()?,
-            '/' => (Kind::Pattern, self.pattern()?),
-            '<' => (Kind::Token, self.token()?),
+            '/' => (LarkTokenKind::Pattern, self.pattern()?),
+            '<' => (LarkTokenKind::Token, self.token()?),
             '@' | '%' => {
                 self.take(1);
                 let text = self.name();
@@ -150,16 +152,16 @@ impl<'t> Scanner<'t> {
                     let message = format!("a name must follow `{first}`");
                     return Err(syntax(position, message));
                 }
-                (if first == '@' { Kind::Grammar } else { Kind::Directive }, text)
+                (if first == '@' { LarkTokenKind::Grammar } else { LarkTokenKind::Directive }, text)
             }
-            '0'..='9' => (Kind::Number, self.number()),
+            '0'..='9' => (LarkTokenKind::Number, self.number()),
             '-' if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => {
-                (Kind::Number, self.number())
+                (LarkTokenKind::Number, self.number())
             }
-            c if c.is_ascii_alphabetic() || c == '_' => (Kind::Name, self.name()),
+            c if c.is_ascii_alphabetic() || c == '_' => (LarkTokenKind::Name, self.name()),
             _ => self.sign()?,
         };
-        Ok(Token { kind, text, position })
+        Ok(LarkToken { kind, text, position })
     }
 
     fn name(&mut self) -> &'t str {
@@ -194,16 +196,16 @@ impl<'t> Scanner<'t> {
         self.take(end)
     }
 
-    fn sign(&mut self) -> Result<(Kind, &'t str)> {
+    fn sign(&mut self) -> Result<(LarkTokenKind, &'t str)> {
         let Some(sign) = SIGNS.into_iter().find(|sign| self.rest().starts_with(sign)) else {
             return Err(self.stray());
         };
         let text = self.take(sign.len());
         let next = self.rest().trim_start_matches([' ', '\t']).chars().next();
         let kind = match (sign, next) {
-            ("{", Some(',' | '0'..='9')) => Kind::OpenCount,
-            ("~", Some('0'..='9')) => Kind::TildeCount,
-            _ => Kind::Sign(sign),
+            ("{", Some(',' | '0'..='9')) => LarkTokenKind::OpenCount,
+            ("~", Some('0'..='9')) => LarkTokenKind::TildeCount,
+            _ => LarkTokenKind::Sign(sign),
         };
         Ok((kind, text))
     }
@@ -218,7 +220,7 @@ impl<'t> Scanner<'t> {
         syntax(self.position, format!("`{found}` begins nothing here{advice}"))
     }
 
-    fn literal(&mut self) -> Result<(Kind, &'t str)> {
+    fn literal(&mut self) -> Result<(LarkTokenKind, &'t str)> {
         let start = self.position;
         let Some(end) = unescaped(&self.rest()[1..], '"', true) else {
             return Err(syntax(start, "this literal does not end on its line; close it with `\"`"));
@@ -229,9 +231,9 @@ impl<'t> Scanner<'t> {
         match &self.rest()[..flags.unwrap_or(self.rest().len())] {
             "i" => {
                 self.take(1);
-                Ok((Kind::TextOfAnyCase, text))
+                Ok((LarkTokenKind::TextOfAnyCase, text))
             }
-            _ => Ok((Kind::Text, text)),
+            _ => Ok((LarkTokenKind::Text, text)),
         }
     }
 

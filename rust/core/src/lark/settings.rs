@@ -3,9 +3,9 @@
 use crate::error::Result;
 use crate::grammar::{MacroArgument, RuleOptions};
 
-use super::json::{self, Value};
+use super::json::{self, JsonValue};
 use super::messages::{shown, syntax, unsupported};
-use super::tree::{Definition, Document};
+use super::tree::{Definition, LarkDocument};
 
 /// What `%llguidance` and `%grammar_options` say.
 #[derive(Default)]
@@ -15,11 +15,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn read(document: &Document) -> Result<Self> {
+    pub(super) fn read(document: &LarkDocument) -> Result<Self> {
         let mut out = Settings::default();
         for (text, place) in &document.options {
             for (name, value) in json::object(text, *place, "llguidance")? {
-                let Value::Boolean(is_set) = value else {
+                let JsonValue::Boolean(is_set) = value else {
                     let message = format!("the option `{}` is true or false", shown(&name));
                     return Err(syntax(*place, message));
                 };

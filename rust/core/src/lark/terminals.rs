@@ -7,33 +7,33 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Position, Result};
 use crate::graph;
-use crate::regular::pattern::{Dialect, Pattern};
-use crate::regular::{Bounds, Dfa, Nfa, substrings};
+use crate::regular::pattern::{Pattern, PatternDialect};
+use crate::regular::{Bounds, Dfa, ScalarNfa, substrings};
 
 use super::leaves;
 use super::messages::{shown, syntax, unsupported};
 use super::names::Index;
-use super::tree::{Document, Kind, NodeId};
+use super::tree::{LarkDocument, LarkNodeId, LarkNodeKind};
 
-pub(super) struct Terminals<'d> {
-    document: &'d Document,
+pub(super) struct LarkTerminals<'d> {
+    document: &'d LarkDocument,
     index: &'d Index,
-    dialect: Dialect,
+    dialect: PatternDialect,
     /// For each definition where its terminal stands in an order of callees first.
     ranks: Vec<usize>,
     dfas: Vec<Option<Dfa>>,
     patterns: FxHashMap<(&'d str, &'d str), Pattern>,
 }
 
-impl<'d> Terminals<'d> {
+impl<'d> LarkTerminals<'d> {
     /// Checks what terminals and `%ignore` hold.
     ///
     /// # Errors
     /// A terminal names a rule, nothing, or itself; it holds what no terminal can.
     pub(super) fn new(
-        document: &'d Document,
+        document: &'d LarkDocument,
         index: &'d Index,
-        dialect: Dialect,
+        dialect: PatternDialect,
         bounds: &Bounds<'_>,
     ) -> Result<Self> {
         let count = document.definitions.len();
@@ -70,12 +70,12 @@ impl<'d> Terminals<'d> {
     ///
     /// # Errors
     /// What stands in the way, with its place; `whose` says where it may not stand.
-    pub(super) fn check(&self, root: NodeId, whose: &str, bounds: &Bounds<'_>) -> Result<()> {
+    pub(super) fn check(&self, root: LarkNodeId, whose: &str, bounds: &Bounds<'_>) -> Result<()> {
         for at in self.document.subtree(root) {
             bounds.budget.spend(1)?;
             let node = &self.document.nodes[at];
             let construct = match &node.kind {
-                Kind::Name(name) => match definition(self.index, name, node.position)? {
+                LarkNodeKind::Name(name) => match definition(self.index, name, node.position)? {
                     at if self.document.definitions[at].is_terminal() => continue,
                     _ => {
                         let message = format!(
@@ -86,10 +86,10 @@ impl<'d> Terminals<'d> {
                         return Err(syntax(node.position, message));
                     }
                 },
-                Kind::Schema(..) => "%json".to_owned(),
-                Kind::Document(_) => "%lark".to_owned(),
-                Kind::Token(text) => shown(text),
-                Kind::Grammar(name) => format!("@{name}"),
+                LarkNodeKind::Schema(..) => "%json".to_owned(),
+                LarkNodeKind::Document(_) => "%lark".to_owned(),
+                LarkNodeKind::Token(text) => shown(text),
+                LarkNodeKind::Grammar(name) => format!("@{name}"),
                 _ => continue,
             };
             let message =
@@ -100,10 +100,10 @@ impl<'d> Terminals<'d> {
     }
 
     /// The terminals that a part names.
-    fn named(&self, root: NodeId) -> Vec<usize> {
+    fn named(&self, root: LarkNodeId) -> Vec<usize> {
         let names =
             self.document.subtree(root).filter_map(|at| match &self.document.nodes[at].kind {
-                Kind::Name(name) => self.index.get(name).copied(),
+                LarkNodeKind::Name(name) => self.index.get(name).copied(),
                 _ => None,
             });
         let mut out: Vec<usize> = names.collect();
@@ -132,7 +132,7 @@ impl<'d> Terminals<'d> {
     ///
     /// # Errors
     /// [`Limit`](crate::error::Error::Limit); what is wrong with a pattern.
-    pub(super) fn dfa(&mut self, root: NodeId, bounds: &Bounds<'_>) -> Result<Dfa> {
+    pub(super) fn dfa(&mut self, root: LarkNodeId, bounds: &Bounds<'_>) -> Result<Dfa> {
         let mut needed = self.named(root);
         let mut at = 0;
         needed.retain(|&terminal| self.dfas[terminal].is_none());
@@ -155,41 +155,45 @@ impl<'d> Terminals<'d> {
     }
 
     /// The automaton of a part whose terminals have theirs.
-    fn evaluate(&mut self, root: NodeId, bounds: &Bounds<'_>) -> Result<Dfa> {
+    fn evaluate(&mut self, root: LarkNodeId, bounds: &Bounds<'_>) -> Result<Dfa> {
         let document = self.document;
         let nodes = document.subtree(root);
         let first = nodes.start;
         let mut made: Vec<Dfa> = Vec::with_capacity(nodes.len());
         for at in nodes {
             bounds.budget.spend(1)?;
-            let of = |id: NodeId| &made[id.index() - first];
+            let of = |id: LarkNodeId| &made[id.index() - first];
             let node = &document.nodes[at];
             let dfa = match &node.kind {
-                Kind::Sequence(parts) => {
+                LarkNodeKind::Sequence(parts) => {
                     let parts: Vec<&Dfa> = parts.iter().map(|&part| of(part)).collect();
                     in_a_row(&parts, bounds)?
                 }
-                Kind::Choice(parts) => one_of(document, parts, of, bounds)?,
-                Kind::Both(parts) => {
+                LarkNodeKind::Choice(parts) => one_of(document, parts, of, bounds)?,
+                LarkNodeKind::Both(parts) => {
                     let mut whole = of(parts[0]).clone();
                     for &part in &parts[1..] {
                         whole = whole.intersection(of(part), bounds)?;
                     }
                     whole
                 }
-                Kind::Not(body) => of(*body).complement(),
-                &Kind::Repeat { body, min, max } => of(body).repetition(min, max, bounds)?,
-                Kind::Text { text, of_any_case } => leaves::text_dfa(text, *of_any_case, bounds)?,
-                &Kind::Range(a, b) => Dfa::character(&leaves::range(a, b)),
-                Kind::Pattern { text, flags } => {
+                LarkNodeKind::Not(body) => of(*body).complement(),
+                &LarkNodeKind::Repeat { body, min, max } => {
+                    of(body).repetition(min, max, bounds)?
+                }
+                LarkNodeKind::Text { text, of_any_case } => {
+                    leaves::text_dfa(text, *of_any_case, bounds)?
+                }
+                &LarkNodeKind::Range(a, b) => Dfa::character(&leaves::range(a, b)),
+                LarkNodeKind::Pattern { text, flags } => {
                     self.pattern(text, flags, node.position)?.to_dfa(false, bounds)?
                 }
-                Kind::Structured(text, place) => {
+                LarkNodeKind::Structured(text, place) => {
                     let chunks = leaves::chunks(text, *place)?;
                     let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
                     substrings::substrings_dfa(&chunks, bounds)?
                 }
-                Kind::Name(name) => {
+                LarkNodeKind::Name(name) => {
                     match self.index.get(name).and_then(|&at| self.dfas[at].clone()) {
                         Some(dfa) => dfa,
                         None => return Err(undefined(name, node.position)),
@@ -210,7 +214,7 @@ fn in_a_row(parts: &[&Dfa], bounds: &Bounds<'_>) -> Result<Dfa> {
         [only] => return Ok((*only).clone()),
         _ => {}
     }
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let mut at = nfa.add_state();
     nfa.add_start(at);
     for part in parts {
@@ -225,19 +229,19 @@ fn in_a_row(parts: &[&Dfa], bounds: &Bounds<'_>) -> Result<Dfa> {
 
 /// One of several; literals among them are taken together.
 fn one_of<'m>(
-    document: &Document,
-    parts: &[NodeId],
-    of: impl Fn(NodeId) -> &'m Dfa,
+    document: &LarkDocument,
+    parts: &[LarkNodeId],
+    of: impl Fn(LarkNodeId) -> &'m Dfa,
     bounds: &Bounds<'_>,
 ) -> Result<Dfa> {
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let (start, end) = (nfa.add_state(), nfa.add_state());
     nfa.add_start(start);
     nfa.set_final(end);
     let mut texts = Vec::new();
     for &part in parts {
         match document.kind(part) {
-            Kind::Text { text, of_any_case: false } => texts.push(&**text),
+            LarkNodeKind::Text { text, of_any_case: false } => texts.push(&**text),
             _ => {
                 bounds.budget.spend(of(part).num_edges())?;
                 nfa.add_dfa(start, of(part), end);
@@ -269,7 +273,7 @@ fn undefined(name: &str, position: Position) -> crate::error::Error {
 /// # Errors
 /// [`Limit`](crate::error::Error::Limit).
 pub(super) fn shortest(dfa: &Dfa, bounds: &Bounds<'_>) -> Result<Dfa> {
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let states = dfa.num_states() as u32;
     for _ in 0..states {
         nfa.add_state();
@@ -296,7 +300,7 @@ pub(super) fn shortest(dfa: &Dfa, bounds: &Bounds<'_>) -> Result<Dfa> {
 /// # Errors
 /// [`Limit`](crate::error::Error::Limit).
 pub(super) fn without_end(dfa: &Dfa, end: &str, bounds: &Bounds<'_>) -> Result<Dfa> {
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     let states = dfa.num_states() as u32;
     for _ in 0..states {
         nfa.add_state();

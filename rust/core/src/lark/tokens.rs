@@ -13,14 +13,14 @@ const MOST_IDS: usize = 1 << 20;
 
 /// A set of tokens.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tokens {
+pub(super) struct LarkTokens {
     /// Whether it is all other tokens.
     pub(super) is_excluding: bool,
     /// The ids, in order.
     pub(super) ids: Vec<u32>,
 }
 
-impl Tokens {
+impl LarkTokens {
     /// Reads a reference, with its brackets.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Tokens {
         text: &str,
         position: Position,
         subgrammars: &mut dyn Subgrammars,
-    ) -> Result<Tokens> {
+    ) -> Result<LarkTokens> {
         let listed = text.strip_prefix("<[").and_then(|text| text.strip_suffix("]>"));
         match listed {
             Some(listed) => numbered(listed, position),
@@ -45,7 +45,7 @@ impl Tokens {
     }
 }
 
-fn named(text: &str, position: Position, subgrammars: &mut dyn Subgrammars) -> Result<Tokens> {
+fn named(text: &str, position: Position, subgrammars: &mut dyn Subgrammars) -> Result<LarkTokens> {
     let construct = || shown(text);
     match subgrammars.tokens(text) {
         TokenIds::Unknown => Err(unsupported(
@@ -62,13 +62,13 @@ fn named(text: &str, position: Position, subgrammars: &mut dyn Subgrammars) -> R
         TokenIds::Ids(mut ids) => {
             ids.sort_unstable();
             ids.dedup();
-            Ok(Tokens { is_excluding: false, ids })
+            Ok(LarkTokens { is_excluding: false, ids })
         }
     }
 }
 
 /// `1,5-7`, `^1`, `*`.
-fn numbered(listed: &str, position: Position) -> Result<Tokens> {
+fn numbered(listed: &str, position: Position) -> Result<LarkTokens> {
     let (is_excluding, listed) = match listed.strip_prefix('^') {
         Some(rest) => (true, rest),
         None => (false, listed),
@@ -76,7 +76,7 @@ fn numbered(listed: &str, position: Position) -> Result<Tokens> {
     if listed == "*" {
         return match is_excluding {
             true => Err(syntax(position, "`<[^*]>` is no token at all; name those that it may be")),
-            false => Ok(Tokens { is_excluding: true, ids: Vec::new() }),
+            false => Ok(LarkTokens { is_excluding: true, ids: Vec::new() }),
         };
     }
     let mut ids = Vec::new();
@@ -112,5 +112,5 @@ fn numbered(listed: &str, position: Position) -> Result<Tokens> {
     }
     ids.sort_unstable();
     ids.dedup();
-    Ok(Tokens { is_excluding, ids })
+    Ok(LarkTokens { is_excluding, ids })
 }

@@ -5,11 +5,11 @@
 
 use crate::error::{Position, Result};
 
-/// A node of a [`Document`].
+/// A node of a [`LarkDocument`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct NodeId(pub(super) u32);
+pub(super) struct LarkNodeId(pub(super) u32);
 
-impl NodeId {
+impl LarkNodeId {
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -17,17 +17,17 @@ impl NodeId {
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum LarkNodeKind {
     /// One after the other; of none, the empty string.
-    Sequence(Box<[NodeId]>),
+    Sequence(Box<[LarkNodeId]>),
     /// One of these, at least two.
-    Choice(Box<[NodeId]>),
+    Choice(Box<[LarkNodeId]>),
     /// What all of these have, at least two.
-    Both(Box<[NodeId]>),
+    Both(Box<[LarkNodeId]>),
     /// What it has not.
-    Not(NodeId),
+    Not(LarkNodeId),
     /// A repetition.
-    Repeat { body: NodeId, min: u32, max: Option<u32> },
+    Repeat { body: LarkNodeId, min: u32, max: Option<u32> },
     /// A literal.
     Text { text: Box<str>, of_any_case: bool },
     /// One character of a range.
@@ -37,7 +37,7 @@ pub(super) enum Kind {
     /// A rule or terminal, or a parameter of a template.
     Name(Box<str>),
     /// A template with its arguments.
-    Template { name: Box<str>, arguments: Box<[NodeId]> },
+    Template { name: Box<str>, arguments: Box<[LarkNodeId]> },
     /// `%json`, with the schema and its place.
     Schema(Box<str>, Position),
     /// `%regex`, with the JSON text.
@@ -50,28 +50,34 @@ pub(super) enum Kind {
     Grammar(Box<str>),
 }
 
-impl Kind {
+impl LarkNodeKind {
     /// The nodes under it, in order.
-    pub(super) fn children(&self) -> &[NodeId] {
+    pub(super) fn children(&self) -> &[LarkNodeId] {
         match self {
-            Kind::Sequence(parts) | Kind::Choice(parts) | Kind::Both(parts) => parts,
-            Kind::Template { arguments, .. } => arguments,
-            Kind::Not(body) | Kind::Repeat { body, .. } => std::slice::from_ref(body),
+            LarkNodeKind::Sequence(parts)
+            | LarkNodeKind::Choice(parts)
+            | LarkNodeKind::Both(parts) => parts,
+            LarkNodeKind::Template { arguments, .. } => arguments,
+            LarkNodeKind::Not(body) | LarkNodeKind::Repeat { body, .. } => {
+                std::slice::from_ref(body)
+            }
             _ => &[],
         }
     }
 
     /// The same over nodes that stand elsewhere.
-    fn moved(&self, by: impl Fn(NodeId) -> NodeId) -> Kind {
-        let all = |ids: &[NodeId]| ids.iter().map(|&id| by(id)).collect();
+    fn moved(&self, by: impl Fn(LarkNodeId) -> LarkNodeId) -> LarkNodeKind {
+        let all = |ids: &[LarkNodeId]| ids.iter().map(|&id| by(id)).collect();
         match self {
-            Kind::Sequence(parts) => Kind::Sequence(all(parts)),
-            Kind::Choice(parts) => Kind::Choice(all(parts)),
-            Kind::Both(parts) => Kind::Both(all(parts)),
-            Kind::Not(body) => Kind::Not(by(*body)),
-            &Kind::Repeat { body, min, max } => Kind::Repeat { body: by(body), min, max },
-            Kind::Template { name, arguments } => {
-                Kind::Template { name: name.clone(), arguments: all(arguments) }
+            LarkNodeKind::Sequence(parts) => LarkNodeKind::Sequence(all(parts)),
+            LarkNodeKind::Choice(parts) => LarkNodeKind::Choice(all(parts)),
+            LarkNodeKind::Both(parts) => LarkNodeKind::Both(all(parts)),
+            LarkNodeKind::Not(body) => LarkNodeKind::Not(by(*body)),
+            &LarkNodeKind::Repeat { body, min, max } => {
+                LarkNodeKind::Repeat { body: by(body), min, max }
+            }
+            LarkNodeKind::Template { name, arguments } => {
+                LarkNodeKind::Template { name: name.clone(), arguments: all(arguments) }
             }
             leaf => leaf.clone(),
         }
@@ -80,23 +86,23 @@ impl Kind {
 
 /// A node with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
+pub(super) struct LarkNode {
+    pub(super) kind: LarkNodeKind,
     pub(super) position: Position,
 }
 
 /// How a rule ends that ends at a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum MarkerEnding {
     Suffix,
     Stop,
 }
 
-impl Ending {
+impl MarkerEnding {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Ending::Suffix => "suffix",
-            Ending::Stop => "stop",
+            MarkerEnding::Suffix => "suffix",
+            MarkerEnding::Stop => "stop",
         }
     }
 }
@@ -105,7 +111,7 @@ impl Ending {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attributes {
     pub(super) lazy: Option<Position>,
-    pub(super) marker: Option<(Ending, NodeId)>,
+    pub(super) marker: Option<(MarkerEnding, LarkNodeId)>,
     pub(super) stop_capture: Option<(String, Position)>,
     pub(super) capture: Option<(String, Position)>,
     pub(super) max_tokens: Option<(u32, Position)>,
@@ -128,7 +134,7 @@ pub(super) struct Definition {
     /// The names of a template's parameters; none for others.
     pub(super) parameters: Vec<Box<str>>,
     pub(super) attributes: Attributes,
-    pub(super) body: NodeId,
+    pub(super) body: LarkNodeId,
 }
 
 impl Definition {
@@ -161,35 +167,35 @@ pub(super) struct Import {
 
 /// A whole Lark grammar: a text, or what stands in the braces of `%lark`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Document {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct LarkDocument {
+    pub(super) nodes: Vec<LarkNode>,
     pub(super) definitions: Vec<Definition>,
     pub(super) changes: Vec<(Change, Definition)>,
     pub(super) imports: Vec<Import>,
-    pub(super) ignores: Vec<NodeId>,
+    pub(super) ignores: Vec<LarkNodeId>,
     /// Options as JSON texts.
     pub(super) options: Vec<(Box<str>, Position)>,
     /// Where it begins.
     pub(super) position: Position,
 }
 
-impl Document {
-    pub(super) fn add(&mut self, kind: Kind, position: Position) -> NodeId {
-        let id = NodeId(self.nodes.len() as u32);
-        self.nodes.push(Node { kind, position });
+impl LarkDocument {
+    pub(super) fn add(&mut self, kind: LarkNodeKind, position: Position) -> LarkNodeId {
+        let id = LarkNodeId(self.nodes.len() as u32);
+        self.nodes.push(LarkNode { kind, position });
         id
     }
 
-    pub(super) fn kind(&self, id: NodeId) -> &Kind {
+    pub(super) fn kind(&self, id: LarkNodeId) -> &LarkNodeKind {
         &self.nodes[id.index()].kind
     }
 
-    pub(super) fn position(&self, id: NodeId) -> Position {
+    pub(super) fn position(&self, id: LarkNodeId) -> Position {
         self.nodes[id.index()].position
     }
 
     /// The numbers of the nodes of a subtree; the last is its root.
-    pub(super) fn subtree(&self, root: NodeId) -> std::ops::Range<usize> {
+    pub(super) fn subtree(&self, root: LarkNodeId) -> std::ops::Range<usize> {
         let mut first = root;
         while let Some(&child) = self.kind(first).children().first() {
             first = child;
@@ -200,10 +206,10 @@ impl Document {
     /// Adds a copy of a subtree, whose leaves `change` may make other ones.
     pub(super) fn copy(
         &mut self,
-        from: Option<&Document>,
-        root: NodeId,
-        mut change: impl FnMut(&Kind) -> Result<Option<Kind>>,
-    ) -> Result<NodeId> {
+        from: Option<&LarkDocument>,
+        root: LarkNodeId,
+        mut change: impl FnMut(&LarkNodeKind) -> Result<Option<LarkNodeKind>>,
+    ) -> Result<LarkNodeId> {
         let source = from.unwrap_or(self).subtree(root);
         let (old, new) = (source.start as u32, self.nodes.len() as u32);
         for index in source {
@@ -211,10 +217,10 @@ impl Document {
             let position = node.position;
             let kind = match change(&node.kind)? {
                 Some(kind) => kind,
-                None => node.kind.moved(|id| NodeId(id.0 - old + new)),
+                None => node.kind.moved(|id| LarkNodeId(id.0 - old + new)),
             };
             self.add(kind, position);
         }
-        Ok(NodeId(self.nodes.len() as u32 - 1))
+        Ok(LarkNodeId(self.nodes.len() as u32 - 1))
     }
 }

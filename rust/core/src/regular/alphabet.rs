@@ -17,7 +17,7 @@ const AFTER_SURROGATES: u32 = 0xE000;
 
 /// A partition of the scalar values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Alphabet {
+pub(super) struct ScalarAlphabet {
     /// Where another class begins, and which; the first begins at 0.
     cuts: Box<[(u32, u32)]>,
     /// The number of classes.
@@ -47,7 +47,7 @@ fn cut_at(code_point: u32) -> u32 {
     }
 }
 
-impl Alphabet {
+impl ScalarAlphabet {
     /// One class.
     pub(super) fn trivial() -> Self {
         Self { cuts: [(0, REST)].into(), len: 1 }
@@ -194,12 +194,12 @@ fn renumber(classes: &mut [u32]) -> u32 {
 
 /// For each class of an alphabet the classes of a finer one into which it falls.
 #[derive(Clone, Debug)]
-pub(super) struct Pieces {
+pub(super) struct FinerClasses {
     starts: Vec<u32>,
     pieces: Vec<u32>,
 }
 
-impl Pieces {
+impl FinerClasses {
     /// Each class as its only piece.
     pub(super) fn identity(len: u32) -> Self {
         Self::new(0..len, len)
@@ -232,16 +232,16 @@ impl Pieces {
 /// The coarsest common refinement of two alphabets.
 pub(super) struct Joint {
     /// The refinement.
-    pub(super) alphabet: Alphabet,
+    pub(super) alphabet: ScalarAlphabet,
     /// What becomes of the classes of the first alphabet.
-    pub(super) left: Pieces,
+    pub(super) left: FinerClasses,
     /// What becomes of the classes of the second.
-    pub(super) right: Pieces,
+    pub(super) right: FinerClasses,
 }
 
 impl Joint {
     /// Refines two alphabets.
-    pub(super) fn new(left: &Alphabet, right: &Alphabet) -> Self {
+    pub(super) fn new(left: &ScalarAlphabet, right: &ScalarAlphabet) -> Self {
         let mut pairs = vec![(REST, REST)];
         let mut number: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         number.insert((REST, REST), REST);
@@ -266,9 +266,9 @@ impl Joint {
             j += usize::from(b == Some(at));
         }
         Self {
-            alphabet: Alphabet::new(cuts, pairs.len() as u32),
-            left: Pieces::new(pairs.iter().map(|pair| pair.0), left.len),
-            right: Pieces::new(pairs.iter().map(|pair| pair.1), right.len),
+            alphabet: ScalarAlphabet::new(cuts, pairs.len() as u32),
+            left: FinerClasses::new(pairs.iter().map(|pair| pair.0), left.len),
+            right: FinerClasses::new(pairs.iter().map(|pair| pair.1), right.len),
         }
     }
 }

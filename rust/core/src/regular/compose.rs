@@ -1,7 +1,7 @@
 //! Concatenation and repetition, by nondeterministic automata of copies.
 
 use super::Bounds;
-use super::alphabet::{Joint, Pieces};
+use super::alphabet::{FinerClasses, Joint};
 use super::determinize::ClassNfa;
 use super::dfa::Dfa;
 use crate::error::Result;
@@ -61,7 +61,7 @@ impl Dfa {
         bounds.check(states)?;
         bounds.budget.spend(copies.saturating_mul(2 * (self.num_states() + self.num_edges())))?;
         let mut nfa = ClassNfa::new(self.alphabet().clone());
-        let edges = nfa.add_labels(self, &Pieces::identity(self.alphabet().len()), bounds)?;
+        let edges = nfa.add_labels(self, &FinerClasses::identity(self.alphabet().len()), bounds)?;
         for hub in 0..hubs {
             nfa.add_state(hub >= min as usize);
         }

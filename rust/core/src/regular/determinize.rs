@@ -5,9 +5,9 @@
 //! and once for all others.
 
 use super::Bounds;
-use super::alphabet::{Alphabet, Pieces, REST};
+use super::alphabet::{FinerClasses, REST, ScalarAlphabet};
 use super::dfa::Dfa;
-use super::table::{DEAD, Table};
+use super::table::{DEAD, DfaTable};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// A nondeterministic automaton over the classes of an alphabet.
 pub(super) struct ClassNfa {
-    alphabet: Alphabet,
+    alphabet: ScalarAlphabet,
     is_final: Vec<bool>,
     starts: Vec<u32>,
     edges: Vec<(u32, u32, u32)>,
@@ -35,7 +35,7 @@ struct Label {
 
 impl ClassNfa {
     /// No state.
-    pub(super) fn new(alphabet: Alphabet) -> Self {
+    pub(super) fn new(alphabet: ScalarAlphabet) -> Self {
         Self {
             alphabet,
             is_final: Vec::new(),
@@ -91,7 +91,7 @@ impl ClassNfa {
     pub(super) fn add_labels(
         &mut self,
         dfa: &Dfa,
-        pieces: &Pieces,
+        pieces: &FinerClasses,
         bounds: &Bounds<'_>,
     ) -> Result<Vec<Vec<(u32, u32)>>> {
         let mut of_class = vec![DEAD; dfa.alphabet().len() as usize];
@@ -124,7 +124,7 @@ impl ClassNfa {
     ///
     /// # Errors
     /// [`crate::error::Error::Limit`] and what ends the work.
-    pub(super) fn determinize(mut self, bounds: &Bounds<'_>) -> Result<Table> {
+    pub(super) fn determinize(mut self, bounds: &Bounds<'_>) -> Result<DfaTable> {
         let states = self.is_final.len();
         self.edges.sort_unstable();
         self.edges.dedup();
@@ -139,12 +139,12 @@ impl ClassNfa {
         };
         let is_kept =
             |q: u32| self.is_final[q as usize] || edges_of[q as usize] < edges_of[q as usize + 1];
-        let mut subsets = Subsets::default();
+        let mut subsets = SubsetTable::default();
         let start = closure.of(&self.starts, is_kept, bounds)?;
         subsets.number(start, bounds)?;
 
-        let mut table = Table::new(self.alphabet.clone());
-        let mut step = Step::new(self.alphabet.len());
+        let mut table = DfaTable::new(self.alphabet.clone());
+        let mut step = SubsetStep::new(self.alphabet.len());
         let mut known: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
         let mut next = 0;
         let mut row = Vec::new();
@@ -244,12 +244,12 @@ impl Closure<'_> {
 
 /// Sets of states, numbered in the order in which they are found.
 #[derive(Default)]
-struct Subsets {
+struct SubsetTable {
     number_of: FxHashMap<Rc<[u32]>, u32>,
     list: Vec<Rc<[u32]>>,
 }
 
-impl Subsets {
+impl SubsetTable {
     fn len(&self) -> usize {
         self.list.len()
     }
@@ -277,7 +277,7 @@ impl Subsets {
 }
 
 /// Where the edges of a set of states lead, class by class.
-struct Step {
+struct SubsetStep {
     /// Where the classes lead that no edge names.
     of_others: Vec<u32>,
     /// For each class where the edges lead that read it because they name it.
@@ -288,7 +288,7 @@ struct Step {
     is_named: Vec<bool>,
 }
 
-impl Step {
+impl SubsetStep {
     fn new(classes: u32) -> Self {
         let classes = classes as usize;
         Self {

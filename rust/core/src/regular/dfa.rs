@@ -1,7 +1,7 @@
 //! Deterministic automata over code points.
 
-use super::alphabet::{Alphabet, ClassRanges};
-use super::table::{DEAD, Table};
+use super::alphabet::{ClassRanges, ScalarAlphabet};
+use super::table::{DEAD, DfaTable};
 use super::{Bounds, CharSet};
 use crate::error::Result;
 use std::fmt;
@@ -15,19 +15,19 @@ use std::sync::{Arc, OnceLock};
 /// state. States are numbered in breadth-first order. Equal languages are equal values. A copy
 /// shares everything.
 #[derive(Clone)]
-pub struct Dfa(Arc<Inner>);
+pub struct Dfa(Arc<DfaInner>);
 
-struct Inner {
-    alphabet: Alphabet,
+struct DfaInner {
+    alphabet: ScalarAlphabet,
     ascii: [u32; 128],
-    rows: Rows,
+    rows: DfaRows,
     hash: u64,
     ranges: OnceLock<ClassRanges>,
 }
 
 /// The states of an automaton in its canonical form.
 #[derive(PartialEq, Eq, Hash)]
-pub(super) struct Rows {
+pub(super) struct DfaRows {
     /// For each state whether it is final.
     pub(super) finals: Box<[bool]>,
     /// For each state where the rest leads, or [`DEAD`].
@@ -40,10 +40,10 @@ pub(super) struct Rows {
 
 impl Dfa {
     /// The automaton of a table in canonical form.
-    pub(super) fn from_canonical(alphabet: Alphabet, rows: Rows) -> Self {
+    pub(super) fn from_canonical(alphabet: ScalarAlphabet, rows: DfaRows) -> Self {
         let hash = crate::hash::hash_of(&(&alphabet, &rows));
         let ascii = alphabet.ascii();
-        Self(Arc::new(Inner { alphabet, ascii, rows, hash, ranges: OnceLock::new() }))
+        Self(Arc::new(DfaInner { alphabet, ascii, rows, hash, ranges: OnceLock::new() }))
     }
 
     /// No text.
@@ -62,26 +62,26 @@ impl Dfa {
     }
 
     fn one_state(is_final: bool, default: u32) -> Self {
-        let rows = Rows {
+        let rows = DfaRows {
             finals: [is_final].into(),
             defaults: [default].into(),
             starts: [0, 0].into(),
             edges: Box::default(),
         };
-        Self::from_canonical(Alphabet::trivial(), rows)
+        Self::from_canonical(ScalarAlphabet::trivial(), rows)
     }
 
     /// One character of the set. Surrogates in the set count for nothing.
     pub fn character(set: &CharSet) -> Self {
         let free = |_| Ok::<(), std::convert::Infallible>(());
-        let Ok((alphabet, classes)) = Alphabet::of_sets(std::iter::once(set), free);
+        let Ok((alphabet, classes)) = ScalarAlphabet::of_sets(std::iter::once(set), free);
         let is_all_or_none = alphabet.len() == 1;
         let holds_rest = classes[0].first() == Some(&super::alphabet::REST);
         if is_all_or_none && !holds_rest {
             return Self::nothing();
         }
         let (named, others) = if holds_rest { (DEAD, 1) } else { (1, DEAD) };
-        let mut table = Table::new(alphabet);
+        let mut table = DfaTable::new(alphabet);
         table.push_row(false, others, (!is_all_or_none).then_some((1, named)));
         table.push_row(true, DEAD, []);
         table.canonical()
@@ -102,7 +102,7 @@ impl Dfa {
         finals: &[bool],
         bounds: &Bounds<'_>,
     ) -> Result<Self> {
-        Table::from_symbols(symbols, rows, finals, bounds)?.minimal(bounds)
+        DfaTable::from_symbols(symbols, rows, finals, bounds)?.minimal(bounds)
     }
 
     /// All texts that are not in the language.
@@ -121,7 +121,7 @@ impl Dfa {
             to if Some(to) == everything => DEAD,
             to => to,
         };
-        let mut table = Table::new(self.0.alphabet.clone());
+        let mut table = DfaTable::new(self.0.alphabet.clone());
         for q in 0..self.len() {
             let edges = self.row(q).iter().map(|&(class, to)| (class, target(to)));
             table.push_row(!self.is_final(q), target(self.default(q)), edges);
@@ -283,7 +283,7 @@ impl Dfa {
     }
 
     /// The classes of code points.
-    pub(super) fn alphabet(&self) -> &Alphabet {
+    pub(super) fn alphabet(&self) -> &ScalarAlphabet {
         &self.0.alphabet
     }
 

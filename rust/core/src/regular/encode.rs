@@ -3,7 +3,7 @@
 use super::alphabet::LAST;
 use super::dfa::Dfa;
 use super::merge::merge_nodes;
-use super::spell::{Digits, Nodes, hexadecimal, within};
+use super::spell::{Digits, SpellNodes, hexadecimal, within};
 use super::table::DEAD;
 use super::{Bounds, CharSet};
 use crate::budget::{Budget, Interrupt};
@@ -17,12 +17,12 @@ pub enum Spelling {
     /// In UTF-8.
     Utf8,
     /// As the inside of a JSON string, in UTF-8.
-    Json(Escapes),
+    Json(JsonEscapes),
 }
 
 /// Which escapes are allowed in a JSON string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Escapes {
+pub enum JsonEscapes {
     /// Those that are needed: `\"` and `\\`; `\b`, `\f`, `\n`, `\r`, `\t`; `\u00xx` for the other
     /// control characters, with hexadecimal digits of either case. All else stands for itself.
     Plain,
@@ -49,7 +49,7 @@ const SHORT: [(u32, u8); 7] = [
 /// # Errors
 /// [`crate::error::Error::Limit`] and what ends the work.
 pub fn encode(dfa: &Dfa, spelling: Spelling, bounds: &Bounds<'_>) -> Result<Described> {
-    let mut nodes = Nodes::new(dfa.len());
+    let mut nodes = SpellNodes::new(dfa.len());
     let mut bytes: Vec<(u32, u8, u8, u32)> = Vec::new();
     for q in 0..dfa.len() {
         let ranges = dfa.ranges(q);
@@ -58,7 +58,7 @@ pub fn encode(dfa: &Dfa, spelling: Spelling, bounds: &Bounds<'_>) -> Result<Desc
             Spelling::Utf8 => utf8(&mut nodes, &ranges),
             Spelling::Json(escapes) => json(&mut nodes, &ranges, escapes),
         };
-        let row = Nodes::state_row(row);
+        let row = SpellNodes::state_row(row);
         bounds.budget.spend(1 + ranges.len() + row.len() + nodes.num_edges() - before)?;
         bounds.check(dfa.num_states() + nodes.len())?;
         bytes.extend(row.into_iter().map(|(a, b, to)| (q, a, b, to)));
@@ -82,7 +82,7 @@ pub fn encode(dfa: &Dfa, spelling: Spelling, bounds: &Bounds<'_>) -> Result<Desc
 /// As [`encode`].
 pub fn encode_all_but(
     dfa: &Dfa,
-    escapes: Escapes,
+    escapes: JsonEscapes,
     bounds: &Bounds<'_>,
 ) -> Result<Option<ByteAutomaton>> {
     let Some(all) = (1..dfa.len()).find(|&q| dfa.accepts_all_from(q)) else { return Ok(None) };
@@ -90,7 +90,7 @@ pub fn encode_all_but(
         return Ok(None);
     }
     let end = dfa.len();
-    let mut nodes = Nodes::new(end + 1);
+    let mut nodes = SpellNodes::new(end + 1);
     let mut bytes: Vec<(u32, u8, u8, u32)> = Vec::with_capacity(4 * dfa.num_edges());
     let mut falls_back = vec![false; end as usize];
     for q in 0..dfa.len() {
@@ -106,7 +106,7 @@ pub fn encode_all_but(
                 if dfa.is_final(q) {
                     row.push((b'"', b'"', end));
                 }
-                let row = Nodes::state_row(row);
+                let row = SpellNodes::state_row(row);
                 bytes.extend(row.into_iter().map(|(a, b, to)| (q, a, b, to)));
             }
         }
@@ -146,7 +146,7 @@ fn plain_edges(dfa: &Dfa, q: u32) -> Option<Vec<(u8, u8, u32)>> {
             out.push((first as u8, last as u8, to));
         }
     }
-    Some(Nodes::state_row(out))
+    Some(SpellNodes::state_row(out))
 }
 
 /// The automaton over bytes of the spellings of one character of the set. Surrogates in the set
@@ -159,7 +159,7 @@ pub fn encode_character(set: &CharSet, spelling: Spelling) -> Described {
 }
 
 /// Adds the edges of a state that read the code points of `ranges` in UTF-8.
-fn utf8(nodes: &mut Nodes, ranges: &[(u32, u32, u32)]) -> Vec<(u8, u8, u32)> {
+fn utf8(nodes: &mut SpellNodes, ranges: &[(u32, u32, u32)]) -> Vec<(u8, u8, u32)> {
     let mut row = Vec::new();
     for &(first, last, to) in within(ranges, 0, 0x7F) {
         row.push((first as u8, last.min(0x7F) as u8, to));
@@ -181,7 +181,11 @@ fn utf8(nodes: &mut Nodes, ranges: &[(u32, u32, u32)]) -> Vec<(u8, u8, u32)> {
 }
 
 /// Adds the edges of a state that read the code points of `ranges` inside a JSON string.
-fn json(nodes: &mut Nodes, ranges: &[(u32, u32, u32)], escapes: Escapes) -> Vec<(u8, u8, u32)> {
+fn json(
+    nodes: &mut SpellNodes,
+    ranges: &[(u32, u32, u32)],
+    escapes: JsonEscapes,
+) -> Vec<(u8, u8, u32)> {
     let mut raw: Vec<(u32, u32, u32)> = Vec::with_capacity(ranges.len() + 2);
     for &(first, last, to) in ranges {
         let mut next = first.max(0x20);
@@ -202,7 +206,7 @@ fn json(nodes: &mut Nodes, ranges: &[(u32, u32, u32)], escapes: Escapes) -> Vec<
         escaped.push((letter, letter, target(c)));
     }
     let digits = match escapes {
-        Escapes::Plain => {
+        JsonEscapes::Plain => {
             let controls = within(ranges, 0, 0x1F).iter().map(|&(a, b, to)| (a, b.min(0x1F), to));
             let mut long = Vec::new();
             for (a, b, to) in controls {
@@ -211,7 +215,7 @@ fn json(nodes: &mut Nodes, ranges: &[(u32, u32, u32)], escapes: Escapes) -> Vec<
             }
             nodes.block(Digits::Hexadecimal, 4, 0, &long)
         }
-        Escapes::Any => {
+        JsonEscapes::Any => {
             escaped.push((b'/', b'/', target(u32::from(b'/'))));
             any_digits(nodes, ranges)
         }
@@ -223,7 +227,7 @@ fn json(nodes: &mut Nodes, ranges: &[(u32, u32, u32)], escapes: Escapes) -> Vec<
 }
 
 /// The node behind `\u`, where every scalar value may be written so.
-fn any_digits(nodes: &mut Nodes, ranges: &[(u32, u32, u32)]) -> u32 {
+fn any_digits(nodes: &mut SpellNodes, ranges: &[(u32, u32, u32)]) -> u32 {
     let mut row = Vec::new();
     for (first, last, to) in nodes.runs(Digits::Hexadecimal, 3, (0, 0xCFFF), ranges) {
         hexadecimal(first, last, to, &mut row);

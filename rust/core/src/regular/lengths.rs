@@ -1,8 +1,8 @@
 //! Texts of so many characters of one set.
 
-use super::alphabet::{Alphabet, REST};
+use super::alphabet::{REST, ScalarAlphabet};
 use super::dfa::Dfa;
-use super::table::{DEAD, Table};
+use super::table::{DEAD, DfaTable};
 use super::{Bounds, CharSet};
 use crate::error::Result;
 
@@ -18,7 +18,7 @@ impl Dfa {
         let last = max.unwrap_or(min);
         bounds.check((last as usize).saturating_add(1))?;
         bounds.budget.spend(last as usize + 1)?;
-        let mut table = Table::new(Alphabet::trivial());
+        let mut table = DfaTable::new(ScalarAlphabet::trivial());
         for length in 0..last {
             table.push_row(length >= min, length + 1, []);
         }

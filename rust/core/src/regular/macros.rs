@@ -5,9 +5,9 @@
 //! `Substring` is all runs of its chunks.
 
 use super::grammars::pattern_body;
-use super::pattern::{Dialect, parse};
+use super::pattern::{PatternDialect, parse};
 use super::substrings::substrings;
-use super::{Bounds, Escapes, Spelling};
+use super::{Bounds, JsonEscapes, Spelling};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Macro, MacroArgument};
 use crate::ids::ExprId;
@@ -57,13 +57,13 @@ fn meaning(
         return Ok(builder.add(Expr::Automaton(described.into()), position));
     }
     let in_json = matches!(call.argument("json_string"), Some(MacroArgument::Boolean(true)));
-    let spelling = if in_json { Spelling::Json(Escapes::Plain) } else { Spelling::Utf8 };
+    let spelling = if in_json { Spelling::Json(JsonEscapes::Plain) } else { Spelling::Utf8 };
     let text = texts.first().copied().unwrap_or_default();
     let Ok(text) = std::str::from_utf8(text) else {
         let message = "the pattern is not UTF-8; write it in characters".to_owned();
         return Err(Error::Unsupported { construct: call.name.clone(), message, position });
     };
-    let pattern = parse(text, Dialect::Ecma, "").map_err(|error| Error::Unsupported {
+    let pattern = parse(text, PatternDialect::Ecma, "").map_err(|error| Error::Unsupported {
         construct: call.name.clone(),
         message: format!("the pattern cannot be read: {error}"),
         position,

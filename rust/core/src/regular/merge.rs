@@ -5,9 +5,9 @@
 //! itself elsewhere. This takes a state that is not final and reads the same bytes as a node.
 
 use super::Bounds;
-use super::alphabet::{Alphabet, REST};
+use super::alphabet::{REST, ScalarAlphabet};
 use super::minimize;
-use super::table::{DEAD, Table};
+use super::table::{DEAD, DfaTable};
 use crate::error::Result;
 use crate::grammar::Described;
 use rustc_hash::FxHashSet;
@@ -29,7 +29,7 @@ pub(super) fn merge_nodes(
     let classes = cuts.len() as u32 + 1;
     let place = |byte: u32| cuts.partition_point(|&cut| cut < byte) as u32 + 1;
     let alphabet = cuts.iter().copied().zip(1..).chain([(256, REST)]);
-    let mut table = Table::new(Alphabet::new(alphabet, classes));
+    let mut table = DfaTable::new(ScalarAlphabet::new(alphabet, classes));
     let mut is_final = vec![false; automaton.states as usize];
     automaton.finals.iter().for_each(|&q| is_final[q as usize] = true);
     let mut edges = automaton.bytes.iter().peekable();

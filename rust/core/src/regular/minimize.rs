@@ -8,7 +8,7 @@
 //! smaller half of a block, which happens log n times.
 
 use super::Bounds;
-use super::table::{DEAD, Table};
+use super::table::{DEAD, DfaTable};
 use crate::error::Result;
 
 /// A partition of the states of a table, and of one more behind them: the dead state.
@@ -23,18 +23,19 @@ pub(super) struct Blocks {
 ///
 /// # Errors
 /// What ends the work.
-pub(super) fn equivalent(table: &Table, bounds: &Bounds<'_>) -> Result<Blocks> {
+pub(super) fn equivalent(table: &DfaTable, bounds: &Bounds<'_>) -> Result<Blocks> {
     let dead = table.len() as u32;
     let target = |q: u32| if q == DEAD { dead } else { q };
     let states = 0..dead;
     let edges = states
         .clone()
         .flat_map(|p| table.row(p).iter().map(move |&(class, q)| (target(q), (class, p))));
-    let named = Incoming::new(table.len() + 1, table.num_edges(), edges);
+    let named = ReverseEdges::new(table.len() + 1, table.num_edges(), edges);
     let rests = states.clone().map(|p| (target(table.default(p)), (0, p)));
-    let rests = Incoming::new(table.len() + 1, table.len() + 1, rests.chain([(dead, (0, dead))]));
+    let rests =
+        ReverseEdges::new(table.len() + 1, table.len() + 1, rests.chain([(dead, (0, dead))]));
 
-    let mut partition = Partition::new(table.len() + 1);
+    let mut partition = RefinablePartition::new(table.len() + 1);
     states.filter(|&q| table.is_final(q)).for_each(|q| partition.mark(q));
     partition.split();
     let mut is_inside = vec![false; table.len() + 1];
@@ -73,12 +74,12 @@ pub(super) fn equivalent(table: &Table, bounds: &Bounds<'_>) -> Result<Blocks> {
 }
 
 /// For each state the edges that lead to it: their classes and where they come from.
-struct Incoming {
+struct ReverseEdges {
     starts: Vec<u32>,
     edges: Vec<(u32, u32)>,
 }
 
-impl Incoming {
+impl ReverseEdges {
     fn new(
         states: usize,
         edges: usize,
@@ -105,7 +106,7 @@ impl Incoming {
 }
 
 /// A partition that is refined: elements are marked, then every block with marks is split.
-struct Partition {
+struct RefinablePartition {
     /// The elements, block by block, the marked ones of a block first.
     elements: Vec<u32>,
     place: Vec<u32>,
@@ -118,7 +119,7 @@ struct Partition {
     pending: Vec<u32>,
 }
 
-impl Partition {
+impl RefinablePartition {
     fn new(len: usize) -> Self {
         Self {
             elements: (0..len as u32).collect(),

@@ -52,9 +52,9 @@ mod words;
 
 pub use crate::grammar::CharSet;
 pub use dfa::Dfa;
-pub use encode::{Escapes, Spelling, encode, encode_all_but, encode_character};
+pub use encode::{JsonEscapes, Spelling, encode, encode_all_but, encode_character};
 pub use excluding::{excluding, occurs_in};
-pub use nfa::Nfa;
+pub use nfa::ScalarNfa;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! Nondeterministic automata, as one writes them down.
 
-use super::alphabet::Alphabet;
+use super::alphabet::ScalarAlphabet;
 use super::determinize::ClassNfa;
 use super::dfa::Dfa;
 use super::{Bounds, CharSet};
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// A nondeterministic automaton over code points, with edges that read nothing, several starts and
 /// several final states.
 #[derive(Clone, Debug, Default)]
-pub struct Nfa {
+pub struct ScalarNfa {
     is_final: Vec<bool>,
     starts: Vec<u32>,
     /// From, the number of the set, to.
@@ -20,7 +20,7 @@ pub struct Nfa {
     number_of: FxHashMap<CharSet, u32>,
 }
 
-impl Nfa {
+impl ScalarNfa {
     /// No state.
     pub fn new() -> Self {
         Self::default()
@@ -85,7 +85,8 @@ impl Nfa {
 
     /// The same automaton with classes in place of sets.
     pub(super) fn over_classes(&self, bounds: &Bounds<'_>) -> Result<ClassNfa> {
-        let (alphabet, members) = Alphabet::of_sets(self.sets.iter(), |n| bounds.budget.spend(n))?;
+        let (alphabet, members) =
+            ScalarAlphabet::of_sets(self.sets.iter(), |n| bounds.budget.spend(n))?;
         let mut out = ClassNfa::new(alphabet);
         let mut labels = Vec::with_capacity(members.len());
         for classes in &members {
@@ -111,7 +112,7 @@ impl Dfa {
     ///
     /// # Errors
     /// [`crate::error::Error::Limit`] and what ends the work.
-    pub fn from_nfa(nfa: &Nfa, bounds: &Bounds<'_>) -> Result<Self> {
+    pub fn from_nfa(nfa: &ScalarNfa, bounds: &Bounds<'_>) -> Result<Self> {
         nfa.over_classes(bounds)?.determinize(bounds)?.minimal(bounds)
     }
 }

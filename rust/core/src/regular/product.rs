@@ -3,33 +3,33 @@
 use super::Bounds;
 use super::alphabet::Joint;
 use super::dfa::Dfa;
-use super::table::{DEAD, Table};
+use super::table::{DEAD, DfaTable};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 
 /// Which texts a combination has, by which of both languages has them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
+enum Combination {
     Intersection,
     Union,
     Difference,
 }
 
-impl Operation {
+impl Combination {
     fn accepts(self, left: bool, right: bool) -> bool {
         match self {
-            Operation::Intersection => left && right,
-            Operation::Union => left || right,
-            Operation::Difference => left && !right,
+            Combination::Intersection => left && right,
+            Combination::Union => left || right,
+            Combination::Difference => left && !right,
         }
     }
 
     /// Whether a pair of states leads nowhere.
     fn is_dead(self, (left, right): (u32, u32)) -> bool {
         match self {
-            Operation::Intersection => left == DEAD || right == DEAD,
-            Operation::Union => left == DEAD && right == DEAD,
-            Operation::Difference => left == DEAD,
+            Combination::Intersection => left == DEAD || right == DEAD,
+            Combination::Union => left == DEAD && right == DEAD,
+            Combination::Difference => left == DEAD,
         }
     }
 }
@@ -46,7 +46,7 @@ impl Dfa {
         if other.is_empty() || self.is_universal() {
             return Ok(other.clone());
         }
-        product(self, other, Operation::Intersection, bounds)
+        product(self, other, Combination::Intersection, bounds)
     }
 
     /// The texts that are in one of both languages.
@@ -60,7 +60,7 @@ impl Dfa {
         if self.is_empty() || other.is_universal() {
             return Ok(other.clone());
         }
-        product(self, other, Operation::Union, bounds)
+        product(self, other, Combination::Union, bounds)
     }
 
     /// The texts of this language that are not in the other.
@@ -77,7 +77,7 @@ impl Dfa {
         if self.is_universal() {
             return Ok(other.complement());
         }
-        product(self, other, Operation::Difference, bounds)
+        product(self, other, Combination::Difference, bounds)
     }
 
     /// Whether no text is in both languages.
@@ -91,7 +91,7 @@ impl Dfa {
         if self == other || self.is_universal() || other.is_universal() {
             return Ok(false);
         }
-        let mut pairs = Pairs::new(self, other, Operation::Intersection, *bounds)?;
+        let mut pairs = Pairs::new(self, other, Combination::Intersection, *bounds)?;
         while let Some(place) = pairs.next() {
             let (p, q) = pairs.order[place];
             if self.is_final(p) && other.is_final(q) {
@@ -114,9 +114,9 @@ impl Dfa {
     }
 }
 
-fn product(left: &Dfa, right: &Dfa, operation: Operation, bounds: &Bounds<'_>) -> Result<Dfa> {
+fn product(left: &Dfa, right: &Dfa, operation: Combination, bounds: &Bounds<'_>) -> Result<Dfa> {
     let mut pairs = Pairs::new(left, right, operation, *bounds)?;
-    let mut table = Table::new(pairs.joint.alphabet.clone());
+    let mut table = DfaTable::new(pairs.joint.alphabet.clone());
     let mut row = Vec::new();
     while let Some(place) = pairs.next() {
         let (p, q) = pairs.order[place];
@@ -132,7 +132,7 @@ fn product(left: &Dfa, right: &Dfa, operation: Operation, bounds: &Bounds<'_>) -
 struct Pairs<'a> {
     left: &'a Dfa,
     right: &'a Dfa,
-    operation: Operation,
+    operation: Combination,
     bounds: Bounds<'a>,
     joint: Joint,
     order: Vec<(u32, u32)>,
@@ -148,7 +148,7 @@ impl<'a> Pairs<'a> {
     fn new(
         left: &'a Dfa,
         right: &'a Dfa,
-        operation: Operation,
+        operation: Combination,
         bounds: Bounds<'a>,
     ) -> Result<Self> {
         bounds.budget.spend(left.alphabet().cuts().len() + right.alphabet().cuts().len())?;

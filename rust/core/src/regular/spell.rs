@@ -61,7 +61,7 @@ pub(super) fn hexadecimal(first: u32, last: u32, to: u32, row: &mut Vec<(u8, u8,
 }
 
 /// Nodes between the states of an automaton.
-pub(super) struct Nodes {
+pub(super) struct SpellNodes {
     /// The number of the first node.
     first: u32,
     ends: Vec<u32>,
@@ -70,7 +70,7 @@ pub(super) struct Nodes {
     full: FxHashMap<(Digits, u32, u32), u32>,
 }
 
-impl Nodes {
+impl SpellNodes {
     /// No node; the numbers below `first` are states.
     pub(super) fn new(first: u32) -> Self {
         Self {

@@ -8,17 +8,17 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::{Bounds, CharSet, Dfa, Nfa};
+use super::{Bounds, CharSet, Dfa, ScalarNfa};
 use crate::error::{Error, Result};
 use crate::grammar::Described;
 
 /// The deterministic automaton of all substrings of a list of chunks, over the chunks.
-struct Suffixes {
+struct SuffixAutomaton {
     /// For each state its edges, by chunk.
     edges: Vec<Vec<(u32, u32)>>,
 }
 
-impl Suffixes {
+impl SuffixAutomaton {
     fn new(chunks: &[u32], bounds: &Bounds<'_>) -> Result<Self> {
         let mut out = Self { edges: vec![Vec::new()] };
         // For each state the length of its longest string, and the state of the longest suffix of
@@ -101,7 +101,7 @@ fn numbered<'c, C: Chunk + ?Sized>(chunks: &[&'c C]) -> (Vec<u32>, Vec<&'c C>) {
 }
 
 /// Edges of states on the way through a chunk: from, what is read, to.
-type Paths<S> = Vec<(u32, S, u32)>;
+type ChunkPaths<S> = Vec<(u32, S, u32)>;
 
 /// The automaton with its edges as paths over parts of chunks, and the number of its states; those
 /// of the suffix automaton, which are the final ones, come first.
@@ -109,9 +109,9 @@ fn paths<C: Chunk + ?Sized, S: Copy + Eq + Hash>(
     chunks: &[&C],
     parts: impl Fn(&C) -> Vec<S>,
     bounds: &Bounds<'_>,
-) -> Result<(Paths<S>, u32, u32)> {
+) -> Result<(ChunkPaths<S>, u32, u32)> {
     let (listed, distinct) = numbered(chunks);
-    let suffixes = Suffixes::new(&listed, bounds)?;
+    let suffixes = SuffixAutomaton::new(&listed, bounds)?;
     let finals = suffixes.edges.len() as u32;
     let mut states = finals;
     let mut edges = Vec::new();
@@ -164,7 +164,7 @@ pub fn substrings(chunks: &[&[u8]], bounds: &Bounds<'_>) -> Result<Described> {
 /// As [`substrings`].
 pub(crate) fn substrings_dfa(chunks: &[&str], bounds: &Bounds<'_>) -> Result<Dfa> {
     let (edges, states, finals) = paths(chunks, |chunk: &str| chunk.chars().collect(), bounds)?;
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     for _ in 0..states {
         nfa.add_state();
     }

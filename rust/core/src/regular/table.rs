@@ -1,7 +1,7 @@
 //! Automata that are being made, and their canonical form.
 
-use super::alphabet::{Alphabet, REST};
-use super::dfa::{Dfa, Rows};
+use super::alphabet::{REST, ScalarAlphabet};
+use super::dfa::{Dfa, DfaRows};
 use super::{Bounds, CharSet, minimize};
 use crate::error::Result;
 
@@ -12,17 +12,17 @@ pub(super) const DEAD: u32 = u32::MAX;
 ///
 /// State 0 is the start. A row says where the rest leads, and which other classes lead elsewhere.
 #[derive(Debug)]
-pub(super) struct Table {
-    alphabet: Alphabet,
+pub(super) struct DfaTable {
+    alphabet: ScalarAlphabet,
     finals: Vec<bool>,
     defaults: Vec<u32>,
     starts: Vec<u32>,
     edges: Vec<(u32, u32)>,
 }
 
-impl Table {
+impl DfaTable {
     /// No state yet.
-    pub(super) fn new(alphabet: Alphabet) -> Self {
+    pub(super) fn new(alphabet: ScalarAlphabet) -> Self {
         Self { alphabet, finals: vec![], defaults: vec![], starts: vec![0], edges: vec![] }
     }
 
@@ -72,7 +72,8 @@ impl Table {
         bounds: &Bounds<'_>,
     ) -> Result<Self> {
         assert!(!rows.is_empty() && rows.len() == finals.len(), "each state has one row");
-        let (alphabet, classes) = Alphabet::of_sets(symbols.iter(), |n| bounds.budget.spend(n))?;
+        let (alphabet, classes) =
+            ScalarAlphabet::of_sets(symbols.iter(), |n| bounds.budget.spend(n))?;
         bounds.check(rows.len())?;
         let named: usize = classes.iter().map(Vec::len).sum();
         let mut seen = vec![false; alphabet.len() as usize];
@@ -206,7 +207,7 @@ impl Table {
             }
             starts.push(edges.len() as u32);
         }
-        let rows = Rows {
+        let rows = DfaRows {
             finals: finals.into(),
             defaults: defaults.into(),
             starts: starts.into(),

@@ -4,9 +4,9 @@
 //! one (Daciuk, Mihov, Watson and Watson, 2000).
 
 use super::Bounds;
-use super::alphabet::{Alphabet, LAST, REST};
+use super::alphabet::{LAST, REST, ScalarAlphabet};
 use super::dfa::Dfa;
-use super::table::{DEAD, Table};
+use super::table::{DEAD, DfaTable};
 use crate::error::Result;
 use crate::hash::hash_of;
 use hashbrown::HashTable;
@@ -32,7 +32,7 @@ impl Dfa {
         list.sort_unstable();
         list.dedup();
         let characters = Characters::of(&list);
-        let mut trie = Trie::new();
+        let mut trie = TextTrie::new();
         let mut previous: Vec<u32> = Vec::new();
         let mut current: Vec<u32> = Vec::new();
         for text in list {
@@ -48,7 +48,7 @@ impl Dfa {
         }
         trie.close_to(0, &previous);
         let start = trie.close();
-        characters.table(&trie, start, bounds).map(Table::canonical)
+        characters.table(&trie, start, bounds).map(DfaTable::canonical)
     }
 }
 
@@ -89,7 +89,7 @@ impl Characters {
     }
 
     /// The states that `start` reaches, over an alphabet.
-    fn table(&self, trie: &Trie, start: u32, bounds: &Bounds<'_>) -> Result<Table> {
+    fn table(&self, trie: &TextTrie, start: u32, bounds: &Bounds<'_>) -> Result<DfaTable> {
         // Where U+10FFFF is one of the characters it is the rest, and what no text has is a class.
         let len = self.list.len() as u32;
         let has_last = self.list.last() == Some(&LAST);
@@ -106,7 +106,7 @@ impl Characters {
             }
         }
         let classes = len + 1;
-        let mut table = Table::new(Alphabet::new(cuts, classes));
+        let mut table = DfaTable::new(ScalarAlphabet::new(cuts, classes));
         // The start comes first: states were closed from the ends on.
         let new_of = |q: u32| start - q;
         for q in (0..=start).rev() {
@@ -128,7 +128,7 @@ impl Characters {
 }
 
 /// The states of sorted texts.
-struct Trie {
+struct TextTrie {
     /// Final or not, and where the edges end; they begin where those of the state before end.
     closed: Vec<(bool, u32)>,
     edges: Vec<(u32, u32)>,
@@ -138,7 +138,7 @@ struct Trie {
     pending: Vec<(u32, u32)>,
 }
 
-impl Trie {
+impl TextTrie {
     fn new() -> Self {
         Self {
             closed: Vec::new(),

@@ -55,7 +55,7 @@ impl<'t> Cursor<'t> {
 
 /// Where an escape stands decides which there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum EscapeContext {
     Literal,
     Class,
 }
@@ -70,7 +70,7 @@ pub(super) fn literal(text: &str, position: Position) -> Result<Box<[u8]>> {
     let mut cursor = Cursor::new(inside, start);
     let mut bytes = Vec::with_capacity(inside.len());
     while cursor.peek().is_some() {
-        push_utf8(&mut bytes, code_point(&mut cursor, Place::Literal)?);
+        push_utf8(&mut bytes, code_point(&mut cursor, EscapeContext::Literal)?);
     }
     Ok(bytes.into())
 }
@@ -84,12 +84,12 @@ pub(super) fn class(text: &str, position: Position) -> Result<CharSet> {
     while cursor.peek().is_some() {
         let here = cursor.position;
         let whole = cursor.rest();
-        let low = code_point(&mut cursor, Place::Class)?;
+        let low = code_point(&mut cursor, EscapeContext::Class)?;
         let is_range = cursor.rest().starts_with('-') && cursor.rest().len() > 1;
         let mut high = low;
         if is_range {
             cursor.next();
-            high = code_point(&mut cursor, Place::Class)?;
+            high = code_point(&mut cursor, EscapeContext::Class)?;
         }
         if low > high {
             let range = &whole[..whole.len() - cursor.rest().len()];
@@ -111,7 +111,7 @@ fn reversed_range(range: &str, low: u32, high: u32, position: Position) -> Error
 }
 
 /// Reads one code point, escaped or not. The cursor is not at its end.
-fn code_point(cursor: &mut Cursor<'_>, place: Place) -> Result<u32> {
+fn code_point(cursor: &mut Cursor<'_>, place: EscapeContext) -> Result<u32> {
     let here = cursor.position;
     match cursor.next() {
         Some('\\') => escape(cursor, place, here),
@@ -122,7 +122,7 @@ fn code_point(cursor: &mut Cursor<'_>, place: Place) -> Result<u32> {
 }
 
 /// Reads what follows a backslash that stood at `here`.
-fn escape(cursor: &mut Cursor<'_>, place: Place, here: Position) -> Result<u32> {
+fn escape(cursor: &mut Cursor<'_>, place: EscapeContext, here: Position) -> Result<u32> {
     let Some(letter) = cursor.next() else {
         return Err(syntax(here, "found `\\` with nothing after it; write `\\\\` for a backslash"));
     };
@@ -139,7 +139,7 @@ fn escape(cursor: &mut Cursor<'_>, place: Place, here: Position) -> Result<u32> 
         _ => return Err(syntax(here, unknown(letter, place))),
     };
     match code {
-        0xD800..=0xDFFF if place == Place::Literal => Err(syntax(
+        0xD800..=0xDFFF if place == EscapeContext::Literal => Err(syntax(
             here,
             format!(
                 "U+{code:04X} is half of a surrogate pair, and no character; write both halves, as in \
@@ -167,7 +167,7 @@ fn paired(cursor: &mut Cursor<'_>, high: u32) -> u32 {
 }
 
 /// Escapes of one character.
-fn simple(letter: char, place: Place) -> Option<u32> {
+fn simple(letter: char, place: EscapeContext) -> Option<u32> {
     let code = match letter {
         'n' => '\n',
         'r' => '\r',
@@ -179,7 +179,9 @@ fn simple(letter: char, place: Place) -> Option<u32> {
         'e' => '\u{1b}',
         '0' => '\0',
         '\\' | '"' | '\'' | '?' | '/' | '[' | ']' | '-' => letter,
-        '^' | '$' | '.' | '*' | '+' | '(' | ')' | '{' | '}' | '|' if place == Place::Class => {
+        '^' | '$' | '.' | '*' | '+' | '(' | ')' | '{' | '}' | '|'
+            if place == EscapeContext::Class =>
+        {
             letter
         }
         _ => return None,
@@ -187,7 +189,7 @@ fn simple(letter: char, place: Place) -> Option<u32> {
     Some(code as u32)
 }
 
-fn unknown(letter: char, place: Place) -> String {
+fn unknown(letter: char, place: EscapeContext) -> String {
     let found = shown(letter.encode_utf8(&mut [0; 4]));
     let set = match letter {
         'd' => Some("[0-9]"),
@@ -200,7 +202,7 @@ fn unknown(letter: char, place: Place) -> String {
     };
     match set {
         Some(set) => format!("`\\{found}` is not an escape of this language; write `{set}`"),
-        None if place == Place::Literal && "^$.*+(){}|".contains(letter) => {
+        None if place == EscapeContext::Literal && "^$.*+(){}|".contains(letter) => {
             format!("`\\{found}` is not an escape in a literal; write `{found}` as it is")
         }
         None => format!(

@@ -120,9 +120,9 @@ fn dispatch(call: &Macro, check_trigger: fn(&MacroArgument) -> Check) -> Check {
 /// Triggers that begin with an excluded text. Of the excluded texts only those count that begin
 /// with no other; sorted, the only one that can begin a trigger is the last not after it.
 fn excluded_triggers(triggers: &[&MacroArgument], excludes: &[MacroArgument]) -> Check {
-    let mut sorted: Vec<Key<'_>> = excludes.iter().filter_map(key).collect();
+    let mut sorted: Vec<MacroKey<'_>> = excludes.iter().filter_map(key).collect();
     sorted.sort_unstable();
-    let mut shortest: Vec<Key<'_>> = Vec::new();
+    let mut shortest: Vec<MacroKey<'_>> = Vec::new();
     for exclude in sorted {
         if !shortest.last().is_some_and(|last| exclude.begins_with(last)) {
             shortest.push(exclude);
@@ -139,24 +139,24 @@ fn excluded_triggers(triggers: &[&MacroArgument], excludes: &[MacroArgument]) ->
 
 /// A trigger: a token is begun by itself only.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Key<'m> {
+enum MacroKey<'m> {
     Token(i64),
     Text(&'m [u8]),
 }
 
-impl Key<'_> {
-    fn begins_with(&self, other: &Key<'_>) -> bool {
+impl MacroKey<'_> {
+    fn begins_with(&self, other: &MacroKey<'_>) -> bool {
         match (self, other) {
-            (Key::Text(whole), Key::Text(start)) => whole.starts_with(start),
+            (MacroKey::Text(whole), MacroKey::Text(start)) => whole.starts_with(start),
             _ => self == other,
         }
     }
 }
 
-fn key(argument: &MacroArgument) -> Option<Key<'_>> {
+fn key(argument: &MacroArgument) -> Option<MacroKey<'_>> {
     match argument {
-        MacroArgument::Integer(id) => Some(Key::Token(*id)),
-        MacroArgument::Text(text) => Some(Key::Text(text)),
+        MacroArgument::Integer(id) => Some(MacroKey::Token(*id)),
+        MacroArgument::Text(text) => Some(MacroKey::Text(text)),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Position};
 
-use super::scanner::{Kind, Token};
+use super::scanner::{GrammarToken, Kind};
 
 /// A syntax error.
 pub(super) fn syntax(position: Position, message: impl Into<String>) -> Error {
@@ -28,7 +28,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// A token for a message.
-pub(super) fn described(token: &Token, text: &str) -> String {
+pub(super) fn described(token: &GrammarToken, text: &str) -> String {
     match token.kind {
         Kind::End => "the end of the text".into(),
         Kind::Word if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
@@ -39,7 +39,7 @@ pub(super) fn described(token: &Token, text: &str) -> String {
 }
 
 /// A token that no valid grammar has, or `None` for the others.
-pub(super) fn misread(token: &Token, text: &str) -> Option<Error> {
+pub(super) fn misread(token: &GrammarToken, text: &str) -> Option<Error> {
     let message = match token.kind {
         Kind::UnclosedLiteral => {
             "this `\"` is not closed on its line; add the closing `\"`, and write a line end in a \

@@ -73,5 +73,5 @@ pub fn parse_within(
     limits: &Limits,
     interrupt: &Interrupt,
 ) -> Result<Grammar> {
-    parser::Parser::new(text, limits, interrupt)?.grammar(root)
+    parser::GrammarParser::new(text, limits, interrupt)?.grammar(root)
 }

@@ -8,6 +8,7 @@
 //! `max_nesting` bounds the open parentheses of the text and also those that the printer would
 //! write (stacked repetitions, `"a"**`, are printed as `("a"*)*`).
 
+mod names;
 mod repetition;
 mod words;
 
@@ -24,7 +25,7 @@ use super::escapes;
 use super::messages::{described, misread, shown, syntax};
 use super::options::{Owner, options};
 use super::printer::{Around, needs_parentheses};
-use super::scanner::{Kind, Scanner, Token};
+use super::scanner::{GrammarToken, Kind, Scanner};
 use super::suggest::nearest;
 
 /// Tokens between two looks at the interrupt.
@@ -42,7 +43,7 @@ struct Item {
 }
 
 /// An open group; the outermost is the right-hand side itself.
-struct Frame {
+struct OpenGroup {
     position: Position,
     /// Where its current sequence begins in `items`.
     items: usize,
@@ -65,27 +66,27 @@ enum Side {
 }
 
 /// Reads one text.
-pub(super) struct Parser<'t> {
+pub(super) struct GrammarParser<'t> {
     text: &'t str,
     limits: &'t Limits,
     interrupt: &'t Interrupt,
     /// Tokens taken since the interrupt was looked at.
     taken: u32,
     scanner: Scanner<'t>,
-    current: Token,
-    following: Token,
+    current: GrammarToken,
+    following: GrammarToken,
     /// The line of the token before `current`, 0 at the start.
     line_before: u32,
     names: HashMap<&'t str, RuleId>,
     /// The rules' names in order.
     order: Vec<(&'t str, Position)>,
     builder: GrammarBuilder,
-    frames: Vec<Frame>,
+    frames: Vec<OpenGroup>,
     items: Vec<Item>,
     alternatives: Vec<Item>,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> GrammarParser<'t> {
     /// Checks the text's length and collects the names of its rules.
     pub(super) fn new(text: &'t str, limits: &'t Limits, interrupt: &'t Interrupt) -> Result<Self> {
         // Offsets and expression ids are `u32`; no text makes more than one expression a byte.
@@ -96,7 +97,7 @@ impl<'t> Parser<'t> {
             return Err(Error::Limit { limit: "max_grammar_bytes", value: bound as u64, message });
         }
         let mut scanner = Scanner::new(text);
-        let (names, order) = rule_names(text, scanner.clone(), limits, interrupt)?;
+        let (names, order) = names::rule_names(text, scanner.clone(), limits, interrupt)?;
         let current = scanner.next_token();
         let following = scanner.next_token();
         Ok(Self {
@@ -154,7 +155,7 @@ impl<'t> Parser<'t> {
 
     // ---- tokens ----
 
-    fn slice(&self, token: &Token) -> &'t str {
+    fn slice(&self, token: &GrammarToken) -> &'t str {
         &self.text[token.range()]
     }
 
@@ -181,7 +182,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The error at a token that cannot stand where it stands.
-    fn unexpected(&self, token: &Token, expected: &str) -> Error {
+    fn unexpected(&self, token: &GrammarToken, expected: &str) -> Error {
         let text = self.slice(token);
         misread(token, text).unwrap_or_else(|| {
             let found = described(token, text);
@@ -361,7 +362,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The error at a token that begins no part of an expression.
-    fn misplaced(&self, token: &Token, side: Side) -> Error {
+    fn misplaced(&self, token: &GrammarToken, side: Side) -> Error {
         let message = match token.kind {
             Kind::Close => "this `)` closes nothing; remove it or add a `(`",
             Kind::CloseBrace => "this `}` closes nothing; remove it or add a `{`",
@@ -385,7 +386,7 @@ impl<'t> Parser<'t> {
     }
 
     fn open(&mut self) {
-        self.frames.push(Frame {
+        self.frames.push(OpenGroup {
             position: self.current.position,
             items: self.items.len(),
             alternatives: self.alternatives.len(),
@@ -440,7 +441,7 @@ impl<'t> Parser<'t> {
         item.depth + usize::from(needs_parentheses(around, self.builder.expr(item.id)))
     }
 
-    fn push(&mut self, expr: Expr, token: Token) {
+    fn push(&mut self, expr: Expr, token: GrammarToken) {
         let position = token.position;
         let id = self.builder.add(expr, position);
         self.items.push(Item { id, position, depth: 0 });
@@ -459,49 +460,4 @@ impl<'t> Parser<'t> {
         );
         Err(Error::Limit { limit: "max_nesting", value: value as u64, message })
     }
-}
-
-/// The names of all rules, and their order. Of rules of one name the first counts.
-type Names<'t> = (HashMap<&'t str, RuleId>, Vec<(&'t str, Position)>);
-
-fn rule_names<'t>(
-    text: &'t str,
-    mut scanner: Scanner<'t>,
-    limits: &Limits,
-    interrupt: &Interrupt,
-) -> Result<Names<'t>> {
-    let mut read = 0u32;
-    let mut order: Vec<(&str, Position)> = Vec::new();
-    let mut token = scanner.next_token();
-    while token.kind != Kind::End {
-        let next = scanner.next_token();
-        read += 1 + token.range().len() as u32 / BYTES_OF_TOKEN;
-        if read >= TOKENS_BETWEEN_CHECKS {
-            read = 0;
-            interrupt.look()?;
-        }
-        if token.kind == Kind::Word && matches!(next.kind, Kind::Assign | Kind::Options) {
-            if order.len() >= limits.max_rules {
-                let line = token.position.line;
-                let message = format!(
-                    "line {line} defines one rule more; shorten the grammar or raise the limit"
-                );
-                let value = limits.max_rules as u64;
-                return Err(Error::Limit { limit: "max_rules", value, message });
-            }
-            order.push((&text[token.range()], token.position));
-        }
-        token = next;
-    }
-    // A table that grows is written anew as a whole, which nobody can end.
-    let mut names = HashMap::with_capacity(order.len());
-    for (rule, &(name, _)) in order.iter().enumerate() {
-        read += 1 + name.len() as u32 / BYTES_OF_TOKEN;
-        if read >= TOKENS_BETWEEN_CHECKS {
-            read = 0;
-            interrupt.look()?;
-        }
-        names.entry(name).or_insert_with(|| RuleId::new(rule));
-    }
-    Ok((names, order))
 }

@@ -58,7 +58,7 @@ pub fn print_macro(grammar: &Grammar, call: &Macro) -> String {
 }
 
 /// What is still to be written, last first.
-enum Work {
+enum PrintTask {
     Expr(ExprId, Around),
     Text(&'static str),
     Bounds(u32, Option<u32>),
@@ -67,7 +67,7 @@ enum Work {
 struct Printer<'g> {
     grammar: &'g Grammar,
     out: String,
-    work: Vec<Work>,
+    work: Vec<PrintTask>,
     /// Whether macros name rules by their numbers.
     numbered: bool,
 }
@@ -126,12 +126,12 @@ impl<'g> Printer<'g> {
     }
 
     fn expression(&mut self, id: ExprId) {
-        self.work.push(Work::Expr(id, Around::Nothing));
+        self.work.push(PrintTask::Expr(id, Around::Nothing));
         while let Some(work) = self.work.pop() {
             match work {
-                Work::Text(text) => self.out.push_str(text),
-                Work::Bounds(min, max) => self.bounds(min, max),
-                Work::Expr(id, around) => self.node(id, around),
+                PrintTask::Text(text) => self.out.push_str(text),
+                PrintTask::Bounds(min, max) => self.bounds(min, max),
+                PrintTask::Expr(id, around) => self.node(id, around),
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'g> Printer<'g> {
         let expr = self.grammar.expr(id);
         if needs_parentheses(around, expr) {
             self.out.push('(');
-            self.work.push(Work::Text(")"));
+            self.work.push(PrintTask::Text(")"));
         }
         match expr {
             Expr::Empty => self.out.push_str("\"\""),
@@ -150,8 +150,8 @@ impl<'g> Printer<'g> {
             Expr::Sequence(items) => self.joined(items, " ", Around::Sequence),
             Expr::Choice(items) => self.joined(items, " | ", Around::Choice),
             Expr::Repeat { body, min, max } => {
-                self.work.push(Work::Bounds(*min, *max));
-                self.work.push(Work::Expr(*body, Around::Repeat));
+                self.work.push(PrintTask::Bounds(*min, *max));
+                self.work.push(PrintTask::Expr(*body, Around::Repeat));
             }
             Expr::Macro(call) => self.call(call),
             Expr::Automaton(_) => self.out.push_str("Automaton()"),
@@ -172,9 +172,9 @@ impl<'g> Printer<'g> {
 
     fn joined(&mut self, items: &[ExprId], between: &'static str, around: Around) {
         for (index, item) in items.iter().enumerate().rev() {
-            self.work.push(Work::Expr(*item, around));
+            self.work.push(PrintTask::Expr(*item, around));
             if index > 0 {
-                self.work.push(Work::Text(between));
+                self.work.push(PrintTask::Text(between));
             }
         }
     }

@@ -59,14 +59,14 @@ pub(super) enum Kind {
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
+pub(super) struct GrammarToken {
     pub(super) kind: Kind,
     start: u32,
     end: u32,
     pub(super) position: Position,
 }
 
-impl Token {
+impl GrammarToken {
     /// The bytes that the token covers.
     pub(super) fn range(&self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
@@ -110,7 +110,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// The next token; `End` for ever at the end.
-    pub(super) fn next_token(&mut self) -> Token {
+    pub(super) fn next_token(&mut self) -> GrammarToken {
         let before = self.at;
         self.skip_space();
         let touches_word = self.after_word && self.at == before;
@@ -122,7 +122,7 @@ impl<'t> Scanner<'t> {
         let characters = covered.iter().filter(|&&b| b & 0xC0 != 0x80).count();
         self.at += length;
         self.column += characters as u32;
-        Token { kind, start: start as u32, end: self.at as u32, position }
+        GrammarToken { kind, start: start as u32, end: self.at as u32, position }
     }
 
     /// Passes over blanks, line ends and comments. A NUL ends even a comment: the parser refuses it.

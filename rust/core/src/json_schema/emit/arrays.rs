@@ -1,7 +1,7 @@
 //! Arrays: brackets, items and the commas between them.
 
-use super::automaton::Automaton;
-use super::gaps::Gap;
+use super::automaton::DraftAutomaton;
+use super::gaps::{Gaps, Spacing};
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::{Expr, Guard, UniqueItems};
@@ -11,7 +11,7 @@ use crate::json_schema::atoms::{ArrayId, ValueId};
 
 /// What stands around items of which each comes once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Around {
+pub(super) enum ArrayDelimiter {
     /// The opening bracket, with what comes before a first item.
     Open,
     /// The brackets of an array without items.
@@ -24,7 +24,7 @@ pub(super) enum Around {
     End,
 }
 
-impl Around {
+impl ArrayDelimiter {
     /// What it is, in some words.
     pub(super) fn said(self) -> &'static str {
         match self {
@@ -53,19 +53,19 @@ impl Emitter<'_, '_> {
     /// An array no two of whose items are equal: a frame beneath its items says so.
     fn unique_items(&mut self, id: ArrayId, items: UniqueItems, level: u32) -> Result<ExprId> {
         let unclosed = self.rule(RuleKey::Unclosed(id, level));
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let (start, behind, end) = (out.state(), out.state(), out.state());
         out.finals[end as usize] = true;
         let called = self.add(Expr::Rule(unclosed));
         out.part(start, called, behind);
-        let close = self.call(RuleKey::Around(Around::End, level));
+        let close = self.call(RuleKey::Around(ArrayDelimiter::End, level));
         out.part(behind, close, end);
         out.guards = vec![(unclosed, Guard::Unique(items))];
         self.finish_automaton(out)
     }
 
     /// Writes the closing bracket, where it is written here.
-    fn bracket(&mut self, out: &mut Automaton, from: u32, end: u32) {
+    fn bracket(&mut self, out: &mut DraftAutomaton, from: u32, end: u32) {
         match self.leaves_open {
             true => out.part(from, self.empty, end),
             false => {
@@ -87,11 +87,11 @@ impl Emitter<'_, '_> {
             items.iter().copied().filter(|item| self.values.productive.contains(item)).collect();
         let count = if self.is_too_deep(level) { 0 } else { items.len() as u32 };
         let most = most.filter(|&most| most < count);
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let (start, end) = (out.state(), out.state());
         out.finals[end as usize] = true;
         if least == 0 {
-            let empty = self.call(RuleKey::Around(Around::Nothing, level));
+            let empty = self.call(RuleKey::Around(ArrayDelimiter::Nothing, level));
             out.part(start, empty, end);
         }
         if count == 0 || most == Some(0) {
@@ -104,9 +104,11 @@ impl Emitter<'_, '_> {
             guards.push((rule, Guard::Adds(place)));
             calls.push(self.add(Expr::Rule(rule)));
         }
-        let around = |this: &mut Self, what: Around| this.call(RuleKey::Around(what, level));
-        let (comma, close) = (around(self, Around::Comma), around(self, Around::Close));
-        let open = around(self, Around::Open);
+        let around =
+            |this: &mut Self, what: ArrayDelimiter| this.call(RuleKey::Around(what, level));
+        let (comma, close) =
+            (around(self, ArrayDelimiter::Comma), around(self, ArrayDelimiter::Close));
+        let open = around(self, ArrayDelimiter::Open);
         let mut before = out.state();
         out.part(start, open, before);
         let last = most.unwrap_or(least.max(1));
@@ -132,27 +134,55 @@ impl Emitter<'_, '_> {
     }
 
     /// What stands around items of which each comes once.
-    pub(super) fn around_items(&mut self, what: Around, level: u32) -> Result<ExprId> {
+    pub(super) fn around_items(&mut self, what: ArrayDelimiter, level: u32) -> Result<ExprId> {
         let gaps = self.gaps(level);
         self.braced(|this, out, from| match what {
-            Around::Open => {
+            ArrayDelimiter::Open => {
                 let at = out.text(from, b"[", None);
                 this.gap(out, at, &gaps.open)
             }
-            Around::Nothing => {
+            ArrayDelimiter::Nothing => {
                 let mut at = out.text(from, b"[", None);
-                if let Gap::Free = gaps.open {
+                if let Spacing::Free = gaps.open {
                     at = this.gap(out, at, &gaps.open);
                 }
                 out.text(at, b"]", None)
             }
-            Around::Comma => this.comma(out, from, &gaps),
-            Around::End => out.text(from, b"]", None),
-            Around::Close => {
+            ArrayDelimiter::Comma => this.comma(out, from, &gaps),
+            ArrayDelimiter::End => out.text(from, b"]", None),
+            ArrayDelimiter::Close => {
                 let at = this.gap(out, from, &gaps.before_close);
                 out.text(at, b"]", None)
             }
         })
+    }
+
+    /// The items that have a value, and how many there may be: behind an item that has none there is none.
+    fn items_that_count<'p>(
+        &self,
+        prefix: &'p [ValueId],
+        rest: Option<ValueId>,
+        most: Option<u32>,
+    ) -> (&'p [ValueId], Option<ValueId>, Option<u32>) {
+        let is_productive = |value: &ValueId| self.values.productive.contains(value);
+        let few = prefix.iter().take_while(|value| is_productive(value)).count();
+        let rest = rest.filter(is_productive).filter(|_| few == prefix.len());
+        let most = match rest {
+            Some(_) => most,
+            None => Some(most.unwrap_or(u32::MAX).min(few as u32)),
+        };
+        (&prefix[..few], rest, most)
+    }
+
+    /// A comma and a value behind it.
+    fn behind_comma(&mut self, value: ExprId, gaps: &Gaps) -> Result<ExprId> {
+        let mut out = DraftAutomaton::default();
+        let start = out.state();
+        let behind = self.comma(&mut out, start, gaps);
+        let last = out.state();
+        out.part(behind, value, last);
+        out.finals[last as usize] = true;
+        self.finish_automaton(out)
     }
 
     /// First items of their own, then any number of others within bounds.
@@ -164,20 +194,9 @@ impl Emitter<'_, '_> {
         level: u32,
     ) -> Result<ExprId> {
         let gaps = self.gaps(level);
-        let is_productive = |value: &ValueId| self.values.productive.contains(value);
-        let rest = rest.filter(is_productive);
         let most = if self.is_too_deep(level) { Some(0) } else { most };
-        // Behind an item that has no value there is none.
-        let few = prefix.iter().take_while(|value| is_productive(value)).count() as u32;
-        let (prefix, rest) = match (few as usize) < prefix.len() {
-            true => (&prefix[..few as usize], None),
-            false => (prefix, rest),
-        };
-        let most = match rest {
-            Some(_) => most,
-            None => Some(most.unwrap_or(u32::MAX).min(few)),
-        };
-        let mut out = Automaton::default();
+        let (prefix, rest, most) = self.items_that_count(prefix, rest, most);
+        let mut out = DraftAutomaton::default();
         let start = out.state();
         let end = out.state();
         out.finals[end as usize] = true;
@@ -187,8 +206,8 @@ impl Emitter<'_, '_> {
         let is_empty_last = most == Some(0);
         if least == 0 {
             let at = match gaps.open {
-                Gap::Free => self.gap(&mut out, open, &Gap::Free),
-                Gap::Text(_) => open,
+                Spacing::Free => self.gap(&mut out, open, &Spacing::Free),
+                Spacing::Text(_) => open,
             };
             self.bracket(&mut out, at, end);
         }
@@ -224,15 +243,9 @@ impl Emitter<'_, '_> {
             count = 1;
         }
         // The others, each behind a comma, are counted.
-        let mut next = Automaton::default();
-        let begin = next.state();
-        let behind = self.comma(&mut next, begin, &gaps);
-        let last = next.state();
-        next.part(behind, value, last);
-        next.finals[last as usize] = true;
-        let body = self.finish_automaton(next)?;
         let min = least.saturating_sub(count);
         let max = most.map(|most| most - count);
+        let body = self.behind_comma(value, &gaps)?;
         let to = if max == Some(0) {
             at
         } else {
@@ -254,7 +267,7 @@ impl Emitter<'_, '_> {
         let live = self.values.array_states[&id].clone();
         let too_deep = self.is_too_deep(level);
         let below = self.level_below(level);
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let start = out.state();
         let end = out.state();
         out.finals[end as usize] = true;
@@ -278,14 +291,14 @@ impl Emitter<'_, '_> {
             out.part(at, self.empty, first);
             before[0] = Some(first);
             todo.push((true, 0));
-            if is_final && matches!(gaps.open, Gap::Free) {
+            if is_final && matches!(gaps.open, Spacing::Free) {
                 self.bracket(&mut out, at, end);
             }
         }
-        if is_final && !(has_items && matches!(gaps.open, Gap::Free)) {
+        if is_final && !(has_items && matches!(gaps.open, Spacing::Free)) {
             let at = match gaps.open {
-                Gap::Free => self.gap(&mut out, open, &Gap::Free),
-                Gap::Text(_) => open,
+                Spacing::Free => self.gap(&mut out, open, &Spacing::Free),
+                Spacing::Text(_) => open,
             };
             self.bracket(&mut out, at, end);
         }

@@ -5,7 +5,7 @@ use crate::ids::{ExprId, RuleId};
 
 /// Edges of an automaton that is being written.
 #[derive(Default)]
-pub(super) struct Automaton {
+pub(super) struct DraftAutomaton {
     pub(super) finals: Vec<bool>,
     pub(super) bytes: Vec<(u32, u8, u8, u32)>,
     pub(super) parts: Vec<(u32, ExprId, u32)>,
@@ -15,7 +15,7 @@ pub(super) struct Automaton {
     pub(super) counts: Option<(u32, Option<u32>)>,
 }
 
-impl Automaton {
+impl DraftAutomaton {
     pub(super) fn state(&mut self) -> u32 {
         self.finals.push(false);
         self.finals.len() as u32 - 1

@@ -2,15 +2,15 @@
 //!
 //! White space stands before each element and behind the last.
 
-use super::automaton::Automaton;
-use super::styles::Marks;
+use super::automaton::DraftAutomaton;
+use super::styles::MemberMarks;
 use super::{Emitter, RuleKey};
 use crate::error::{Error, Result, SchemaFault};
 use crate::grammar::Expr;
 use crate::ids::ExprId;
 use crate::json_schema::arrays::ArrayAutomaton;
 use crate::json_schema::atoms::{ArrayId, ObjectId, ValueId};
-use crate::json_schema::objects::{MemberEdge, Named, ObjectState};
+use crate::json_schema::objects::{MemberEdge, MemberName, ObjectState};
 use crate::json_schema::options::KeyOrder;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ impl Emitter<'_, '_> {
     /// The members of an object.
     pub(super) fn members(&mut self, id: ObjectId) -> Result<ExprId> {
         let Some(marks) = self.marks() else { return Ok(self.empty) };
-        let mut out = Members::new(self, id, marks);
+        let mut out = ElementMembers::new(self, id, marks);
         let start = out.automaton.state();
         let first = out.place_of(0);
         let space = self.call(RuleKey::Whitespace);
@@ -36,11 +36,11 @@ impl Emitter<'_, '_> {
     pub(super) fn named_element(
         &mut self,
         object: ObjectId,
-        named: Named,
+        named: MemberName,
         value: ValueId,
     ) -> Result<ExprId> {
         let Some(marks) = self.marks() else { return Ok(self.empty) };
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let start = out.state();
         let end = out.state();
         out.finals[end as usize] = true;
@@ -52,21 +52,21 @@ impl Emitter<'_, '_> {
     /// Reads the name of a member, with what stands behind it.
     fn element_name(
         &mut self,
-        out: &mut Automaton,
+        out: &mut DraftAutomaton,
         from: u32,
         object: ObjectId,
-        named: Named,
-        marks: &Marks,
+        named: MemberName,
+        marks: &MemberMarks,
     ) -> Result<u32> {
         let at = match named {
-            Named::Known(_) => {
+            MemberName::Known(_) => {
                 let name = self.known_name(object, named, marks)?;
                 if self.is_excluded(name.as_bytes()) {
                     return Ok(out.state()); // where nothing leads
                 }
                 out.text(from, name.as_bytes(), None)
             }
-            Named::Other(class) => {
+            MemberName::Other(class) => {
                 let to = out.state();
                 let names = self.call(RuleKey::RawNames(object, class));
                 out.part(from, names, to);
@@ -80,12 +80,12 @@ impl Emitter<'_, '_> {
     #[expect(clippy::too_many_arguments, reason = "the parts of one edge")]
     fn value_of_element(
         &mut self,
-        out: &mut Automaton,
+        out: &mut DraftAutomaton,
         from: u32,
         object: ObjectId,
-        named: Named,
+        named: MemberName,
         value: ValueId,
-        marks: &Marks,
+        marks: &MemberMarks,
         to: u32,
     ) {
         let value = self.call(RuleKey::Element(value));
@@ -99,8 +99,13 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn known_name(&self, object: ObjectId, named: Named, marks: &Marks) -> Result<String> {
-        let Named::Known(place) = named else { return Ok(String::new()) };
+    fn known_name(
+        &self,
+        object: ObjectId,
+        named: MemberName,
+        marks: &MemberMarks,
+    ) -> Result<String> {
+        let MemberName::Known(place) = named else { return Ok(String::new()) };
         let order = self.converter.objects[usize::from(object)].order;
         let name = self.converter.orders.get(order)[place as usize];
         let name = self.converter.names.get(name);
@@ -119,7 +124,7 @@ impl Emitter<'_, '_> {
     /// The items of an array.
     pub(super) fn items(&mut self, id: ArrayId) -> Result<ExprId> {
         let space = self.call(RuleKey::Whitespace);
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let start = out.state();
         let mut at = out.state();
         out.part(start, space, at);
@@ -186,7 +191,7 @@ impl Emitter<'_, '_> {
     /// Reads an item and the white space behind it.
     fn spaced_item(
         &mut self,
-        out: &mut Automaton,
+        out: &mut DraftAutomaton,
         from: u32,
         value: ValueId,
         space: ExprId,
@@ -213,24 +218,24 @@ impl Emitter<'_, '_> {
 }
 
 /// The members of an object that are being written.
-struct Members {
+struct ElementMembers {
     id: ObjectId,
-    marks: &'static Marks,
+    marks: &'static MemberMarks,
     states: Rc<Vec<ObjectState>>,
     live: Vec<bool>,
     /// Whether the object may end in a state, with what is absent.
     ends: Vec<bool>,
-    automaton: Automaton,
+    automaton: DraftAutomaton,
     /// The state of the automaton in which a member may come or the object end, by state.
     places: Vec<Option<u32>>,
     /// Names with what they lead to: the state before the name.
-    chains: FxHashMap<(Named, Vec<(ValueId, u32)>), u32>,
+    chains: FxHashMap<(MemberName, Vec<(ValueId, u32)>), u32>,
     todo: Vec<usize>,
     is_unordered: bool,
 }
 
-impl Members {
-    fn new(emitter: &Emitter<'_, '_>, id: ObjectId, marks: &'static Marks) -> Self {
+impl ElementMembers {
+    fn new(emitter: &Emitter<'_, '_>, id: ObjectId, marks: &'static MemberMarks) -> Self {
         let states = emitter.converter.objects[usize::from(id)].states.clone();
         let live = emitter.values.object_states[&id].clone();
         let mut ends: Vec<bool> = states.iter().map(|state| state.is_final).collect();
@@ -249,7 +254,7 @@ impl Members {
             states,
             live,
             ends,
-            automaton: Automaton::default(),
+            automaton: DraftAutomaton::default(),
             places: vec![None; count],
             chains: FxHashMap::default(),
             todo: Vec::new(),
@@ -269,14 +274,18 @@ impl Members {
     }
 
     /// The members that may come in a state, by name.
-    fn groups(&self, emitter: &Emitter<'_, '_>, state: usize) -> Vec<(Named, Vec<(ValueId, u32)>)> {
-        let mut groups: Vec<(Named, Vec<(ValueId, u32)>)> = Vec::new();
+    fn groups(
+        &self,
+        emitter: &Emitter<'_, '_>,
+        state: usize,
+    ) -> Vec<(MemberName, Vec<(ValueId, u32)>)> {
+        let mut groups: Vec<(MemberName, Vec<(ValueId, u32)>)> = Vec::new();
         let is_live = |edge: &&MemberEdge| {
             self.live[edge.to as usize] && emitter.values.productive.contains(&edge.value)
         };
         for edge in self.states[state].members.iter().filter(is_live) {
             // The end of an element cannot repeat a name that is not known.
-            if self.marks.closes_by_name && matches!(edge.name, Named::Other(_)) {
+            if self.marks.closes_by_name && matches!(edge.name, MemberName::Other(_)) {
                 continue;
             }
             match groups.last_mut() {

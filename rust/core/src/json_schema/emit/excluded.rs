@@ -5,7 +5,7 @@ use crate::error::{Error, Result, SchemaFault};
 use crate::grammar::{ByteAutomaton, Expr, Grammar};
 use crate::ids::ExprId;
 use crate::json_schema::converter::Converter;
-use crate::json_schema::scalars::Text;
+use crate::json_schema::scalars::StringForm;
 use crate::regular::{Dfa, Spelling, encode, excluding, occurs_in};
 
 impl Emitter<'_, '_> {
@@ -17,18 +17,20 @@ impl Emitter<'_, '_> {
     }
 
     /// The automaton of a string over its characters, and whether nothing but its length is asked.
-    pub(super) fn language(&mut self, text: Text) -> Result<(Dfa, bool)> {
+    pub(super) fn language(&mut self, text: StringForm) -> Result<(Dfa, bool)> {
         let bounds = self.converter.bounds;
         Ok(match text {
-            Text::Characters(min, max) => (Dfa::lengths(min, max, &bounds)?, true),
-            Text::Listed(texts) => (Dfa::texts(texts.iter().map(String::as_str), &bounds)?, false),
-            Text::Counted(automaton, min, max) => {
+            StringForm::Characters(min, max) => (Dfa::lengths(min, max, &bounds)?, true),
+            StringForm::Listed(texts) => {
+                (Dfa::texts(texts.iter().map(String::as_str), &bounds)?, false)
+            }
+            StringForm::Counted(automaton, min, max) => {
                 let lengths = Dfa::lengths(min, max, &bounds)?;
                 (automaton.intersection(&lengths, &bounds)?, false)
             }
-            Text::Automaton(automaton) => (automaton, false),
-            Text::Pattern(language) => (self.converter.automaton(language)?, false),
-            Text::RegularExpression | Text::ExpressionWithin(_) => {
+            StringForm::Automaton(automaton) => (automaton, false),
+            StringForm::Pattern(language) => (self.converter.automaton(language)?, false),
+            StringForm::RegularExpression | StringForm::ExpressionWithin(_) => {
                 return Err(self.expression_without());
             }
         })

@@ -1,23 +1,23 @@
 //! What stands between the parts of arrays and objects: white space, separators, lines.
 
-use super::automaton::Automaton;
+use super::automaton::DraftAutomaton;
 use super::{Emitter, RuleKey};
 use crate::json_schema::options::Whitespace;
 
 /// What stands between the parts of arrays and objects at one level.
 pub(super) struct Gaps {
     /// Behind the opening bracket, where something follows.
-    pub(super) open: Gap,
+    pub(super) open: Spacing,
     /// Before a comma, and before the closing bracket behind something.
-    pub(super) before_comma: Gap,
-    pub(super) after_comma: Gap,
-    pub(super) before_close: Gap,
-    pub(super) before_colon: Gap,
-    pub(super) after_colon: Gap,
+    pub(super) before_comma: Spacing,
+    pub(super) after_comma: Spacing,
+    pub(super) before_close: Spacing,
+    pub(super) before_colon: Spacing,
+    pub(super) after_colon: Spacing,
 }
 
 #[derive(Clone)]
-pub(super) enum Gap {
+pub(super) enum Spacing {
     /// White space as the options say.
     Free,
     /// This text.
@@ -43,15 +43,15 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn gaps(&self, level: u32) -> Gaps {
-        let text = |text: &str| Gap::Text(text.as_bytes().to_vec());
+        let text = |text: &str| Spacing::Text(text.as_bytes().to_vec());
         match &self.options().whitespace {
             Whitespace::Any(_) => Gaps {
-                open: Gap::Free,
-                before_comma: Gap::Free,
-                after_comma: Gap::Free,
-                before_close: Gap::Free,
-                before_colon: Gap::Free,
-                after_colon: Gap::Free,
+                open: Spacing::Free,
+                before_comma: Spacing::Free,
+                after_comma: Spacing::Free,
+                before_close: Spacing::Free,
+                before_colon: Spacing::Free,
+                after_colon: Spacing::Free,
             },
             Whitespace::Separators(item, name) => Gaps {
                 open: text(""),
@@ -70,10 +70,10 @@ impl Emitter<'_, '_> {
                 let mut after_comma = item.strip_prefix(',').unwrap_or(item).as_bytes().to_vec();
                 after_comma.extend(line(level + 1));
                 Gaps {
-                    open: Gap::Text(line(level + 1)),
+                    open: Spacing::Text(line(level + 1)),
                     before_comma: text(""),
-                    after_comma: Gap::Text(after_comma),
-                    before_close: Gap::Text(line(level)),
+                    after_comma: Spacing::Text(after_comma),
+                    before_close: Spacing::Text(line(level)),
                     before_colon: text(""),
                     after_colon: text(name.strip_prefix(':').unwrap_or(name)),
                 }
@@ -82,10 +82,10 @@ impl Emitter<'_, '_> {
     }
 
     /// Reads a gap; the state behind it.
-    pub(super) fn gap(&mut self, automaton: &mut Automaton, from: u32, gap: &Gap) -> u32 {
+    pub(super) fn gap(&mut self, automaton: &mut DraftAutomaton, from: u32, gap: &Spacing) -> u32 {
         match gap {
-            Gap::Text(text) => automaton.text(from, text, None),
-            Gap::Free => {
+            Spacing::Text(text) => automaton.text(from, text, None),
+            Spacing::Free => {
                 let to = automaton.state();
                 let space = self.call(RuleKey::Whitespace);
                 automaton.part(from, space, to);
@@ -95,7 +95,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Reads a comma and what is around it.
-    pub(super) fn comma(&mut self, out: &mut Automaton, from: u32, gaps: &Gaps) -> u32 {
+    pub(super) fn comma(&mut self, out: &mut DraftAutomaton, from: u32, gaps: &Gaps) -> u32 {
         let at = self.gap(out, from, &gaps.before_comma);
         let at = out.text(at, b",", None);
         self.gap(out, at, &gaps.after_comma)

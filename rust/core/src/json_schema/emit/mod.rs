@@ -28,16 +28,16 @@ use super::atoms::{ArrayId, ObjectId, ValueId};
 use super::converter::Converter;
 use super::formats;
 use super::formula::FormulaId;
-use super::objects::Named;
+use super::objects::MemberName;
 use super::options::{SchemaOptions, Whitespace};
-use super::scalars::Text;
-use super::values::Values;
+use super::scalars::StringForm;
+use super::values::ReachedValues;
 use crate::error::{Position, Result};
 use crate::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 use crate::regular::{Dfa, Spelling, encode, encode_character};
-use arrays::Around;
-use automaton::Automaton;
+use arrays::ArrayDelimiter;
+use automaton::DraftAutomaton;
 use rustc_hash::FxHashMap;
 
 const HERE: Position = Position { line: 1, column: 1 };
@@ -57,7 +57,7 @@ enum RuleKey {
     /// The names of a class of an object, with the quotation mark at their end.
     Names(ObjectId, u32),
     /// A member of an object: name, colon, value.
-    Member(ObjectId, Named, ValueId, u32),
+    Member(ObjectId, MemberName, ValueId, u32),
     /// The opening brace with what comes before a first member; with the closing brace.
     Open(u32),
     Empty(u32),
@@ -68,7 +68,7 @@ enum RuleKey {
     Close(ObjectId, u32, u32),
     /// An item of an array in which it stands at most once, and what stands around such items.
     Only(ArrayId, ValueId, u32),
-    Around(Around, u32),
+    Around(ArrayDelimiter, u32),
     /// An array up to its closing bracket.
     Unclosed(ArrayId, u32),
     /// What follows a name: colon, value.
@@ -88,7 +88,7 @@ enum RuleKey {
     Element(ValueId),
     /// An object, and one of its members.
     Members(ObjectId),
-    NamedElement(ObjectId, Named, ValueId),
+    NamedElement(ObjectId, MemberName, ValueId),
     /// An array, and one of its items.
     Items(ArrayId),
     Item(ValueId),
@@ -100,7 +100,7 @@ enum RuleKey {
 
 struct Emitter<'c, 'a> {
     converter: &'c mut Converter<'a>,
-    values: Values,
+    values: ReachedValues,
     builder: GrammarBuilder,
     keys: FxHashMap<RuleKey, RuleId>,
     order: Vec<RuleKey>,
@@ -113,7 +113,7 @@ struct Emitter<'c, 'a> {
 
 impl<'a> Converter<'a> {
     /// The grammar of the texts of a value.
-    pub(super) fn emit(&mut self, root: ValueId, values: Values) -> Result<Grammar> {
+    pub(super) fn emit(&mut self, root: ValueId, values: ReachedValues) -> Result<Grammar> {
         let emitter = self.written(root, values)?;
         let options = emitter.options();
         let has_unwritable = emitter.marks().is_some()
@@ -127,7 +127,7 @@ impl<'a> Converter<'a> {
     }
 
     /// All rules that the root leads to.
-    fn written(&mut self, root: ValueId, values: Values) -> Result<Emitter<'_, 'a>> {
+    fn written(&mut self, root: ValueId, values: ReachedValues) -> Result<Emitter<'_, 'a>> {
         let mut builder = GrammarBuilder::new();
         let empty = builder.add(Expr::Empty, HERE);
         let mut emitter = Emitter {
@@ -186,8 +186,8 @@ impl Emitter<'_, '_> {
                 !is_bounded && self.converter.is_any(value)
             }
             RuleKey::String(formula) => match &self.values.texts[&formula] {
-                Text::Characters(0, None) | Text::RegularExpression => true,
-                Text::Automaton(automaton) => self.converter.is_format(automaton),
+                StringForm::Characters(0, None) | StringForm::RegularExpression => true,
+                StringForm::Automaton(automaton) => self.converter.is_format(automaton),
                 _ => false,
             },
             _ => false,
@@ -247,7 +247,9 @@ impl Emitter<'_, '_> {
             RuleKey::Array(array, level) => self.array(array, level),
             RuleKey::String(formula) => self.string(formula),
             RuleKey::Counted(formula) => match self.values.texts[&formula].clone() {
-                Text::Counted(language, min, max) => self.counting(&language, (min, max), false),
+                StringForm::Counted(language, min, max) => {
+                    self.counting(&language, (min, max), false)
+                }
                 _ => Ok(self.empty),
             },
             RuleKey::CountedNames(object, class) => {
@@ -359,7 +361,7 @@ impl Emitter<'_, '_> {
         self.call(key)
     }
 
-    fn finish_automaton(&mut self, automaton: Automaton) -> Result<ExprId> {
+    fn finish_automaton(&mut self, automaton: DraftAutomaton) -> Result<ExprId> {
         let size = automaton.finals.len() + automaton.bytes.len() + automaton.parts.len();
         self.converter.spend(size)?;
         Ok(self.add(automaton.finish()))

@@ -1,14 +1,14 @@
 //! Objects: braces, names and members, in the order of the schema or in any.
 
-use super::automaton::Automaton;
-use super::gaps::{Gap, Gaps};
+use super::automaton::DraftAutomaton;
+use super::gaps::{Gaps, Spacing};
 use super::strings::spelled;
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::Expr;
 use crate::ids::ExprId;
 use crate::json_schema::atoms::{ObjectId, ValueId};
-use crate::json_schema::objects::{MemberEdge, Named, ObjectState};
+use crate::json_schema::objects::{MemberEdge, MemberName, ObjectState};
 use crate::json_schema::options::KeyOrder;
 use crate::regular::encode_all_but;
 use rustc_hash::FxHashMap;
@@ -45,13 +45,13 @@ impl Emitter<'_, '_> {
     /// Reads the name of a member behind its first quotation mark, with the last.
     pub(super) fn name(
         &mut self,
-        out: &mut Automaton,
+        out: &mut DraftAutomaton,
         from: u32,
         object: ObjectId,
-        named: Named,
+        named: MemberName,
     ) -> u32 {
         match named {
-            Named::Known(place) => {
+            MemberName::Known(place) => {
                 let order = self.converter.objects[usize::from(object)].order;
                 let name = self.converter.orders.get(order)[place as usize];
                 let name = self.converter.names.get(name).clone();
@@ -62,7 +62,7 @@ impl Emitter<'_, '_> {
                 text.push(b'"');
                 out.text(from, &text, None)
             }
-            Named::Other(class) => {
+            MemberName::Other(class) => {
                 let to = out.state();
                 let names = self.call(RuleKey::Names(object, class));
                 out.part(from, names, to);
@@ -107,12 +107,12 @@ impl Emitter<'_, '_> {
     pub(super) fn member(
         &mut self,
         object: ObjectId,
-        named: Named,
+        named: MemberName,
         value: ValueId,
         level: u32,
     ) -> Result<ExprId> {
         let gaps = self.gaps(level);
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let start = out.state();
         let at = self.name(&mut out, start, object, named);
         let at = self.gap(&mut out, at, &gaps.before_colon);
@@ -143,11 +143,11 @@ struct ObjectWriter {
     /// Whether the object may end in a state, and whether a member may come, with what is absent.
     ends: Vec<bool>,
     goes_on: Vec<bool>,
-    automaton: Automaton,
+    automaton: DraftAutomaton,
     end: u32,
     names: Vec<Option<u32>>,
     behind: Vec<Option<u32>>,
-    chains: FxHashMap<(Named, Vec<(ValueId, u32)>), u32>,
+    chains: FxHashMap<(MemberName, Vec<(ValueId, u32)>), u32>,
     todo: Vec<Todo>,
     is_unordered: bool,
 }
@@ -180,7 +180,7 @@ impl ObjectWriter {
             live,
             ends,
             goes_on,
-            automaton: Automaton::default(),
+            automaton: DraftAutomaton::default(),
             end: 0,
             names: vec![None; count],
             behind: vec![None; count],
@@ -220,7 +220,7 @@ impl ObjectWriter {
         &mut self,
         emitter: &mut Emitter<'_, '_>,
         open: u32,
-        gap: &Gap,
+        gap: &Spacing,
         first: Option<u32>,
         may_end: bool,
     ) {
@@ -228,10 +228,10 @@ impl ObjectWriter {
         if let Some(first) = first {
             let behind = emitter.gap(&mut self.automaton, open, gap);
             self.automaton.text(behind, b"\"", Some(first));
-            if let Gap::Free = gap {
+            if let Spacing::Free = gap {
                 at = behind;
             }
-        } else if let (Gap::Free, true) = (gap, may_end) {
+        } else if let (Spacing::Free, true) = (gap, may_end) {
             at = emitter.gap(&mut self.automaton, open, gap);
         }
         if may_end {
@@ -252,7 +252,7 @@ impl ObjectWriter {
         let mut close = None;
         if let Some(next) = next {
             let at = emitter.gap(&mut self.automaton, from, &gaps.before_comma);
-            if let Gap::Free = gaps.before_comma {
+            if let Spacing::Free = gaps.before_comma {
                 close = Some(at);
             }
             let at = self.automaton.text(at, b",", None);
@@ -279,7 +279,7 @@ impl ObjectWriter {
                 self.automaton.part(from, emitter.empty, target);
             }
         }
-        let mut groups: Vec<(Named, Vec<(ValueId, u32)>)> = Vec::new();
+        let mut groups: Vec<(MemberName, Vec<(ValueId, u32)>)> = Vec::new();
         for edge in &self.states[state].members {
             if !self.live[edge.to as usize] || !emitter.values.productive.contains(&edge.value) {
                 continue;

@@ -6,8 +6,8 @@ use crate::json_schema::RuleOrigin;
 use crate::json_schema::atoms::{ArrayId, NameId, ObjectId, SchemaId, ValueId};
 use crate::json_schema::converter::{Converter, Doing};
 use crate::json_schema::formula::FormulaId;
-use crate::json_schema::objects::Named;
-use crate::json_schema::values::Values;
+use crate::json_schema::objects::MemberName;
+use crate::json_schema::values::ReachedValues;
 use rustc_hash::FxHashMap;
 
 /// The values that a part is of: those of an object, an array, a formula of strings or of numbers.
@@ -24,7 +24,7 @@ impl Converter<'_> {
     pub(in crate::json_schema) fn rule_origins(
         &mut self,
         root: ValueId,
-        values: Values,
+        values: ReachedValues,
     ) -> Result<Vec<RuleOrigin>> {
         self.written(root, values)?.origins()
     }
@@ -167,8 +167,8 @@ impl Emitter<'_, '_> {
             RuleKey::Names(..) | RuleKey::CountedNames(..) | RuleKey::RawNames(..) => {
                 "the names of other members".into()
             }
-            RuleKey::Member(object, Named::Known(place), ..)
-            | RuleKey::NamedElement(object, Named::Known(place), _) => {
+            RuleKey::Member(object, MemberName::Known(place), ..)
+            | RuleKey::NamedElement(object, MemberName::Known(place), _) => {
                 let order = self.converter.objects[usize::from(object)].order;
                 let name: NameId = self.converter.orders.get(order)[place as usize];
                 format!("the member {:?}", self.converter.names.get(name))

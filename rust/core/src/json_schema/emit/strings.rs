@@ -1,14 +1,14 @@
 //! Strings: texts by character, by list, by automaton or by pattern, as JSON spells them.
 
-use super::automaton::Automaton;
+use super::automaton::DraftAutomaton;
 use super::{Emitter, HERE, RuleKey};
 use crate::error::{Error, Result};
 use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
-use crate::json_schema::formats::within::Item;
+use crate::json_schema::formats::within::RegexItem;
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::Escapes;
-use crate::json_schema::scalars::Text;
+use crate::json_schema::scalars::StringForm;
 use crate::regular::{self, Dfa, Spelling, encode, encode_character};
 use rustc_hash::FxHashMap;
 
@@ -18,11 +18,11 @@ const MOST_SETS: usize = 64;
 const MOST_COUNTED_SETS: usize = 512;
 
 impl Emitter<'_, '_> {
-    pub(super) fn escapes(&self, is_free: bool) -> regular::Escapes {
+    pub(super) fn escapes(&self, is_free: bool) -> regular::JsonEscapes {
         match self.options().escapes {
-            Escapes::Any => regular::Escapes::Any,
-            Escapes::Standard if is_free => regular::Escapes::Any,
-            Escapes::Standard | Escapes::Plain => regular::Escapes::Plain,
+            Escapes::Any => regular::JsonEscapes::Any,
+            Escapes::Standard if is_free => regular::JsonEscapes::Any,
+            Escapes::Standard | Escapes::Plain => regular::JsonEscapes::Plain,
         }
     }
 
@@ -55,12 +55,12 @@ impl Emitter<'_, '_> {
                 let (automaton, is_free) = self.language(text)?;
                 self.text_of(&automaton, is_free)?
             }
-            Text::Characters(0, None) => self.text_of(&Dfa::anything(), true)?,
-            Text::Characters(min, max) => {
+            StringForm::Characters(0, None) => self.text_of(&Dfa::anything(), true)?,
+            StringForm::Characters(min, max) => {
                 let body = self.character(&CharSet::scalar_values(), true);
                 self.add(Expr::Repeat { body, min, max })
             }
-            Text::Listed(texts) => {
+            StringForm::Listed(texts) => {
                 if self.options().escapes != Escapes::Any
                     && let Some(literals) = self.spelled_in_one_way(&texts)?
                 {
@@ -70,11 +70,11 @@ impl Emitter<'_, '_> {
                 let automaton = Dfa::texts(texts.iter().map(String::as_str), &bounds)?;
                 self.encoded(&automaton, Spelling::Json(self.escapes(false)))?
             }
-            Text::Counted(automaton, min, max) => {
+            StringForm::Counted(automaton, min, max) => {
                 self.counted(RuleKey::Counted(formula), &automaton, (min, max), false)?
             }
-            Text::Automaton(automaton) => self.text_of(&automaton, false)?,
-            Text::Pattern(language) => {
+            StringForm::Automaton(automaton) => self.text_of(&automaton, false)?,
+            StringForm::Pattern(language) => {
                 let pattern = self.converter.languages[usize::from(language)].pattern.clone();
                 let bounds = self.converter.bounds;
                 let mut sets: Vec<CharSet> = Vec::new();
@@ -97,8 +97,8 @@ impl Emitter<'_, '_> {
                     }
                 }
             }
-            Text::RegularExpression => self.call(RuleKey::RegularExpression),
-            Text::ExpressionWithin(within) => self.call(RuleKey::Expression(within, None)),
+            StringForm::RegularExpression => self.call(RuleKey::RegularExpression),
+            StringForm::ExpressionWithin(within) => self.call(RuleKey::Expression(within, None)),
         };
         let quote = self.literal(b"\"");
         Ok(self.sequence(vec![quote, body, quote]))
@@ -115,9 +115,9 @@ impl Emitter<'_, '_> {
         let is_on_way = |state: u32| {
             within.leads(start, state) && ends.iter().any(|&end| within.leads(state, end))
         };
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let mut states: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut state = |out: &mut Automaton, of: u32| {
+        let mut state = |out: &mut DraftAutomaton, of: u32| {
             *states.entry(of).or_insert_with(|| {
                 let new = out.state();
                 out.finals[new as usize] = ends.contains(&of);
@@ -144,8 +144,8 @@ impl Emitter<'_, '_> {
         for item in within.items.get(&pair).into_iter().flatten() {
             self.converter.spend(1)?;
             out.push(match *item {
-                Item::Leaf(leaf) => self.call(RuleKey::ExpressionLeaf(number, leaf)),
-                Item::Group(open, inner, close) => {
+                RegexItem::Leaf(leaf) => self.call(RuleKey::ExpressionLeaf(number, leaf)),
+                RegexItem::Group(open, inner, close) => {
                     let open = self.call(RuleKey::ExpressionLeaf(number, open));
                     let inner = self.call(RuleKey::Expression(number, Some(inner)));
                     let close = self.call(RuleKey::ExpressionLeaf(number, close));
@@ -245,9 +245,9 @@ impl Emitter<'_, '_> {
         automaton: &Dfa,
         is_free: bool,
         most_sets: usize,
-    ) -> Result<Option<Automaton>> {
+    ) -> Result<Option<DraftAutomaton>> {
         let mut calls: FxHashMap<Vec<(u32, u32)>, ExprId> = FxHashMap::default();
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         for state in 0..automaton.num_states() as u32 {
             out.finals.push(automaton.is_final(state));
             let mut ranges = automaton.ranges(state);

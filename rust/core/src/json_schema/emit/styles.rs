@@ -5,7 +5,7 @@ use crate::json_schema::options::Style;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     String,
     Number,
     Boolean,
@@ -15,7 +15,7 @@ pub(super) enum Kind {
 }
 
 /// What stands around the parts of a member.
-pub(super) struct Marks {
+pub(super) struct MemberMarks {
     /// Before the name, and behind it.
     pub(super) open: &'static str,
     pub(super) named: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Marks {
     pub(super) terminator: char,
 }
 
-const QWEN: Marks = Marks {
+const QWEN: MemberMarks = MemberMarks {
     open: "<parameter=",
     named: ">",
     kinds: None,
@@ -52,9 +52,10 @@ const QWEN: Marks = Marks {
     terminator: '>',
 };
 
-const MINIMAX: Marks = Marks { open: "<parameter name=\"", named: "\">", terminator: '"', ..QWEN };
+const MINIMAX: MemberMarks =
+    MemberMarks { open: "<parameter name=\"", named: "\">", terminator: '"', ..QWEN };
 
-const MINIMAX_M3: Marks = Marks {
+const MINIMAX_M3: MemberMarks = MemberMarks {
     open: "]<]minimax[>[<",
     close: "]<]minimax[>[</",
     closes_by_name: true,
@@ -64,7 +65,7 @@ const MINIMAX_M3: Marks = Marks {
     ..QWEN
 };
 
-const DEEPSEEK: Marks = Marks {
+const DEEPSEEK: MemberMarks = MemberMarks {
     open: "<｜DSML｜parameter name=\"",
     named: "\" string=\"",
     kinds: Some((["true", "false", "false", "false", "false", "false"], "\">")),
@@ -74,10 +75,12 @@ const DEEPSEEK: Marks = Marks {
     ..QWEN
 };
 
-const DEEPSEEK_V4_1: Marks =
-    Marks { open: "<｜DSML｜ parameter name=\"", close: "</｜DSML｜ parameter>", ..DEEPSEEK };
+const DEEPSEEK_V4_1: MemberMarks =
+    MemberMarks {
+        open: "<｜DSML｜ parameter name=\"", close: "</｜DSML｜ parameter>", ..DEEPSEEK
+    };
 
-const GLM: Marks = Marks {
+const GLM: MemberMarks = MemberMarks {
     open: "<arg_key>",
     named: "</arg_key>",
     before_value: Some("<arg_value>"),
@@ -86,7 +89,7 @@ const GLM: Marks = Marks {
     ..QWEN
 };
 
-const COHERE: Marks = Marks {
+const COHERE: MemberMarks = MemberMarks {
     open: "<cofl:value name=\"",
     named: "\" type=\"",
     kinds: Some((["raw", "json", "json", "json", "list", "dict"], "\">")),
@@ -98,7 +101,7 @@ const COHERE: Marks = Marks {
     ..QWEN
 };
 
-const KIMI_K3: Marks = Marks {
+const KIMI_K3: MemberMarks = MemberMarks {
     open: "<|open|>argument key=\"",
     named: "\" type=\"",
     kinds: Some((["string", "number", "boolean", "null", "array", "object"], "\"<|sep|>")),
@@ -109,7 +112,7 @@ const KIMI_K3: Marks = Marks {
     ..QWEN
 };
 
-impl Marks {
+impl MemberMarks {
     fn of(style: Style) -> Option<&'static Self> {
         Some(match style {
             Style::Json => return None,
@@ -153,7 +156,7 @@ impl Marks {
 
 impl Emitter<'_, '_> {
     /// The marks of the style; `None` for JSON.
-    pub(super) fn marks(&self) -> Option<&'static Marks> {
-        Marks::of(self.options().style)
+    pub(super) fn marks(&self) -> Option<&'static MemberMarks> {
+        MemberMarks::of(self.options().style)
     }
 }

@@ -4,14 +4,14 @@
 //! with its value, which adds the name to those that were read; each set of required names has a rule for
 //! the closing brace, which needs them.
 
-use super::automaton::Automaton;
-use super::gaps::Gap;
+use super::automaton::DraftAutomaton;
+use super::gaps::Spacing;
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::{Expr, Guard};
 use crate::ids::{ExprId, RuleId};
 use crate::json_schema::atoms::{ObjectId, ValueId};
-use crate::json_schema::objects::{MemberEdge, Named};
+use crate::json_schema::objects::{MemberEdge, MemberName, ObjectState};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -23,19 +23,8 @@ impl Emitter<'_, '_> {
     pub(super) fn unordered(&mut self, id: ObjectId, level: u32) -> Result<ExprId> {
         let object = self.converter.objects[usize::from(id)].clone();
         let required = object.required.unwrap_or_default();
-        let live = self.values.object_states[&id].clone();
-        let is_live = |edge: &&MemberEdge| live[edge.to as usize];
-        let mut members: Vec<Vec<MemberEdge>> = Vec::with_capacity(object.states.len());
-        for state in object.states.iter() {
-            self.converter.spend(1 + state.members.len() / EDGES_OF_WORK)?;
-            let productive =
-                state.members.iter().filter(|edge| self.values.productive.contains(&edge.value));
-            members.push(match self.is_too_deep(level) {
-                true => Vec::new(),
-                false => productive.filter(is_live).cloned().collect(),
-            });
-        }
-        let mut out = Automaton::default();
+        let members = self.members_that_count(id, &object.states, level)?;
+        let mut out = DraftAutomaton::default();
         let (start, end) = (out.state(), out.state());
         out.finals[end as usize] = true;
         let mut guards: Vec<(RuleId, Guard)> = Vec::new();
@@ -68,13 +57,13 @@ impl Emitter<'_, '_> {
                 let is_new = behind[to].is_none();
                 let target = *behind[to].get_or_insert_with(|| out.state());
                 match edge.name {
-                    Named::Known(place) => {
+                    MemberName::Known(place) => {
                         let rule = self.rule(RuleKey::Member(id, edge.name, edge.value, level));
                         let member = self.add(Expr::Rule(rule));
                         guards.push((rule, Guard::Adds(place)));
                         out.part(name, member, target);
                     }
-                    Named::Other(class) => {
+                    MemberName::Other(class) => {
                         let between = *between.entry(class).or_insert_with(|| {
                             let (other, to) = (self.call(RuleKey::Names(id, class)), out.state());
                             out.part(name, other, to);
@@ -106,15 +95,30 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        // Where no name is known there is nothing to guard.
-        if guards.iter().all(|(_, guard)| matches!(guard, Guard::Needs(names) if names.is_empty()))
-        {
-            guards.clear();
-        }
-        guards.sort_unstable_by_key(|guard| guard.0);
-        guards.dedup();
-        out.guards = guards;
+        out.guards = in_order(guards);
         self.finish_automaton(out)
+    }
+
+    /// For each state the members that have a value, and lead to an end.
+    fn members_that_count(
+        &mut self,
+        id: ObjectId,
+        states: &[ObjectState],
+        level: u32,
+    ) -> Result<Vec<Vec<MemberEdge>>> {
+        let live = &self.values.object_states[&id];
+        let is_live = |edge: &&MemberEdge| live[edge.to as usize];
+        let mut members: Vec<Vec<MemberEdge>> = Vec::with_capacity(states.len());
+        for state in states {
+            self.converter.spend(1 + state.members.len() / EDGES_OF_WORK)?;
+            let productive =
+                state.members.iter().filter(|edge| self.values.productive.contains(&edge.value));
+            members.push(match self.is_too_deep(level) {
+                true => Vec::new(),
+                false => productive.filter(is_live).cloned().collect(),
+            });
+        }
+        Ok(members)
     }
 
     /// The opening brace with what comes before a first member.
@@ -132,7 +136,7 @@ impl Emitter<'_, '_> {
         let gaps = self.gaps(level);
         self.braced(|this, out, from| {
             let mut at = out.text(from, b"{", None);
-            if let Gap::Free = gaps.open {
+            if let Spacing::Free = gaps.open {
                 at = this.gap(out, at, &gaps.open);
             }
             out.text(at, b"}", None)
@@ -174,12 +178,22 @@ impl Emitter<'_, '_> {
     /// An automaton that one way leads through.
     pub(super) fn braced(
         &mut self,
-        write: impl FnOnce(&mut Self, &mut Automaton, u32) -> u32,
+        write: impl FnOnce(&mut Self, &mut DraftAutomaton, u32) -> u32,
     ) -> Result<ExprId> {
-        let mut out = Automaton::default();
+        let mut out = DraftAutomaton::default();
         let start = out.state();
         let end = write(self, &mut out, start);
         out.finals[end as usize] = true;
         self.finish_automaton(out)
     }
+}
+
+/// Guards by their rules; none where no name is known, since then there is nothing to guard.
+fn in_order(mut guards: Vec<(RuleId, Guard)>) -> Vec<(RuleId, Guard)> {
+    if guards.iter().all(|(_, guard)| matches!(guard, Guard::Needs(names) if names.is_empty())) {
+        guards.clear();
+    }
+    guards.sort_unstable_by_key(|guard| guard.0);
+    guards.dedup();
+    guards
 }

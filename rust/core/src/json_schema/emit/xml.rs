@@ -4,15 +4,15 @@
 //! content of an element. What stands within values is JSON, but in styles that write arrays and
 //! objects in elements everywhere.
 
-use super::styles::{Kind, Marks};
+use super::styles::{MemberMarks, ValueKind};
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::CharSet;
 use crate::ids::ExprId;
 use crate::json_schema::atoms::{ObjectId, ValueId};
 use crate::json_schema::formula::FormulaId;
-use crate::json_schema::scalars::Text;
-use crate::regular::{Bounds, Dfa, Nfa, Spelling};
+use crate::json_schema::scalars::StringForm;
+use crate::regular::{Bounds, Dfa, ScalarNfa, Spelling};
 
 /// Characters that other names do not have where nothing is spelled otherwise: blanks and marks.
 const NOT_IN_NAMES: [(u32, u32); 7] =
@@ -51,46 +51,46 @@ impl Emitter<'_, '_> {
     }
 
     /// What a value may be, by kind.
-    fn kinds(&mut self, id: ValueId, marks: &Marks) -> Vec<(Kind, ExprId)> {
+    fn kinds(&mut self, id: ValueId, marks: &MemberMarks) -> Vec<(ValueKind, ExprId)> {
         let value = self.values.all[&id];
         let mut out = Vec::new();
         if let Some(formula) = value.string {
-            out.push((Kind::String, self.call(RuleKey::Raw(formula))));
+            out.push((ValueKind::String, self.call(RuleKey::Raw(formula))));
         }
         if let Some(formula) = value.number {
-            out.push((Kind::Number, self.call(RuleKey::Number(formula))));
+            out.push((ValueKind::Number, self.call(RuleKey::Number(formula))));
         }
         for (text, may_be) in [(&b"true"[..], value.booleans[0]), (b"false", value.booleans[1])] {
             if may_be {
-                out.push((Kind::Boolean, self.literal(text)));
+                out.push((ValueKind::Boolean, self.literal(text)));
             }
         }
         if value.null {
-            out.push((Kind::Null, self.literal(b"null")));
+            out.push((ValueKind::Null, self.literal(b"null")));
         }
         if let Some(array) = value.array {
             let key = match marks.item {
                 None => RuleKey::Array(array, 0),
                 Some(_) => RuleKey::Items(array),
             };
-            out.push((Kind::Array, self.call(key)));
+            out.push((ValueKind::Array, self.call(key)));
         }
         if let Some(object) = value.object {
             let key = match marks.item {
                 None => RuleKey::Object(object, 0),
                 Some(_) => RuleKey::Members(object),
             };
-            out.push((Kind::Object, self.call(key)));
+            out.push((ValueKind::Object, self.call(key)));
         }
         out
     }
 
     /// Whether white space stands around values of a kind that do not have it themselves.
-    fn is_padded(&self, kind: Kind, marks: &Marks) -> bool {
+    fn is_padded(&self, kind: ValueKind, marks: &MemberMarks) -> bool {
         let has_its_own = match kind {
-            Kind::String => true,
-            Kind::Array | Kind::Object => marks.item.is_some(),
-            Kind::Number | Kind::Boolean | Kind::Null => false,
+            ValueKind::String => true,
+            ValueKind::Array | ValueKind::Object => marks.item.is_some(),
+            ValueKind::Number | ValueKind::Boolean | ValueKind::Null => false,
         };
         marks.pads_values && !has_its_own
     }
@@ -144,7 +144,7 @@ impl Emitter<'_, '_> {
     pub(super) fn raw(&mut self, formula: FormulaId) -> Result<ExprId> {
         let Some(marks) = self.marks() else { return Ok(self.empty) };
         let text = self.values.texts[&formula].clone();
-        let is_all = matches!(text, Text::Characters(0, None));
+        let is_all = matches!(text, StringForm::Characters(0, None));
         let (automaton, _) = self.language(text)?;
         let body = self.encoded_without(&automaton, Spelling::Utf8, &[marks.end_of_strings()])?;
         // All strings have the white space around them, too.
@@ -176,12 +176,12 @@ impl Emitter<'_, '_> {
 }
 
 /// The names of an automaton, with the spellings of a style in place of some characters.
-fn escaped(names: &Dfa, marks: &Marks, bounds: &Bounds<'_>) -> Result<Dfa> {
+fn escaped(names: &Dfa, marks: &MemberMarks, bounds: &Bounds<'_>) -> Result<Dfa> {
     if marks.escapes.is_empty() {
         return Ok(names.clone());
     }
     let special = CharSet::new(marks.escapes.iter().map(|&(c, _)| (c as u32, c as u32)));
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     for state in 0..names.num_states() as u32 {
         nfa.add_state();
         if names.is_final(state) {

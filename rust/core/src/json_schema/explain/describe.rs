@@ -6,7 +6,7 @@ use crate::json_schema::atoms::{ArrayId, Atom, LanguageId, NameId, Type, ValueId
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::json_schema::numbers::{Bound, Conditions};
-use crate::json_schema::values::Values;
+use crate::json_schema::values::ReachedValues;
 
 /// Names and values of a list that are shown.
 const MOST_LISTED: usize = 8;
@@ -51,13 +51,13 @@ fn counted(least: u32, most: Option<u32>, what: &str) -> String {
 }
 
 /// What may stand at a place.
-pub(super) struct Alternatives {
+pub(super) struct Expectation {
     pub(super) texts: Vec<String>,
     /// Whether each is a value, and none a condition on values.
     pub(super) are_listed: bool,
 }
 
-impl Alternatives {
+impl Expectation {
     fn of(text: &str) -> Self {
         Self { texts: vec![text.to_owned()], are_listed: false }
     }
@@ -75,7 +75,7 @@ impl Converter<'_> {
     pub(in crate::json_schema) fn describe(
         &mut self,
         id: ValueId,
-        values: &Values,
+        values: &ReachedValues,
         only: Option<Type>,
     ) -> Result<String> {
         Ok(self.alternatives(id, values, only)?.joined())
@@ -85,13 +85,13 @@ impl Converter<'_> {
     pub(super) fn alternatives(
         &mut self,
         id: ValueId,
-        values: &Values,
+        values: &ReachedValues,
         only: Option<Type>,
-    ) -> Result<Alternatives> {
+    ) -> Result<Expectation> {
         let key = **self.values.get(id);
-        let Some(&value) = values.all.get(&id) else { return Ok(Alternatives::of("a value")) };
+        let Some(&value) = values.all.get(&id) else { return Ok(Expectation::of("a value")) };
         if only.is_none() && key.formulas == [FormulaId::TRUE; 6] {
-            return Ok(Alternatives::of("any value"));
+            return Ok(Expectation::of("any value"));
         }
         let wants = |kind: Type| only.is_none_or(|only| only == kind);
         let mut texts = Vec::new();
@@ -128,7 +128,7 @@ impl Converter<'_> {
         if value.null && wants(Type::Null) {
             texts.push("null".into());
         }
-        Ok(Alternatives { texts, are_listed })
+        Ok(Expectation { texts, are_listed })
     }
 
     pub(in crate::json_schema) fn describe_string(&mut self, formula: FormulaId) -> Result<String> {
@@ -169,10 +169,10 @@ impl Converter<'_> {
         }
     }
 
-    fn string_alternatives(&mut self, formula: FormulaId) -> Result<Alternatives> {
+    fn string_alternatives(&mut self, formula: FormulaId) -> Result<Expectation> {
         if let Some(texts) = self.listed_texts(formula)? {
             let texts = texts.iter().map(|text| quoted(text)).collect();
-            return Ok(Alternatives { texts, are_listed: true });
+            return Ok(Expectation { texts, are_listed: true });
         }
         let (mut least, mut most) = (0, None::<u32>);
         let mut conditions = Vec::new();
@@ -189,21 +189,21 @@ impl Converter<'_> {
             }
         }
         let lengths = counted(least, most, "character");
-        Ok(Alternatives::of(&format!("a string{lengths}{}", such(&conditions))))
+        Ok(Expectation::of(&format!("a string{lengths}{}", such(&conditions))))
     }
 
-    fn number_alternatives(&mut self, formula: FormulaId) -> Result<Alternatives> {
+    fn number_alternatives(&mut self, formula: FormulaId) -> Result<Expectation> {
         if let Some(values) = self.listed_decimals(formula)? {
             let texts = values.iter().map(|value| value.abbreviated()).collect();
-            return Ok(Alternatives { texts, are_listed: true });
+            return Ok(Expectation { texts, are_listed: true });
         }
         if let Some(conditions) = self.conditions(formula) {
-            return Ok(Alternatives::of(&described_conditions(&conditions)));
+            return Ok(Expectation::of(&described_conditions(&conditions)));
         }
         let parts = self.formulas.conjuncts(formula);
         let conditions: Vec<String> =
             parts.into_iter().map(|part| self.condition(part, 0)).collect();
-        Ok(Alternatives::of(&format!("a number{}", such(&conditions))))
+        Ok(Expectation::of(&format!("a number{}", such(&conditions))))
     }
 
     /// Names in quotation marks.

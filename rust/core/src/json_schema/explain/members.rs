@@ -2,7 +2,7 @@
 
 use super::describe::quoted;
 use super::scan::{Spot, end_of_scalar, is_blank};
-use super::walk::{OpenObject, Refused};
+use super::walk::{OpenObject, RefusedName};
 use super::{BLANKS, Explainer, listed};
 use crate::error::Result;
 use crate::json_schema::atoms::{NameId, SchemaId, SchemaKey, Type};
@@ -140,11 +140,11 @@ impl Explainer<'_, '_> {
                 Err(_) if self.names.contains(name) => {
                     self.say(&object.of.schemas, format!("the name {shown} occurs twice"))?;
                 }
-                Err(Refused::Repeated | Refused::TooLate) => {
+                Err(RefusedName::Repeated | RefusedName::TooLate) => {
                     let message = format!("the name {shown} comes too late: {ORDER}{expected}");
                     self.say(&object.of.schemas, message)?;
                 }
-                Err(Refused::Missing(required)) => {
+                Err(RefusedName::Missing(required)) => {
                     let before = quoted(self.walk.converter.names.get(required));
                     let pointers = self.requiring(&object.of.schemas, &[required])?;
                     let message = format!(
@@ -155,7 +155,7 @@ impl Explainer<'_, '_> {
                         false => self.push(pointers, message),
                     }
                 }
-                Err(Refused::Unknown) => {
+                Err(RefusedName::Unknown) => {
                     let message = format!("no member {shown} is allowed{expected}");
                     self.say(&object.of.schemas, message)?;
                 }

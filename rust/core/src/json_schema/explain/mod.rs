@@ -5,28 +5,28 @@
 //! - here: what is due at the place, and how that is said
 //! - [`scan`]: the beginning of the text, as JSON
 //! - [`walk`]: what the schemas ask of the place
+//! - [`value`]: a value that is due
 //! - [`members`]: names that may not come, members that are missing
 //! - [`describe`]: conditions in words
 
 mod describe;
 mod members;
 mod scan;
+mod value;
 mod walk;
 
 pub(super) use describe::listed;
 
 use super::atoms::{SchemaId, Type, ValueId};
 use super::converter::Converter;
-use super::options::Whitespace;
 use super::value::{Arena, push_index, push_plain_token};
-use super::values::Values;
+use super::values::ReachedValues;
 use crate::budget::Budget;
 use crate::error::Result;
-use describe::quoted;
 use rustc_hash::FxHashMap;
-use scan::{Inside, Scan, Spot, end_of_scalar, is_blank, is_numeric};
+use scan::{Inside, MemberSpan, Scan, Spot, end_of_scalar, is_blank, is_numeric};
 use std::rc::Rc;
-use walk::{OpenArray, OpenObject, Possible, Walk};
+use walk::{OpenArray, OpenObject, Possible, SchemaWalk};
 
 /// What stands in the way, and of which schemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,21 +60,13 @@ pub struct Beginning<'t> {
 /// Reasons that are told.
 const MOST_REASONS: usize = 8;
 
-const FORM: &str =
-    "valid, but not in the form that the options choose (white space, escapes, numbers)";
-/// A value or name that its own schemas allow, where those of the whole allow no text behind it.
-const DEAD_END: &str =
-    "valid by itself, but behind it nothing can meet what the schema asks of the whole value";
-const DIGITS: &str = "valid, but with more digits in a row than max_digits allows";
-const DEPTH: &str = "valid by itself, but it stands deeper than max_depth allows, or behind it nothing can meet what \
-                     the schema asks of the whole value";
 const BLANKS: &str = "white space does not stand here in the form that the options choose";
 
 /// What the schemas say of the place where a text stops; `None` where its beginning is no JSON.
 pub(super) fn explain(
     converter: &mut Converter<'_>,
     root: (SchemaId, ValueId),
-    values: Values,
+    values: ReachedValues,
     beginning: Beginning<'_>,
     budget: &Budget,
 ) -> Result<Option<Explained>> {
@@ -82,7 +74,7 @@ pub(super) fn explain(
     let read = read.min(text.len());
     let Some(scan) = Scan::of(&text[..read]) else { return Ok(None) };
     let met = FxHashMap::default();
-    let walk = Walk { converter, values, text, arena: Arena::new(), budget, met };
+    let walk = SchemaWalk { converter, values, text, arena: Arena::new(), budget, met };
     let mut this = Explainer {
         walk,
         read,
@@ -97,7 +89,7 @@ pub(super) fn explain(
 }
 
 struct Explainer<'w, 'a> {
-    walk: Walk<'w, 'a>,
+    walk: SchemaWalk<'w, 'a>,
     read: usize,
     is_whole: bool,
     pointer: String,
@@ -131,113 +123,157 @@ impl Explainer<'_, '_> {
         }
     }
 
-    fn explain(&mut self, mut scan: Scan, root: Vec<Possible>) -> Result<()> {
+    fn explain(&mut self, scan: Scan, root: Vec<Possible>) -> Result<()> {
         let mut possible = root;
         let last = scan.levels.len();
-        for number in 0..last {
-            let is_last = number + 1 == last;
-            match &scan.levels[number].inside {
+        for (number, level) in (1..).zip(&scan.levels) {
+            let is_last = number == last;
+            let inside = match &level.inside {
                 Inside::Object(members, name) => {
-                    let mut open = self.walk.objects(&possible);
-                    self.names.clear();
-                    for member in members {
-                        open =
-                            self.behind_member(open, member.name.clone(), member.value.clone())?;
-                    }
-                    let name = match name {
-                        Some(range) => self.walk.name(range.clone())?,
-                        None => None,
-                    };
-                    let Some(name) = name else {
-                        return self.at_member(open, scan.spot);
-                    };
-                    push_plain_token(&mut self.pointer, &name);
-                    possible = Vec::new();
-                    let mut behind = Vec::new();
-                    for object in &open {
-                        for (one, next) in self.walk.member(object, &name)?.unwrap_or_default() {
-                            if !possible.contains(&one) {
-                                possible.push(one.clone());
-                            }
-                            behind.push((one, next));
-                        }
-                    }
-                    if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
-                        let open = self.walk.narrowed(behind, end.0..end.1)?;
-                        self.pop();
-                        return self.at_member(open, Spot::Behind);
-                    }
+                    self.inside_object(&possible, members, name.as_ref(), scan.spot, is_last)?
                 }
-                Inside::Array(items) => {
-                    let mut open = self.walk.arrays(&possible);
-                    for item in items {
-                        let mut ways = Vec::new();
-                        for array in &open {
-                            ways.extend(self.walk.item(array)?);
-                        }
-                        open = self.walk.narrowed(ways, item.clone())?;
-                    }
-                    if is_last && scan.spot == Spot::Behind {
-                        return self.at_item(&open);
-                    }
-                    let count = items.len();
-                    let mut behind = Vec::new();
-                    possible = Vec::new();
-                    for array in &open {
-                        for (one, next) in self.walk.item(array)? {
-                            if !possible.contains(&one) {
-                                possible.push(one.clone());
-                            }
-                            behind.push((one, next));
-                        }
-                    }
-                    let is_due = matches!(scan.spot,
-                        Spot::Value { start, is_first: true } if start == self.read);
-                    if is_last && is_due && self.found() == Some(b']') {
-                        return self.at_item(&open);
-                    }
-                    if is_last && is_due && possible.is_empty() {
-                        return self.at_empty_array(&open);
-                    }
-                    if is_last
-                        && let Spot::Value { start, .. } = scan.spot
-                        && self.is_repeated(&open, items, start)?
-                    {
-                        push_index(&mut self.pointer, count);
-                        return Ok(());
-                    }
-                    if is_last && let Some(end) = self.end_of_number(scan.spot, &possible)? {
-                        let open = self.walk.narrowed(behind, end.0..end.1)?;
-                        return self.at_item(&open);
-                    }
-                    push_index(&mut self.pointer, count);
-                }
+                Inside::Array(items) => self.inside_array(&possible, items, scan.spot, is_last)?,
+            };
+            match inside {
+                Some(inside) => possible = inside,
+                None => return Ok(()),
             }
         }
-        if last == 0 && self.end_of_number(scan.spot, &possible)?.is_some() {
-            scan.spot = Spot::Behind;
-        }
+        let is_complete = last == 0 && self.end_of_number(scan.spot, &possible)?.is_some();
         match scan.spot {
-            Spot::Value { start, .. } => self.at_value(&possible, start),
-            Spot::Colon => {
-                self.push(Vec::new(), "expected a colon behind the name".into());
-                Ok(())
-            }
-            Spot::Behind | Spot::Name { .. } => {
-                match self.found() {
-                    Some(byte) if is_blank(byte) => self.push(
-                        Vec::new(),
-                        "expected the end of the text: white space around the value is no part of it"
-                            .into(),
-                    ),
-                    Some(_) => self.push(
-                        Vec::new(),
-                        "expected the end of the text: the value is complete".into(),
-                    ),
-                    None => {}
+            Spot::Value { start, .. } if !is_complete => self.at_value(&possible, start)?,
+            Spot::Colon => self.push(Vec::new(), "expected a colon behind the name".into()),
+            _ => self.behind_all(),
+        }
+        Ok(())
+    }
+
+    /// What the value of the last member of an open object may be, whose name is put behind the pointer;
+    /// `None` where the place is in this object, which is explained.
+    fn inside_object(
+        &mut self,
+        possible: &[Possible],
+        members: &[MemberSpan],
+        name: Option<&std::ops::Range<usize>>,
+        spot: Spot,
+        is_last: bool,
+    ) -> Result<Option<Vec<Possible>>> {
+        let mut open = self.walk.objects(possible);
+        self.names.clear();
+        for member in members {
+            open = self.behind_member(open, member.name.clone(), member.value.clone())?;
+        }
+        let name = match name {
+            Some(range) => self.walk.name(range.clone())?,
+            None => None,
+        };
+        let Some(name) = name else {
+            self.at_member(open, spot)?;
+            return Ok(None);
+        };
+        push_plain_token(&mut self.pointer, &name);
+        let mut inside = Vec::new();
+        let mut behind = Vec::new();
+        for object in &open {
+            for (one, next) in self.walk.member(object, &name)?.unwrap_or_default() {
+                if !inside.contains(&one) {
+                    inside.push(one.clone());
                 }
-                Ok(())
+                behind.push((one, next));
             }
+        }
+        if is_last && let Some(end) = self.end_of_number(spot, &inside)? {
+            let open = self.walk.narrowed(behind, end.0..end.1)?;
+            self.pop();
+            self.at_member(open, Spot::Behind)?;
+            return Ok(None);
+        }
+        Ok(Some(inside))
+    }
+
+    /// What the item behind those of an open array may be, whose number is put behind the pointer; `None`
+    /// where the place is in this array, which is explained.
+    fn inside_array(
+        &mut self,
+        possible: &[Possible],
+        items: &[std::ops::Range<usize>],
+        spot: Spot,
+        is_last: bool,
+    ) -> Result<Option<Vec<Possible>>> {
+        let mut open = self.walk.arrays(possible);
+        for item in items {
+            let mut ways = Vec::new();
+            for array in &open {
+                ways.extend(self.walk.item(array)?);
+            }
+            open = self.walk.narrowed(ways, item.clone())?;
+        }
+        if is_last && spot == Spot::Behind {
+            self.at_item(&open)?;
+            return Ok(None);
+        }
+        let mut inside = Vec::new();
+        let mut behind = Vec::new();
+        for array in &open {
+            for (one, next) in self.walk.item(array)? {
+                if !inside.contains(&one) {
+                    inside.push(one.clone());
+                }
+                behind.push((one, next));
+            }
+        }
+        if is_last && self.explains_item(&open, items, &inside, spot)? {
+            return Ok(None);
+        }
+        if is_last && let Some(end) = self.end_of_number(spot, &inside)? {
+            let open = self.walk.narrowed(behind, end.0..end.1)?;
+            self.at_item(&open)?;
+            return Ok(None);
+        }
+        push_index(&mut self.pointer, items.len());
+        Ok(Some(inside))
+    }
+
+    /// Whether it is the array that excludes an item at its end: where none may stand, and where it is
+    /// equal to one before; says so.
+    fn explains_item(
+        &mut self,
+        open: &[OpenArray],
+        items: &[std::ops::Range<usize>],
+        inside: &[Possible],
+        spot: Spot,
+    ) -> Result<bool> {
+        let is_due = matches!(spot,
+            Spot::Value { start, is_first: true } if start == self.read);
+        if is_due && self.found() == Some(b']') {
+            self.at_item(open)?;
+            return Ok(true);
+        }
+        if is_due && inside.is_empty() {
+            self.at_empty_array(open)?;
+            return Ok(true);
+        }
+        if let Spot::Value { start, .. } = spot
+            && self.is_repeated(open, items, start)?
+        {
+            push_index(&mut self.pointer, items.len());
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The value is complete, and the text goes on.
+    fn behind_all(&mut self) {
+        match self.found() {
+            Some(byte) if is_blank(byte) => self.push(
+                Vec::new(),
+                "expected the end of the text: white space around the value is no part of it"
+                    .into(),
+            ),
+            Some(_) => {
+                self.push(Vec::new(), "expected the end of the text: the value is complete".into());
+            }
+            None => {}
         }
     }
 
@@ -319,127 +355,6 @@ impl Explainer<'_, '_> {
             }
         }
         Ok(false)
-    }
-
-    /// A value is due, or was read up to here.
-    fn at_value(&mut self, possible: &[Possible], start: usize) -> Result<()> {
-        let first = self.walk.text.get(start).copied();
-        let is_begun = start < self.read;
-        if !is_begun && first.is_some_and(is_blank) {
-            self.push(Vec::new(), BLANKS.into());
-            return Ok(());
-        }
-        let kind = match first {
-            Some(b'"') => Some(Type::String),
-            Some(b'{') => Some(Type::Object),
-            Some(b'[') => Some(Type::Array),
-            Some(b't' | b'f') => Some(Type::Boolean),
-            Some(b'n') => Some(Type::Null),
-            Some(byte) if is_numeric(byte) => Some(Type::Number),
-            _ => None,
-        };
-        let may_be = |this: &Self, one: &Possible| {
-            let value = this.walk.values.all.get(&one.value);
-            value.is_none_or(|value| match kind {
-                Some(Type::Null) => value.null,
-                Some(Type::Boolean) => value.booleans != [false, false],
-                Some(Type::Number) => value.number.is_some(),
-                Some(Type::String) => value.string.is_some(),
-                Some(Type::Array) => value.array.is_some(),
-                Some(Type::Object) => value.object.is_some(),
-                None => false,
-            })
-        };
-        let whole = match kind {
-            None | Some(Type::Object | Type::Array) => None,
-            Some(_) => {
-                let end = end_of_scalar(self.walk.text, start);
-                let is_number = kind == Some(Type::Number);
-                let length = self.walk.text.len();
-                end.or((is_number && self.is_whole).then_some(length))
-            }
-        };
-        let opens = matches!(kind, Some(Type::Object | Type::Array));
-        let is_formal = match whole {
-            Some(end) => self.fits(possible, start..end)?,
-            None => opens && possible.iter().any(|one| may_be(self, one)),
-        };
-        let mut schemas: Vec<SchemaId> = Vec::new();
-        if is_formal {
-            schemas.extend(possible.iter().flat_map(|one| one.schemas.iter().copied()));
-            let end = whole.unwrap_or(start + 1);
-            return self.say(&schemas, self.excluded(start..end).into());
-        }
-        let only = kind.filter(|_| is_begun && possible.iter().any(|one| may_be(self, one)));
-        let not = match whole {
-            Some(end) => {
-                let text = String::from_utf8_lossy(&self.walk.text[start..end]).into_owned();
-                match kind {
-                    Some(Type::String) => {
-                        let node = self.walk.read(start..end)?;
-                        let read = node.and_then(|node| self.walk.arena.node(node).as_str());
-                        read.map(|text| format!(", not {}", quoted(text)))
-                    }
-                    Some(Type::Number) => Some(text)
-                        .filter(|text| text.len() <= 32)
-                        .map(|text| format!(", not {text}")),
-                    _ => Some(format!(", not {text}")),
-                }
-            }
-            None => match kind {
-                Some(Type::Object) if !is_begun => Some(", not an object".into()),
-                Some(Type::Array) if !is_begun => Some(", not an array".into()),
-                _ => None,
-            },
-        };
-        let not = not.unwrap_or_default();
-        // Values that are listed, by whichever branches, are told together.
-        let (mut texts, mut listing) = (Vec::new(), Vec::new());
-        for one in possible {
-            if only.is_some() && !may_be(self, one) {
-                continue;
-            }
-            let said = self.walk.converter.alternatives(one.value, &self.walk.values, only)?;
-            if said.are_listed {
-                let new = said.texts.into_iter().filter(|text| !texts.contains(text));
-                let new: Vec<String> = new.collect();
-                texts.extend(new);
-                listing.extend(one.schemas.iter().copied());
-                continue;
-            }
-            self.say(&one.schemas, format!("expected {}{not}", said.joined()))?;
-        }
-        if !texts.is_empty() {
-            self.say(&listing, format!("expected {}{not}", listed(&texts, "or")))?;
-        }
-        Ok(())
-    }
-
-    /// Why the text of a value or name is excluded that its schemas allow: for its form, or for what
-    /// would have to follow. Forms differ where a string has escapes or excluded texts; where a number
-    /// has an exponent, a fraction that ends in zero or a sign before zero; where white space is due.
-    fn excluded(&self, range: std::ops::Range<usize>) -> &'static str {
-        let text = &self.walk.text[range];
-        let has = |byte: u8| text.contains(&byte);
-        let options = &self.walk.converter.options;
-        let differs = match text.first() {
-            Some(b'"') => has(b'\\') || !options.excludes.is_empty(),
-            Some(&byte) if is_numeric(byte) => {
-                has(b'e') || has(b'E') || has(b'.') && text.ends_with(b"0") || text == b"-0"
-            }
-            _ => false,
-        };
-        let is_number = text.first().is_some_and(|&byte| is_numeric(byte));
-        if let (Some(most), true) = (options.max_digits, is_number)
-            && text.split(|byte| !byte.is_ascii_digit()).any(|run| run.len() >= most as usize)
-        {
-            return DIGITS;
-        }
-        match differs || !matches!(options.whitespace, Whitespace::Any(_)) {
-            true => FORM,
-            false if options.max_depth.is_some() => DEPTH,
-            false => DEAD_END,
-        }
     }
 
     /// Where the first item of an array would stand, which has none.

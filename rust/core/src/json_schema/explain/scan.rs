@@ -6,13 +6,13 @@
 use std::ops::Range;
 
 /// A member of an object that was read: its name, with the quotation marks, and its value.
-pub(super) struct Member {
+pub(super) struct MemberSpan {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
 }
 
 /// An array or an object that is open.
-pub(super) struct Level {
+pub(super) struct OpenValue {
     start: usize,
     pub(super) inside: Inside,
 }
@@ -20,7 +20,7 @@ pub(super) struct Level {
 /// What was read of it.
 pub(super) enum Inside {
     /// Members, and the name of the one whose value is due.
-    Object(Vec<Member>, Option<Range<usize>>),
+    Object(Vec<MemberSpan>, Option<Range<usize>>),
     Array(Vec<Range<usize>>),
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Spot {
 
 /// The beginning of a text.
 pub(super) struct Scan {
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<OpenValue>,
     pub(super) spot: Spot,
 }
 
@@ -152,7 +152,7 @@ impl Scan {
     }
 
     fn open(&mut self, start: usize, inside: Inside) {
-        self.levels.push(Level { start, inside });
+        self.levels.push(OpenValue { start, inside });
     }
 
     fn close(&mut self, at: usize) -> Option<()> {
@@ -167,7 +167,7 @@ impl Scan {
             None => {}
             Some(Inside::Array(items)) => items.push(value),
             Some(Inside::Object(members, name)) => {
-                members.push(Member { name: name.take()?, value });
+                members.push(MemberSpan { name: name.take()?, value });
             }
         }
         Some(())

@@ -15,8 +15,8 @@ use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::KeyOrder;
 use crate::json_schema::scalars::is_regular_expression;
 use crate::json_schema::step::Member;
-use crate::json_schema::value::{Arena, Node, NodeId};
-use crate::json_schema::values::{Value, Values};
+use crate::json_schema::value::{Arena, JsonNode, JsonNodeId};
+use crate::json_schema::values::{ReachedValue, ReachedValues};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -55,7 +55,7 @@ pub(super) struct OpenArray {
 
 /// Why a name may not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum RefusedName {
     /// It was read before.
     Repeated,
     /// It comes before one that was read, or was left out.
@@ -67,19 +67,19 @@ pub(super) enum Refused {
 }
 
 /// One way through the text.
-pub(super) struct Walk<'w, 'a> {
+pub(super) struct SchemaWalk<'w, 'a> {
     pub(super) converter: &'w mut Converter<'a>,
-    pub(super) values: Values,
+    pub(super) values: ReachedValues,
     pub(super) text: &'w [u8],
     pub(super) arena: Arena,
     pub(super) budget: &'w Budget,
     /// Which values meet which conditions, as far as that was asked.
-    pub(super) met: FxHashMap<(ValueId, NodeId), bool>,
+    pub(super) met: FxHashMap<(ValueId, JsonNodeId), bool>,
 }
 
-impl Walk<'_, '_> {
+impl SchemaWalk<'_, '_> {
     /// The JSON value at a place of the text; `None` where it is none.
-    pub(super) fn read(&mut self, range: Range<usize>) -> Result<Option<NodeId>> {
+    pub(super) fn read(&mut self, range: Range<usize>) -> Result<Option<JsonNodeId>> {
         let Ok(text) = std::str::from_utf8(&self.text[range]) else { return Ok(None) };
         let most = self.converter.limits.max_nesting;
         match self.arena.read(text, "", most, self.budget) {
@@ -158,7 +158,7 @@ impl Walk<'_, '_> {
         &mut self,
         object: &OpenObject,
         name: &str,
-    ) -> Result<std::result::Result<Vec<(Possible, OpenObject)>, Refused>> {
+    ) -> Result<std::result::Result<Vec<(Possible, OpenObject)>, RefusedName>> {
         let number = self.converter.name(name);
         let known = object.names.iter().position(|&known| known == number);
         let in_any_order = self.is_in_any_order();
@@ -166,20 +166,20 @@ impl Walk<'_, '_> {
         match known {
             Some(index) if in_any_order => {
                 if object.read[index] {
-                    return Ok(Err(Refused::Repeated));
+                    return Ok(Err(RefusedName::Repeated));
                 }
                 let mut read = object.read.to_vec();
                 read[index] = true;
                 next.read = read.into();
             }
-            Some(index) if index < object.place => return Ok(Err(Refused::TooLate)),
+            Some(index) if index < object.place => return Ok(Err(RefusedName::TooLate)),
             _ if in_any_order => {}
             _ => {
                 let until = known.unwrap_or(object.names.len());
                 for &left_out in &object.names[object.place..until] {
                     next.formula = self.converter.absent(next.formula, left_out, 0)?;
                     if next.formula == FormulaId::FALSE {
-                        return Ok(Err(Refused::Missing(left_out)));
+                        return Ok(Err(RefusedName::Missing(left_out)));
                     }
                 }
                 next.place = known.map_or(until, |index| index + 1);
@@ -200,13 +200,13 @@ impl Walk<'_, '_> {
                     let is_expression = class.expression.is_none() || is_regular_expression(name);
                     is_expression && is_long_enough && is_short_enough && class.names.accepts(name)
                 });
-                let Some(class) = class else { return Ok(Err(Refused::Unknown)) };
+                let Some(class) = class else { return Ok(Err(RefusedName::Unknown)) };
                 self.converter.present(next.formula, Member::Other(class), 0)?
             }
         };
         let edges = self.edges(asked)?;
         if edges.is_empty() {
-            return Ok(Err(Refused::Unknown));
+            return Ok(Err(RefusedName::Unknown));
         }
         let edges = edges.into_iter();
         Ok(Ok(edges.map(|(one, formula)| (one, OpenObject { formula, ..next.clone() })).collect()))
@@ -304,7 +304,12 @@ impl Walk<'_, '_> {
     }
 
     /// Whether a value meets a condition.
-    pub(super) fn satisfies(&mut self, id: ValueId, node: NodeId, level: usize) -> Result<bool> {
+    pub(super) fn satisfies(
+        &mut self,
+        id: ValueId,
+        node: JsonNodeId,
+        level: usize,
+    ) -> Result<bool> {
         let Some(&value) = self.values.all.get(&id) else { return Ok(true) };
         if level > MOST_LEVELS {
             return Ok(true);
@@ -317,20 +322,26 @@ impl Walk<'_, '_> {
         Ok(meets)
     }
 
-    fn meets(&mut self, id: ValueId, value: Value, node: NodeId, level: usize) -> Result<bool> {
+    fn meets(
+        &mut self,
+        id: ValueId,
+        value: ReachedValue,
+        node: JsonNodeId,
+        level: usize,
+    ) -> Result<bool> {
         self.converter.spend(1)?;
         match self.arena.node(node).clone() {
-            Node::Null => Ok(value.null),
-            Node::Boolean(truth) => Ok(value.booleans[usize::from(!truth)]),
-            Node::Number(decimal) => match value.number {
+            JsonNode::Null => Ok(value.null),
+            JsonNode::Boolean(truth) => Ok(value.booleans[usize::from(!truth)]),
+            JsonNode::Number(decimal) => match value.number {
                 Some(formula) => self.converter.number_satisfies(formula, &decimal),
                 None => Ok(false),
             },
-            Node::String(text) => match value.string {
+            JsonNode::String(text) => match value.string {
                 Some(formula) => self.converter.string_satisfies(formula, &text),
                 None => Ok(false),
             },
-            Node::Array(items) => {
+            JsonNode::Array(items) => {
                 let possible = Possible { value: id, schemas: Rc::from([]) };
                 let mut open = self.arrays(&[possible]);
                 for &item in &items {
@@ -348,7 +359,7 @@ impl Walk<'_, '_> {
                 }
                 Ok(open.iter().any(|array| self.may_end_array(array)))
             }
-            Node::Object(object) => {
+            JsonNode::Object(object) => {
                 let possible = Possible { value: id, schemas: Rc::from([]) };
                 let mut open = self.objects(&[possible]);
                 for (name, member) in object.iter() {

@@ -2,12 +2,12 @@
 //! formats that pydantic writes for UUIDs of one version and for Python's `ipaddress`.
 
 use super::abnf::{
-    Part, Rule, any_of, choice, class, digit, exactly, hex_digit, one_of, optional, repeated,
-    sequence,
+    AbnfPart, AbnfRule, any_of, choice, class, digit, exactly, hex_digit, one_of, optional,
+    repeated, sequence,
 };
 
 /// `IPv4address`: four numbers to 255, without zeros before them.
-pub(super) fn ipv4() -> Rule {
+pub(super) fn ipv4() -> AbnfRule {
     let digit = digit();
     let not_zero = class(&[('1', '9')], "");
     let octet = choice(&[
@@ -23,12 +23,12 @@ pub(super) fn ipv4() -> Rule {
 /// `IPv6address`, with an embedded IPv4 address; `::` stands for one group or more.
 ///
 /// Narrowed: no zone, which is no part of an address.
-pub(super) fn ipv6() -> Rule {
+pub(super) fn ipv6() -> AbnfRule {
     ipv6_with(1)
 }
 
 /// The texts of IPv6 addresses in which `::` stands for `least` groups or more.
-pub(super) fn ipv6_with(least: u32) -> Rule {
+pub(super) fn ipv6_with(least: u32) -> AbnfRule {
     let h16 = repeated(&hex_digit(), 1, Some(4));
     let h16_colon = sequence(&[&h16, &":"]);
     let ls32 = choice(&[&sequence(&[&h16_colon, &h16]), &ipv4()]);
@@ -51,19 +51,19 @@ pub(super) fn ipv6_with(least: u32) -> Rule {
 }
 
 /// `UUID`: hexadecimal digits of either case, of any version and variant.
-pub(super) fn uuid() -> Rule {
+pub(super) fn uuid() -> AbnfRule {
     let digit = hex_digit();
     let four = exactly(4, &digit);
-    let dash: &dyn Part = &"-";
+    let dash: &dyn AbnfPart = &"-";
     let eight = exactly(8, &digit);
     sequence(&[&eight, dash, &four, dash, &four, dash, &four, dash, &four, &eight])
 }
 
 /// A UUID of one version, whose variant is that of RFC 9562.
-pub(super) fn uuid_of(version: &str) -> Rule {
+pub(super) fn uuid_of(version: &str) -> AbnfRule {
     let digit = hex_digit();
     let (three, four) = (exactly(3, &digit), exactly(4, &digit));
-    let dash: &dyn Part = &"-";
+    let dash: &dyn AbnfPart = &"-";
     let eight = exactly(8, &digit);
     let variant = one_of("89ABab");
     sequence(&[
@@ -72,21 +72,21 @@ pub(super) fn uuid_of(version: &str) -> Rule {
 }
 
 /// A decimal number from `least` to `most`, without zeros before it.
-fn prefix(least: u32, most: u32) -> Rule {
+fn prefix(least: u32, most: u32) -> AbnfRule {
     any_of((least..=most).map(|length| length.to_string().as_str().rule()).collect())
 }
 
 /// An IPv4 address, with the length of a prefix or alone.
 ///
 /// Narrowed: no mask (`/255.255.255.0`), and no zeros before the length.
-pub(super) fn ipv4_interface() -> Rule {
+pub(super) fn ipv4_interface() -> AbnfRule {
     sequence(&[&ipv4(), &optional(&sequence(&[&"/", &prefix(0, 32)]))])
 }
 
 /// An IPv4 address whose bits behind the prefix are zero; alone it is a network of itself.
 ///
 /// Narrowed: as [`ipv4_interface`].
-pub(super) fn ipv4_network() -> Rule {
+pub(super) fn ipv4_network() -> AbnfRule {
     let octet = |zeros: u32| {
         let values = (0..256u32).step_by(1 << zeros).map(|value| value.to_string());
         any_of(values.map(|value| value.as_str().rule()).collect())
@@ -104,7 +104,7 @@ fn zeros(length: u32, place: u32, bits: u32) -> u32 {
 }
 
 /// Parts with a mark between them.
-fn joined(parts: Vec<Rule>, mark: &str) -> Rule {
+fn joined(parts: Vec<AbnfRule>, mark: &str) -> AbnfRule {
     let mut out = Vec::with_capacity(2 * parts.len());
     for part in parts {
         if !out.is_empty() {
@@ -112,13 +112,13 @@ fn joined(parts: Vec<Rule>, mark: &str) -> Rule {
         }
         out.push(part);
     }
-    Rule::Sequence(out.into())
+    AbnfRule::Sequence(out.into())
 }
 
 /// An IPv6 address, with the length of a prefix or alone.
 ///
 /// Narrowed: as [`ipv6`], and no zeros before the length.
-pub(super) fn ipv6_interface() -> Rule {
+pub(super) fn ipv6_interface() -> AbnfRule {
     sequence(&[&ipv6(), &optional(&sequence(&[&"/", &prefix(0, 128)]))])
 }
 
@@ -126,7 +126,7 @@ pub(super) fn ipv6_interface() -> Rule {
 ///
 /// Narrowed: as [`ipv6_interface`]; and where the prefix has fewer than 128 bits, all eight groups
 /// are written, or `::` stands at the end, and no group is in decimal.
-pub(super) fn ipv6_network() -> Rule {
+pub(super) fn ipv6_network() -> AbnfRule {
     let of_length = |length: u32| {
         let group = |place: u32| group_with(zeros(length, place, 16));
         let short =
@@ -139,7 +139,7 @@ pub(super) fn ipv6_network() -> Rule {
 }
 
 /// A group of IPv6 whose last bits are zero.
-fn group_with(zeros: u32) -> Rule {
+fn group_with(zeros: u32) -> AbnfRule {
     let digit = |from_end: u32| match zeros.saturating_sub(4 * from_end).min(4) {
         0 => hex_digit(),
         1 => one_of("02468ACEace"),
@@ -147,6 +147,6 @@ fn group_with(zeros: u32) -> Rule {
         3 => one_of("08"),
         _ => one_of("0"),
     };
-    let of_digits = |count: u32| Rule::Sequence((0..count).rev().map(digit).collect());
+    let of_digits = |count: u32| AbnfRule::Sequence((0..count).rev().map(digit).collect());
     any_of((1..=4).map(of_digits).collect())
 }

@@ -5,11 +5,13 @@
 //! needs a state for nearly each pair of counts, some 25,000. So the first labels of a name are
 //! charged as if they were as long as they may be, and only what follows is counted exactly.
 
-use super::abnf::{Rule, alphanumeric, any_number, choice, class, optional, repeated, sequence};
+use super::abnf::{
+    AbnfRule, alphanumeric, any_number, choice, class, optional, repeated, sequence,
+};
 use super::address;
 use crate::error::Result;
 use crate::grammar::CharSet;
-use crate::regular::pattern::{Dialect, parse};
+use crate::regular::pattern::{PatternDialect, parse};
 use crate::regular::{Bounds, Dfa};
 use std::collections::HashMap;
 
@@ -38,8 +40,8 @@ pub(super) fn email(bounds: &Bounds<'_>) -> Result<Dfa> {
     let six = sequence(&[&"IPv6:", &address::ipv6_with(2)]);
     let literal = choice(&[&address::ipv4(), &six]);
     let literal = sequence(&[&"[", &literal, &"]"]);
-    let domain = choice(&[&Rule::Automaton(domain), &literal]);
-    sequence(&[&Rule::Automaton(local_part(bounds)?), &"@", &domain]).automaton(bounds)
+    let domain = choice(&[&AbnfRule::Automaton(domain), &literal]);
+    sequence(&[&AbnfRule::Automaton(local_part(bounds)?), &"@", &domain]).automaton(bounds)
 }
 
 /// A mailbox behind a name and in angle brackets, or alone (RFC 5322, section 3.4, and RFC 6532).
@@ -48,9 +50,9 @@ pub(super) fn email(bounds: &Bounds<'_>) -> Result<Dfa> {
 /// characters of an atom and of letters of any script, without quotation marks.
 pub(super) fn name_email(bounds: &Bounds<'_>) -> Result<Dfa> {
     let character = choice(&[&alphanumeric(ATOM), &letter(bounds)?]).automaton(bounds)?;
-    let word = repeated(&Rule::Automaton(character), 1, None);
+    let word = repeated(&AbnfRule::Automaton(character), 1, None);
     let name = sequence(&[&word, &any_number(&sequence(&[&" ", &word]))]);
-    let mailbox = Rule::Automaton(email(bounds)?);
+    let mailbox = AbnfRule::Automaton(email(bounds)?);
     choice(&[&mailbox, &sequence(&[&name, &" <", &mailbox, &">"])]).automaton(bounds)
 }
 
@@ -61,7 +63,7 @@ pub(super) fn name_email(bounds: &Bounds<'_>) -> Result<Dfa> {
 /// 2008 (RFC 5892) allows anywhere: Han, kana, Hangul syllables, small letters of Latin 1, Greek and Cyrillic.
 /// Other scripts have rules on what may stand beside what, or run from right to left.
 pub(super) fn idn_hostname(bounds: &Bounds<'_>) -> Result<Dfa> {
-    choice(&[&Rule::Automaton(hostname(bounds)?), &Rule::Automaton(labels(bounds)?)])
+    choice(&[&AbnfRule::Automaton(hostname(bounds)?), &AbnfRule::Automaton(labels(bounds)?)])
         .automaton(bounds)
 }
 
@@ -74,12 +76,12 @@ pub(super) fn idn_email(bounds: &Bounds<'_>) -> Result<Dfa> {
     let atom = repeated(&choice(&[&alphanumeric(ATOM), &letter(bounds)?]), 1, None);
     let any_length = sequence(&[&atom, &any_number(&sequence(&[&".", &atom]))]);
     let few = Dfa::lengths(1, Some(16), bounds)?;
-    let local = Rule::Automaton(any_length.automaton(bounds)?.intersection(&few, bounds)?);
-    let ascii = Rule::Automaton(Host { charged: 1, most: 127, rest: 63 }.automaton(bounds)?);
-    let domain = choice(&[&ascii, &Rule::Automaton(labels(bounds)?)]);
-    let mailbox = Rule::Automaton(email(bounds)?);
+    let local = AbnfRule::Automaton(any_length.automaton(bounds)?.intersection(&few, bounds)?);
+    let ascii = AbnfRule::Automaton(Host { charged: 1, most: 127, rest: 63 }.automaton(bounds)?);
+    let domain = choice(&[&ascii, &AbnfRule::Automaton(labels(bounds)?)]);
+    let mailbox = AbnfRule::Automaton(email(bounds)?);
     // Beside any local part of ASCII the domain is one of other scripts too.
-    let of_ascii = Rule::Automaton(local_part(bounds)?);
+    let of_ascii = AbnfRule::Automaton(local_part(bounds)?);
     let local = choice(&[&local, &of_ascii]);
     choice(&[&mailbox, &sequence(&[&local, &"@", &domain])]).automaton(bounds)
 }
@@ -105,13 +107,13 @@ fn labels(bounds: &Bounds<'_>) -> Result<Dfa> {
     let letter = class(&LETTERS, "");
     let label = sequence(&[&letter, &any_number(&sequence(&[&optional(&"-"), &letter]))]);
     let few = Dfa::lengths(1, Some(10), bounds)?;
-    let label = Rule::Automaton(label.automaton(bounds)?.intersection(&few, bounds)?);
+    let label = AbnfRule::Automaton(label.automaton(bounds)?.intersection(&few, bounds)?);
     sequence(&[&label, &repeated(&sequence(&[&".", &label]), 0, Some(3))]).automaton(bounds)
 }
 
 /// A letter of any script.
-fn letter(bounds: &Bounds<'_>) -> Result<Rule> {
-    Ok(Rule::Automaton(match parse(r"^\p{L}$", Dialect::Ecma, "u") {
+fn letter(bounds: &Bounds<'_>) -> Result<AbnfRule> {
+    Ok(AbnfRule::Automaton(match parse(r"^\p{L}$", PatternDialect::Ecma, "u") {
         Ok(letter) => letter.to_dfa(true, bounds)?,
         Err(_) => Dfa::nothing(),
     }))
@@ -145,7 +147,7 @@ struct Host {
 
 /// Where a name may be cut off.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct CutPoint {
     /// How many charged labels are complete.
     labels: u32,
     /// The characters that may still follow, once the charged labels are complete.
@@ -158,17 +160,17 @@ struct Place {
 
 /// The symbols of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Symbol {
+enum HostSymbol {
     Alphanumeric,
     Hyphen,
     Dot,
 }
 
-const SYMBOLS: [Symbol; 3] = [Symbol::Alphanumeric, Symbol::Hyphen, Symbol::Dot];
+const SYMBOLS: [HostSymbol; 3] = [HostSymbol::Alphanumeric, HostSymbol::Hyphen, HostSymbol::Dot];
 
 impl Host {
     fn automaton(&self, bounds: &Bounds<'_>) -> Result<Dfa> {
-        let start = Place { labels: 0, left: self.rest, label: 0, hyphen: false };
+        let start = CutPoint { labels: 0, left: self.rest, label: 0, hyphen: false };
         let mut places = vec![start];
         let mut numbers = HashMap::from([(start, 0)]);
         let mut rows = Vec::new();
@@ -197,29 +199,29 @@ impl Host {
     }
 
     /// Where a symbol leads from a place; `None` where it may not stand.
-    fn after(&self, place: Place, symbol: Symbol) -> Option<Place> {
+    fn after(&self, place: CutPoint, symbol: HostSymbol) -> Option<CutPoint> {
         let is_counted = place.labels == self.charged;
         let left = if is_counted { place.left.checked_sub(1)? } else { place.left };
         match symbol {
-            Symbol::Dot if place.label == 0 || place.hyphen => None,
-            Symbol::Dot if is_counted => Some(Place { left, label: 0, ..place }),
-            Symbol::Dot => {
+            HostSymbol::Dot if place.label == 0 || place.hyphen => None,
+            HostSymbol::Dot if is_counted => Some(CutPoint { left, label: 0, ..place }),
+            HostSymbol::Dot => {
                 let labels = place.labels + 1;
                 let full = (self.charged - 1) * (LABEL + 1);
                 let exact = self.most.checked_sub(full + place.label + 1)?;
                 let is_last = labels == self.charged;
                 let left = if is_last { exact.min(self.rest) } else { left };
-                Some(Place { labels, left, label: 0, hyphen: false })
+                Some(CutPoint { labels, left, label: 0, hyphen: false })
             }
-            Symbol::Hyphen if place.label == 0 || (place.label == 3 && place.hyphen) => None,
+            HostSymbol::Hyphen if place.label == 0 || (place.label == 3 && place.hyphen) => None,
             _ if place.label == LABEL => None,
             _ => {
-                let hyphen = symbol == Symbol::Hyphen;
+                let hyphen = symbol == HostSymbol::Hyphen;
                 let label = place.label + 1;
                 // Once what is left fits into the label, its length no longer matters.
                 let is_free = is_counted && label > 4 && label + left <= LABEL;
                 let label = if is_free { 4 } else { label };
-                Some(Place { left, label, hyphen, ..place })
+                Some(CutPoint { left, label, hyphen, ..place })
             }
         }
     }

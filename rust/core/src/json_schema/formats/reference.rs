@@ -1,7 +1,7 @@
 //! `uri`, `uri-reference` (RFC 3986, appendix A) and `iri`, `iri-reference` (RFC 3987, section 2.2).
 
 use super::abnf::{
-    Rule, alphanumeric, any_number, choice, class, digit, hex_digit, one_of, optional,
+    AbnfRule, alphanumeric, any_number, choice, class, digit, hex_digit, one_of, optional,
     percent_encoded, repeated, sequence,
 };
 use super::address;
@@ -42,45 +42,45 @@ pub(super) fn beyond_ascii() -> Vec<(char, char)> {
 }
 
 /// `URI`.
-pub(super) fn uri() -> Rule {
-    Rules::new(&[], &[]).absolute()
+pub(super) fn uri() -> AbnfRule {
+    UriRules::new(&[], &[]).absolute()
 }
 
 /// `URI-reference`.
-pub(super) fn uri_reference() -> Rule {
-    Rules::new(&[], &[]).reference()
+pub(super) fn uri_reference() -> AbnfRule {
+    UriRules::new(&[], &[]).reference()
 }
 
 /// `IRI`.
-pub(super) fn iri() -> Rule {
-    Rules::new(&UCSCHAR, &IPRIVATE).absolute()
+pub(super) fn iri() -> AbnfRule {
+    UriRules::new(&UCSCHAR, &IPRIVATE).absolute()
 }
 
 /// `IRI-reference`.
-pub(super) fn iri_reference() -> Rule {
-    Rules::new(&UCSCHAR, &IPRIVATE).reference()
+pub(super) fn iri_reference() -> AbnfRule {
+    UriRules::new(&UCSCHAR, &IPRIVATE).reference()
 }
 
 /// The rules that the four share.
-struct Rules {
+struct UriRules {
     /// `segment`, of any length.
-    segment: Rule,
+    segment: AbnfRule,
     /// `segment-nz`.
-    segment_nz: Rule,
+    segment_nz: AbnfRule,
     /// `segment-nz-nc`.
-    segment_nz_nc: Rule,
+    segment_nz_nc: AbnfRule,
     /// `"//" authority path-abempty`, `path-absolute`: what `hier-part` and `relative-part` share.
-    rooted: Rule,
+    rooted: AbnfRule,
     /// `[ "?" query ] [ "#" fragment ]`.
-    tail: Rule,
+    tail: AbnfRule,
 }
 
-impl Rules {
+impl UriRules {
     /// The rules where `beyond` are unreserved, and `private` may stand in a query.
     fn new(beyond: &[(char, char)], private: &[(char, char)]) -> Self {
         let percent = percent_encoded();
         // `unreserved / sub-delims`, and some more.
-        let plain = |more: &str, private: &[(char, char)]| -> Rule {
+        let plain = |more: &str, private: &[(char, char)]| -> AbnfRule {
             let mut ranges = vec![('A', 'Z'), ('a', 'z'), ('0', '9')];
             ranges.extend_from_slice(beyond);
             ranges.extend_from_slice(private);
@@ -113,7 +113,7 @@ impl Rules {
     }
 
     /// What begins with a scheme.
-    fn absolute(&self) -> Rule {
+    fn absolute(&self) -> AbnfRule {
         let letter = class(&[('A', 'Z'), ('a', 'z')], "");
         let more = alphanumeric("+-.");
         let scheme = sequence(&[&letter, &any_number(&more)]);
@@ -122,12 +122,12 @@ impl Rules {
     }
 
     /// What begins with a scheme, or relates to what does.
-    fn reference(&self) -> Rule {
+    fn reference(&self) -> AbnfRule {
         choice(&[&self.absolute(), &self.with_first(&self.segment_nz_nc)])
     }
 
     /// `hier-part` or `relative-part` and what follows: a path without a root begins with `first`.
-    fn with_first(&self, first: &Rule) -> Rule {
+    fn with_first(&self, first: &AbnfRule) -> AbnfRule {
         let more = any_number(&sequence(&[&"/", &self.segment]));
         let rootless = sequence(&[first, &more]);
         let path = choice(&[&self.rooted, &rootless, &""]);
@@ -136,7 +136,7 @@ impl Rules {
 }
 
 /// `IP-literal`.
-fn ip_literal() -> Rule {
+fn ip_literal() -> AbnfRule {
     let version = repeated(&hex_digit(), 1, None);
     let rest = alphanumeric("-._~!$&'()*+,;=:");
     let rest = repeated(&rest, 1, None);

@@ -13,7 +13,7 @@
 
 use super::MAX_STATES;
 use super::abnf::{
-    Rule, any_number, any_of, choice, class, exactly, hex_digit, none_of, one_of, optional,
+    AbnfRule, any_number, any_of, choice, class, exactly, hex_digit, none_of, one_of, optional,
     repeated, sequence, texts,
 };
 use crate::budget::{Budget, Interrupt};
@@ -99,7 +99,7 @@ const BLOCKS: [u32; 14] = [
 ];
 
 /// The regular parts of a pattern.
-pub(super) struct Parts {
+pub(super) struct RegexParts {
     /// What has no group: a character or a class and its quantifier, an anchor, a bar.
     pub(super) flat: Dfa,
     /// What opens a group, and what closes one.
@@ -134,18 +134,18 @@ pub fn body(
 }
 
 /// The parts, made once a process.
-pub(super) fn parts() -> Result<&'static Parts> {
-    static PARTS: OnceLock<Result<Parts>> = OnceLock::new();
+pub(super) fn parts() -> Result<&'static RegexParts> {
+    static PARTS: OnceLock<Result<RegexParts>> = OnceLock::new();
     let made = PARTS.get_or_init(|| {
         let budget = Budget::new(&Limits::default(), &Interrupt::default());
-        Parts::new(&Bounds { budget: &budget, max_states: MAX_STATES })
+        RegexParts::new(&Bounds { budget: &budget, max_states: MAX_STATES })
     });
     made.as_ref().map_err(Clone::clone)
 }
 
-impl Parts {
+impl RegexParts {
     fn new(bounds: &Bounds<'_>) -> Result<Self> {
-        let quantifier = optional(&Rule::Automaton(quantifier().automaton(bounds)?));
+        let quantifier = optional(&AbnfRule::Automaton(quantifier().automaton(bounds)?));
         let atom = choice(&[
             &none_of(&SYNTAX.replace('/', "")),
             &".",
@@ -163,7 +163,7 @@ impl Parts {
             group: (texts(&["(", "(?:"]).automaton(bounds)?, close.automaton(bounds)?),
             look: (
                 texts(&["(?=", "(?!", "(?<=", "(?<!"]).automaton(bounds)?,
-                Rule::Text(")".to_owned()).automaton(bounds)?,
+                AbnfRule::Text(")".to_owned()).automaton(bounds)?,
             ),
         })
     }
@@ -175,12 +175,12 @@ fn point(one: char) -> (u32, u32) {
 }
 
 /// A decimal digit from `least` up.
-fn digit_from(least: u32) -> Rule {
+fn digit_from(least: u32) -> AbnfRule {
     class(&[(char::from_digit(least, 10).unwrap_or('9'), '9')], "")
 }
 
 /// `Quantifier`: the least count is at most the most.
-fn quantifier() -> Rule {
+fn quantifier() -> AbnfRule {
     let count = |digits: u32| sequence(&[&digit_from(1), &exactly(digits - 1, &digit_from(0))]);
     let (one, two, three) = (digit_from(0), count(2), count(3));
     let some = choice(&[&one, &two, &three]);
@@ -215,7 +215,7 @@ fn quantifier() -> Rule {
 }
 
 /// What follows a backslash that stands for a character or a class; `more` too.
-fn escape(more: &str) -> Rule {
+fn escape(more: &str) -> AbnfRule {
     let letter = class(&[('A', 'Z'), ('a', 'z')], "");
     let hex = hex_digit();
     let script = sequence(&[&texts(&["Script=", "sc="]), &texts(&SCRIPTS)]);
@@ -237,7 +237,7 @@ fn escape(more: &str) -> Rule {
 }
 
 /// Four hexadecimal digits of no surrogate.
-fn four_digits() -> Rule {
+fn four_digits() -> AbnfRule {
     let hex = hex_digit();
     let first = class(&[('0', '9'), ('A', 'C'), ('a', 'c')], "EFef");
     let low = class(&[('0', '7')], "");
@@ -248,12 +248,12 @@ fn four_digits() -> Rule {
 }
 
 /// `CharacterClass`.
-fn class_of_characters(bounds: &Bounds<'_>) -> Result<Rule> {
+fn class_of_characters(bounds: &Bounds<'_>) -> Result<AbnfRule> {
     let item = choice(&[
         &none_of("-[]\\"),
         &sequence(&[&"\\", &escape("-b")]),
-        &Rule::Automaton(ranges(bounds)?),
-        &Rule::Automaton(escaped_ranges(bounds)?),
+        &AbnfRule::Automaton(ranges(bounds)?),
+        &AbnfRule::Automaton(escaped_ranges(bounds)?),
     ]);
     let hyphen = optional(&"-");
     Ok(sequence(&[&"[", &optional(&"^"), &hyphen, &any_number(&item), &hyphen, &"]"]))

@@ -1,7 +1,7 @@
 //! `uri-template` (RFC 6570, section 2).
 
 use super::abnf::{
-    Rule, alphanumeric, any_number, choice, class, digit, one_of, optional, percent_encoded,
+    AbnfRule, alphanumeric, any_number, choice, class, digit, one_of, optional, percent_encoded,
     repeated, sequence,
 };
 use super::reference::beyond_ascii;
@@ -10,7 +10,7 @@ use super::reference::beyond_ascii;
 ///
 /// Narrowed: no operator that is reserved for extensions (`op-reserve`), and no mark that turns the
 /// direction of writing.
-pub(super) fn uri_template() -> Rule {
+pub(super) fn uri_template() -> AbnfRule {
     let mut literals = beyond_ascii();
     // All of ASCII but controls, space, and " % < > \ ^ ` { | }.
     literals.extend([('&', ';'), ('?', '['), ('a', 'z'), ('#', '$')]);

@@ -1,11 +1,11 @@
 //! `date`, `time`, `date-time` (RFC 3339, section 5.6) and `duration` (its appendix A).
 
 use super::abnf::{
-    Rule, choice, class, digit, exactly, one_of, optional, repeated, sequence, texts,
+    AbnfRule, choice, class, digit, exactly, one_of, optional, repeated, sequence, texts,
 };
 
 /// `full-date`: years 0000 to 9999 of the Gregorian calendar, carried back before its time.
-pub(super) fn date() -> Rule {
+pub(super) fn date() -> AbnfRule {
     let digit = digit();
     let year = exactly(4, &digit);
     let to_28 = choice(&[
@@ -26,7 +26,7 @@ pub(super) fn date() -> Rule {
 }
 
 /// Years whose number four divides, but of whole centuries only those that 400 divides.
-fn leap_year() -> Rule {
+fn leap_year() -> AbnfRule {
     let by_four = choice(&[
         &sequence(&[&one_of("02468"), &one_of("048")]),
         &sequence(&[&one_of("13579"), &one_of("26")]),
@@ -44,7 +44,7 @@ fn leap_year() -> Rule {
 ///
 /// Narrowed: a leap second is written as 23:59:60 with `Z` or an offset of zero; other offsets
 /// that put it at the end of a UTC day would need a state for each minute of the day.
-pub(super) fn time() -> Rule {
+pub(super) fn time() -> AbnfRule {
     let digit = digit();
     let hour = choice(&[
         &sequence(&[&one_of("01"), &digit]),
@@ -66,14 +66,14 @@ pub(super) fn time() -> Rule {
 /// `date-time`, `T` of either case.
 ///
 /// Narrowed: as [`time`]; and the date and the time stand apart by `T` only.
-pub(super) fn date_time() -> Rule {
+pub(super) fn date_time() -> AbnfRule {
     sequence(&[&date(), &one_of("Tt"), &time()])
 }
 
 /// `duration`: no unit is left out between two others, and weeks stand alone.
 ///
 /// Narrowed: the letters are capitals, as ISO 8601 writes them.
-pub(super) fn duration() -> Rule {
+pub(super) fn duration() -> AbnfRule {
     let number = repeated(&digit(), 1, None);
     let second = sequence(&[&number, &"S"]);
     let minute = sequence(&[&number, &"M", &optional(&second)]);

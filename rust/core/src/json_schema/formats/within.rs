@@ -6,7 +6,7 @@
 
 use super::regex::parts;
 use crate::error::Result;
-use crate::regular::{Bounds, Dfa, Nfa};
+use crate::regular::{Bounds, Dfa, ScalarNfa};
 use rustc_hash::FxHashMap;
 
 /// The most states of an automaton: rules are pairs of states, and their edges are pairs again.
@@ -14,7 +14,7 @@ pub const MOST_STATES: usize = 18;
 
 /// What leads from a state to another: a part without a group, or a group with the pattern in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum RegexItem {
     /// The texts of a leaf.
     Leaf(u32),
     /// A leaf that opens, a pattern between two states, a leaf that closes.
@@ -23,11 +23,11 @@ pub enum Item {
 
 /// The patterns among the texts of an automaton.
 #[derive(Debug)]
-pub struct Within {
+pub struct PatternsWithin {
     /// Languages of parts.
     pub leaves: Vec<Dfa>,
     /// For each pair of states what leads from the one to the other in one step.
-    pub items: FxHashMap<(u32, u32), Vec<Item>>,
+    pub items: FxHashMap<(u32, u32), Vec<RegexItem>>,
     /// The pairs between which something leads, in order.
     pub pairs: Vec<(u32, u32)>,
     reaches: Vec<Vec<bool>>,
@@ -35,9 +35,9 @@ pub struct Within {
 }
 
 /// Texts of a part that lead from state to state: from, leaf, to.
-type Steps = Vec<(u32, u32, u32)>;
+type LeafSteps = Vec<(u32, u32, u32)>;
 
-impl Within {
+impl PatternsWithin {
     /// The product, of an automaton with at most [`MOST_STATES`] states.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Within {
         let states = 0..count as u32;
         let parts = parts()?;
         let between = |from: u32, to: u32| {
-            let mut nfa = Nfa::new();
+            let mut nfa = ScalarNfa::new();
             for _ in states.clone() {
                 nfa.add_state();
             }
@@ -68,7 +68,7 @@ impl Within {
             }
         }
         let mut leaves: Vec<Dfa> = Vec::new();
-        let mut steps = |part: &Dfa| -> Result<Steps> {
+        let mut steps = |part: &Dfa| -> Result<LeafSteps> {
             let mut cut: Vec<(&Dfa, Option<u32>)> = Vec::new();
             let mut out = Vec::new();
             for (from, way, to) in &ways {
@@ -143,21 +143,21 @@ impl Within {
 
 /// What leads from state to state, as far as it is known what patterns do.
 fn items(
-    flat: &Steps,
-    brackets: &[(Steps, Steps)],
+    flat: &LeafSteps,
+    brackets: &[(LeafSteps, LeafSteps)],
     reaches: &[Vec<bool>],
     bounds: &Bounds<'_>,
-) -> Result<FxHashMap<(u32, u32), Vec<Item>>> {
-    let mut out: FxHashMap<(u32, u32), Vec<Item>> = FxHashMap::default();
+) -> Result<FxHashMap<(u32, u32), Vec<RegexItem>>> {
+    let mut out: FxHashMap<(u32, u32), Vec<RegexItem>> = FxHashMap::default();
     for &(from, leaf, to) in flat {
-        out.entry((from, to)).or_default().push(Item::Leaf(leaf));
+        out.entry((from, to)).or_default().push(RegexItem::Leaf(leaf));
     }
     for (opens, closes) in brackets {
         for &(from, open, first) in opens {
             bounds.budget.spend(1 + closes.len() / 8)?;
             for &(last, close, to) in closes {
                 if reaches[first as usize][last as usize] {
-                    let group = Item::Group(open, (first, last), close);
+                    let group = RegexItem::Group(open, (first, last), close);
                     out.entry((from, to)).or_default().push(group);
                 }
             }

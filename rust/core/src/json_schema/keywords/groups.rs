@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::json_schema::decimal::Decimal;
 use crate::json_schema::dialect::Dialect;
 use crate::json_schema::resolve::Schemas;
-use crate::json_schema::value::{Node, NodeId, Object};
+use crate::json_schema::value::{JsonNode, JsonNodeId, Object};
 
 /// A set of the names that `type` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -32,7 +32,7 @@ impl Types {
 
 /// A bound of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bound<'a> {
+pub struct StatedBound<'a> {
     /// The bound.
     pub value: &'a Decimal,
     /// Whether the bound itself is left out.
@@ -45,9 +45,9 @@ pub struct Bound<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Items<'a> {
     /// Those of the first items, one each.
-    pub first: &'a [NodeId],
+    pub first: &'a [JsonNodeId],
     /// That of all others.
-    pub others: Option<NodeId>,
+    pub others: Option<JsonNodeId>,
 }
 
 /// What the presence of a name asks for.
@@ -56,7 +56,7 @@ pub enum Dependency<'a> {
     /// Other names.
     Names(Vec<&'a str>),
     /// That the object is valid under a schema.
-    Schema(NodeId),
+    Schema(JsonNodeId),
 }
 
 impl Schemas {
@@ -65,18 +65,18 @@ impl Schemas {
     /// # Errors
     /// Invalid where the value is neither a name of a type nor an array of such, or `nullable` no
     /// boolean.
-    pub fn types(&self, schema: NodeId) -> Result<Option<Types>> {
+    pub fn types(&self, schema: JsonNodeId) -> Result<Option<Types>> {
         let Some(value) = self.value(schema, "type") else {
             return Ok(None);
         };
         let items = match self.arena().node(value) {
-            Node::Array(items) => items,
+            JsonNode::Array(items) => items,
             _ => std::slice::from_ref(&value),
         };
         let mut types = Types::default();
         for &item in items {
             match self.arena().node(item) {
-                Node::String(name) => match Types::bit(name) {
+                JsonNode::String(name) => match Types::bit(name) {
                     Some(bit) => types.0 |= bit,
                     None if **name == *"any" && self.language(schema).is_draft3 => {
                         types.0 = u8::MAX
@@ -86,7 +86,7 @@ impl Schemas {
                         return Err(self.mistyped(schema, item, "type", &expected));
                     }
                 },
-                Node::Object(_) if self.language(schema).is_draft3 => {
+                JsonNode::Object(_) if self.language(schema).is_draft3 => {
                     return Err(self.only_draft3(schema, "type"));
                 }
                 _ => return Err(self.mistyped(schema, item, "type", "the name of a type")),
@@ -103,9 +103,9 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is neither an array of strings nor a boolean.
-    pub fn required(&self, schema: NodeId) -> Result<Option<Vec<&str>>> {
+    pub fn required(&self, schema: JsonNodeId) -> Result<Option<Vec<&str>>> {
         let value = self.value(schema, "required");
-        let is_flag = |value| matches!(self.arena().node(value), Node::Boolean(_));
+        let is_flag = |value| matches!(self.arena().node(value), JsonNode::Boolean(_));
         let names = match value {
             Some(value) if is_flag(value) => None,
             _ => self.names(schema, "required")?,
@@ -113,9 +113,9 @@ impl Schemas {
         if !self.language(schema).is_draft3 {
             return Ok(names);
         }
-        let is_required = |&(_, member): &(&str, NodeId)| {
+        let is_required = |&(_, member): &(&str, JsonNodeId)| {
             let value = self.value(member, "required");
-            value.is_some_and(|value| *self.arena().node(value) == Node::Boolean(true))
+            value.is_some_and(|value| *self.arena().node(value) == JsonNode::Boolean(true))
         };
         let properties = self.named(schema, "properties")?.into_iter().flat_map(Object::iter);
         let flagged: Vec<&str> = properties.filter(is_required).map(|(name, _)| name).collect();
@@ -129,7 +129,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where a value has a wrong type for the dialect.
-    pub fn lower_bounds(&self, schema: NodeId) -> Result<Vec<Bound<'_>>> {
+    pub fn lower_bounds(&self, schema: JsonNodeId) -> Result<Vec<StatedBound<'_>>> {
         self.bounds(schema, "minimum", "exclusiveMinimum")
     }
 
@@ -137,7 +137,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where a value has a wrong type for the dialect.
-    pub fn upper_bounds(&self, schema: NodeId) -> Result<Vec<Bound<'_>>> {
+    pub fn upper_bounds(&self, schema: JsonNodeId) -> Result<Vec<StatedBound<'_>>> {
         self.bounds(schema, "maximum", "exclusiveMaximum")
     }
 
@@ -145,10 +145,10 @@ impl Schemas {
     /// named, each is understood.
     fn bounds(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         keyword: &'static str,
         exclusive: &'static str,
-    ) -> Result<Vec<Bound<'_>>> {
+    ) -> Result<Vec<StatedBound<'_>>> {
         let language = self.language(schema);
         let mut bounds = Vec::new();
         let mut is_exclusive = false;
@@ -156,16 +156,16 @@ impl Schemas {
             let has_booleans = language.dialect.has_boolean_bounds();
             let may_be_boolean = has_booleans || !language.is_declared;
             match self.arena().node(value) {
-                Node::Boolean(flag) if may_be_boolean => is_exclusive = *flag,
-                Node::Boolean(_) => {
+                JsonNode::Boolean(flag) if may_be_boolean => is_exclusive = *flag,
+                JsonNode::Boolean(_) => {
                     let expected = "a number; true and false are of draft-04, whose $schema is \
                                     \"http://json-schema.org/draft-04/schema#\"";
                     return Err(self.mistyped(schema, value, exclusive, expected));
                 }
-                Node::Number(value) if !has_booleans => {
-                    bounds.push(Bound { value, is_exclusive: true, keyword: exclusive });
+                JsonNode::Number(value) if !has_booleans => {
+                    bounds.push(StatedBound { value, is_exclusive: true, keyword: exclusive });
                 }
-                Node::Number(_) => {
+                JsonNode::Number(_) => {
                     let expected = "true or false; numbers are of draft-06 and later";
                     return Err(self.mistyped(schema, value, exclusive, expected));
                 }
@@ -173,7 +173,7 @@ impl Schemas {
             }
         }
         if let Some(value) = self.number(schema, keyword)? {
-            bounds.push(Bound { value, is_exclusive, keyword });
+            bounds.push(StatedBound { value, is_exclusive, keyword });
         }
         Ok(bounds)
     }
@@ -183,13 +183,13 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where a value has a wrong type for the dialect.
-    pub fn items(&self, schema: NodeId) -> Result<Items<'_>> {
+    pub fn items(&self, schema: JsonNodeId) -> Result<Items<'_>> {
         let language = self.language(schema);
         let Some(value) = self.value(schema, "items") else {
             let first = self.subschemas(schema, "prefixItems")?.unwrap_or_default();
             return Ok(Items { first, others: None });
         };
-        let Node::Array(items) = self.arena().node(value) else {
+        let JsonNode::Array(items) = self.arena().node(value) else {
             let first = self.subschemas(schema, "prefixItems")?.unwrap_or_default();
             return Ok(Items { first, others: Some(self.checked(schema, value, "items")?) });
         };
@@ -218,7 +218,7 @@ impl Schemas {
     /// Invalid where a value has a wrong type.
     pub fn dependencies(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
     ) -> Result<Vec<(&str, Dependency<'_>, &'static str)>> {
         let mut all = Vec::new();
         for keyword in ["dependencies", "dependentRequired", "dependentSchemas"] {
@@ -230,13 +230,15 @@ impl Schemas {
             };
             for (name, value) in object.iter() {
                 let dependency = match self.arena().node(value) {
-                    Node::Object(_) | Node::Boolean(_) if keyword != "dependentRequired" => {
+                    JsonNode::Object(_) | JsonNode::Boolean(_)
+                        if keyword != "dependentRequired" =>
+                    {
                         Dependency::Schema(value)
                     }
-                    Node::Array(_) if keyword != "dependentSchemas" => {
+                    JsonNode::Array(_) if keyword != "dependentSchemas" => {
                         Dependency::Names(self.strings(schema, value, keyword)?)
                     }
-                    Node::String(other) if keyword == "dependencies" => {
+                    JsonNode::String(other) if keyword == "dependencies" => {
                         Dependency::Names(vec![other])
                     }
                     _ => {

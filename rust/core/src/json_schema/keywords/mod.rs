@@ -13,11 +13,11 @@ mod groups;
 #[cfg(test)]
 mod tests;
 
-pub use groups::{Bound, Dependency, Items, Types};
+pub use groups::{Dependency, Items, StatedBound, Types};
 
 use super::decimal::Decimal;
 use super::resolve::Schemas;
-use super::value::{Node, NodeId, Object};
+use super::value::{JsonNode, JsonNodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
 
 /// What a schema is.
@@ -37,15 +37,15 @@ impl Schemas {
     /// # Errors
     /// Invalid where the value is neither object nor boolean, Unsupported where its resource needs
     /// a vocabulary that is unknown.
-    pub fn shape(&self, schema: NodeId) -> Result<Shape<'_>> {
+    pub fn shape(&self, schema: JsonNodeId) -> Result<Shape<'_>> {
         if let Some(fault) = self.fault_of(schema) {
             return Err(fault.clone());
         }
         match self.arena().node(schema) {
-            Node::Boolean(true) => Ok(Shape::Always),
-            Node::Boolean(false) => Ok(Shape::Never),
-            Node::Object(object) if object.is_empty() => Ok(Shape::Always),
-            Node::Object(object) => Ok(Shape::Keywords(object)),
+            JsonNode::Boolean(true) => Ok(Shape::Always),
+            JsonNode::Boolean(false) => Ok(Shape::Never),
+            JsonNode::Object(object) if object.is_empty() => Ok(Shape::Always),
+            JsonNode::Object(object) => Ok(Shape::Keywords(object)),
             other => {
                 let message = format!("a schema is an object or a boolean; found {}", other.kind());
                 Err(self.fault(SchemaFault::Invalid, schema, "", message))
@@ -54,7 +54,7 @@ impl Schemas {
     }
 
     /// The value of a keyword, if the schema has it and the keyword counts there.
-    pub fn value(&self, schema: NodeId, keyword: &str) -> Option<NodeId> {
+    pub fn value(&self, schema: JsonNodeId, keyword: &str) -> Option<JsonNodeId> {
         let object = self.arena().object(schema)?;
         let value = object.get(keyword)?;
         let language = self.language(schema);
@@ -69,12 +69,12 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn text(&self, schema: NodeId, keyword: &str) -> Result<Option<&str>> {
+    pub fn text(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<&str>> {
         let Some(value) = self.value(schema, keyword) else {
             return Ok(None);
         };
         match self.arena().node(value) {
-            Node::String(text) => Ok(Some(text)),
+            JsonNode::String(text) => Ok(Some(text)),
             _ => Err(self.mistyped(schema, value, keyword, "a string")),
         }
     }
@@ -83,12 +83,12 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn flag(&self, schema: NodeId, keyword: &str) -> Result<Option<bool>> {
+    pub fn flag(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<bool>> {
         let Some(value) = self.value(schema, keyword) else {
             return Ok(None);
         };
         match self.arena().node(value) {
-            Node::Boolean(flag) => Ok(Some(*flag)),
+            JsonNode::Boolean(flag) => Ok(Some(*flag)),
             _ => Err(self.mistyped(schema, value, keyword, "true or false")),
         }
     }
@@ -97,12 +97,12 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn number(&self, schema: NodeId, keyword: &str) -> Result<Option<&Decimal>> {
+    pub fn number(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<&Decimal>> {
         let Some(value) = self.value(schema, keyword) else {
             return Ok(None);
         };
         match self.arena().node(value) {
-            Node::Number(number) => Ok(Some(number)),
+            JsonNode::Number(number) => Ok(Some(number)),
             _ => Err(self.mistyped(schema, value, keyword, "a number")),
         }
     }
@@ -111,7 +111,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn positive(&self, schema: NodeId, keyword: &str) -> Result<Option<&Decimal>> {
+    pub fn positive(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<&Decimal>> {
         match (self.number(schema, keyword)?, self.value(schema, keyword)) {
             (Some(number), Some(value)) if number.is_zero() || number.is_negative() => {
                 Err(self.mistyped(schema, value, keyword, "a number above zero"))
@@ -124,12 +124,12 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn count(&self, schema: NodeId, keyword: &str) -> Result<Option<u32>> {
+    pub fn count(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<u32>> {
         let Some(value) = self.value(schema, keyword) else {
             return Ok(None);
         };
         match self.arena().node(value) {
-            Node::Number(number) if number.is_integer() && !number.is_negative() => {
+            JsonNode::Number(number) if number.is_integer() && !number.is_negative() => {
                 Ok(Some(number.to_u32().unwrap_or(u32::MAX)))
             }
             _ => Err(self.mistyped(schema, value, keyword, "an integer that is not negative")),
@@ -140,18 +140,18 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn names(&self, schema: NodeId, keyword: &str) -> Result<Option<Vec<&str>>> {
+    pub fn names(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<Vec<&str>>> {
         match self.value(schema, keyword) {
             Some(value) => self.strings(schema, value, keyword).map(Some),
             None => Ok(None),
         }
     }
 
-    fn strings(&self, schema: NodeId, value: NodeId, keyword: &str) -> Result<Vec<&str>> {
+    fn strings(&self, schema: JsonNodeId, value: JsonNodeId, keyword: &str) -> Result<Vec<&str>> {
         let Some(items) = self.arena().node(value).as_array() else {
             return Err(self.mistyped(schema, value, keyword, "an array of strings"));
         };
-        let text = |&item: &NodeId| {
+        let text = |&item: &JsonNodeId| {
             let text = self.arena().node(item).as_str();
             text.ok_or_else(|| self.mistyped(schema, item, keyword, "a string"))
         };
@@ -162,7 +162,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is no array.
-    pub fn values(&self, schema: NodeId, keyword: &str) -> Result<Option<&[NodeId]>> {
+    pub fn values(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<&[JsonNodeId]>> {
         let Some(value) = self.value(schema, keyword) else {
             return Ok(None);
         };
@@ -174,7 +174,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn subschema(&self, schema: NodeId, keyword: &str) -> Result<Option<NodeId>> {
+    pub fn subschema(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<JsonNodeId>> {
         match self.value(schema, keyword) {
             Some(value) => self.checked(schema, value, keyword).map(Some),
             None => Ok(None),
@@ -185,7 +185,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn subschemas(&self, schema: NodeId, keyword: &str) -> Result<Option<&[NodeId]>> {
+    pub fn subschemas(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<&[JsonNodeId]>> {
         let items = self.values(schema, keyword)?;
         for &item in items.unwrap_or_default() {
             self.checked(schema, item, keyword)?;
@@ -197,7 +197,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is something else.
-    pub fn named(&self, schema: NodeId, keyword: &str) -> Result<Option<&Object>> {
+    pub fn named(&self, schema: JsonNodeId, keyword: &str) -> Result<Option<&Object>> {
         let Some(value) = self.value(schema, keyword) else {
             return Ok(None);
         };
@@ -210,9 +210,9 @@ impl Schemas {
         Ok(Some(object))
     }
 
-    fn checked(&self, schema: NodeId, value: NodeId, keyword: &str) -> Result<NodeId> {
+    fn checked(&self, schema: JsonNodeId, value: JsonNodeId, keyword: &str) -> Result<JsonNodeId> {
         match self.arena().node(value) {
-            Node::Object(_) | Node::Boolean(_) => Ok(value),
+            JsonNode::Object(_) | JsonNode::Boolean(_) => Ok(value),
             _ => Err(self.mistyped(
                 schema,
                 value,
@@ -222,18 +222,24 @@ impl Schemas {
         }
     }
 
-    pub(super) fn only_draft3(&self, schema: NodeId, keyword: &str) -> Error {
+    pub(super) fn only_draft3(&self, schema: JsonNodeId, keyword: &str) -> Error {
         let message = "the keyword has this form in draft 3 only; rewrite the schema in draft-04 or \
                        later";
         self.fault(SchemaFault::Unsupported, schema, keyword, message)
     }
 
     /// The error for a value, of a keyword or in one, that has a wrong type.
-    fn mistyped(&self, schema: NodeId, value: NodeId, keyword: &str, expected: &str) -> Error {
+    fn mistyped(
+        &self,
+        schema: JsonNodeId,
+        value: JsonNodeId,
+        keyword: &str,
+        expected: &str,
+    ) -> Error {
         let found = match self.arena().node(value) {
-            Node::Number(number) => number.abbreviated(),
-            Node::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
-            Node::Boolean(flag) => flag.to_string(),
+            JsonNode::Number(number) => number.abbreviated(),
+            JsonNode::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
+            JsonNode::Boolean(flag) => flag.to_string(),
             other => other.kind().to_owned(),
         };
         let place = match self.arena().get(schema, keyword) {

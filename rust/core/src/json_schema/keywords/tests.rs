@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::budget::{Budget, Interrupt};
-use crate::json_schema::resolve::{Level, ReadOptions};
+use crate::json_schema::resolve::{NoteLevel, ReadOptions};
 use crate::limits::Limits;
 
 fn budget() -> Budget {
@@ -193,10 +193,10 @@ fn notes_name_what_has_no_influence() {
     assert_eq!(
         notes,
         [
-            (Level::Info, "title", "the keyword is an annotation"),
-            (Level::Warning, "const", &constant),
-            (Level::Warning, "nullable", nullable),
-            (Level::Info, "$comment", &comment),
+            (NoteLevel::Info, "title", "the keyword is an annotation"),
+            (NoteLevel::Warning, "const", &constant),
+            (NoteLevel::Warning, "nullable", nullable),
+            (NoteLevel::Info, "$comment", &comment),
         ]
     );
     assert_eq!(schemas.value(schemas.root(), "const"), None);

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::budget::{Budget, Interrupt};
     use crate::json_schema::dialect::Language;
-    use crate::json_schema::resolve::{Level, ReadOptions, Schemas};
+    use crate::json_schema::resolve::{NoteLevel, ReadOptions, Schemas};
     use crate::limits::Limits;
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
                 schemas.reference(schema).expect("it leads somewhere");
                 schemas.dynamic(schema).expect("it leads somewhere");
                 let notes = schemas.notes_on(schema, &budget).expect("no draft 3");
-                assert!(notes.iter().all(|note| note.level == Level::Info), "{notes:?}");
+                assert!(notes.iter().all(|note| note.level == NoteLevel::Info), "{notes:?}");
             }
         }
     }

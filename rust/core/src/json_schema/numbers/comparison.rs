@@ -6,14 +6,14 @@
 //! number the longer one, or as long and greater, and all that is left is to count them. So a bound
 //! of n digits takes some 2n states, and no digit of a bound that an exponent implies is written out.
 
-use super::machine::{Machine, Symbol};
+use super::machine::{NumberMachine, NumberSymbol};
 use crate::json_schema::decimal::Decimal;
 use std::cmp::Ordering;
 
 /// The numbers that compare with a bound in one of several ways. The texts are numbers: the machine
 /// does not check it. Exponents may occur where the bound is zero.
 #[derive(Clone, Debug)]
-pub(super) struct Comparison {
+pub(super) struct DecimalComparison {
     bound: Decimal,
     accepts_less: bool,
     accepts_equal: bool,
@@ -24,7 +24,7 @@ pub(super) struct Comparison {
 
 /// How what was read compares with the bound; but for `Decided`, without their common sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum State {
+pub(super) enum ComparisonState {
     /// Nothing was read.
     Start,
     /// So many digits were read, all before the point, and equal those of the bound.
@@ -37,7 +37,7 @@ pub(super) enum State {
     Decided(Ordering),
 }
 
-impl Comparison {
+impl DecimalComparison {
     /// The numbers that compare with the bound in one of these ways.
     pub(super) fn new(bound: &Decimal, accepted: &[Ordering]) -> Self {
         Self {
@@ -59,81 +59,99 @@ impl Comparison {
     }
 
     /// The state where the magnitudes compare so, whatever follows.
-    fn decided(&self, magnitudes: Ordering) -> State {
+    fn decided(&self, magnitudes: Ordering) -> ComparisonState {
         let is_negative = self.bound.is_negative();
-        State::Decided(if is_negative { magnitudes.reverse() } else { magnitudes })
+        ComparisonState::Decided(if is_negative { magnitudes.reverse() } else { magnitudes })
     }
 
     /// How a number that ends here compares with the bound.
-    fn verdict(&self, state: State) -> Ordering {
+    fn verdict(&self, state: ComparisonState) -> Ordering {
         let all_read = match state {
-            State::Decided(ordering) => return ordering,
-            State::Integer(read) => read == self.integer_digits && self.fraction_digits == 0,
-            State::Fraction(read) => read == self.fraction_digits,
-            State::Start | State::Lacks(_) => false,
+            ComparisonState::Decided(ordering) => return ordering,
+            ComparisonState::Integer(read) => {
+                read == self.integer_digits && self.fraction_digits == 0
+            }
+            ComparisonState::Fraction(read) => read == self.fraction_digits,
+            ComparisonState::Start | ComparisonState::Lacks(_) => false,
         };
         let less = if self.bound.is_negative() { Ordering::Greater } else { Ordering::Less };
         if all_read { Ordering::Equal } else { less }
     }
 
     /// The state behind one more digit of the integer part, of which `read` equal the bound's.
-    fn integer_digit(&self, read: u64, digit: u8) -> State {
+    fn integer_digit(&self, read: u64, digit: u8) -> ComparisonState {
         let Some(left) = self.integer_digits.checked_sub(read + 1) else {
             // A zero before the point is no digit of a bound below one.
             let is_zero = read == 0 && digit == 0;
-            return if is_zero { State::Integer(0) } else { self.decided(Ordering::Greater) };
+            return if is_zero {
+                ComparisonState::Integer(0)
+            } else {
+                self.decided(Ordering::Greater)
+            };
         };
         match (digit.cmp(&self.bound.digit_at(left as i64)), left) {
-            (Ordering::Equal, _) => State::Integer(read + 1),
-            (Ordering::Less, _) => State::Lacks(left + 1),
+            (Ordering::Equal, _) => ComparisonState::Integer(read + 1),
+            (Ordering::Less, _) => ComparisonState::Lacks(left + 1),
             (Ordering::Greater, 0) => self.decided(Ordering::Greater),
-            (Ordering::Greater, _) => State::Lacks(left),
+            (Ordering::Greater, _) => ComparisonState::Lacks(left),
         }
     }
 
-    fn fraction_digit(&self, read: u64, digit: u8) -> State {
+    fn fraction_digit(&self, read: u64, digit: u8) -> ComparisonState {
         match digit.cmp(&self.bound.digit_at(-1 - read as i64)) {
-            Ordering::Equal => State::Fraction(self.fraction_digits.min(read + 1)),
+            Ordering::Equal => ComparisonState::Fraction(self.fraction_digits.min(read + 1)),
             ordering => self.decided(ordering),
         }
     }
 
-    fn advance(&self, state: State, symbol: Symbol) -> State {
+    fn advance(&self, state: ComparisonState, symbol: NumberSymbol) -> ComparisonState {
         match (state, symbol) {
-            (State::Decided(_), _) => state,
-            (State::Start, Symbol::Minus) if self.bound.is_negative() => State::Integer(0),
-            (_, Symbol::Minus) => State::Decided(Ordering::Less),
-            (State::Start, Symbol::Digit(_)) if self.bound.is_negative() => {
-                State::Decided(Ordering::Greater)
+            (ComparisonState::Decided(_), _) => state,
+            (ComparisonState::Start, NumberSymbol::Minus) if self.bound.is_negative() => {
+                ComparisonState::Integer(0)
             }
-            (State::Start, Symbol::Digit(digit)) => self.integer_digit(0, digit),
-            (State::Integer(read), Symbol::Digit(digit)) => self.integer_digit(read, digit),
-            (State::Fraction(read), Symbol::Digit(digit)) => self.fraction_digit(read, digit),
-            (State::Lacks(1), Symbol::Digit(_)) => self.decided(Ordering::Greater),
-            (State::Lacks(digits), Symbol::Digit(_)) => State::Lacks(digits - 1),
-            (State::Integer(read), Symbol::Point) if read == self.integer_digits => {
-                State::Fraction(0)
+            (_, NumberSymbol::Minus) => ComparisonState::Decided(Ordering::Less),
+            (ComparisonState::Start, NumberSymbol::Digit(_)) if self.bound.is_negative() => {
+                ComparisonState::Decided(Ordering::Greater)
             }
-            (_, Symbol::Point) => self.decided(Ordering::Less),
-            (_, Symbol::Exponent | Symbol::Plus) => State::Decided(self.verdict(state)),
+            (ComparisonState::Start, NumberSymbol::Digit(digit)) => self.integer_digit(0, digit),
+            (ComparisonState::Integer(read), NumberSymbol::Digit(digit)) => {
+                self.integer_digit(read, digit)
+            }
+            (ComparisonState::Fraction(read), NumberSymbol::Digit(digit)) => {
+                self.fraction_digit(read, digit)
+            }
+            (ComparisonState::Lacks(1), NumberSymbol::Digit(_)) => self.decided(Ordering::Greater),
+            (ComparisonState::Lacks(digits), NumberSymbol::Digit(_)) => {
+                ComparisonState::Lacks(digits - 1)
+            }
+            (ComparisonState::Integer(read), NumberSymbol::Point)
+                if read == self.integer_digits =>
+            {
+                ComparisonState::Fraction(0)
+            }
+            (_, NumberSymbol::Point) => self.decided(Ordering::Less),
+            (_, NumberSymbol::Exponent | NumberSymbol::Plus) => {
+                ComparisonState::Decided(self.verdict(state))
+            }
         }
     }
 }
 
-impl Machine for Comparison {
-    type State = State;
+impl NumberMachine for DecimalComparison {
+    type State = ComparisonState;
 
-    fn start(&self) -> State {
-        State::Start
+    fn start(&self) -> ComparisonState {
+        ComparisonState::Start
     }
 
-    fn step(&self, &state: &State, symbol: Symbol) -> Option<State> {
+    fn step(&self, &state: &ComparisonState, symbol: NumberSymbol) -> Option<ComparisonState> {
         let next = self.advance(state, symbol);
-        let is_lost = matches!(next, State::Decided(ordering) if !self.accepts(ordering));
+        let is_lost = matches!(next, ComparisonState::Decided(ordering) if !self.accepts(ordering));
         (!is_lost).then_some(next)
     }
 
-    fn is_final(&self, &state: &State) -> bool {
+    fn is_final(&self, &state: &ComparisonState) -> bool {
         self.accepts(self.verdict(state))
     }
 }

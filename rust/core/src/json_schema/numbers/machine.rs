@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 /// A symbol of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Symbol {
+pub(super) enum NumberSymbol {
     /// A digit, 0 to 9.
     Digit(u8),
     /// `.`
@@ -21,23 +21,23 @@ pub(super) enum Symbol {
     Exponent,
 }
 
-impl Symbol {
+impl NumberSymbol {
     /// All symbols, and the characters that each of them is.
-    fn all() -> Vec<(Symbol, CharSet)> {
+    fn all() -> Vec<(NumberSymbol, CharSet)> {
         let of = |characters: &[u8]| CharSet::new(characters.iter().map(|&c| (c.into(), c.into())));
-        let digits = (0..10).map(|digit| (Symbol::Digit(digit), of(&[b'0' + digit])));
+        let digits = (0..10).map(|digit| (NumberSymbol::Digit(digit), of(&[b'0' + digit])));
         let others = [
-            (Symbol::Point, of(b".")),
-            (Symbol::Minus, of(b"-")),
-            (Symbol::Plus, of(b"+")),
-            (Symbol::Exponent, of(b"eE")),
+            (NumberSymbol::Point, of(b".")),
+            (NumberSymbol::Minus, of(b"-")),
+            (NumberSymbol::Plus, of(b"+")),
+            (NumberSymbol::Exponent, of(b"eE")),
         ];
         digits.chain(others).collect()
     }
 }
 
 /// A deterministic automaton whose states are values.
-pub(super) trait Machine {
+pub(super) trait NumberMachine {
     /// A state.
     type State: Clone + Eq + Hash;
 
@@ -45,14 +45,15 @@ pub(super) trait Machine {
     fn start(&self) -> Self::State;
 
     /// The state behind a symbol; `None` where no text that goes on so is accepted.
-    fn step(&self, state: &Self::State, symbol: Symbol) -> Option<Self::State>;
+    fn step(&self, state: &Self::State, symbol: NumberSymbol) -> Option<Self::State>;
 
     /// Whether a text may end here.
     fn is_final(&self, state: &Self::State) -> bool;
 
     /// The automaton as a table, with the states that can be reached.
     fn explore(&self, bounds: &Bounds<'_>) -> Result<Dfa> {
-        let (symbols, sets): (Vec<Symbol>, Vec<CharSet>) = Symbol::all().into_iter().unzip();
+        let (symbols, sets): (Vec<NumberSymbol>, Vec<CharSet>) =
+            NumberSymbol::all().into_iter().unzip();
         let mut numbers = FxHashMap::default();
         let mut states = vec![self.start()];
         numbers.insert(self.start(), 0u32);
@@ -92,14 +93,14 @@ pub(super) fn check_states(states: usize, bounds: &Bounds<'_>) -> Result<()> {
 }
 
 /// The intersection of two languages.
-impl<A: Machine, B: Machine> Machine for (A, B) {
+impl<A: NumberMachine, B: NumberMachine> NumberMachine for (A, B) {
     type State = (A::State, B::State);
 
     fn start(&self) -> Self::State {
         (self.0.start(), self.1.start())
     }
 
-    fn step(&self, (a, b): &Self::State, symbol: Symbol) -> Option<Self::State> {
+    fn step(&self, (a, b): &Self::State, symbol: NumberSymbol) -> Option<Self::State> {
         Some((self.0.step(a, symbol)?, self.1.step(b, symbol)?))
     }
 
@@ -109,14 +110,14 @@ impl<A: Machine, B: Machine> Machine for (A, B) {
 }
 
 /// A language, or all texts.
-impl<M: Machine> Machine for Option<M> {
+impl<M: NumberMachine> NumberMachine for Option<M> {
     type State = Option<M::State>;
 
     fn start(&self) -> Self::State {
-        self.as_ref().map(Machine::start)
+        self.as_ref().map(NumberMachine::start)
     }
 
-    fn step(&self, state: &Self::State, symbol: Symbol) -> Option<Self::State> {
+    fn step(&self, state: &Self::State, symbol: NumberSymbol) -> Option<Self::State> {
         match (self, state) {
             (Some(machine), Some(state)) => machine.step(state, symbol).map(Some),
             _ => Some(None),

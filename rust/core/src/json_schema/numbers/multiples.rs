@@ -9,7 +9,7 @@
 //! A state is that remainder and one F, or none, for each i before: this makes exactly as many states
 //! as the language needs. 64 is divided with 25 of them, 100,000 with 6.
 
-use super::machine::{Machine, Symbol, check_states};
+use super::machine::{NumberMachine, NumberSymbol, check_states};
 use crate::error::{Error, Result};
 use crate::json_schema::decimal::Decimal;
 use crate::regular::Bounds;
@@ -38,7 +38,7 @@ pub(super) struct Multiples {
 
 /// What was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum State {
+pub(super) enum MultipleState {
     /// A part of the integer part.
     Integer {
         /// Its remainder modulo `odd`.
@@ -111,41 +111,46 @@ impl Multiples {
     }
 }
 
-impl Machine for Multiples {
-    type State = State;
+impl NumberMachine for Multiples {
+    type State = MultipleState;
 
-    fn start(&self) -> State {
-        State::Integer { rest: 0, missing: vec![Some(0); self.top - self.scale].into() }
+    fn start(&self) -> MultipleState {
+        MultipleState::Integer { rest: 0, missing: vec![Some(0); self.top - self.scale].into() }
     }
 
-    fn step(&self, state: &State, symbol: Symbol) -> Option<State> {
+    fn step(&self, state: &MultipleState, symbol: NumberSymbol) -> Option<MultipleState> {
         match (state, symbol) {
-            (State::Integer { rest, missing }, Symbol::Digit(digit)) => {
+            (MultipleState::Integer { rest, missing }, NumberSymbol::Digit(digit)) => {
                 let above = missing.iter().copied().skip(1);
                 let above = above.chain([Some(self.missing_at_top(*rest))]);
                 let missing = (self.scale..self.top).zip(above);
                 let missing = missing.map(|(i, above)| self.without(above?, digit, i)).collect();
-                Some(State::Integer { rest: (10 * rest + u64::from(digit)) % self.odd, missing })
+                Some(MultipleState::Integer {
+                    rest: (10 * rest + u64::from(digit)) % self.odd,
+                    missing,
+                })
             }
-            (State::Integer { rest, missing }, Symbol::Point) => {
+            (MultipleState::Integer { rest, missing }, NumberSymbol::Point) => {
                 let missing = self.behind_point(*rest, missing)?;
-                Some(State::Fraction { left: self.scale, missing })
+                Some(MultipleState::Fraction { left: self.scale, missing })
             }
-            (State::Fraction { left: 0, .. }, Symbol::Digit(digit)) => {
+            (MultipleState::Fraction { left: 0, .. }, NumberSymbol::Digit(digit)) => {
                 (digit == 0).then(|| state.clone())
             }
-            (State::Fraction { left, missing }, Symbol::Digit(digit)) => {
+            (MultipleState::Fraction { left, missing }, NumberSymbol::Digit(digit)) => {
                 let missing = self.without(*missing, digit, left - 1)?;
-                Some(State::Fraction { left: left - 1, missing })
+                Some(MultipleState::Fraction { left: left - 1, missing })
             }
             _ => Some(state.clone()),
         }
     }
 
-    fn is_final(&self, state: &State) -> bool {
+    fn is_final(&self, state: &MultipleState) -> bool {
         match state {
-            State::Integer { rest, missing } => self.behind_point(*rest, missing) == Some(0),
-            State::Fraction { missing, .. } => *missing == 0,
+            MultipleState::Integer { rest, missing } => {
+                self.behind_point(*rest, missing) == Some(0)
+            }
+            MultipleState::Fraction { missing, .. } => *missing == 0,
         }
     }
 }

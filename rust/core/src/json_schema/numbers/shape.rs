@@ -1,6 +1,6 @@
 //! Which texts are numbers, whatever their values.
 
-use super::machine::{Machine, Symbol};
+use super::machine::{NumberMachine, NumberSymbol};
 
 /// Which fractions numbers have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,18 +15,18 @@ pub(super) enum Fraction {
 
 /// The spellings of numbers, without a minus before a zero.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct NumberShape {
     pub(super) fraction: Fraction,
     pub(super) has_exponents: bool,
 }
 
 /// Texts in which at most so many digits stand in a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Digits {
+pub(super) struct DigitRuns {
     pub(super) most: u32,
 }
 
-impl Machine for Digits {
+impl NumberMachine for DigitRuns {
     /// The digits that were read last.
     type State = u32;
 
@@ -34,9 +34,9 @@ impl Machine for Digits {
         0
     }
 
-    fn step(&self, &count: &u32, symbol: Symbol) -> Option<u32> {
+    fn step(&self, &count: &u32, symbol: NumberSymbol) -> Option<u32> {
         match symbol {
-            Symbol::Digit(_) => (count < self.most).then_some(count + 1),
+            NumberSymbol::Digit(_) => (count < self.most).then_some(count + 1),
             _ => Some(0),
         }
     }
@@ -48,7 +48,7 @@ impl Machine for Digits {
 
 /// What was read. A minus is remembered until a digit other than zero shows up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum State {
+pub(super) enum SpellingState {
     Start,
     Minus,
     Zero { is_negative: bool },
@@ -60,21 +60,21 @@ pub(super) enum State {
     ExponentDigits,
 }
 
-impl Shape {
+impl NumberShape {
     /// Plain decimals.
     pub(super) const PLAIN: Self = Self { fraction: Fraction::Any, has_exponents: false };
 }
 
-impl Machine for Shape {
-    type State = State;
+impl NumberMachine for NumberShape {
+    type State = SpellingState;
 
-    fn start(&self) -> State {
-        State::Start
+    fn start(&self) -> SpellingState {
+        SpellingState::Start
     }
 
-    fn step(&self, &state: &State, symbol: Symbol) -> Option<State> {
-        use State as S;
-        use Symbol::{Digit, Minus, Plus, Point};
+    fn step(&self, &state: &SpellingState, symbol: NumberSymbol) -> Option<SpellingState> {
+        use NumberSymbol::{Digit, Minus, Plus, Point};
+        use SpellingState as S;
         Some(match (state, symbol) {
             (S::Start, Minus) => S::Minus,
             (S::Start | S::Minus, Digit(0)) => S::Zero { is_negative: state == S::Minus },
@@ -94,7 +94,7 @@ impl Machine for Shape {
                 S::Zero { is_negative: false }
                 | S::Integer
                 | S::Fraction { is_negative_zero: false },
-                Symbol::Exponent,
+                NumberSymbol::Exponent,
             ) if self.has_exponents => S::Exponent,
             (S::Exponent, Minus | Plus) => S::ExponentSign,
             (S::Exponent | S::ExponentSign | S::ExponentDigits, Digit(_)) => S::ExponentDigits,
@@ -102,11 +102,11 @@ impl Machine for Shape {
         })
     }
 
-    fn is_final(&self, state: &State) -> bool {
+    fn is_final(&self, state: &SpellingState) -> bool {
         match state {
-            State::Integer | State::ExponentDigits => true,
-            State::Zero { is_negative } => !is_negative,
-            State::Fraction { is_negative_zero } => !is_negative_zero,
+            SpellingState::Integer | SpellingState::ExponentDigits => true,
+            SpellingState::Zero { is_negative } => !is_negative,
+            SpellingState::Fraction { is_negative_zero } => !is_negative_zero,
             _ => false,
         }
     }

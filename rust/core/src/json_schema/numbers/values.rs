@@ -27,7 +27,7 @@ pub fn values<'a>(
     decimals: impl IntoIterator<Item = &'a Decimal>,
     bounds: &Bounds<'_>,
 ) -> Result<Dfa> {
-    let mut trie = Trie::default();
+    let mut trie = SpellingTrie::default();
     for value in decimals {
         let digits = value.integer_digits().max(1) + value.fraction_digits();
         check_states(usize::try_from(digits).unwrap_or(usize::MAX), bounds)?;
@@ -39,32 +39,35 @@ pub fn values<'a>(
 
 /// A node: its children, and whether the spelling that leads to it is one of a value of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Node {
+struct SpellingNode {
     children: Vec<(u32, u32)>,
     is_final: bool,
 }
 
 /// Shortest spellings, symbol by symbol. Children come after their parents, but for the first two
 /// nodes, which many share.
-struct Trie {
-    nodes: Vec<Node>,
+struct SpellingTrie {
+    nodes: Vec<SpellingNode>,
     children: FxHashMap<(u32, u32), u32>,
 }
 
-impl Default for Trie {
+impl Default for SpellingTrie {
     fn default() -> Self {
-        let zeros = Node { children: vec![(0, ZEROS)], is_final: true };
-        let pointed = Node { children: vec![(0, ZEROS)], is_final: false };
-        Self { nodes: vec![zeros, pointed, Node::default()], children: FxHashMap::default() }
+        let zeros = SpellingNode { children: vec![(0, ZEROS)], is_final: true };
+        let pointed = SpellingNode { children: vec![(0, ZEROS)], is_final: false };
+        Self {
+            nodes: vec![zeros, pointed, SpellingNode::default()],
+            children: FxHashMap::default(),
+        }
     }
 }
 
-impl Trie {
+impl SpellingTrie {
     fn child(&mut self, node: u32, symbol: u32) -> u32 {
         let nodes = &mut self.nodes;
         *self.children.entry((node, symbol)).or_insert_with(|| {
             let child = nodes.len() as u32;
-            nodes.push(Node::default());
+            nodes.push(SpellingNode::default());
             nodes[node as usize].children.push((symbol, child));
             child
         })
@@ -90,8 +93,8 @@ impl Trie {
     fn into_automaton(mut self, bounds: &Bounds<'_>) -> Result<Dfa> {
         self.end_in_zeros();
         bounds.budget.spend(2 * self.nodes.len())?;
-        let mut known: FxHashMap<Node, u32> = FxHashMap::default();
-        let mut kept: Vec<Node> = Vec::new();
+        let mut known: FxHashMap<SpellingNode, u32> = FxHashMap::default();
+        let mut kept: Vec<SpellingNode> = Vec::new();
         let mut merged = vec![ZEROS; self.nodes.len()];
         // The shared nodes come first, then children before parents.
         let order = [ZEROS as usize, POINTED as usize].into_iter();
@@ -115,7 +118,8 @@ impl Trie {
             _ => state,
         };
         let finals: Vec<bool> = kept.iter().map(|node| node.is_final).collect();
-        let row = |node: Node| node.children.into_iter().map(|(s, to)| (s, moved(to))).collect();
+        let row =
+            |node: SpellingNode| node.children.into_iter().map(|(s, to)| (s, moved(to))).collect();
         let rows: Vec<Vec<(u32, u32)>> = kept.into_iter().map(row).collect();
         let set = |&c: &u8| CharSet::new([(c.into(), c.into())]);
         Dfa::from_table(&SYMBOLS.iter().map(set).collect::<Vec<_>>(), &rows, &finals, bounds)

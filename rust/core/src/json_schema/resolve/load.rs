@@ -2,13 +2,13 @@
 
 use super::lookup::Missing;
 use super::walk::BYTES_PER_UNIT;
-use super::{Level, ResourceId, Schemas};
+use super::{NoteLevel, ResourceId, Schemas};
 use crate::budget::Budget;
 use crate::error::{Error, Result, SchemaFault};
 use crate::json_schema::dialect::{Dialect, Language};
 use crate::json_schema::metaschemas;
 use crate::json_schema::uri;
-use crate::json_schema::value::{Node, NodeId};
+use crate::json_schema::value::{JsonNode, JsonNodeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct Loader<'a> {
     /// Texts that the caller gave, by URI.
     given: BTreeMap<&'a str, &'a str>,
     /// Schemas with references that are to be followed.
-    pub(super) references: VecDeque<NodeId>,
+    pub(super) references: VecDeque<JsonNodeId>,
     /// Whether every given document is walked.
     has_all: bool,
 }
@@ -57,10 +57,10 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    fn check_metaschema(&self, root: NodeId) -> Result<()> {
+    fn check_metaschema(&self, root: JsonNodeId) -> Result<()> {
         let arena = &self.schemas.arena;
         match arena.get(root, "$schema").map(|value| arena.node(value)) {
-            None | Some(Node::String(_)) => Ok(()),
+            None | Some(JsonNode::String(_)) => Ok(()),
             Some(other) => {
                 let message = format!("expected the URI of a metaschema, found {}", other.kind());
                 Err(self.schemas.fault(SchemaFault::Invalid, root, "$schema", message))
@@ -69,7 +69,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Makes sure that a reference can be answered, if that can be.
-    fn follow(&mut self, schema: NodeId, keyword: &'static str, reference: &str) -> Result<()> {
+    fn follow(&mut self, schema: JsonNodeId, keyword: &'static str, reference: &str) -> Result<()> {
         let owner = self.schemas.owner_id(schema);
         if reference.starts_with('#') {
             self.budget.spend(1 + reference.len() / BYTES_PER_UNIT)?;
@@ -120,7 +120,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Reads the document of a URI, if there is one and it is JSON.
-    fn read(&mut self, uri: &str) -> Result<Option<NodeId>> {
+    fn read(&mut self, uri: &str) -> Result<Option<JsonNodeId>> {
         let (uri, text) = match (self.given.get(uri), metaschemas::of(uri)) {
             (Some(&text), _) => (uri, text),
             (None, Some((canonical, text))) => (canonical, text),
@@ -144,7 +144,7 @@ impl<'a> Loader<'a> {
     /// The language of a schema that may be a resource, with the fault that its metaschema has.
     pub(super) fn language_at(
         &mut self,
-        schema: NodeId,
+        schema: JsonNodeId,
         around: ResourceId,
     ) -> Result<(Language, Option<Arc<Error>>)> {
         let outer = &self.schemas.resources[around.0 as usize];
@@ -161,9 +161,9 @@ impl<'a> Loader<'a> {
             Ok(None) => {
                 let latest = ["http://json-schema.org/schema", "https://json-schema.org/schema"];
                 let remark = match latest.contains(&metaschema.trim_end_matches('#')) {
-                    true => (Level::Info, "it names no dialect; the schema is read as 2020-12"),
+                    true => (NoteLevel::Info, "it names no dialect; the schema is read as 2020-12"),
                     false => (
-                        Level::Warning,
+                        NoteLevel::Warning,
                         "the metaschema is neither of the standard nor given in resources; the \
                          schema is read as 2020-12",
                     ),
@@ -195,7 +195,11 @@ impl<'a> Loader<'a> {
         Ok(language)
     }
 
-    fn language_described(&mut self, root: NodeId, uri: &str) -> Result<Result<Option<Language>>> {
+    fn language_described(
+        &mut self,
+        root: JsonNodeId,
+        uri: &str,
+    ) -> Result<Result<Option<Language>>> {
         let mut place = root;
         let mut base = uri.to_owned();
         let mut language = Language::by_default();
@@ -218,7 +222,7 @@ impl<'a> Loader<'a> {
         let (Some(listed), true) = (listed, language.dialect >= Dialect::Draft2019) else {
             return Ok(Ok(Some(language)));
         };
-        let is_required = |value: NodeId| *arena.node(value) == Node::Boolean(true);
+        let is_required = |value: JsonNodeId| *arena.node(value) == JsonNode::Boolean(true);
         let listed = listed.iter().map(|(name, value)| (name, is_required(value)));
         Ok(match language.restricted(listed) {
             Ok(language) => Ok(Some(language)),

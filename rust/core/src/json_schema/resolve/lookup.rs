@@ -1,17 +1,17 @@
 //! References: where `$ref`, `$dynamicRef` and `$recursiveRef` lead.
 
-use super::{Place, ResourceId, Schemas};
+use super::{ResourceId, Schemas, UriTarget};
 use crate::error::{Error, Result, SchemaFault};
 use crate::json_schema::dialect::Dialect;
 use crate::json_schema::metaschemas;
 use crate::json_schema::uri;
-use crate::json_schema::value::{Node, NodeId};
+use crate::json_schema::value::{JsonNode, JsonNodeId};
 
 /// Where a `$dynamicRef` or `$recursiveRef` leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dynamic {
     /// The schema that it leads to as a plain `$ref`.
-    pub target: NodeId,
+    pub target: JsonNodeId,
     /// The name under which the outermost resource of the dynamic scope that offers it replaces the
     /// target; nothing where the reference is as a plain one. It is empty for `$recursiveRef`.
     pub name: Option<Box<str>>,
@@ -24,11 +24,11 @@ pub(super) enum Missing {
     /// The fragment is no percent-encoded UTF-8.
     Encoding,
     /// The pointer names nothing; this value is the last on its way.
-    Pointer(NodeId),
+    Pointer(JsonNodeId),
     /// A resource has no such anchor.
     Anchor(ResourceId, String),
     /// Two schemas have the URI, or the anchor.
-    Ambiguous(NodeId, NodeId),
+    Ambiguous(JsonNodeId, JsonNodeId),
 }
 
 impl Schemas {
@@ -38,7 +38,7 @@ impl Schemas {
     /// # Errors
     /// [`Error::Schema`]: Invalid where it leads nowhere, Unsupported where it leads to a document
     /// that is not given.
-    pub fn resolve(&self, schema: NodeId, reference: &str) -> Result<NodeId> {
+    pub fn resolve(&self, schema: JsonNodeId, reference: &str) -> Result<JsonNodeId> {
         self.resolve_keyword(schema, "$ref", reference)
     }
 
@@ -46,7 +46,7 @@ impl Schemas {
     ///
     /// # Errors
     /// As [`Self::resolve`]; Invalid where the value is no string.
-    pub fn reference(&self, schema: NodeId) -> Result<Option<NodeId>> {
+    pub fn reference(&self, schema: JsonNodeId) -> Result<Option<JsonNodeId>> {
         let Some(reference) = self.text(schema, "$ref")? else {
             return Ok(None);
         };
@@ -57,7 +57,7 @@ impl Schemas {
     ///
     /// # Errors
     /// As [`Self::reference`].
-    pub fn dynamic(&self, schema: NodeId) -> Result<Option<Dynamic>> {
+    pub fn dynamic(&self, schema: JsonNodeId) -> Result<Option<Dynamic>> {
         if let Some(reference) = self.text(schema, "$recursiveRef")? {
             let target = self.resolve_keyword(schema, "$recursiveRef", reference)?;
             let is_dynamic = self.dynamic_anchor(target, "") == Some(target);
@@ -77,10 +77,10 @@ impl Schemas {
 
     fn resolve_keyword(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         keyword: &'static str,
         reference: &str,
-    ) -> Result<NodeId> {
+    ) -> Result<JsonNodeId> {
         let target = match self.targets.get(&(schema, keyword)) {
             Some(&target) if self.refers(schema, keyword, reference) => target,
             _ => self
@@ -94,12 +94,18 @@ impl Schemas {
     }
 
     /// Whether a keyword of a schema holds this reference.
-    fn refers(&self, schema: NodeId, keyword: &str, reference: &str) -> bool {
+    fn refers(&self, schema: JsonNodeId, keyword: &str, reference: &str) -> bool {
         let value = self.arena.get(schema, keyword).map(|value| self.arena.node(value));
-        value.and_then(Node::as_str) == Some(reference)
+        value.and_then(JsonNode::as_str) == Some(reference)
     }
 
-    fn missing(&self, schema: NodeId, keyword: &str, reference: &str, missing: Missing) -> Error {
+    fn missing(
+        &self,
+        schema: JsonNodeId,
+        keyword: &str,
+        reference: &str,
+        missing: Missing,
+    ) -> Error {
         let message = match missing {
             Missing::Document(uri) => return self.missing_document(schema, keyword, &uri),
             Missing::Encoding => {
@@ -123,7 +129,7 @@ impl Schemas {
         self.fault(SchemaFault::Invalid, schema, keyword, message)
     }
 
-    fn missing_document(&self, schema: NodeId, keyword: &str, uri: &str) -> Error {
+    fn missing_document(&self, schema: JsonNodeId, keyword: &str, uri: &str) -> Error {
         let canonical = metaschemas::of(uri).map_or(uri, |(canonical, _)| canonical);
         let document = self.documents.get(uri).or_else(|| self.documents.get(canonical));
         if let Some(Err(error)) = document {
@@ -141,7 +147,7 @@ impl Schemas {
         &self,
         from: ResourceId,
         reference: &str,
-    ) -> std::result::Result<NodeId, Missing> {
+    ) -> std::result::Result<JsonNodeId, Missing> {
         let resource = &self.resources[from.0 as usize];
         let (uri, fragment) = uri::split_fragment(reference);
         let root = match uri {
@@ -157,15 +163,19 @@ impl Schemas {
             return self.arena.follow(root, &fragment).map_err(Missing::Pointer);
         }
         match self.owner(root).anchors.get(fragment.as_str()) {
-            Some(&Place::One(schema)) => Ok(schema),
-            Some(&Place::Several(first, second)) => Err(Missing::Ambiguous(first, second)),
+            Some(&UriTarget::One(schema)) => Ok(schema),
+            Some(&UriTarget::Several(first, second)) => Err(Missing::Ambiguous(first, second)),
             None => Err(Missing::Anchor(self.owner_id(root), fragment)),
         }
     }
 
     /// The root of the resource with a URI. A URI that is the base of the reference is that of the
     /// resource around it, whoever else claims it.
-    fn document_at(&self, uri: &str, around: NodeId) -> std::result::Result<NodeId, Missing> {
+    fn document_at(
+        &self,
+        uri: &str,
+        around: JsonNodeId,
+    ) -> std::result::Result<JsonNodeId, Missing> {
         if *self.owner(around).base == *uri {
             return Ok(around);
         }
@@ -174,8 +184,8 @@ impl Schemas {
             self.uris.get(canonical)
         });
         match known {
-            Some(&Place::One(root)) => Ok(root),
-            Some(&Place::Several(first, second)) => Err(Missing::Ambiguous(first, second)),
+            Some(&UriTarget::One(root)) => Ok(root),
+            Some(&UriTarget::Several(first, second)) => Err(Missing::Ambiguous(first, second)),
             None => Err(Missing::Document(uri.to_owned())),
         }
     }

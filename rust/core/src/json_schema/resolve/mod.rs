@@ -26,12 +26,12 @@ mod tests;
 mod walk;
 
 pub use lookup::Dynamic;
-pub(super) use notes::Remark;
-pub use notes::{Level, Note};
+pub(super) use notes::NoteText;
+pub use notes::{Note, NoteLevel};
 pub(super) use spelling::name_like;
 
 use super::dialect::{Dialect, Language};
-use super::value::{Arena, NodeId};
+use super::value::{Arena, JsonNodeId};
 use crate::budget::Budget;
 use crate::error::{Error, Result, SchemaFault};
 use std::collections::BTreeMap;
@@ -48,22 +48,22 @@ pub struct ReadOptions {
 
 /// A document, or a schema in it that has a URI of its own.
 struct Resource {
-    root: NodeId,
+    root: JsonNodeId,
     base: Box<str>,
     language: Language,
-    anchors: BTreeMap<Box<str>, Place>,
+    anchors: BTreeMap<Box<str>, UriTarget>,
     /// Anchors of `$dynamicAnchor`, in document order; the empty name is `$recursiveAnchor`.
-    dynamic_anchors: Vec<(Box<str>, NodeId)>,
+    dynamic_anchors: Vec<(Box<str>, JsonNodeId)>,
     /// Why the resource cannot be understood: its metaschema requires an unknown vocabulary.
     fault: Option<Arc<Error>>,
 }
 
 /// Where a URI or an anchor leads.
 #[derive(Clone, Copy)]
-enum Place {
-    One(NodeId),
+enum UriTarget {
+    One(JsonNodeId),
     /// Two schemas that differ claim the name; these are the first two.
-    Several(NodeId, NodeId),
+    Several(JsonNodeId, JsonNodeId),
 }
 
 /// A number of a [`Resource`].
@@ -73,7 +73,7 @@ struct ResourceId(u32);
 /// A schema, and every document that it refers to.
 pub struct Schemas {
     arena: Arena,
-    root: NodeId,
+    root: JsonNodeId,
     options: ReadOptions,
     /// The language of documents that name none.
     default_language: Language,
@@ -81,12 +81,12 @@ pub struct Schemas {
     /// The resource of each walked value, by its position in the arena.
     owners: Vec<Option<ResourceId>>,
     /// Resources by their URIs without fragments.
-    uris: BTreeMap<Box<str>, Place>,
+    uris: BTreeMap<Box<str>, UriTarget>,
     /// Documents that the caller gave or the standard has, read so far, or why they cannot be.
-    documents: BTreeMap<Box<str>, Result<NodeId>>,
+    documents: BTreeMap<Box<str>, Result<JsonNodeId>>,
     languages: BTreeMap<Box<str>, Result<Option<Language>>>,
     /// Where the `$ref` of a schema leads, and its `$dynamicRef` as a plain one.
-    targets: BTreeMap<(NodeId, &'static str), NodeId>,
+    targets: BTreeMap<(JsonNodeId, &'static str), JsonNodeId>,
     notes: Vec<Note>,
 }
 
@@ -106,7 +106,7 @@ impl Schemas {
         let default = options.default_dialect.map_or_else(Language::by_default, Language::of);
         let mut schemas = Self {
             arena: Arena::new(),
-            root: NodeId(0),
+            root: JsonNodeId(0),
             options,
             default_language: default,
             resources: Vec::new(),
@@ -126,7 +126,7 @@ impl Schemas {
     }
 
     /// The root of the schema.
-    pub fn root(&self) -> NodeId {
+    pub fn root(&self) -> JsonNodeId {
         self.root
     }
 
@@ -141,50 +141,50 @@ impl Schemas {
     }
 
     /// The dialect of a schema.
-    pub fn dialect(&self, schema: NodeId) -> Dialect {
+    pub fn dialect(&self, schema: JsonNodeId) -> Dialect {
         self.language(schema).dialect
     }
 
     /// The language of a schema: its dialect, and which vocabularies of it count.
-    pub fn language(&self, schema: NodeId) -> Language {
+    pub fn language(&self, schema: JsonNodeId) -> Language {
         self.owner(schema).language
     }
 
     /// The root of the schema resource that a schema belongs to.
-    pub fn resource(&self, schema: NodeId) -> NodeId {
+    pub fn resource(&self, schema: JsonNodeId) -> JsonNodeId {
         self.owner(schema).root
     }
 
     /// The names and schemas of the `$dynamicAnchor`s of a resource, in document order. The empty
     /// name stands for `$recursiveAnchor: true`.
-    pub fn dynamic_anchors(&self, resource: NodeId) -> &[(Box<str>, NodeId)] {
+    pub fn dynamic_anchors(&self, resource: JsonNodeId) -> &[(Box<str>, JsonNodeId)] {
         &self.owner(resource).dynamic_anchors
     }
 
     /// The schema that a resource offers under a dynamic name.
-    pub fn dynamic_anchor(&self, resource: NodeId, name: &str) -> Option<NodeId> {
+    pub fn dynamic_anchor(&self, resource: JsonNodeId, name: &str) -> Option<JsonNodeId> {
         let anchors = self.dynamic_anchors(resource).iter();
         anchors.filter(|(known, _)| **known == *name).map(|&(_, schema)| schema).next()
     }
 
     /// Every schema that was found, in document order, document by document.
-    pub fn schemas(&self) -> impl Iterator<Item = NodeId> {
+    pub fn schemas(&self) -> impl Iterator<Item = JsonNodeId> {
         let walked = self.owners.iter().enumerate().filter(|(_, owner)| owner.is_some());
-        walked.map(|(index, _)| NodeId(index as u32))
+        walked.map(|(index, _)| JsonNodeId(index as u32))
     }
 
     /// Whether a value was found as a schema.
-    fn is_walked(&self, value: NodeId) -> bool {
+    fn is_walked(&self, value: JsonNodeId) -> bool {
         self.owners.get(value.index()).is_some_and(Option::is_some)
     }
 
     /// Why the resource of a schema cannot be understood, if so.
-    pub(super) fn fault_of(&self, schema: NodeId) -> Option<&Error> {
+    pub(super) fn fault_of(&self, schema: JsonNodeId) -> Option<&Error> {
         self.owner(schema).fault.as_deref()
     }
 
     /// The resource of a value: that of the nearest walked value around it.
-    fn owner_id(&self, value: NodeId) -> ResourceId {
+    fn owner_id(&self, value: JsonNodeId) -> ResourceId {
         let mut place = value;
         loop {
             if let Some(owner) = self.owners.get(place.index()).copied().flatten() {
@@ -197,7 +197,7 @@ impl Schemas {
         }
     }
 
-    fn owner(&self, value: NodeId) -> &Resource {
+    fn owner(&self, value: JsonNodeId) -> &Resource {
         &self.resources[self.owner_id(value).0 as usize]
     }
 
@@ -205,7 +205,7 @@ impl Schemas {
     pub(super) fn fault(
         &self,
         kind: SchemaFault,
-        schema: NodeId,
+        schema: JsonNodeId,
         keyword: &str,
         message: impl Into<String>,
     ) -> Error {

@@ -1,17 +1,20 @@
 //! Notes: parts of schemas that have no influence on what is valid, and what was probably meant.
+//!
+//! File: `unknown` (names that are no keywords).
+
+mod unknown;
 
 use super::Schemas;
-use super::spelling::keyword_like;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::json_schema::dialect::{Dialect, Holds, Keyword, Language, ONLY_DRAFT3, Role};
+use crate::json_schema::dialect::{Dialect, Keyword, Language, ONLY_DRAFT3, Role};
 use crate::json_schema::keywords::Types;
-use crate::json_schema::value::{Node, NodeId, Object};
+use crate::json_schema::value::{JsonNode, JsonNodeId};
 use std::borrow::Cow;
 
 /// How much a note matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
+pub enum NoteLevel {
     /// What the keyword says is no condition, or is met anyway.
     Info,
     /// A condition that is not enforced, or a keyword that was probably meant otherwise.
@@ -22,27 +25,27 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The value of the keyword; [`crate::json_schema::value::Arena::pointer`] has its pointer.
-    pub place: NodeId,
+    pub place: JsonNodeId,
     /// The keyword.
     pub keyword: Box<str>,
     /// How much it matters.
-    pub level: Level,
+    pub level: NoteLevel,
     /// Why it has no influence, and what to write.
     pub message: Cow<'static, str>,
 }
 
 /// The level and the message of a note.
-pub(in crate::json_schema) type Remark = (Level, Cow<'static, str>);
+pub(in crate::json_schema) type NoteText = (NoteLevel, Cow<'static, str>);
 
 /// Schemas on the way to one whose `enum` or `const` is looked for.
 const MOST_STEPS: usize = 16;
 
-fn info(message: impl Into<Cow<'static, str>>) -> Remark {
-    (Level::Info, message.into())
+fn info(message: impl Into<Cow<'static, str>>) -> NoteText {
+    (NoteLevel::Info, message.into())
 }
 
-fn warning(message: impl Into<Cow<'static, str>>) -> Remark {
-    (Level::Warning, message.into())
+fn warning(message: impl Into<Cow<'static, str>>) -> NoteText {
+    (NoteLevel::Warning, message.into())
 }
 
 /// The names of types that a keyword is about, and a word for them.
@@ -69,31 +72,6 @@ fn types_of(keyword: &str) -> Option<(&'static [&'static str], &'static str)> {
     })
 }
 
-/// What words mean that other programs or older drafts know, and what to write.
-fn of_others(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "disallow" => "it is of draft 3, and is not enforced; write not",
-        "divisibleBy" => "it is of draft 3, and is not enforced; write multipleOf",
-        "extends" => "it is of draft 3, and is not enforced; write allOf",
-        "min" | "minValue" => {
-            "no dialect has this keyword, so it is not enforced; write minimum, minLength or minItems"
-        }
-        "max" | "maxValue" => {
-            "no dialect has this keyword, so it is not enforced; write maximum, maxLength or maxItems"
-        }
-        "regex" | "regexp" => "no dialect has this keyword, so it is not enforced; write pattern",
-        "x-guidance" => {
-            "these are options of llguidance, and none of them is read; pass what they ask for as \
-             options: whitespace, separators, additional_properties"
-        }
-        _ => return None,
-    })
-}
-
-/// Keywords under which a schema often stands in what is passed instead of it.
-const WRAPPERS: [&str; 6] =
-    ["schema", "json_schema", "parameters", "input_schema", "inputSchema", "function"];
-
 impl Schemas {
     /// Notes on documents as a whole.
     pub fn notes(&self) -> &[Note] {
@@ -106,10 +84,10 @@ impl Schemas {
     /// As [`Self::notes_on`]; those of the budget.
     pub fn all_notes(
         &self,
-        schemas: impl IntoIterator<Item = NodeId>,
+        schemas: impl IntoIterator<Item = JsonNodeId>,
         budget: &Budget,
     ) -> Result<Vec<Note>> {
-        let mut schemas: Vec<NodeId> = schemas.into_iter().collect();
+        let mut schemas: Vec<JsonNodeId> = schemas.into_iter().collect();
         schemas.sort_unstable();
         schemas.dedup();
         let mut notes = self.notes.clone();
@@ -124,7 +102,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Unsupported where a schema of draft 3 has a keyword that draft 4 replaced; those of the budget.
-    pub fn notes_on(&self, schema: NodeId, budget: &Budget) -> Result<Vec<Note>> {
+    pub fn notes_on(&self, schema: JsonNodeId, budget: &Budget) -> Result<Vec<Note>> {
         let Some(object) = self.arena().object(schema) else {
             return Ok(Vec::new());
         };
@@ -149,15 +127,15 @@ impl Schemas {
 
     fn on_keyword(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         language: Language,
         hides: bool,
         keyword: &'static Keyword,
-        value: NodeId,
-    ) -> Option<Remark> {
+        value: JsonNodeId,
+    ) -> Option<NoteText> {
         let level = match keyword.role {
-            Role::Constrains => Level::Warning,
-            Role::Structure | Role::Annotates => Level::Info,
+            Role::Constrains => NoteLevel::Warning,
+            Role::Structure | Role::Annotates => NoteLevel::Info,
         };
         match keyword.role {
             Role::Structure if language.counts(keyword) => None,
@@ -178,9 +156,9 @@ impl Schemas {
                 let target = self.reference(schema).ok().flatten();
                 let same = target.and_then(|target| self.value(target, keyword.name));
                 let is_same = same.is_some_and(|same| self.arena().equal(same, value));
-                let level = if is_same { Level::Info } else { level };
+                let level = if is_same { NoteLevel::Info } else { level };
                 let message = match (is_same, level) {
-                    (false, Level::Warning) => {
+                    (false, NoteLevel::Warning) => {
                         "$ref hides all keywords beside it, so it is not enforced; write both into \
                          allOf"
                     }
@@ -195,15 +173,15 @@ impl Schemas {
     /// The notes on a keyword that is enforced.
     fn on_effect(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         language: Language,
         keyword: &'static str,
-        value: NodeId,
-    ) -> Option<Remark> {
+        value: JsonNodeId,
+    ) -> Option<NoteText> {
         let node = self.arena().node(value);
         let lacks = |name: &str| self.value(schema, name).is_none();
         match (keyword, node) {
-            ("required", Node::Boolean(flag)) => {
+            ("required", JsonNode::Boolean(flag)) => {
                 return (!language.is_draft3).then_some(match flag {
                     true => warning(
                         "a boolean is of draft 3, and is not enforced; list the name of this member \
@@ -212,7 +190,7 @@ impl Schemas {
                     false => info("a boolean is of draft 3, and false says nothing"),
                 });
             }
-            ("nullable", Node::Boolean(true)) => return self.on_nullable(schema, language),
+            ("nullable", JsonNode::Boolean(true)) => return self.on_nullable(schema, language),
             ("nullable", _) => return None,
             ("then" | "else", _) if lacks("if") => {
                 return Some(warning("it says nothing without if"));
@@ -223,10 +201,10 @@ impl Schemas {
             ("minContains" | "maxContains", _) if lacks("contains") => {
                 return Some(warning("it says nothing without contains"));
             }
-            ("exclusiveMinimum", Node::Boolean(true)) if lacks("minimum") => {
+            ("exclusiveMinimum", JsonNode::Boolean(true)) if lacks("minimum") => {
                 return Some(warning("true says nothing without minimum"));
             }
-            ("exclusiveMaximum", Node::Boolean(true)) if lacks("maximum") => {
+            ("exclusiveMaximum", JsonNode::Boolean(true)) if lacks("maximum") => {
                 return Some(warning("true says nothing without maximum"));
             }
             ("additionalItems", _) if !self.has_item_array(schema) => {
@@ -240,10 +218,10 @@ impl Schemas {
     /// The note on a keyword for types that `type` excludes.
     pub(in crate::json_schema) fn on_other_types(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         keyword: &str,
-        value: &Node,
-    ) -> Option<Remark> {
+        value: &JsonNode,
+    ) -> Option<NoteText> {
         let (names, word) = types_of(keyword)?;
         let types = self.types(schema).ok().flatten()?;
         if names.iter().any(|name| types.has(name)) {
@@ -251,25 +229,25 @@ impl Schemas {
         }
         let named: Vec<&str> = Types::NAMES.into_iter().filter(|name| types.has(name)).collect();
         let says_nothing = match value {
-            Node::Boolean(flag) => *flag != (keyword == "uniqueItems"),
-            Node::Array(items) => items.is_empty(),
-            Node::Object(object) => object.is_empty(),
-            Node::Number(number) => {
+            JsonNode::Boolean(flag) => *flag != (keyword == "uniqueItems"),
+            JsonNode::Array(items) => items.is_empty(),
+            JsonNode::Object(object) => object.is_empty(),
+            JsonNode::Number(number) => {
                 number.is_zero() && keyword.starts_with("min") && keyword != "minimum"
             }
-            Node::String(_) | Node::Null => false,
+            JsonNode::String(_) | JsonNode::Null => false,
         };
         let message =
             format!("it is about {word}, and says nothing beside the type {}", named.join(", "));
-        Some((if says_nothing { Level::Info } else { Level::Warning }, message.into()))
+        Some((if says_nothing { NoteLevel::Info } else { NoteLevel::Warning }, message.into()))
     }
 
-    fn has_item_array(&self, schema: NodeId) -> bool {
+    fn has_item_array(&self, schema: JsonNodeId) -> bool {
         let items = self.value(schema, "items").map(|items| self.arena().node(items));
-        matches!(items, Some(Node::Array(_)))
+        matches!(items, Some(JsonNode::Array(_)))
     }
 
-    fn on_annotation(&self, schema: NodeId, keyword: &Keyword, value: NodeId) -> Remark {
+    fn on_annotation(&self, schema: JsonNodeId, keyword: &Keyword, value: JsonNodeId) -> NoteText {
         match keyword.name {
             "discriminator" => self.on_discriminator(schema, value),
             "contentEncoding" | "contentSchema" => warning(
@@ -283,14 +261,14 @@ impl Schemas {
 
     fn on_other_dialect(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         language: Language,
         keyword: &Keyword,
-        value: NodeId,
-    ) -> Option<Remark> {
+        value: JsonNodeId,
+    ) -> Option<NoteText> {
         let node = self.arena().node(value);
         match keyword.name {
-            "nullable" if *node == Node::Boolean(true) => {
+            "nullable" if *node == JsonNode::Boolean(true) => {
                 return self.on_nullable(schema, language);
             }
             "nullable" => {
@@ -322,7 +300,7 @@ impl Schemas {
     }
 
     /// The note on `"nullable": true`.
-    fn on_nullable(&self, schema: NodeId, language: Language) -> Option<Remark> {
+    fn on_nullable(&self, schema: JsonNodeId, language: Language) -> Option<NoteText> {
         let is_openapi = language.dialect == Dialect::OpenApi30;
         let types = self.types(schema).ok().flatten();
         let lacks_null = self.lists_null(schema) == Some(false);
@@ -350,8 +328,8 @@ impl Schemas {
     }
 
     /// Whether null is among the values that `enum` or `const` list, where there are any.
-    fn lists_null(&self, schema: NodeId) -> Option<bool> {
-        let is_null = |value: NodeId| *self.arena().node(value) == Node::Null;
+    fn lists_null(&self, schema: JsonNodeId) -> Option<bool> {
+        let is_null = |value: JsonNodeId| *self.arena().node(value) == JsonNode::Null;
         let values = self.values(schema, "enum").ok().flatten();
         let listed = values.map(|values| values.iter().any(|&value| is_null(value)));
         match (listed, self.value(schema, "const").map(is_null)) {
@@ -361,7 +339,7 @@ impl Schemas {
     }
 
     /// Whether null is allowed by what a schema and the branches of its unions say of types and values.
-    fn plainly_takes_null(&self, schema: NodeId) -> bool {
+    fn plainly_takes_null(&self, schema: JsonNodeId) -> bool {
         let takes = |schema| {
             let types = self.types(schema).ok().flatten();
             match (types.map(|types| types.has("null")), self.lists_null(schema)) {
@@ -383,7 +361,7 @@ impl Schemas {
     }
 
     /// The note on a `discriminator`: whether each branch names its values by itself.
-    fn on_discriminator(&self, schema: NodeId, value: NodeId) -> Remark {
+    fn on_discriminator(&self, schema: JsonNodeId, value: JsonNodeId) -> NoteText {
         let arena = self.arena();
         let name = arena.get(value, "propertyName").unwrap_or(value);
         let Some(name) = arena.node(name).as_str() else {
@@ -396,7 +374,7 @@ impl Schemas {
                  anyOf stands beside it; list the schemas in oneOf",
             );
         };
-        let lists = |&branch: &NodeId| self.lists_values(branch, name, &mut 0);
+        let lists = |&branch: &JsonNodeId| self.lists_values(branch, name, &mut 0);
         match branches.iter().find(|branch| !lists(branch)) {
             None => info(format!(
                 "the keyword is an annotation of OpenAPI; each branch lists its values of {name:?}"
@@ -410,7 +388,7 @@ impl Schemas {
     }
 
     /// Whether a schema lists the values of a member, itself or where `$ref` and `allOf` lead.
-    fn lists_values(&self, schema: NodeId, name: &str, steps: &mut usize) -> bool {
+    fn lists_values(&self, schema: JsonNodeId, name: &str, steps: &mut usize) -> bool {
         *steps += 1;
         if *steps > MOST_STEPS {
             return false;
@@ -426,167 +404,6 @@ impl Schemas {
             let parts = self.subschemas(schema, "allOf").ok().flatten().unwrap_or_default();
             parts.iter().any(|&part| self.lists_values(part, name, steps))
         }
-    }
-
-    /// The note on a name that is no keyword.
-    fn on_unknown(&self, schema: NodeId, object: &Object, name: &str, value: NodeId) -> Remark {
-        let node = self.arena().node(value);
-        if let Some(message) = of_others(name) {
-            return warning(message);
-        }
-        if name == "propertyOrdering" {
-            return self.on_ordering(schema, node);
-        }
-        if name.starts_with("x-") {
-            return info("the keyword is an extension, and says nothing");
-        }
-        let fits = |keyword: &'static Keyword| {
-            let is_long = name.len() > 4 || !matches!(keyword.name, "const" | "default");
-            is_long && object.get(keyword.name).is_none() && self.fits(keyword, node)
-        };
-        if let Some(keyword) = keyword_like(name, fits) {
-            let meant = format!("did you mean {:?}?", keyword.name);
-            return match keyword.role {
-                Role::Constrains => {
-                    warning(format!("no dialect has this keyword, so it is not enforced; {meant}"))
-                }
-                Role::Structure | Role::Annotates => {
-                    info(format!("no dialect has this keyword; {meant}"))
-                }
-            };
-        }
-        let types = self.types(schema).ok().flatten();
-        let may_be_object = types.is_none_or(|types| types.has("object"));
-        let is_wrapper = types.is_none() && WRAPPERS.contains(&name);
-        if may_be_object && !is_wrapper && !self.is_walked(value) && self.is_plainly_a_schema(value)
-        {
-            return warning(
-                "no dialect has this keyword, so it is not enforced; its value is a schema: members \
-                 of objects stand in properties",
-            );
-        }
-        info("no dialect has this keyword; it says nothing by itself")
-    }
-
-    /// The note on `propertyOrdering`, which Gemini's schemas have.
-    fn on_ordering(&self, schema: NodeId, value: &Node) -> Remark {
-        let names = value.as_array().unwrap_or_default().iter();
-        let names = names.map(|&name| self.arena().node(name).as_str());
-        let properties = self.named(schema, "properties").ok().flatten();
-        let known = properties.into_iter().flat_map(Object::iter).map(|(name, _)| Some(name));
-        match names.eq(known) {
-            true => info("no dialect has this keyword; properties says the same order"),
-            false => warning(
-                "no dialect has this keyword, so it is not enforced: names stand in the order of \
-                 properties; sort them as they are to be written, or pass key_order=\"any\"",
-            ),
-        }
-    }
-
-    /// Whether a value is of a type that a keyword may have.
-    fn fits(&self, keyword: &Keyword, value: &Node) -> bool {
-        match (keyword.holds, value) {
-            (Holds::Schema, value) => matches!(value, Node::Object(_) | Node::Boolean(_)),
-            (Holds::Array, value) => matches!(value, Node::Array(_)),
-            (Holds::Object, value) => matches!(value, Node::Object(_)),
-            (Holds::SchemaOrArray, value) => {
-                matches!(value, Node::Object(_) | Node::Array(_) | Node::Boolean(_))
-            }
-            (Holds::NoSchema, value) => match keyword.name {
-                "const" | "default" | "example" => true,
-                "type" => self.names_types(value),
-                "enum" | "required" | "examples" => matches!(value, Node::Array(_)),
-                "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" | "nullable"
-                | "$recursiveAnchor" => matches!(value, Node::Boolean(_)),
-                "dependentRequired" | "$vocabulary" | "discriminator" | "externalDocs" | "xml" => {
-                    matches!(value, Node::Object(_))
-                }
-                "exclusiveMinimum" | "exclusiveMaximum" => {
-                    matches!(value, Node::Number(_) | Node::Boolean(_))
-                }
-                "minimum" | "maximum" | "multipleOf" => matches!(value, Node::Number(_)),
-                name if name.starts_with("min") || name.starts_with("max") => {
-                    matches!(value, Node::Number(_))
-                }
-                _ => matches!(value, Node::String(_)),
-            },
-        }
-    }
-
-    fn names_types(&self, value: &Node) -> bool {
-        let is_type = |node: &Node| node.as_str().is_some_and(|name| Types::NAMES.contains(&name));
-        match value {
-            Node::Array(items) => items.iter().all(|&item| is_type(self.arena().node(item))),
-            other => is_type(other),
-        }
-    }
-
-    fn is_plainly_a_schema(&self, value: NodeId) -> bool {
-        let at = |name| self.arena().get(value, name).map(|value| self.arena().node(value));
-        at("type").is_some_and(|types| self.names_types(types))
-            || at("$ref").is_some_and(|reference| matches!(reference, Node::String(_)))
-    }
-
-    /// The note on a root that constrains nothing: no keyword of it is without a note.
-    pub(in crate::json_schema) fn note_on_root(&self, notes: &[Note]) -> Option<Note> {
-        let root = self.root();
-        let object = self.arena().object(root)?;
-        let is_noted = |value| notes.iter().any(|note| note.place == value);
-        let mut unknown: Vec<&str> = Vec::new();
-        for (name, value) in object.iter() {
-            match Keyword::named(name) {
-                Some(keyword) if keyword.role != Role::Constrains => {}
-                Some(_) if !is_noted(value) => return None,
-                Some(_) => {}
-                None if name.starts_with("x-") => {}
-                None => unknown.push(name),
-            }
-        }
-        let is_misspelt = notes.iter().any(|note| {
-            let is_of_root = self.arena().parent(note.place) == Some(root);
-            is_of_root && note.level == Level::Warning && Keyword::named(&note.keyword).is_none()
-        });
-        let defined = ["$defs", "definitions"].into_iter().find_map(|keyword| {
-            let name = self.named(root, keyword).ok()??.name(0)?;
-            Some(format!("#/{keyword}/{}", name.replace('~', "~0").replace('/', "~1")))
-        });
-        let wrapped = WRAPPERS.into_iter().find(|name| {
-            object.get(name).is_some_and(|value| self.arena().object(value).is_some())
-        });
-        let message: Cow<'static, str> = if is_misspelt {
-            "no keyword of the schema constrains anything, so any JSON value is accepted".into()
-        } else if let Some(reference) = defined {
-            format!(
-                "the schema only defines others, so any JSON value is accepted; say which is meant, \
-                 as {{\"$ref\": {reference:?}}}"
-            )
-            .into()
-        } else if unknown.is_empty() {
-            "the schema has no keyword that constrains anything, so any JSON value is accepted; for \
-             any object write {\"type\": \"object\"}"
-                .into()
-        } else {
-            let few: Vec<String> = unknown.iter().take(3).map(|name| format!("{name:?}")).collect();
-            let mend = match wrapped {
-                _ if object.get("openapi").is_some() => {
-                    "pass {\"$ref\": \"openapi.json#/components/schemas/...\"} with \
-                     resources={\"openapi.json\": ...}"
-                        .to_owned()
-                }
-                Some(name) => format!("pass what stands under {name:?}"),
-                None => {
-                    "pass a schema of it, such as {\"properties\": {...}}, or a type".to_owned()
-                }
-            };
-            format!(
-                "this looks like a document, not like a schema: {} {}, and nothing else \
-                 constrains, so any JSON value is accepted; {mend}",
-                few.join(", "),
-                if few.len() == 1 { "is no keyword" } else { "are no keywords" }
-            )
-            .into()
-        };
-        Some(Note { place: root, keyword: Box::default(), level: Level::Warning, message })
     }
 }
 

@@ -23,7 +23,7 @@ fn load(text: &str) -> Schemas {
 }
 
 /// The value that a pointer names in the root document.
-fn at(schemas: &Schemas, pointer: &str) -> NodeId {
+fn at(schemas: &Schemas, pointer: &str) -> JsonNodeId {
     schemas.arena().follow(schemas.root(), pointer).expect("it is there")
 }
 
@@ -146,7 +146,7 @@ fn a_reference_hides_its_siblings_up_to_draft_7() {
             "in {}, $ref hides all keywords beside it, so it is not enforced; write both into allOf",
             schemas.dialect(x).name()
         );
-        assert_eq!(said, hides.then_some((Level::Warning, &*hidden)));
+        assert_eq!(said, hides.then_some((NoteLevel::Warning, &*hidden)));
         assert_eq!(target(&schemas, "/properties/x"), "#/definitions/a");
     }
 }
@@ -258,7 +258,7 @@ fn dialects_come_from_schema_of_the_resource() {
     assert_eq!(schemas.notes().len(), 1);
     let pointer = schemas.arena().pointer(schemas.notes()[0].place);
     assert_eq!(pointer, "#/definitions/plain/$schema");
-    assert_eq!(load("{}").dialect(NodeId(0)), Dialect::Draft2020);
+    assert_eq!(load("{}").dialect(JsonNodeId(0)), Dialect::Draft2020);
     let options = ReadOptions { default_dialect: Some(Dialect::Draft4), ..options() };
     let schemas = Schemas::new("{}", &[], options, &budget()).expect("it is a schema");
     assert_eq!(schemas.dialect(schemas.root()), Dialect::Draft4);
@@ -279,7 +279,7 @@ fn metaschemas_of_others_pick_vocabularies() {
     assert_eq!(schemas.number(a, "minimum"), Ok(None));
     let notes = schemas.notes_on(a, &budget()).expect("no draft 3");
     let left_out = "the metaschema leaves out the vocabulary of the keyword";
-    assert_eq!((notes[0].level, &*notes[0].message), (Level::Warning, left_out));
+    assert_eq!((notes[0].level, &*notes[0].message), (NoteLevel::Warning, left_out));
     let optional = meta(r#", "http://x/vocab": false"#);
     assert!(load_with(text, &[("http://x/meta", &optional)]).is_ok());
     let required = meta(r#", "http://x/vocab": true"#);
@@ -357,6 +357,6 @@ fn nothing_panics_on_what_is_no_schema() {
     }
     let error = load_with(r#"{"$schema": 4}"#, &[]).err().expect("it is refused").to_string();
     assert_eq!(error, "#: $schema: expected the URI of a metaschema, found a number");
-    let error = load(r#"{"$ref": 3}"#).reference(NodeId(0)).expect_err("no string").to_string();
+    let error = load(r#"{"$ref": 3}"#).reference(JsonNodeId(0)).expect_err("no string").to_string();
     assert_eq!(error, "#: $ref: expected a string; found 3");
 }

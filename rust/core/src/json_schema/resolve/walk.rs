@@ -1,25 +1,25 @@
 //! Schemas, URIs and anchors of a document.
 
 use super::load::Loader;
-use super::{Level, Note, Place, Remark, Resource, ResourceId};
+use super::{Note, NoteLevel, NoteText, Resource, ResourceId, UriTarget};
 use crate::error::Result;
 use crate::json_schema::dialect::{Dialect, Holds, Language};
 use crate::json_schema::uri;
-use crate::json_schema::value::{Node, NodeId};
+use crate::json_schema::value::{JsonNode, JsonNodeId};
 
 /// Bytes of a URI that count as one unit of work.
 pub(super) const BYTES_PER_UNIT: usize = 4;
 
 impl Loader<'_> {
     /// Walks a document as a schema. `uri` is where it was found.
-    pub(super) fn walk_document(&mut self, root: NodeId, uri: &str) -> Result<()> {
+    pub(super) fn walk_document(&mut self, root: JsonNodeId, uri: &str) -> Result<()> {
         let language = self.schemas.default_language;
         let owner = self.add_resource(root, uri, language)?;
         self.walk(root, owner)
     }
 
     /// Walks a value as a schema of a resource, and the schemas in it.
-    pub(super) fn walk(&mut self, schema: NodeId, owner: ResourceId) -> Result<()> {
+    pub(super) fn walk(&mut self, schema: JsonNodeId, owner: ResourceId) -> Result<()> {
         self.schemas.owners.resize(self.schemas.arena.len(), None);
         let mut open = vec![(schema, owner)];
         while let Some((schema, owner)) = open.pop() {
@@ -41,9 +41,9 @@ impl Loader<'_> {
 
     fn push_subschemas(
         &self,
-        schema: NodeId,
+        schema: JsonNodeId,
         owner: ResourceId,
-        open: &mut Vec<(NodeId, ResourceId)>,
+        open: &mut Vec<(JsonNodeId, ResourceId)>,
     ) -> Result<()> {
         let arena = &self.schemas.arena;
         let Some(object) = arena.object(schema) else {
@@ -57,7 +57,7 @@ impl Loader<'_> {
                 (Holds::Schema | Holds::SchemaOrArray, node) if is_schema(node) => {
                     open.push((value, owner));
                 }
-                (Holds::Array | Holds::SchemaOrArray, Node::Array(items)) => {
+                (Holds::Array | Holds::SchemaOrArray, JsonNode::Array(items)) => {
                     for &item in items.iter() {
                         self.budget.spend(1)?;
                         if is_schema(arena.node(item)) {
@@ -65,7 +65,7 @@ impl Loader<'_> {
                         }
                     }
                 }
-                (Holds::Object, Node::Object(named)) => {
+                (Holds::Object, JsonNode::Object(named)) => {
                     for (_, value) in named.iter() {
                         self.budget.spend(1)?;
                         if is_schema(arena.node(value)) {
@@ -80,7 +80,7 @@ impl Loader<'_> {
     }
 
     /// Takes a schema's names in: a resource of its own, anchors, references to follow later.
-    fn enter(&mut self, schema: NodeId, around: ResourceId) -> Result<ResourceId> {
+    fn enter(&mut self, schema: JsonNodeId, around: ResourceId) -> Result<ResourceId> {
         let is_document = self.schemas.arena.parent(schema).is_none();
         let (language, fault) = self.language_at(schema, around)?;
         let text = |name: &str| self.text(schema, name);
@@ -104,7 +104,7 @@ impl Loader<'_> {
         } else if self.schemas.arena.get(schema, "$schema").is_some() {
             let is_same =
                 language.dialect == self.schemas.resources[owner.0 as usize].language.dialect;
-            let level = if is_same { Level::Info } else { Level::Warning };
+            let level = if is_same { NoteLevel::Info } else { NoteLevel::Warning };
             let message = "$schema has a meaning only at the root of a document and beside the URI of \
                            a schema";
             self.note(schema, "$schema", (level, message.into()));
@@ -124,7 +124,12 @@ impl Loader<'_> {
         Ok(owner)
     }
 
-    fn enter_anchors(&mut self, schema: NodeId, owner: ResourceId, dialect: Dialect) -> Result<()> {
+    fn enter_anchors(
+        &mut self,
+        schema: JsonNodeId,
+        owner: ResourceId,
+        dialect: Dialect,
+    ) -> Result<()> {
         if let Some(anchor) = self.text(schema, "$anchor") {
             self.add_anchor(owner, &anchor, schema)?;
         }
@@ -137,7 +142,7 @@ impl Loader<'_> {
         }
         let anchor = self.schemas.arena.get(schema, "$recursiveAnchor");
         let is_true =
-            anchor.map(|anchor| self.schemas.arena.node(anchor)) == Some(&Node::Boolean(true));
+            anchor.map(|anchor| self.schemas.arena.node(anchor)) == Some(&JsonNode::Boolean(true));
         if is_true && self.resource(owner).root == schema {
             self.resource(owner).dynamic_anchors.push((Box::default(), schema));
         }
@@ -156,17 +161,22 @@ impl Loader<'_> {
     }
 
     /// The text of a name, where the schema has one.
-    pub(super) fn text(&self, schema: NodeId, name: &str) -> Option<String> {
+    pub(super) fn text(&self, schema: JsonNodeId, name: &str) -> Option<String> {
         let arena = &self.schemas.arena;
         arena.get(schema, name).and_then(|value| arena.node(value).as_str()).map(str::to_owned)
     }
 
-    pub(super) fn note(&mut self, schema: NodeId, keyword: &str, (level, message): Remark) {
+    pub(super) fn note(&mut self, schema: JsonNodeId, keyword: &str, (level, message): NoteText) {
         let place = self.schemas.arena.get(schema, keyword).unwrap_or(schema);
         self.schemas.notes.push(Note { place, keyword: keyword.into(), level, message });
     }
 
-    fn add_resource(&mut self, root: NodeId, base: &str, language: Language) -> Result<ResourceId> {
+    fn add_resource(
+        &mut self,
+        root: JsonNodeId,
+        base: &str,
+        language: Language,
+    ) -> Result<ResourceId> {
         let id = ResourceId(self.schemas.resources.len() as u32);
         self.schemas.resources.push(Resource {
             root,
@@ -187,47 +197,47 @@ impl Loader<'_> {
         Ok(id)
     }
 
-    fn add_uri(&mut self, uri: &str, root: NodeId) -> Result<()> {
+    fn add_uri(&mut self, uri: &str, root: JsonNodeId) -> Result<()> {
         self.budget.spend(1 + uri.len() / BYTES_PER_UNIT)?;
         let arena = &self.schemas.arena;
         let places = &mut self.schemas.uris;
         match places.get_mut(uri) {
             Some(place) => place.join(root, |first| arena.equal(first, root)),
             None => {
-                places.insert(uri.into(), Place::One(root));
+                places.insert(uri.into(), UriTarget::One(root));
             }
         }
         Ok(())
     }
 
-    fn add_anchor(&mut self, owner: ResourceId, anchor: &str, schema: NodeId) -> Result<()> {
+    fn add_anchor(&mut self, owner: ResourceId, anchor: &str, schema: JsonNodeId) -> Result<()> {
         self.budget.spend(1 + anchor.len() / BYTES_PER_UNIT)?;
         let anchors = &mut self.resource(owner).anchors;
         match anchors.get_mut(anchor) {
             Some(place) => place.join(schema, |_| false),
             None => {
-                anchors.insert(anchor.into(), Place::One(schema));
+                anchors.insert(anchor.into(), UriTarget::One(schema));
             }
         }
         Ok(())
     }
 }
 
-impl Place {
+impl UriTarget {
     /// A name that stands for one more schema: no matter if that is the same, or an equal one.
-    fn join(&mut self, other: NodeId, is_equal_to: impl FnOnce(NodeId) -> bool) {
-        if let Place::One(first) = *self
+    fn join(&mut self, other: JsonNodeId, is_equal_to: impl FnOnce(JsonNodeId) -> bool) {
+        if let UriTarget::One(first) = *self
             && first != other
             && !is_equal_to(first)
         {
-            *self = Place::Several(first, other);
+            *self = UriTarget::Several(first, other);
         }
     }
 }
 
 /// Whether a value can be a schema.
-fn is_schema(node: &Node) -> bool {
-    matches!(node, Node::Object(_) | Node::Boolean(_))
+fn is_schema(node: &JsonNode) -> bool {
+    matches!(node, JsonNode::Object(_) | JsonNode::Boolean(_))
 }
 
 /// Whether the fragment of an `$id` names its schema: it is no JSON pointer, and not empty.

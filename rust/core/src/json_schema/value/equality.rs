@@ -4,7 +4,7 @@
 //! value has a hash from the time when it is read, so values that differ are told apart at once, and
 //! sets of values take time linear in their size.
 
-use super::{Arena, Node, NodeId};
+use super::{Arena, JsonNode, JsonNodeId};
 use crate::budget::Budget;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl Arena {
     /// Whether two values are equal as JSON values.
-    pub fn equal(&self, left: NodeId, right: NodeId) -> bool {
+    pub fn equal(&self, left: JsonNodeId, right: JsonNodeId) -> bool {
         let mut pairs = vec![(left, right)];
         while let Some((left, right)) = pairs.pop() {
             if left == right {
@@ -22,10 +22,10 @@ impl Arena {
                 return false;
             }
             match (self.node(left), self.node(right)) {
-                (Node::Array(left), Node::Array(right)) if left.len() == right.len() => {
+                (JsonNode::Array(left), JsonNode::Array(right)) if left.len() == right.len() => {
                     pairs.extend(left.iter().copied().zip(right.iter().copied()));
                 }
-                (Node::Object(left), Node::Object(right)) if left.len() == right.len() => {
+                (JsonNode::Object(left), JsonNode::Object(right)) if left.len() == right.len() => {
                     for (name, value) in left.iter() {
                         match right.get(name) {
                             Some(other) => pairs.push((value, other)),
@@ -33,7 +33,7 @@ impl Arena {
                         }
                     }
                 }
-                (Node::Array(_) | Node::Object(_), _) => return false,
+                (JsonNode::Array(_) | JsonNode::Object(_), _) => return false,
                 (left, right) if left == right => {}
                 _ => return false,
             }
@@ -43,7 +43,7 @@ impl Arena {
 
     /// A hash of the value: equal values have equal hashes, in every process.
     #[inline]
-    pub fn hash_by_value(&self, id: NodeId) -> u64 {
+    pub fn hash_by_value(&self, id: JsonNodeId) -> u64 {
         self.hashes[id.index()]
     }
 
@@ -51,8 +51,8 @@ impl Arena {
     ///
     /// # Errors
     /// Those of the budget.
-    pub fn distinct(&self, values: &[NodeId], budget: &Budget) -> Result<Vec<NodeId>> {
-        let mut known: FxHashMap<u64, Vec<NodeId>> = FxHashMap::default();
+    pub fn distinct(&self, values: &[JsonNodeId], budget: &Budget) -> Result<Vec<JsonNodeId>> {
+        let mut known: FxHashMap<u64, Vec<JsonNodeId>> = FxHashMap::default();
         let mut distinct = Vec::new();
         for &value in values {
             budget.spend(1)?;
@@ -67,18 +67,18 @@ impl Arena {
 
     /// The hash of a value whose parts have theirs. Names of an object may come in any order, so
     /// their hashes are added.
-    pub(super) fn hash_of_parts(&self, node: &Node) -> u64 {
+    pub(super) fn hash_of_parts(&self, node: &JsonNode) -> u64 {
         let mut hasher = DefaultHasher::new(); // its keys are fixed
         match node {
-            Node::Null => 0u8.hash(&mut hasher),
-            Node::Boolean(value) => (1u8, value).hash(&mut hasher),
-            Node::Number(value) => (2u8, value).hash(&mut hasher),
-            Node::String(text) => (3u8, text).hash(&mut hasher),
-            Node::Array(items) => {
+            JsonNode::Null => 0u8.hash(&mut hasher),
+            JsonNode::Boolean(value) => (1u8, value).hash(&mut hasher),
+            JsonNode::Number(value) => (2u8, value).hash(&mut hasher),
+            JsonNode::String(text) => (3u8, text).hash(&mut hasher),
+            JsonNode::Array(items) => {
                 (4u8, items.len()).hash(&mut hasher);
                 items.iter().for_each(|&item| self.hash_by_value(item).hash(&mut hasher));
             }
-            Node::Object(object) => {
+            JsonNode::Object(object) => {
                 let entries = object.iter().map(|(name, value)| {
                     let mut hasher = DefaultHasher::new();
                     (name, self.hash_by_value(value)).hash(&mut hasher);

@@ -25,9 +25,9 @@ const LINEAR: usize = 8;
 
 /// A JSON value of an [`Arena`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub u32);
+pub struct JsonNodeId(pub u32);
 
-impl NodeId {
+impl JsonNodeId {
     /// The position in the arena.
     #[inline]
     pub fn index(self) -> usize {
@@ -37,7 +37,7 @@ impl NodeId {
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum JsonNode {
     /// `null`
     Null,
     /// `true`, `false`
@@ -47,36 +47,36 @@ pub enum Node {
     /// A string of Unicode scalar values.
     String(Box<str>),
     /// An array.
-    Array(Box<[NodeId]>),
+    Array(Box<[JsonNodeId]>),
     /// An object.
     Object(Object),
 }
 
-impl Node {
+impl JsonNode {
     /// What kind of value it is, with its article, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
-            Node::Null => "null",
-            Node::Boolean(_) => "a boolean",
-            Node::Number(_) => "a number",
-            Node::String(_) => "a string",
-            Node::Array(_) => "an array",
-            Node::Object(_) => "an object",
+            JsonNode::Null => "null",
+            JsonNode::Boolean(_) => "a boolean",
+            JsonNode::Number(_) => "a number",
+            JsonNode::String(_) => "a string",
+            JsonNode::Array(_) => "an array",
+            JsonNode::Object(_) => "an object",
         }
     }
 
     /// The object, where the value is one.
     pub fn as_object(&self) -> Option<&Object> {
         match self {
-            Node::Object(object) => Some(object),
+            JsonNode::Object(object) => Some(object),
             _ => None,
         }
     }
 
     /// The items, where the value is an array.
-    pub fn as_array(&self) -> Option<&[NodeId]> {
+    pub fn as_array(&self) -> Option<&[JsonNodeId]> {
         match self {
-            Node::Array(items) => Some(items),
+            JsonNode::Array(items) => Some(items),
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ impl Node {
     /// The text, where the value is a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
-            Node::String(text) => Some(text),
+            JsonNode::String(text) => Some(text),
             _ => None,
         }
     }
@@ -93,14 +93,14 @@ impl Node {
 /// The names and values of an object, in document order.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Object {
-    entries: Box<[(Box<str>, NodeId)]>,
+    entries: Box<[(Box<str>, JsonNodeId)]>,
     /// Positions of `entries` by name; empty where there are few.
     sorted: Box<[u32]>,
 }
 
 impl Object {
     /// An object of these entries, or the position of the first entry that repeats a name.
-    fn new(entries: Vec<(Box<str>, NodeId)>) -> Result<Self, usize> {
+    fn new(entries: Vec<(Box<str>, JsonNodeId)>) -> Result<Self, usize> {
         if entries.len() <= LINEAR {
             for (position, (name, _)) in entries.iter().enumerate() {
                 if entries[..position].iter().any(|(other, _)| other == name) {
@@ -130,7 +130,7 @@ impl Object {
     }
 
     /// The value of a name: some comparisons, or a binary search where there are many names.
-    pub fn get(&self, name: &str) -> Option<NodeId> {
+    pub fn get(&self, name: &str) -> Option<JsonNodeId> {
         if self.sorted.is_empty() {
             return self.entries.iter().find(|(known, _)| **known == *name).map(|&(_, id)| id);
         }
@@ -140,7 +140,7 @@ impl Object {
     }
 
     /// Names and values in document order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, NodeId)> + DoubleEndedIterator {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, JsonNodeId)> + DoubleEndedIterator {
         self.entries.iter().map(|(name, id)| (&**name, *id))
     }
 
@@ -152,14 +152,14 @@ impl Object {
 
 /// Where a value stands: in which value, at which position there. A root is its own parent.
 #[derive(Clone, Copy)]
-struct Link {
-    parent: NodeId,
+struct ValueLink {
+    parent: JsonNodeId,
     position: u32,
 }
 
 /// A document of an [`Arena`].
 struct Document {
-    root: NodeId,
+    root: JsonNodeId,
     /// What stands before `#` in its pointers.
     name: Box<str>,
 }
@@ -167,8 +167,8 @@ struct Document {
 /// JSON documents, value by value.
 #[derive(Default)]
 pub struct Arena {
-    nodes: Vec<Node>,
-    links: Vec<Link>,
+    nodes: Vec<JsonNode>,
+    links: Vec<ValueLink>,
     hashes: Vec<u64>,
     documents: Vec<Document>,
 }
@@ -191,38 +191,38 @@ impl Arena {
 
     /// A value.
     #[inline]
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub fn node(&self, id: JsonNodeId) -> &JsonNode {
         &self.nodes[id.index()]
     }
 
     /// The object, where the value is one.
-    pub fn object(&self, id: NodeId) -> Option<&Object> {
+    pub fn object(&self, id: JsonNodeId) -> Option<&Object> {
         self.node(id).as_object()
     }
 
     /// The value of a name, where the value is an object that has it.
-    pub fn get(&self, id: NodeId, name: &str) -> Option<NodeId> {
+    pub fn get(&self, id: JsonNodeId, name: &str) -> Option<JsonNodeId> {
         self.object(id)?.get(name)
     }
 
     /// The value that holds this one; `None` for a root.
-    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+    pub fn parent(&self, id: JsonNodeId) -> Option<JsonNodeId> {
         let parent = self.links[id.index()].parent;
         (parent != id).then_some(parent)
     }
 
     /// The root of the document that holds a value.
-    pub fn document_of(&self, id: NodeId) -> NodeId {
+    pub fn document_of(&self, id: JsonNodeId) -> JsonNodeId {
         self.document(id).root
     }
 
-    fn document(&self, id: NodeId) -> &Document {
+    fn document(&self, id: JsonNodeId) -> &Document {
         let after = self.documents.partition_point(|document| document.root <= id);
         &self.documents[after - 1] // a value is made after the document that holds it
     }
 
     /// The values of a document, its root first.
-    pub fn values_of(&self, root: NodeId) -> Range<u32> {
+    pub fn values_of(&self, root: JsonNodeId) -> Range<u32> {
         let after = self.documents.partition_point(|document| document.root <= root);
         let end = self.documents.get(after).map_or(self.nodes.len() as u32, |next| next.root.0);
         root.0..end
@@ -230,7 +230,7 @@ impl Arena {
 
     /// The JSON pointer of a value as a URI fragment, behind the name of its document:
     /// `#/properties/a~1b`. Characters that no fragment can hold are percent-encoded.
-    pub fn pointer(&self, id: NodeId) -> String {
+    pub fn pointer(&self, id: JsonNodeId) -> String {
         let mut path = Vec::new();
         let mut place = id;
         while let Some(parent) = self.parent(place) {
@@ -251,13 +251,17 @@ impl Arena {
     ///
     /// # Errors
     /// The value at which the pointer ends early.
-    pub fn follow(&self, from: NodeId, pointer: &str) -> Result<NodeId, NodeId> {
+    pub fn follow(&self, from: JsonNodeId, pointer: &str) -> Result<JsonNodeId, JsonNodeId> {
         let mut place = from;
         for token in pointer.split('/').skip(1) {
             let next = match self.node(place) {
-                Node::Object(object) if !token.contains('~') => object.get(token),
-                Node::Object(object) => object.get(&token.replace("~1", "/").replace("~0", "~")),
-                Node::Array(items) => index_of(token).and_then(|index| items.get(index).copied()),
+                JsonNode::Object(object) if !token.contains('~') => object.get(token),
+                JsonNode::Object(object) => {
+                    object.get(&token.replace("~1", "/").replace("~0", "~"))
+                }
+                JsonNode::Array(items) => {
+                    index_of(token).and_then(|index| items.get(index).copied())
+                }
                 _ => None,
             };
             place = next.ok_or(place)?;

@@ -4,7 +4,7 @@
 //! half of a surrogate pair. A byte order mark before the document is skipped.
 
 use super::super::decimal::{Decimal, DecimalFault};
-use super::{Arena, Document, Link, Node, NodeId, Object, push_index, push_token};
+use super::{Arena, Document, JsonNode, JsonNodeId, Object, ValueLink, push_index, push_token};
 use crate::budget::Budget;
 use crate::error::{Error, Result, SchemaFault};
 
@@ -25,7 +25,7 @@ impl Arena {
         name: &str,
         max_nesting: usize,
         budget: &Budget,
-    ) -> Result<NodeId> {
+    ) -> Result<JsonNodeId> {
         if u32::try_from(text.len()).is_err() || self.len() + text.len() > u32::MAX as usize {
             return Err(Error::Limit {
                 limit: "max_grammar_bytes",
@@ -34,10 +34,10 @@ impl Arena {
             });
         }
         let before = self.nodes.len();
-        let root = NodeId(before as u32);
+        let root = JsonNodeId(before as u32);
         self.documents.push(Document { root, name: name.into() });
         let position = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let reader = Reader {
+        let reader = JsonReader {
             arena: self,
             text,
             position,
@@ -59,29 +59,29 @@ impl Arena {
 }
 
 /// An array or an object that is not closed yet.
-struct Frame {
-    node: NodeId,
+struct OpenContainer {
+    node: JsonNodeId,
     is_object: bool,
     /// Where its names and values begin in the stacks of the reader.
     names: usize,
     values: usize,
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     arena: &'a mut Arena,
     text: &'a str,
     /// The byte to read next; always at the border of a character.
     position: usize,
     max_nesting: usize,
     budget: &'a Budget,
-    frames: Vec<Frame>,
+    frames: Vec<OpenContainer>,
     /// The names of all open objects, and where they stand.
     names: Vec<(Box<str>, usize)>,
     /// The values of all open arrays and objects.
-    values: Vec<NodeId>,
+    values: Vec<JsonNodeId>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn document(mut self) -> Result<()> {
         loop {
             let is_open = self.value()?;
@@ -103,11 +103,11 @@ impl Reader<'_> {
         let node = match self.peek() {
             Some(b'{') => return self.open(true),
             Some(b'[') => return self.open(false),
-            Some(b'"') => Node::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Node::Number(self.number()?),
-            Some(b't') if self.take("true") => Node::Boolean(true),
-            Some(b'f') if self.take("false") => Node::Boolean(false),
-            Some(b'n') if self.take("null") => Node::Null,
+            Some(b'"') => JsonNode::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => JsonNode::Number(self.number()?),
+            Some(b't') if self.take("true") => JsonNode::Boolean(true),
+            Some(b'f') if self.take("false") => JsonNode::Boolean(false),
+            Some(b'n') if self.take("null") => JsonNode::Null,
             Some(b']') if self.is_behind_comma() => {
                 return Err(self.fault("expected a value; drop the comma before \"]\""));
             }
@@ -119,7 +119,7 @@ impl Reader<'_> {
             }
         };
         self.budget.spend(1 + (self.position - start) / BYTES_PER_UNIT)?;
-        let id = self.push(Node::Null);
+        let id = self.push(JsonNode::Null);
         self.finish(id, node);
         Ok(false)
     }
@@ -131,13 +131,13 @@ impl Reader<'_> {
     }
 
     /// Appends a value to the arena, whose parent is the innermost open array or object.
-    fn push(&mut self, node: Node) -> NodeId {
-        let id = NodeId(self.arena.nodes.len() as u32);
+    fn push(&mut self, node: JsonNode) -> JsonNodeId {
+        let id = JsonNodeId(self.arena.nodes.len() as u32);
         let link = match self.frames.last() {
-            None => Link { parent: id, position: 0 },
+            None => ValueLink { parent: id, position: 0 },
             Some(frame) => {
                 let position = (self.values.len() - frame.values) as u32;
-                Link { parent: frame.node, position }
+                ValueLink { parent: frame.node, position }
             }
         };
         self.arena.nodes.push(node);
@@ -147,7 +147,7 @@ impl Reader<'_> {
     }
 
     /// Gives a value its content; all that is in it is there.
-    fn finish(&mut self, id: NodeId, node: Node) {
+    fn finish(&mut self, id: JsonNodeId, node: JsonNode) {
         self.arena.hashes[id.index()] = self.arena.hash_of_parts(&node);
         self.arena.nodes[id.index()] = node;
         self.values.push(id);
@@ -166,10 +166,10 @@ impl Reader<'_> {
             });
         }
         self.budget.spend(1)?;
-        let node = self.push(Node::Null);
+        let node = self.push(JsonNode::Null);
         self.position += 1;
         let (names, values) = (self.names.len(), self.values.len());
-        self.frames.push(Frame { node, is_object, names, values });
+        self.frames.push(OpenContainer { node, is_object, names, values });
         self.skip_blanks();
         match (is_object, self.peek()) {
             (true, Some(b'}')) | (false, Some(b']')) => {
@@ -212,18 +212,18 @@ impl Reader<'_> {
         self.budget.spend(self.values.len() - frame.values)?;
         if !frame.is_object {
             let items = self.values.split_off(frame.values);
-            self.finish(frame.node, Node::Array(items.into()));
+            self.finish(frame.node, JsonNode::Array(items.into()));
             return Ok(());
         }
         let values = &self.values[frame.values..];
         let names = self.names[frame.names..].iter_mut();
         let taken = names.map(|(name, _)| std::mem::take(name)).zip(values.iter().copied());
-        let entries: Vec<(Box<str>, NodeId)> = taken.collect();
+        let entries: Vec<(Box<str>, JsonNodeId)> = taken.collect();
         match Object::new(entries) {
             Ok(object) => {
                 self.names.truncate(frame.names);
                 self.values.truncate(frame.values);
-                self.finish(frame.node, Node::Object(object));
+                self.finish(frame.node, JsonNode::Object(object));
                 Ok(())
             }
             Err(position) => {
@@ -234,7 +234,7 @@ impl Reader<'_> {
     }
 
     /// The error for a name that stands twice in an object, the second time at `start`.
-    fn repeated(&mut self, frame: Frame, start: usize) -> Error {
+    fn repeated(&mut self, frame: OpenContainer, start: usize) -> Error {
         self.names.truncate(frame.names);
         self.values.truncate(frame.values);
         let mut pointer = self.pointer();

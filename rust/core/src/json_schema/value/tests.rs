@@ -10,7 +10,7 @@ fn budget() -> Budget {
     Budget::new(&Limits::default(), &Interrupt::default())
 }
 
-fn read(text: &str) -> Result<(Arena, NodeId)> {
+fn read(text: &str) -> Result<(Arena, JsonNodeId)> {
     let mut arena = Arena::new();
     let root = arena.read(text, "", 100, &budget())?;
     Ok((arena, root))
@@ -27,17 +27,17 @@ fn fault(text: &str) -> String {
 }
 
 /// A value as text, recursively: the oracle for what was read.
-fn print(arena: &Arena, id: NodeId) -> String {
+fn print(arena: &Arena, id: JsonNodeId) -> String {
     match arena.node(id) {
-        Node::Null => "null".to_owned(),
-        Node::Boolean(flag) => flag.to_string(),
-        Node::Number(number) => number.to_string(),
-        Node::String(text) => quoted(text, 0),
-        Node::Array(items) => {
+        JsonNode::Null => "null".to_owned(),
+        JsonNode::Boolean(flag) => flag.to_string(),
+        JsonNode::Number(number) => number.to_string(),
+        JsonNode::String(text) => quoted(text, 0),
+        JsonNode::Array(items) => {
             let items: Vec<String> = items.iter().map(|&item| print(arena, item)).collect();
             format!("[{}]", items.join(","))
         }
-        Node::Object(object) => {
+        JsonNode::Object(object) => {
             let entries = object.iter();
             let entries: Vec<String> = entries
                 .map(|(name, value)| format!("{}:{}", quoted(name, 0), print(arena, value)))
@@ -152,7 +152,7 @@ proptest! {
     #[test]
     fn every_pointer_leads_back(tree in trees()) {
         let (arena, root) = read(&tree.text("", false)).expect("it is JSON");
-        for value in arena.values_of(root).map(NodeId) {
+        for value in arena.values_of(root).map(JsonNodeId) {
             let pointer = arena.pointer(value);
             let decoded = crate::json_schema::uri::percent_decoded(&pointer[1..]);
             prop_assert_eq!(arena.follow(root, &decoded.expect("ours")), Ok(value), "{}", pointer);
@@ -258,20 +258,20 @@ fn a_failed_read_leaves_the_arena_as_it_was() {
     assert!(arena.read("[1, {\"a\": 2}", "", 10, &budget()).is_err());
     let second = arena.read("[3]", "http://x/y", 10, &budget()).expect("it is JSON");
     assert_eq!((arena.values_of(first), arena.values_of(second)), (0..4, 4..6));
-    assert_eq!(arena.pointer(NodeId(3)), "#/1/a");
-    assert_eq!(arena.pointer(NodeId(5)), "http://x/y#/0");
-    assert_eq!(arena.document_of(NodeId(5)), second);
+    assert_eq!(arena.pointer(JsonNodeId(3)), "#/1/a");
+    assert_eq!(arena.pointer(JsonNodeId(5)), "http://x/y#/0");
+    assert_eq!(arena.document_of(JsonNodeId(5)), second);
 }
 
 #[test]
 fn pointers_escape_what_fragments_cannot_hold() {
     let (arena, _) = read(r#"{"a/b~c": {"": {"d e%\"\u0001é": [1]}}}"#).expect("it is JSON");
-    assert_eq!(arena.pointer(NodeId(4)), "#/a~1b~0c//d%20e%25%22%01\u{e9}/0");
+    assert_eq!(arena.pointer(JsonNodeId(4)), "#/a~1b~0c//d%20e%25%22%01\u{e9}/0");
     let (arena, root) = read(r#"{"~1": 7}"#).expect("it is JSON");
-    assert_eq!(arena.pointer(NodeId(1)), "#/~01");
-    assert_eq!(arena.follow(root, "/~01"), Ok(NodeId(1)));
+    assert_eq!(arena.pointer(JsonNodeId(1)), "#/~01");
+    assert_eq!(arena.follow(root, "/~01"), Ok(JsonNodeId(1)));
     let (arena, root) = read("[[7]]").expect("it is JSON");
-    assert_eq!(arena.follow(root, "/0/0"), Ok(NodeId(2)));
+    assert_eq!(arena.follow(root, "/0/0"), Ok(JsonNodeId(2)));
     for missing in ["/00", "/-", "/1", "/0/0/0", "/0/", "/+0"] {
         assert!(arena.follow(root, missing).is_err(), "{missing}");
     }
@@ -290,7 +290,7 @@ fn nesting_is_bounded_and_takes_no_stack() {
     let one = arena.read(&text, "", usize::MAX, &budget()).expect("no bound");
     let other = arena.read(&text, "", usize::MAX, &budget()).expect("no bound");
     assert!(arena.equal(one, other));
-    assert_eq!(arena.pointer(NodeId(other.0 - 1)).len(), 1 + 2 * 999_999);
+    assert_eq!(arena.pointer(JsonNodeId(other.0 - 1)).len(), 1 + 2 * 999_999);
     assert!(arena.read(&"{\"a\":".repeat(1_000_000), "", usize::MAX, &budget()).is_err());
 }
 

@@ -3,32 +3,32 @@
 use crate::error::{Position, Result};
 use crate::lark::escapes;
 use crate::lark::messages::{shown, syntax, unsupported};
-use crate::lark::scanner::{Kind as TokenKind, Token};
-use crate::lark::tree::{Document, Kind, NodeId};
+use crate::lark::scanner::{LarkToken, LarkTokenKind};
+use crate::lark::tree::{LarkDocument, LarkNodeId, LarkNodeKind};
 
-use super::{Frame, Level, Owner, Parser};
+use super::{ExpressionLevel, LarkParser, LevelOwner, OpenConstruct};
 
-impl<'t> Parser<'t> {
+impl<'t> LarkParser<'t> {
     /// Reads the next part of the level on top, or what ends a part, an alternative or the level.
     pub(super) fn part(&mut self) -> Result<()> {
-        let Token { kind, text, position } = self.token;
+        let LarkToken { kind, text, position } = self.token;
         match kind {
-            TokenKind::Newline => match self.level().owner {
-                Owner::Definition(..) | Owner::Ignore => self.close_item(),
+            LarkTokenKind::Newline => match self.level().owner {
+                LevelOwner::Definition(..) | LevelOwner::Ignore => self.close_item(),
                 _ => self.next().map(|_| ()),
             },
-            TokenKind::End => match self.level().owner {
-                Owner::Definition(..) | Owner::Ignore => self.close_item(),
+            LarkTokenKind::End => match self.level().owner {
+                LevelOwner::Definition(..) | LevelOwner::Ignore => self.close_item(),
                 _ => Err(self.unclosed()),
             },
-            TokenKind::Sign(sign) => self.sign(sign, position),
-            TokenKind::Directive => self.directive_inside(),
-            TokenKind::Name => {
+            LarkTokenKind::Sign(sign) => self.sign(sign, position),
+            LarkTokenKind::Directive => self.directive_inside(),
+            LarkTokenKind::Name => {
                 self.begin_part(position);
                 self.named()
             }
-            TokenKind::Number => Err(self.expected("a literal, a name, a pattern or a group")),
-            TokenKind::OpenCount | TokenKind::TildeCount => Err(syntax(
+            LarkTokenKind::Number => Err(self.expected("a literal, a name, a pattern or a group")),
+            LarkTokenKind::OpenCount | LarkTokenKind::TildeCount => Err(syntax(
                 position,
                 format!("`{text}` counts what stands before it: nothing does"),
             )),
@@ -37,7 +37,7 @@ impl<'t> Parser<'t> {
                 let token = self.next()?;
                 let kind = leaf(token)?;
                 match kind {
-                    Kind::Text { of_any_case, .. } if self.token.is("..") => {
+                    LarkNodeKind::Text { of_any_case, .. } if self.token.is("..") => {
                         self.range(token, of_any_case)
                     }
                     kind => self.atom(kind),
@@ -59,8 +59,8 @@ impl<'t> Parser<'t> {
             "(" | "[" => {
                 self.begin_part(position);
                 self.next()?;
-                let owner = if sign == "(" { Owner::Group } else { Owner::Optional };
-                self.open(Frame::Level(Level::new(owner, position)), position)
+                let owner = if sign == "(" { LevelOwner::Group } else { LevelOwner::Optional };
+                self.open(OpenConstruct::Level(ExpressionLevel::new(owner, position)), position)
             }
             ")" | "]" | "}" | "," => self.close(sign),
             "|" => {
@@ -85,7 +85,9 @@ impl<'t> Parser<'t> {
                 self.name("the name of an alternative after `->`")?;
                 let ends = matches!(
                     self.token.kind,
-                    TokenKind::Newline | TokenKind::End | TokenKind::Sign("|" | ")" | "]" | "}")
+                    LarkTokenKind::Newline
+                        | LarkTokenKind::End
+                        | LarkTokenKind::Sign("|" | ")" | "]" | "}")
                 );
                 if ends { Ok(()) } else { Err(self.expected("`|` or the end of the definition")) }
             }
@@ -114,23 +116,25 @@ impl<'t> Parser<'t> {
     fn close(&mut self, sign: &'static str) -> Result<()> {
         let is_nested = self.stack.len() > 2;
         match (&self.level().owner, sign) {
-            (Owner::Group, ")") | (Owner::Optional, "]") => {
+            (LevelOwner::Group, ")") | (LevelOwner::Optional, "]") => {
                 let body = self.close_level()?;
-                let Some(Frame::Level(level)) = self.stack.pop() else { return Ok(()) };
+                let Some(OpenConstruct::Level(level)) = self.stack.pop() else { return Ok(()) };
                 self.next()?;
                 match level.owner {
-                    Owner::Optional => {
-                        let kind = Kind::Repeat { body, min: 0, max: Some(1) };
+                    LevelOwner::Optional => {
+                        let kind = LarkNodeKind::Repeat { body, min: 0, max: Some(1) };
                         let whole = self.add(kind, level.position);
                         self.postfix(whole)
                     }
                     _ => self.postfix(body),
                 }
             }
-            (Owner::Template { .. }, "," | "}") => self.argument(sign),
+            (LevelOwner::Template { .. }, "," | "}") => self.argument(sign),
             // The brace ends the document, too; its frame sees it next.
-            (Owner::Definition(..) | Owner::Ignore, "}") if is_nested => self.close_item(),
-            (Owner::Definition(..) | Owner::Ignore, _) => {
+            (LevelOwner::Definition(..) | LevelOwner::Ignore, "}") if is_nested => {
+                self.close_item()
+            }
+            (LevelOwner::Definition(..) | LevelOwner::Ignore, _) => {
                 Err(syntax(self.token.position, format!("this `{sign}` closes or parts nothing")))
             }
             _ => Err(self.unclosed()),
@@ -140,8 +144,8 @@ impl<'t> Parser<'t> {
     fn unclosed(&mut self) -> crate::error::Error {
         let Position { line, column } = self.level().position;
         let closing = match self.level().owner {
-            Owner::Group => "`)`",
-            Owner::Optional => "`]`",
+            LevelOwner::Group => "`)`",
+            LevelOwner::Optional => "`]`",
             _ => "`,` or `}`",
         };
         self.expected(&format!("{closing} (opened at line {line}, column {column})"))
@@ -153,11 +157,11 @@ impl<'t> Parser<'t> {
         let value = self.close_level()?;
         let is_value = matches!(
             self.document().kind(value),
-            Kind::Text { .. }
-                | Kind::Range(..)
-                | Kind::Pattern { .. }
-                | Kind::Name(_)
-                | Kind::Template { .. }
+            LarkNodeKind::Text { .. }
+                | LarkNodeKind::Range(..)
+                | LarkNodeKind::Pattern { .. }
+                | LarkNodeKind::Name(_)
+                | LarkNodeKind::Template { .. }
         );
         if !is_value {
             let message = "an argument of a template is a name, a literal, a range or a pattern; make \
@@ -165,39 +169,41 @@ impl<'t> Parser<'t> {
             return Err(syntax(position, message));
         }
         self.next()?;
-        if let Owner::Template { arguments, .. } = &mut self.level().owner {
+        if let LevelOwner::Template { arguments, .. } = &mut self.level().owner {
             arguments.push(value);
         }
         if sign == "," {
             return Ok(());
         }
         match self.stack.pop() {
-            Some(Frame::Level(Level { owner: Owner::Template { name, arguments }, .. })) => {
-                self.atom(Kind::Template { name, arguments: arguments.into() })
-            }
+            Some(OpenConstruct::Level(ExpressionLevel {
+                owner: LevelOwner::Template { name, arguments },
+                ..
+            })) => self.atom(LarkNodeKind::Template { name, arguments: arguments.into() }),
             _ => Ok(()),
         }
     }
 
     /// A name, which may be a template's.
     fn named(&mut self) -> Result<()> {
-        let Token { text, position, .. } = self.next()?;
+        let LarkToken { text, position, .. } = self.next()?;
         if self.takes("{")? {
-            let owner = Owner::Template { name: text.into(), arguments: Vec::new() };
-            return self.open(Frame::Level(Level::new(owner, position)), position);
+            let owner = LevelOwner::Template { name: text.into(), arguments: Vec::new() };
+            return self
+                .open(OpenConstruct::Level(ExpressionLevel::new(owner, position)), position);
         }
-        self.atom(Kind::Name(text.into()))
+        self.atom(LarkNodeKind::Name(text.into()))
     }
 
     fn directive_inside(&mut self) -> Result<()> {
-        let Token { text, position, .. } = self.token;
+        let LarkToken { text, position, .. } = self.token;
         self.begin_part(position);
         match text {
             "json" | "regex" => {
                 let (json, place) = self.scanner.json(text)?;
                 let kind = match text {
-                    "json" => Kind::Schema(json.into(), place),
-                    _ => Kind::Structured(json.into(), place),
+                    "json" => LarkNodeKind::Schema(json.into(), place),
+                    _ => LarkNodeKind::Structured(json.into(), place),
                 };
                 self.next()?;
                 self.atom(kind)
@@ -207,8 +213,8 @@ impl<'t> Parser<'t> {
                 if !self.takes("{")? {
                     return Err(self.expected("`{` after `%lark`"));
                 }
-                let document = Document { position, ..Document::default() };
-                self.open(Frame::Document(Box::new(document)), position)
+                let document = LarkDocument { position, ..LarkDocument::default() };
+                self.open(OpenConstruct::Document(Box::new(document)), position)
             }
             "if" => Err(unsupported(
                 "%if",
@@ -222,19 +228,19 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn range(&mut self, first: Token<'t>, of_any_case: bool) -> Result<()> {
+    fn range(&mut self, first: LarkToken<'t>, of_any_case: bool) -> Result<()> {
         self.next()?;
         let last = self.token;
-        if of_any_case || last.kind != TokenKind::Text {
+        if of_any_case || last.kind != LarkTokenKind::Text {
             return Err(match last.kind {
-                TokenKind::Text | TokenKind::TextOfAnyCase => {
+                LarkTokenKind::Text | LarkTokenKind::TextOfAnyCase => {
                     syntax(first.position, "the ends of a range have no flags; write both cases")
                 }
                 _ => self.expected("a literal after `..`"),
             });
         }
         self.next()?;
-        let end = |token: Token<'_>| {
+        let end = |token: LarkToken<'_>| {
             let text = escapes::literal(token.text, token.position)?;
             let mut chars = text.chars();
             match (chars.next(), chars.next()) {
@@ -247,34 +253,34 @@ impl<'t> Parser<'t> {
             let message = format!("this range is backwards: {a:?} comes after {b:?}");
             return Err(syntax(first.position, message));
         }
-        self.atom(Kind::Range(a, b))
+        self.atom(LarkNodeKind::Range(a, b))
     }
 
     /// Adds a part, with the `~` before it and the repetition behind it.
-    pub(super) fn atom(&mut self, kind: Kind) -> Result<()> {
+    pub(super) fn atom(&mut self, kind: LarkNodeKind) -> Result<()> {
         let position = self.level().part.0;
         let node = self.add(kind, position);
         self.postfix(node)
     }
 
-    fn postfix(&mut self, mut node: NodeId) -> Result<()> {
+    fn postfix(&mut self, mut node: LarkNodeId) -> Result<()> {
         let level = self.level();
         let (position, is_negated) = std::mem::take(&mut level.part);
         if is_negated {
-            node = self.add(Kind::Not(node), position);
+            node = self.add(LarkNodeKind::Not(node), position);
         }
         let here = self.token.position;
         let bounds = match self.token.kind {
-            TokenKind::Sign("?") => Some((0, Some(1))),
-            TokenKind::Sign("*") => Some((0, None)),
-            TokenKind::Sign("+") => Some((1, None)),
-            TokenKind::TildeCount | TokenKind::OpenCount => None,
+            LarkTokenKind::Sign("?") => Some((0, Some(1))),
+            LarkTokenKind::Sign("*") => Some((0, None)),
+            LarkTokenKind::Sign("+") => Some((1, None)),
+            LarkTokenKind::TildeCount | LarkTokenKind::OpenCount => None,
             _ => {
                 self.level().parts.push(node);
                 return Ok(());
             }
         };
-        let is_braced = self.token.kind == TokenKind::OpenCount;
+        let is_braced = self.token.kind == LarkTokenKind::OpenCount;
         self.next()?;
         let (min, max) = match bounds {
             Some(bounds) => bounds,
@@ -288,7 +294,7 @@ impl<'t> Parser<'t> {
             let message = format!("the upper bound is less than the lower bound {min}");
             return Err(syntax(here, message));
         }
-        let node = self.add(Kind::Repeat { body: node, min, max }, here);
+        let node = self.add(LarkNodeKind::Repeat { body: node, min, max }, here);
         self.level().parts.push(node);
         Ok(())
     }
@@ -308,8 +314,8 @@ impl<'t> Parser<'t> {
     }
 
     fn count(&mut self) -> Result<u32> {
-        let Token { kind, text, position } = self.token;
-        if kind != TokenKind::Number {
+        let LarkToken { kind, text, position } = self.token;
+        if kind != LarkTokenKind::Number {
             return Err(self.expected("a count"));
         }
         self.next()?;
@@ -333,7 +339,7 @@ impl<'t> Parser<'t> {
         }
         let node = match parts.as_slice() {
             [part] => *part,
-            _ => self.add(Kind::Sequence(parts.into()), position),
+            _ => self.add(LarkNodeKind::Sequence(parts.into()), position),
         };
         self.level().conjuncts.push(node);
         Ok(())
@@ -346,39 +352,39 @@ impl<'t> Parser<'t> {
         let (conjuncts, position) = (std::mem::take(&mut level.conjuncts), level.position);
         let node = match conjuncts.as_slice() {
             [conjunct] => *conjunct,
-            _ => self.add(Kind::Both(conjuncts.into()), position),
+            _ => self.add(LarkNodeKind::Both(conjuncts.into()), position),
         };
         self.level().choices.push(node);
         Ok(())
     }
 
     /// Ends the last alternative; returns what the level says. The level stays.
-    pub(super) fn close_level(&mut self) -> Result<NodeId> {
+    pub(super) fn close_level(&mut self) -> Result<LarkNodeId> {
         self.close_choice()?;
         let level = self.level();
         let (choices, position) = (std::mem::take(&mut level.choices), level.position);
         match choices.as_slice() {
             [choice] => Ok(*choice),
-            _ => Ok(self.add(Kind::Choice(choices.into()), position)),
+            _ => Ok(self.add(LarkNodeKind::Choice(choices.into()), position)),
         }
     }
 }
 
 /// What a token is that is a part by itself.
-pub(super) fn leaf(token: Token<'_>) -> Result<Kind> {
-    let Token { kind, text, position } = token;
+pub(super) fn leaf(token: LarkToken<'_>) -> Result<LarkNodeKind> {
+    let LarkToken { kind, text, position } = token;
     Ok(match kind {
-        TokenKind::Text | TokenKind::TextOfAnyCase => Kind::Text {
+        LarkTokenKind::Text | LarkTokenKind::TextOfAnyCase => LarkNodeKind::Text {
             text: escapes::literal(text, position)?.into(),
-            of_any_case: kind == TokenKind::TextOfAnyCase,
+            of_any_case: kind == LarkTokenKind::TextOfAnyCase,
         },
-        TokenKind::Pattern => {
+        LarkTokenKind::Pattern => {
             let end = text.rfind('/').unwrap_or(0);
-            Kind::Pattern { text: text[1..end].into(), flags: text[end + 1..].into() }
+            LarkNodeKind::Pattern { text: text[1..end].into(), flags: text[end + 1..].into() }
         }
-        TokenKind::Name => Kind::Name(text.into()),
-        TokenKind::Token => Kind::Token(text.into()),
-        TokenKind::Grammar => Kind::Grammar(text.into()),
+        LarkTokenKind::Name => LarkNodeKind::Name(text.into()),
+        LarkTokenKind::Token => LarkNodeKind::Token(text.into()),
+        LarkTokenKind::Grammar => LarkNodeKind::Grammar(text.into()),
         _ => return Err(syntax(position, "expected a literal, a name, a pattern or a group")),
     })
 }

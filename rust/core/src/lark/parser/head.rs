@@ -3,26 +3,26 @@
 use crate::error::{Error, Position, Result};
 use crate::lark::escapes;
 use crate::lark::messages::{shown, syntax, unsupported};
-use crate::lark::scanner::{Kind as TokenKind, Token};
+use crate::lark::scanner::{LarkToken, LarkTokenKind};
 use crate::lark::tree::{
-    Attributes, Change, Definition, Ending, Import, Kind, NodeId, is_terminal,
+    Attributes, Change, Definition, Import, LarkNodeId, LarkNodeKind, MarkerEnding, is_terminal,
 };
 
-use super::{Frame, Level, Owner, Parser};
+use super::{ExpressionLevel, LarkParser, LevelOwner, OpenConstruct};
 
 /// The greatest number that an attribute may be.
 const MOST: u32 = 1_000_000;
 
-impl<'t> Parser<'t> {
+impl<'t> LarkParser<'t> {
     /// Reads what stands on the level of a document up to a right-hand side, or its end.
     pub(super) fn item(&mut self) -> Result<()> {
         match self.token.kind {
-            TokenKind::Newline => self.next().map(|_| ()),
-            TokenKind::End if self.stack.len() == 1 => self.close_document(),
-            TokenKind::Sign("}") if self.stack.len() > 1 => self.close_document(),
-            TokenKind::Directive => self.directive(),
-            TokenKind::Name | TokenKind::Sign("?" | "!") => self.definition(None),
-            TokenKind::End => Err(self.expected("`}` at the end of `%lark`")),
+            LarkTokenKind::Newline => self.next().map(|_| ()),
+            LarkTokenKind::End if self.stack.len() == 1 => self.close_document(),
+            LarkTokenKind::Sign("}") if self.stack.len() > 1 => self.close_document(),
+            LarkTokenKind::Directive => self.directive(),
+            LarkTokenKind::Name | LarkTokenKind::Sign("?" | "!") => self.definition(None),
+            LarkTokenKind::End => Err(self.expected("`}` at the end of `%lark`")),
             _ => {
                 let what = "a definition (`name: ...`) or a directive; a definition goes on in the \
                             next line only if that begins with `|`";
@@ -32,11 +32,14 @@ impl<'t> Parser<'t> {
     }
 
     fn directive(&mut self) -> Result<()> {
-        let Token { text, position, .. } = self.token;
+        let LarkToken { text, position, .. } = self.token;
         match text {
             "ignore" => {
                 self.next()?;
-                self.open(Frame::Level(Level::new(Owner::Ignore, position)), position)
+                self.open(
+                    OpenConstruct::Level(ExpressionLevel::new(LevelOwner::Ignore, position)),
+                    position,
+                )
             }
             "import" => {
                 self.next()?;
@@ -70,7 +73,7 @@ impl<'t> Parser<'t> {
 
     fn end_of_item(&mut self) -> Result<()> {
         match self.token.kind {
-            TokenKind::Newline | TokenKind::End | TokenKind::Sign("}") => Ok(()),
+            LarkTokenKind::Newline | LarkTokenKind::End | LarkTokenKind::Sign("}") => Ok(()),
             _ => Err(self.expected("the end of the line")),
         }
     }
@@ -88,7 +91,7 @@ impl<'t> Parser<'t> {
         let mut imports = Vec::new();
         if self.takes("(")? {
             loop {
-                let Token { text, position, .. } = self.name("a terminal to import")?;
+                let LarkToken { text, position, .. } = self.name("a terminal to import")?;
                 imports.push((text, text, position));
                 if !self.takes(",")? {
                     break;
@@ -115,7 +118,7 @@ impl<'t> Parser<'t> {
         while self.token.is("!") || self.token.is("?") {
             self.next()?;
         }
-        let Token { text: name, position, .. } = self.name("the name of a rule or terminal")?;
+        let LarkToken { text: name, position, .. } = self.name("the name of a rule or terminal")?;
         let mut attributes = Attributes::default();
         let mut parameters = Vec::new();
         loop {
@@ -142,16 +145,16 @@ impl<'t> Parser<'t> {
             return Err(syntax(position, "a template is a rule: its name begins in lower case"));
         }
         self.expects(":", &format!("after the name `{}`", shown(name)))?;
-        let body = NodeId(0);
+        let body = LarkNodeId(0);
         let definition = Definition { name: name.into(), position, parameters, attributes, body };
-        let owner = Owner::Definition(change, Box::new(definition));
-        self.open(Frame::Level(Level::new(owner, self.token.position)), position)
+        let owner = LevelOwner::Definition(change, Box::new(definition));
+        self.open(OpenConstruct::Level(ExpressionLevel::new(owner, self.token.position)), position)
     }
 
     fn parameters(&mut self) -> Result<Vec<Box<str>>> {
         let mut out: Vec<Box<str>> = Vec::new();
         loop {
-            let Token { text, position, .. } = self.name("the name of a parameter")?;
+            let LarkToken { text, position, .. } = self.name("the name of a parameter")?;
             if out.iter().any(|known| **known == *text) {
                 let message = format!("the parameter `{}` is named twice", shown(text));
                 return Err(syntax(position, message));
@@ -170,7 +173,7 @@ impl<'t> Parser<'t> {
         let is_integer =
             self.token.text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
         match self.token.kind {
-            TokenKind::Number if is_integer => self.next().map(|_| ()),
+            LarkTokenKind::Number if is_integer => self.next().map(|_| ()),
             _ => Err(self.expected("a priority, an integer")),
         }
     }
@@ -196,7 +199,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn attribute(&mut self, key: Token<'t>, rule: &str, out: &mut Attributes) -> Result<()> {
+    fn attribute(&mut self, key: LarkToken<'t>, rule: &str, out: &mut Attributes) -> Result<()> {
         let here = key.position;
         let is_given = match key.text {
             "lazy" => out.lazy.is_some(),
@@ -228,8 +231,8 @@ impl<'t> Parser<'t> {
             name => {
                 self.expects("=", &format!("after `{name}`"))?;
                 match name {
-                    "suffix" => out.marker = Some((Ending::Suffix, self.marker(name)?)),
-                    "stop" => out.marker = Some((Ending::Stop, self.marker(name)?)),
+                    "suffix" => out.marker = Some((MarkerEnding::Suffix, self.marker(name)?)),
+                    "stop" => out.marker = Some((MarkerEnding::Stop, self.marker(name)?)),
                     "capture" => out.capture = Some((self.capture_name()?, here)),
                     "stop_capture" => out.stop_capture = Some((self.capture_name()?, here)),
                     "max_tokens" => out.max_tokens = Some((self.amount(name, 1)?, here)),
@@ -242,17 +245,17 @@ impl<'t> Parser<'t> {
     }
 
     /// What a rule ends with: a literal, a pattern or a terminal.
-    fn marker(&mut self, name: &str) -> Result<NodeId> {
+    fn marker(&mut self, name: &str) -> Result<LarkNodeId> {
         let position = self.token.position;
         let is_marker = match self.token.kind {
-            TokenKind::Text | TokenKind::TextOfAnyCase | TokenKind::Pattern => true,
-            TokenKind::Name => is_terminal(self.token.text),
+            LarkTokenKind::Text | LarkTokenKind::TextOfAnyCase | LarkTokenKind::Pattern => true,
+            LarkTokenKind::Name => is_terminal(self.token.text),
             _ => false,
         };
         if !is_marker {
             return Err(self.expected("a literal, a pattern or a terminal"));
         }
-        if self.token.kind == TokenKind::Text && self.token.text.is_empty() {
+        if self.token.kind == LarkTokenKind::Text && self.token.text.is_empty() {
             let message = "an empty marker stands for the end of the text, which a rule cannot wait \
                            for; write the text that ends it";
             return Err(unsupported(format!("{name}=\"\""), position, message));
@@ -263,8 +266,8 @@ impl<'t> Parser<'t> {
     }
 
     fn capture_name(&mut self) -> Result<String> {
-        let Token { kind, text, position } = self.token;
-        if kind != TokenKind::Text {
+        let LarkToken { kind, text, position } = self.token;
+        if kind != LarkTokenKind::Text {
             return Err(self.expected("a name in double quotes"));
         }
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -278,13 +281,13 @@ impl<'t> Parser<'t> {
     }
 
     fn amount(&mut self, name: &str, least: u32) -> Result<u32> {
-        let Token { kind, text, position } = self.token;
+        let LarkToken { kind, text, position } = self.token;
         match (kind, text.parse::<u32>()) {
-            (TokenKind::Number, Ok(value)) if (least..=MOST).contains(&value) => {
+            (LarkTokenKind::Number, Ok(value)) if (least..=MOST).contains(&value) => {
                 self.next()?;
                 Ok(value)
             }
-            (TokenKind::Number, _) => {
+            (LarkTokenKind::Number, _) => {
                 let message = format!("`{name}` is an integer from {least} to {MOST}");
                 Err(syntax(position, message))
             }
@@ -293,13 +296,13 @@ impl<'t> Parser<'t> {
     }
 
     fn temperature(&mut self) -> Result<f64> {
-        let Token { kind, text, position } = self.token;
+        let LarkToken { kind, text, position } = self.token;
         match (kind, text.parse::<f64>()) {
-            (TokenKind::Number, Ok(value)) if value >= 0.0 && value <= f64::from(f32::MAX) => {
+            (LarkTokenKind::Number, Ok(value)) if value >= 0.0 && value <= f64::from(f32::MAX) => {
                 self.next()?;
                 Ok(value.abs())
             }
-            (TokenKind::Number, _) => {
+            (LarkTokenKind::Number, _) => {
                 Err(syntax(position, "the temperature is a finite number of at least 0"))
             }
             _ => Err(self.expected("a number")),
@@ -309,9 +312,9 @@ impl<'t> Parser<'t> {
     /// Ends the right-hand side on top, whose owner is a definition or `%ignore`.
     pub(super) fn close_item(&mut self) -> Result<()> {
         let body = self.close_level()?;
-        let Some(Frame::Level(level)) = self.stack.pop() else { return Ok(()) };
+        let Some(OpenConstruct::Level(level)) = self.stack.pop() else { return Ok(()) };
         match level.owner {
-            Owner::Definition(change, mut definition) => {
+            LevelOwner::Definition(change, mut definition) => {
                 definition.body = body;
                 let document = self.document();
                 match change {
@@ -319,9 +322,9 @@ impl<'t> Parser<'t> {
                     None => document.definitions.push(*definition),
                 }
             }
-            Owner::Ignore => {
-                let is_empty =
-                    matches!(self.document().kind(body), Kind::Sequence(parts) if parts.is_empty());
+            LevelOwner::Ignore => {
+                let is_empty = matches!(self.document().kind(body),
+                    LarkNodeKind::Sequence(parts) if parts.is_empty());
                 if is_empty {
                     return Err(syntax(
                         level.position,

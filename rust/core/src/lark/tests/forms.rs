@@ -82,9 +82,9 @@ fn patterns() {
     same("start: /^(?:ab)+$/", "root ::= \"ab\"+", "ab");
     let texts = texts("1٣x", 1);
     for (dialect, expected) in [
-        (Dialect::Rust, [false, true, true, false]),
-        (Dialect::Python, [false, true, true, false]),
-        (Dialect::Ecma, [false, true, false, false]),
+        (PatternDialect::Rust, [false, true, true, false]),
+        (PatternDialect::Python, [false, true, true, false]),
+        (PatternDialect::Ecma, [false, true, false, false]),
     ] {
         let options = LarkOptions { dialect, ..LarkOptions::default() };
         let grammar = within("start: /\\d/", &options, 1_000).expect("it is a pattern");

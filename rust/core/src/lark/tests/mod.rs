@@ -6,7 +6,7 @@ mod hostile;
 mod lazy;
 mod properties;
 
-use super::{LarkOptions, Named, Subgrammars, TokenIds, read};
+use super::{LarkOptions, NamedGrammar, Subgrammars, TokenIds, read};
 use crate::budget::{Budget, Interrupt};
 use crate::error::{Error, Position, Result};
 use crate::grammar::Grammar;
@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::network::{Network, NetworkOptions};
 use crate::recognizer::Recognizer;
 use crate::regular::Bounds;
-use crate::regular::pattern::Dialect;
+use crate::regular::pattern::PatternDialect;
 use crate::syntax;
 
 /// What texts name: schemas that are constants, grammars `g` and `h`, one token.
@@ -33,11 +33,11 @@ impl Subgrammars for Others {
         }
     }
 
-    fn grammar(&mut self, name: &str) -> Result<Option<Named>> {
-        let lark = |text: &str| Ok(Some(Named::Lark(text.into())));
+    fn grammar(&mut self, name: &str) -> Result<Option<NamedGrammar>> {
+        let lark = |text: &str| Ok(Some(NamedGrammar::Lark(text.into())));
         match name {
             "g" => lark("start: \"a\" @h\n%ignore \"_\""),
-            "h" => Ok(Some(Named::Grammar(ebnf("root ::= \"b\" | \"c\"")))),
+            "h" => Ok(Some(NamedGrammar::Grammar(ebnf("root ::= \"b\" | \"c\"")))),
             "ring" => lark("start: \"a\" @ring2"),
             "ring2" => lark("start: \"a\" @ring"),
             "wrong" => lark("start: x"),
@@ -118,5 +118,5 @@ fn same(text: &str, expected: &str, alphabet: &str) {
 }
 
 fn python() -> LarkOptions {
-    LarkOptions { dialect: Dialect::Python, ..LarkOptions::default() }
+    LarkOptions { dialect: PatternDialect::Python, ..LarkOptions::default() }
 }

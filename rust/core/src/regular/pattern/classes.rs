@@ -1,24 +1,24 @@
 //! What stands in brackets.
 
 use super::error::PatternError;
-use super::escapes::Escape;
+use super::escapes::PatternEscape;
 use super::foreign::Doubt;
-use super::parser::{Parser, Reading};
-use super::syntax::NodeId;
+use super::parser::{PatternParser, PatternReading};
+use super::syntax::PatternNodeId;
 use crate::grammar::CharSet;
 
 /// After so many more ranges than twice those that are left, ranges that overlap are merged.
 const RANGES_BETWEEN_MERGES: usize = 10_000;
 
 /// One end of a range, or what stands alone.
-enum Atom {
+enum ClassAtom {
     Character(u32),
     Set(CharSet),
 }
 
-impl Parser<'_> {
+impl PatternParser<'_> {
     /// Reads a class whose bracket, at `at`, is read.
-    pub(super) fn class(&mut self, at: usize) -> Result<NodeId, PatternError> {
+    pub(super) fn class(&mut self, at: usize) -> Result<PatternNodeId, PatternError> {
         let is_negated = self.takes("^");
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         let (first, mut most) = (self.at, RANGES_BETWEEN_MERGES);
@@ -29,7 +29,7 @@ impl Parser<'_> {
                     return Err(PatternError::syntax("`[`", message, at));
                 }
                 // Python takes a bracket that comes first for a character.
-                Some(']') if self.reading != Reading::Python || self.at > first => break,
+                Some(']') if self.reading != PatternReading::Python || self.at > first => break,
                 Some(_) => {}
             }
             if ranges.len() > most {
@@ -57,14 +57,14 @@ impl Parser<'_> {
             self.at += 1;
             let high = self.class_atom()?;
             match (&low, &high) {
-                (&Atom::Character(low), &Atom::Character(high)) if low <= high => {
+                (&ClassAtom::Character(low), &ClassAtom::Character(high)) if low <= high => {
                     ranges.push((low, high));
                 }
-                (Atom::Character(_), Atom::Character(_)) => {
+                (ClassAtom::Character(_), ClassAtom::Character(_)) => {
                     let message = "the range ends before it begins; exchange its ends";
                     return Err(PatternError::syntax("range", message, start));
                 }
-                _ if self.reading == Reading::AnnexB => {
+                _ if self.reading == PatternReading::AnnexB => {
                     add(&mut ranges, &low);
                     ranges.push(('-' as u32, '-' as u32));
                     add(&mut ranges, &high);
@@ -88,19 +88,19 @@ impl Parser<'_> {
         Ok(self.leaf_of_closed(&set))
     }
 
-    fn class_atom(&mut self) -> Result<Atom, PatternError> {
+    fn class_atom(&mut self) -> Result<ClassAtom, PatternError> {
         let at = self.at;
         let Some(here) = self.peek(0) else {
             return Err(PatternError::syntax("`[`", "the class is not closed; add `]`", at));
         };
         self.at += 1;
         if here != '\\' {
-            return Ok(Atom::Character(here as u32));
+            return Ok(ClassAtom::Character(here as u32));
         }
         match self.escape(at, true)? {
-            Escape::Character(character) => Ok(Atom::Character(character)),
-            Escape::Set(set) => Ok(Atom::Set(set)),
-            Escape::Boundary { .. } | Escape::Start | Escape::End => {
+            PatternEscape::Character(character) => Ok(ClassAtom::Character(character)),
+            PatternEscape::Set(set) => Ok(ClassAtom::Set(set)),
+            PatternEscape::Boundary { .. } | PatternEscape::Start | PatternEscape::End => {
                 let message = "a class holds characters only; put the assertion outside";
                 Err(PatternError::syntax("class", message, at))
             }
@@ -108,9 +108,9 @@ impl Parser<'_> {
     }
 }
 
-fn add(ranges: &mut Vec<(u32, u32)>, atom: &Atom) {
+fn add(ranges: &mut Vec<(u32, u32)>, atom: &ClassAtom) {
     match atom {
-        Atom::Character(character) => ranges.push((*character, *character)),
-        Atom::Set(set) => ranges.extend(set.ranges()),
+        ClassAtom::Character(character) => ranges.push((*character, *character)),
+        ClassAtom::Set(set) => ranges.extend(set.ranges()),
     }
 }

@@ -38,9 +38,9 @@ type Clause = Vec<Literal>;
 
 /// A disjunction of clauses, in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Formula(Vec<Clause>);
+pub(super) struct Disjunction(Vec<Clause>);
 
-impl Formula {
+impl Disjunction {
     pub(super) fn constant(value: bool) -> Self {
         Self(if value { vec![Vec::new()] } else { Vec::new() })
     }
@@ -69,7 +69,7 @@ impl Formula {
 
     /// One of these holds.
     pub(super) fn any<'a>(
-        formulas: impl IntoIterator<Item = &'a Formula>,
+        formulas: impl IntoIterator<Item = &'a Disjunction>,
         bounds: &Bounds<'_>,
     ) -> Result<Self> {
         let clauses = formulas.into_iter().flat_map(|formula| formula.0.iter().cloned());
@@ -77,7 +77,7 @@ impl Formula {
     }
 
     /// Both hold.
-    pub(super) fn and(&self, other: &Formula, bounds: &Bounds<'_>) -> Result<Self> {
+    pub(super) fn and(&self, other: &Disjunction, bounds: &Bounds<'_>) -> Result<Self> {
         match () {
             () if self.is_true() || other.is_false() => return Ok(other.clone()),
             () if other.is_true() || self.is_false() => return Ok(self.clone()),

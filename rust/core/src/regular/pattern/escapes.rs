@@ -1,12 +1,12 @@
 //! What stands behind a backslash.
 
 use super::error::PatternError;
-use super::parser::{Parser, Reading};
+use super::parser::{PatternParser, PatternReading};
 use super::unicode;
 use crate::grammar::CharSet;
 
 /// What an escape means.
-pub(super) enum Escape {
+pub(super) enum PatternEscape {
     /// A code point, which may be a surrogate.
     Character(u32),
     /// One of a set, as written.
@@ -22,9 +22,13 @@ pub(super) enum Escape {
 /// Characters that a pattern with the flag `u` may escape.
 const SYNTAX_CHARACTERS: &str = "^$\\.*+?()[]{}|/";
 
-impl Parser<'_> {
+impl PatternParser<'_> {
     /// Reads an escape whose backslash, at `at`, is read.
-    pub(super) fn escape(&mut self, at: usize, in_class: bool) -> Result<Escape, PatternError> {
+    pub(super) fn escape(
+        &mut self,
+        at: usize,
+        in_class: bool,
+    ) -> Result<PatternEscape, PatternError> {
         let Some(here) = self.peek(0) else {
             let message = "a pattern cannot end with a backslash; write `\\\\` for the character";
             return Err(PatternError::syntax("`\\`", message, at));
@@ -39,7 +43,7 @@ impl Parser<'_> {
             return Ok(escape);
         }
         match self.reading {
-            Reading::Python => self.python_escape(here, at, in_class),
+            PatternReading::Python => self.python_escape(here, at, in_class),
             _ => self.ecma_escape(here, at, in_class),
         }
     }
@@ -49,25 +53,25 @@ impl Parser<'_> {
         &mut self,
         here: char,
         in_class: bool,
-    ) -> Result<Option<Escape>, PatternError> {
+    ) -> Result<Option<PatternEscape>, PatternError> {
         Ok(Some(match here {
             'd' | 'D' => class_escape(here, self.digit_set()),
             'w' | 'W' => class_escape(here, self.word_set()),
             's' | 'S' => class_escape(here, self.space_set()),
-            't' => Escape::Character(9),
-            'n' => Escape::Character(10),
-            'v' => Escape::Character(11),
-            'f' => Escape::Character(12),
-            'r' => Escape::Character(13),
-            'b' if in_class => Escape::Character(8),
-            'b' | 'B' if !in_class => Escape::Boundary { is_negated: here == 'B' },
+            't' => PatternEscape::Character(9),
+            'n' => PatternEscape::Character(10),
+            'v' => PatternEscape::Character(11),
+            'f' => PatternEscape::Character(12),
+            'r' => PatternEscape::Character(13),
+            'b' if in_class => PatternEscape::Character(8),
+            'b' | 'B' if !in_class => PatternEscape::Boundary { is_negated: here == 'B' },
             _ => return Ok(None),
         }))
     }
 
     fn digit_set(&self) -> CharSet {
         match self.reading {
-            Reading::Python if !self.flags.is_ascii => unicode::digits_of_python(),
+            PatternReading::Python if !self.flags.is_ascii => unicode::digits_of_python(),
             _ => CharSet::new([(0x30, 0x39)]),
         }
     }
@@ -75,16 +79,16 @@ impl Parser<'_> {
     /// The characters of words under the flags.
     pub(super) fn word_set(&mut self) -> CharSet {
         match self.reading {
-            Reading::Python if self.flags.is_ascii => unicode::ascii_word(),
-            Reading::Python => unicode::word_of_python(),
+            PatternReading::Python if self.flags.is_ascii => unicode::ascii_word(),
+            PatternReading::Python => unicode::word_of_python(),
             _ => self.with_cases(&unicode::ascii_word()),
         }
     }
 
     fn space_set(&self) -> CharSet {
         match self.reading {
-            Reading::Python if self.flags.is_ascii => CharSet::new([(9, 13), (32, 32)]),
-            Reading::Python => unicode::space_of_python(),
+            PatternReading::Python if self.flags.is_ascii => CharSet::new([(9, 13), (32, 32)]),
+            PatternReading::Python => unicode::space_of_python(),
             _ => unicode::space(),
         }
     }
@@ -94,19 +98,19 @@ impl Parser<'_> {
         here: char,
         at: usize,
         in_class: bool,
-    ) -> Result<Escape, PatternError> {
-        let is_unicode = self.reading == Reading::Unicode;
+    ) -> Result<PatternEscape, PatternError> {
+        let is_unicode = self.reading == PatternReading::Unicode;
         match here {
             '0'..='9' => return self.decimal_escape(here, at, in_class),
             'c' => return self.control_escape(at),
             'x' => {
                 if let Some(value) = self.hexadecimal(2) {
-                    return Ok(Escape::Character(value));
+                    return Ok(PatternEscape::Character(value));
                 }
             }
             'u' => {
                 if let Some(character) = self.unicode_escape() {
-                    return Ok(Escape::Character(character));
+                    return Ok(PatternEscape::Character(character));
                 }
             }
             'p' | 'P' if is_unicode || self.peek(0) == Some('{') => {
@@ -125,7 +129,7 @@ impl Parser<'_> {
             self.remark(if here == '<' { "\\<" } else { "\\>" });
         }
         if is_allowed {
-            return Ok(Escape::Character(here as u32));
+            return Ok(PatternEscape::Character(here as u32));
         }
         let message = match here {
             'x' => "two hexadecimal digits must stand behind it, as in `\\x41`".to_owned(),
@@ -151,10 +155,10 @@ impl Parser<'_> {
         here: char,
         at: usize,
         in_class: bool,
-    ) -> Result<Escape, PatternError> {
+    ) -> Result<PatternEscape, PatternError> {
         let follows_digit = self.peek(0).is_some_and(|next| next.is_ascii_digit());
         if here == '0' && !follows_digit {
-            return Ok(Escape::Character(0));
+            return Ok(PatternEscape::Character(0));
         }
         self.at -= 1;
         let first = self.at;
@@ -162,7 +166,7 @@ impl Parser<'_> {
         if !in_class && here != '0' && number <= self.groups as u64 {
             return Err(self.backreference(at, in_class));
         }
-        if self.reading == Reading::Unicode {
+        if self.reading == PatternReading::Unicode {
             let message = match (in_class, here) {
                 (false, '1'..='9') => format!("there is no group {number}"),
                 _ => "a number is no escape; write `\\x` and two hexadecimal digits".to_owned(),
@@ -184,7 +188,7 @@ impl Parser<'_> {
             };
             return Err(PatternError::unsupported(&format!("`\\{here}`"), message, at));
         };
-        Ok(Escape::Character(self.octal(value, if here <= '3' { 2 } else { 1 })))
+        Ok(PatternEscape::Character(self.octal(value, if here <= '3' { 2 } else { 1 })))
     }
 
     /// Up to so many octal digits more.
@@ -198,12 +202,12 @@ impl Parser<'_> {
     }
 
     /// `\cX`.
-    fn control_escape(&mut self, at: usize) -> Result<Escape, PatternError> {
+    fn control_escape(&mut self, at: usize) -> Result<PatternEscape, PatternError> {
         if let Some(letter) = self.peek(0).filter(char::is_ascii_alphabetic) {
             self.at += 1;
-            return Ok(Escape::Character(letter as u32 % 32));
+            return Ok(PatternEscape::Character(letter as u32 % 32));
         }
-        if self.reading == Reading::AnnexB {
+        if self.reading == PatternReading::AnnexB {
             return Err(self.no_escape('c', at));
         }
         let message = "a letter must stand behind it, as in `\\cJ`";
@@ -224,7 +228,7 @@ impl Parser<'_> {
     fn unicode_escape(&mut self) -> Option<u32> {
         if self.peek(0) == Some('{') {
             let number = self.braced_number()?;
-            if self.reading == Reading::AnnexB {
+            if self.reading == PatternReading::AnnexB {
                 self.remark("\\u{..}");
             }
             return Some(number);
@@ -262,7 +266,7 @@ impl Parser<'_> {
 
     /// What stands behind `\\u` in a group's name.
     pub(super) fn name_escape(&mut self) -> Option<char> {
-        let reading = std::mem::replace(&mut self.reading, Reading::Unicode);
+        let reading = std::mem::replace(&mut self.reading, PatternReading::Unicode);
         let character = self.unicode_escape();
         self.reading = reading;
         character.and_then(char::from_u32)
@@ -279,7 +283,7 @@ impl Parser<'_> {
             return Err(PatternError::syntax("`\\p`", message, at));
         };
         self.at += name.chars().count() + 2;
-        if self.reading == Reading::AnnexB {
+        if self.reading == PatternReading::AnnexB {
             self.remark("\\p{..}");
         }
         if self.reads_foreign() {
@@ -315,11 +319,11 @@ impl Parser<'_> {
         here: char,
         at: usize,
         in_class: bool,
-    ) -> Result<Escape, PatternError> {
+    ) -> Result<PatternEscape, PatternError> {
         let digits = match here {
-            'A' if !in_class => return Ok(Escape::Start),
-            'Z' | 'z' if !in_class => return Ok(Escape::End),
-            'a' => return Ok(Escape::Character(7)),
+            'A' if !in_class => return Ok(PatternEscape::Start),
+            'Z' | 'z' if !in_class => return Ok(PatternEscape::End),
+            'a' => return Ok(PatternEscape::Character(7)),
             'N' => {
                 let message = "characters by name are not supported; write `\\u` and its number";
                 return Err(PatternError::unsupported("`\\N`", message, at));
@@ -332,10 +336,10 @@ impl Parser<'_> {
                 let message = format!("there is no such escape; write `{here}` for the letter");
                 return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
             }
-            _ => return Ok(Escape::Character(here as u32)),
+            _ => return Ok(PatternEscape::Character(here as u32)),
         };
         match self.hexadecimal(digits).filter(|&value| value <= unicode::LAST) {
-            Some(value) => Ok(Escape::Character(value)),
+            Some(value) => Ok(PatternEscape::Character(value)),
             None => {
                 let message = format!("{digits} hexadecimal digits up to 10FFFF must follow");
                 Err(PatternError::syntax(&format!("`\\{here}`"), message, at))
@@ -349,7 +353,7 @@ impl Parser<'_> {
         here: char,
         at: usize,
         in_class: bool,
-    ) -> Result<Escape, PatternError> {
+    ) -> Result<PatternEscape, PatternError> {
         let is_octal = |ahead| self.peek(ahead).is_some_and(|next| next.is_digit(8));
         let value = match here.to_digit(8) {
             Some(0) => self.octal(0, 2),
@@ -364,11 +368,11 @@ impl Parser<'_> {
             let message = "an octal escape goes up to 377; write `\\x` and hexadecimal digits";
             return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
         }
-        Ok(Escape::Character(value))
+        Ok(PatternEscape::Character(value))
     }
 }
 
 /// A capital letter is for the characters that are not in the set.
-pub(super) fn class_escape(letter: char, set: CharSet) -> Escape {
-    Escape::Set(if letter.is_ascii_uppercase() { set.complement() } else { set })
+pub(super) fn class_escape(letter: char, set: CharSet) -> PatternEscape {
+    PatternEscape::Set(if letter.is_ascii_uppercase() { set.complement() } else { set })
 }

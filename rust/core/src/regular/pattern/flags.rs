@@ -1,6 +1,6 @@
 //! Flags: the letters beside a pattern, or within it.
 
-use super::Dialect;
+use super::PatternDialect;
 use super::error::PatternError;
 
 /// The flags in force at a place.
@@ -21,10 +21,10 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    pub(super) fn read(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
+    pub(super) fn read(text: &str, dialect: PatternDialect) -> Result<Self, PatternError> {
         let mut flags = Self::default();
         for letter in text.chars() {
-            if letter == 'v' && dialect == Dialect::Ecma {
+            if letter == 'v' && dialect == PatternDialect::Ecma {
                 let message = "the set operations of the flag v are not supported; drop the flag, \
                                which reads the pattern as with u";
                 return Err(PatternError::unsupported("the flag v", message, 0));

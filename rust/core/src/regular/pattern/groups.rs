@@ -1,10 +1,10 @@
 //! What stands behind `(`: captures, names, lookaround, flags.
 
 use super::error::PatternError;
-use super::parser::{Parser, Purpose, Reading};
+use super::parser::{PatternParser, PatternReading, Purpose};
 use super::unicode;
 
-impl Parser<'_> {
+impl PatternParser<'_> {
     /// Opens the group whose parenthesis comes next, or sets flags, or skips a comment.
     pub(super) fn open(&mut self) -> Result<(), PatternError> {
         let at = self.at;
@@ -22,7 +22,7 @@ impl Parser<'_> {
             () if self.takes("!") => look(true, true),
             () if self.takes("<=") => look(false, false),
             () if self.takes("<!") => look(false, true),
-            () if self.reading == Reading::Python => return self.open_python(at),
+            () if self.reading == PatternReading::Python => return self.open_python(at),
             () if self.takes("<") => {
                 let name = self.name('>')?;
                 self.add_name(name, at)?;
@@ -97,11 +97,11 @@ impl Parser<'_> {
             if here == end && !name.is_empty() {
                 return Ok(name);
             }
-            if here == '\\' && self.reading != Reading::Python {
+            if here == '\\' && self.reading != PatternReading::Python {
                 let escaped = self.takes("u").then(|| self.name_escape()).flatten();
                 here = escaped.ok_or_else(|| bad_name(at))?;
             }
-            let is_dollar = here == '$' && self.reading != Reading::Python;
+            let is_dollar = here == '$' && self.reading != PatternReading::Python;
             if !(is_dollar || unicode::may_stand_in_name(here, name.is_empty())) {
                 return Err(bad_name(at));
             }

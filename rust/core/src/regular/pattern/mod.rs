@@ -45,12 +45,12 @@ mod unicode;
 pub use error::{PatternError, PatternFault};
 pub use foreign::Remark;
 
-use parser::Read;
-use syntax::{Node, Tree};
+use parser::ParsedPattern;
+use syntax::{PatternNode, PatternTree};
 
 /// Whose regular expressions a text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Dialect {
+pub enum PatternDialect {
     /// ECMA-262 (2025) as with the flag `u`, and the syntax of its Annex B where the text is no
     /// pattern with that flag: see [`parse`].
     #[default]
@@ -69,16 +69,16 @@ pub enum Dialect {
 /// reported is no question here, so greedy and lazy quantifiers are the same.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    tree: Tree,
+    tree: PatternTree,
     is_annex_b: bool,
     is_plain: bool,
     remarks: Vec<Remark>,
 }
 
 /// Reads a regular expression. `flags` are letters out of `i`, `m`, `s`; `u` besides, which keeps
-/// a pattern of [`Dialect::Ecma`] from being read by Annex B.
+/// a pattern of [`PatternDialect::Ecma`] from being read by Annex B.
 ///
-/// A text of [`Dialect::Ecma`] is read by one of two grammars of ECMA-262. The grammar with the
+/// A text of [`PatternDialect::Ecma`] is read by one of two grammars of ECMA-262. The grammar with the
 /// flag `u` comes first. Where the text is no pattern by it, the grammar of Annex B without that
 /// flag is taken for the whole text: a backslash before a character that is neither an ASCII letter
 /// nor a digit is that character (`\-`, `\_`), `{`, `}` and `]` may stand alone, `\012` and `\177`
@@ -97,18 +97,20 @@ pub struct Pattern {
 /// # Errors
 /// [`PatternFault::Syntax`] where the text is no pattern, [`PatternFault::Unsupported`] where it
 /// means what no automaton says (a backreference) or what this reader does not know.
-pub fn parse(text: &str, dialect: Dialect, flags: &str) -> Result<Pattern, PatternError> {
+pub fn parse(text: &str, dialect: PatternDialect, flags: &str) -> Result<Pattern, PatternError> {
     let flags = flags::Flags::read(flags, dialect)?;
-    let Read { tree, is_annex_b, remarks } = match dialect {
-        Dialect::Rust => {
-            Read { tree: rust::parse(text, flags)?, is_annex_b: false, remarks: Vec::new() }
-        }
-        Dialect::Ecma | Dialect::Python => parser::parse(text, dialect, flags)?,
+    let ParsedPattern { tree, is_annex_b, remarks } = match dialect {
+        PatternDialect::Rust => ParsedPattern {
+            tree: rust::parse(text, flags)?,
+            is_annex_b: false,
+            remarks: Vec::new(),
+        },
+        PatternDialect::Ecma | PatternDialect::Python => parser::parse(text, dialect, flags)?,
     };
     let mut nodes = tree.nodes.iter().zip(tree.needed(tree.root()));
     let is_plain = nodes.all(|(node, is_needed)| match node {
-        Node::Assert(assertion) => !is_needed || assertion.is_plain(),
-        Node::Look { .. } => !is_needed,
+        PatternNode::Assert(assertion) => !is_needed || assertion.is_plain(),
+        PatternNode::Look { .. } => !is_needed,
         _ => true,
     });
     Ok(Pattern { tree, is_annex_b, is_plain, remarks })
@@ -134,7 +136,7 @@ impl Pattern {
     /// The greatest count of a quantifier; 1 where there is none.
     pub fn greatest_count(&self) -> u32 {
         let counts = self.tree.nodes.iter().map(|node| match *node {
-            Node::Repeat { min, max, .. } => max.unwrap_or(min).max(min),
+            PatternNode::Repeat { min, max, .. } => max.unwrap_or(min).max(min),
             _ => 1,
         });
         counts.max().unwrap_or(1)

@@ -8,14 +8,14 @@ use super::error::PatternError;
 use super::flags::Flags;
 use super::foreign::{Doubt, Remark, check_delimiters};
 use super::quantifiers::Quantifiers;
-use super::syntax::{Assertion, NodeId, SetId, Tree};
-use super::{Dialect, unicode};
+use super::syntax::{Assertion, CharSetId, PatternNodeId, PatternTree};
+use super::{PatternDialect, unicode};
 use crate::grammar::CharSet;
 use rustc_hash::FxHashMap;
 
 /// By which grammar a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum PatternReading {
     /// ECMA-262 with the flag `u`.
     Unicode,
     /// Annex B of ECMA-262, without it.
@@ -36,7 +36,7 @@ pub(super) enum Purpose {
 }
 
 /// An open group.
-pub(super) struct Frame {
+pub(super) struct GroupFrame {
     pub(super) purpose: Purpose,
     /// Where its parenthesis stands.
     pub(super) opened: usize,
@@ -46,17 +46,17 @@ pub(super) struct Frame {
     switched: Option<usize>,
     /// The flags that are in force behind it.
     flags: Flags,
-    alternatives: Vec<NodeId>,
-    items: Vec<NodeId>,
+    alternatives: Vec<PatternNodeId>,
+    items: Vec<PatternNodeId>,
 }
 
-pub(super) struct Parser<'a> {
+pub(super) struct PatternParser<'a> {
     pub(super) text: &'a [char],
     pub(super) at: usize,
-    pub(super) reading: Reading,
+    pub(super) reading: PatternReading,
     pub(super) flags: Flags,
-    pub(super) tree: Tree,
-    pub(super) frames: Vec<Frame>,
+    pub(super) tree: PatternTree,
+    pub(super) frames: Vec<GroupFrame>,
     /// The number of capturing groups of the whole text.
     pub(super) groups: usize,
     /// Whether some group of the whole text has a name.
@@ -64,7 +64,7 @@ pub(super) struct Parser<'a> {
     /// Where each name was given to a group last.
     pub(super) names: FxHashMap<String, usize>,
     /// The leaves of characters, by the flags that they stand under.
-    characters: FxHashMap<(u32, Flags), NodeId>,
+    characters: FxHashMap<(u32, Flags), PatternNodeId>,
     /// Sets as written, with the sets that they are under the flags.
     folded: FxHashMap<(CharSet, Flags), CharSet>,
     /// Properties by name.
@@ -76,25 +76,29 @@ pub(super) struct Parser<'a> {
 }
 
 /// A text that was read.
-pub(super) struct Read {
-    pub(super) tree: Tree,
+pub(super) struct ParsedPattern {
+    pub(super) tree: PatternTree,
     /// Whether Annex B was needed.
     pub(super) is_annex_b: bool,
     pub(super) remarks: Vec<Remark>,
 }
 
 /// Reads a text.
-pub(super) fn parse(text: &str, dialect: Dialect, flags: Flags) -> Result<Read, PatternError> {
+pub(super) fn parse(
+    text: &str,
+    dialect: PatternDialect,
+    flags: Flags,
+) -> Result<ParsedPattern, PatternError> {
     let text: Vec<char> = text.chars().collect();
-    if dialect == Dialect::Python {
-        return Parser::new(&text, Reading::Python, flags).read();
+    if dialect == PatternDialect::Python {
+        return PatternParser::new(&text, PatternReading::Python, flags).read();
     }
     if !flags.is_unicode {
         check_delimiters(&text)?;
     }
-    match Parser::new(&text, Reading::Unicode, flags).read() {
+    match PatternParser::new(&text, PatternReading::Unicode, flags).read() {
         Err(error) if error.kind == super::PatternFault::Syntax && !flags.is_unicode => {
-            Parser::new(&text, Reading::AnnexB, flags).read()
+            PatternParser::new(&text, PatternReading::AnnexB, flags).read()
         }
         read => read,
     }
@@ -127,10 +131,10 @@ fn count_groups(text: &[char]) -> (usize, bool) {
     (groups, has_names)
 }
 
-impl<'a> Parser<'a> {
-    fn new(text: &'a [char], reading: Reading, flags: Flags) -> Self {
+impl<'a> PatternParser<'a> {
+    fn new(text: &'a [char], reading: PatternReading, flags: Flags) -> Self {
         let (groups, has_names) = count_groups(text);
-        let whole = Frame {
+        let whole = GroupFrame {
             purpose: Purpose::Whole,
             opened: 0,
             bar: 0,
@@ -144,7 +148,7 @@ impl<'a> Parser<'a> {
             at: 0,
             reading,
             flags,
-            tree: Tree::default(),
+            tree: PatternTree::default(),
             frames: vec![whole],
             groups,
             has_names,
@@ -173,7 +177,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    fn read(mut self) -> Result<Read, PatternError> {
+    fn read(mut self) -> Result<ParsedPattern, PatternError> {
         loop {
             self.skip_blanks()?;
             let Some(here) = self.peek(0) else { break };
@@ -198,11 +202,11 @@ impl<'a> Parser<'a> {
             self.push(node);
         }
         match self.frames.pop() {
-            Some(Frame { purpose: Purpose::Whole, mut alternatives, items, .. }) => {
+            Some(GroupFrame { purpose: Purpose::Whole, mut alternatives, items, .. }) => {
                 alternatives.push(self.tree.sequence(items));
                 self.tree.root = Some(self.tree.choice(alternatives));
-                let is_annex_b = self.reading == Reading::AnnexB;
-                Ok(Read { tree: self.tree, is_annex_b, remarks: self.remarks })
+                let is_annex_b = self.reading == PatternReading::AnnexB;
+                Ok(ParsedPattern { tree: self.tree, is_annex_b, remarks: self.remarks })
             }
             frame => {
                 let opened = frame.map_or(0, |frame| frame.opened);
@@ -221,7 +225,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, node: NodeId) {
+    pub(super) fn push(&mut self, node: PatternNodeId) {
         if let Some(frame) = self.frames.last_mut() {
             frame.items.push(node);
         }
@@ -238,7 +242,7 @@ impl<'a> Parser<'a> {
     /// Opens a group whose parenthesis stands at `opened`; `flags` hold within it.
     pub(super) fn open_frame(&mut self, purpose: Purpose, opened: usize, flags: Flags) {
         let outer = std::mem::replace(&mut self.flags, flags);
-        self.frames.push(Frame {
+        self.frames.push(GroupFrame {
             purpose,
             opened,
             bar: opened,
@@ -249,7 +253,7 @@ impl<'a> Parser<'a> {
         });
     }
 
-    fn close(&mut self) -> Result<(NodeId, Quantifiers), PatternError> {
+    fn close(&mut self) -> Result<(PatternNodeId, Quantifiers), PatternError> {
         let at = self.at;
         self.at += 1;
         if self.frames.len() < 2 {
@@ -263,9 +267,9 @@ impl<'a> Parser<'a> {
         Ok(match frame.purpose {
             Purpose::Look { is_ahead, is_negated } => {
                 let is_allowed = match self.reading {
-                    Reading::Unicode => false,
-                    Reading::AnnexB => is_ahead,
-                    Reading::Python => true,
+                    PatternReading::Unicode => false,
+                    PatternReading::AnnexB => is_ahead,
+                    PatternReading::Python => true,
                 };
                 let node = self.tree.look(body, is_ahead, is_negated);
                 (node, if is_allowed { Quantifiers::Allowed } else { Quantifiers::Forbidden })
@@ -282,7 +286,7 @@ impl<'a> Parser<'a> {
         let holds = self
             .frames
             .partition_point(|frame| frame.purpose == Purpose::Whole || frame.opened < before);
-        if self.reading != Reading::Python
+        if self.reading != PatternReading::Python
             && holds.checked_sub(1).and_then(|i| self.frames.get(i)).is_some_and(|f| f.bar > before)
         {
             return Ok(());
@@ -292,7 +296,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Anything but a group and a `|`.
-    fn term(&mut self, here: char) -> Result<(NodeId, Quantifiers), PatternError> {
+    fn term(&mut self, here: char) -> Result<(PatternNodeId, Quantifiers), PatternError> {
         let at = self.at;
         if let Some(text) = self.quotation() {
             return Ok(self.quoted(text));
@@ -302,14 +306,14 @@ impl<'a> Parser<'a> {
             '^' if self.flags.is_multiline => Assertion::LineStart(self.line_ends()),
             '^' => Assertion::Start,
             '$' if self.flags.is_multiline => Assertion::LineEnd(self.line_ends()),
-            '$' if self.reading == Reading::Python => Assertion::EndOrLastNewline,
+            '$' if self.reading == PatternReading::Python => Assertion::EndOrLastNewline,
             '$' => Assertion::End,
             '\\' => return self.escaped_term(at),
             '[' => return Ok((self.class(at)?, Quantifiers::Allowed)),
             '.' => {
                 let set = match (self.flags.dot_is_all, self.reading) {
                     (true, _) => CharSet::new([(0, unicode::LAST)]),
-                    (false, Reading::Python) => unicode::newline().complement(),
+                    (false, PatternReading::Python) => unicode::newline().complement(),
                     (false, _) => unicode::line_terminators().complement(),
                 };
                 let node = self.leaf_of(&set);
@@ -325,31 +329,33 @@ impl<'a> Parser<'a> {
         Ok((self.tree.assert(assertion), Quantifiers::Forbidden))
     }
 
-    fn escaped_term(&mut self, at: usize) -> Result<(NodeId, Quantifiers), PatternError> {
-        use super::escapes::Escape;
+    fn escaped_term(&mut self, at: usize) -> Result<(PatternNodeId, Quantifiers), PatternError> {
+        use super::escapes::PatternEscape;
         Ok(match self.escape(at, false)? {
-            Escape::Character(character) => (self.character(character), Quantifiers::Allowed),
-            Escape::Set(set) => (self.leaf_of(&set), Quantifiers::Allowed),
-            Escape::Boundary { is_negated } => {
+            PatternEscape::Character(character) => {
+                (self.character(character), Quantifiers::Allowed)
+            }
+            PatternEscape::Set(set) => (self.leaf_of(&set), Quantifiers::Allowed),
+            PatternEscape::Boundary { is_negated } => {
                 let word = self.word_set();
                 let word = self.tree.add_set(word);
                 let node = self.tree.assert(Assertion::Boundary { word, is_negated });
                 (node, Quantifiers::Forbidden)
             }
-            Escape::Start => (self.tree.assert(Assertion::Start), Quantifiers::Forbidden),
-            Escape::End => (self.tree.assert(Assertion::End), Quantifiers::Forbidden),
+            PatternEscape::Start => (self.tree.assert(Assertion::Start), Quantifiers::Forbidden),
+            PatternEscape::End => (self.tree.assert(Assertion::End), Quantifiers::Forbidden),
         })
     }
 
-    fn line_ends(&mut self) -> SetId {
+    fn line_ends(&mut self) -> CharSetId {
         self.tree.add_set(match self.reading {
-            Reading::Python => unicode::newline(),
+            PatternReading::Python => unicode::newline(),
             _ => unicode::line_terminators(),
         })
     }
 
     /// The leaf of a character as written.
-    pub(super) fn character(&mut self, character: u32) -> NodeId {
+    pub(super) fn character(&mut self, character: u32) -> PatternNodeId {
         let key = (character, self.flags);
         if let Some(&node) = self.characters.get(&key) {
             return node;
@@ -360,13 +366,13 @@ impl<'a> Parser<'a> {
     }
 
     /// The leaf of a set as written.
-    pub(super) fn leaf_of(&mut self, set: &CharSet) -> NodeId {
+    pub(super) fn leaf_of(&mut self, set: &CharSet) -> PatternNodeId {
         let set = self.with_cases(set);
         self.leaf_of_closed(&set)
     }
 
     /// The leaf of a set that holds all cases of its characters already.
-    pub(super) fn leaf_of_closed(&mut self, set: &CharSet) -> NodeId {
+    pub(super) fn leaf_of_closed(&mut self, set: &CharSet) -> PatternNodeId {
         let id = self.tree.add_set(unicode::without_surrogates(set));
         self.tree.leaf(id)
     }
@@ -381,7 +387,7 @@ impl<'a> Parser<'a> {
             return known.clone();
         }
         let closed = match self.reading {
-            Reading::Python => unicode::with_cases_of_python(set, self.flags.is_ascii),
+            PatternReading::Python => unicode::with_cases_of_python(set, self.flags.is_ascii),
             _ => unicode::with_cases(set),
         };
         self.folded.insert(key, closed.clone());

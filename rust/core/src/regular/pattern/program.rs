@@ -6,7 +6,7 @@
 //! share their beginnings, so that a long list of words is a trie.
 
 use super::super::Bounds;
-use super::syntax::{Assertion, Node, NodeId, SetId, Tree};
+use super::syntax::{Assertion, CharSetId, PatternNode, PatternNodeId, PatternTree};
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ const POSITIONS_PER_STATE: usize = 16;
 
 /// What a way needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Condition {
+pub(super) enum WayCondition {
     /// Nothing.
     Free,
     /// A place in the text.
@@ -26,12 +26,12 @@ pub(super) enum Condition {
 
 /// The body of a lookaround.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct Lookaround {
     pub(super) start: u32,
     pub(super) end: u32,
     pub(super) is_ahead: bool,
     /// The body, in the tree.
-    pub(super) body: NodeId,
+    pub(super) body: PatternNodeId,
 }
 
 /// A pattern as positions.
@@ -40,21 +40,21 @@ pub(super) struct Program {
     /// The number of positions. The pattern leads from 0 to 1.
     pub(super) positions: u32,
     /// From, what is read, to.
-    pub(super) edges: Vec<(u32, SetId, u32)>,
+    pub(super) edges: Vec<(u32, CharSetId, u32)>,
     /// From, what must hold, to; nothing is read.
-    pub(super) ways: Vec<(u32, Condition, u32)>,
+    pub(super) ways: Vec<(u32, WayCondition, u32)>,
     /// The lookarounds; those in the body of another stand before it.
-    pub(super) looks: Vec<Look>,
+    pub(super) looks: Vec<Lookaround>,
 }
 
 pub(super) const START: u32 = 0;
 pub(super) const END: u32 = 1;
 
 /// A part that is to be built, between two positions.
-enum Task {
-    Part(NodeId, u32, u32),
+enum BuildTask {
+    Part(PatternNodeId, u32, u32),
     /// The parts of a sequence from the so many-th on.
-    Rest(NodeId, usize, u32, u32),
+    Rest(PatternNodeId, usize, u32, u32),
 }
 
 impl Program {
@@ -62,21 +62,25 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Limit`] and what ends the work.
-    pub(super) fn new(tree: &Tree, root: NodeId, bounds: &Bounds<'_>) -> Result<Self> {
+    pub(super) fn new(
+        tree: &PatternTree,
+        root: PatternNodeId,
+        bounds: &Bounds<'_>,
+    ) -> Result<Self> {
         let is_needed = tree.needed(root);
         check_size(tree, root, &is_needed, bounds)?;
         let mut out = Self { positions: 2, ..Self::default() };
-        let mut look_of: FxHashMap<NodeId, u32> = FxHashMap::default();
-        let mut tasks = vec![Task::Part(root, START, END)];
+        let mut look_of: FxHashMap<PatternNodeId, u32> = FxHashMap::default();
+        let mut tasks = vec![BuildTask::Part(root, START, END)];
         // Inner lookarounds stand before outer ones, as children do in the tree.
         for (index, node) in tree.nodes.iter().enumerate() {
-            if let &Node::Look { body, is_ahead, .. } = node
+            if let &PatternNode::Look { body, is_ahead, .. } = node
                 && is_needed[index]
             {
                 let (start, end) = (out.position(), out.position());
                 look_of.insert(tree.id(index), out.looks.len() as u32);
-                out.looks.push(Look { start, end, is_ahead, body });
-                tasks.push(Task::Part(body, start, end));
+                out.looks.push(Lookaround { start, end, is_ahead, body });
+                tasks.push(BuildTask::Part(body, start, end));
             }
         }
         while let Some(task) = tasks.pop() {
@@ -92,62 +96,62 @@ impl Program {
     }
 
     fn free(&mut self, from: u32, to: u32) {
-        self.ways.push((from, Condition::Free, to));
+        self.ways.push((from, WayCondition::Free, to));
     }
 
     fn build(
         &mut self,
-        tree: &Tree,
-        task: Task,
-        look_of: &FxHashMap<NodeId, u32>,
-        tasks: &mut Vec<Task>,
+        tree: &PatternTree,
+        task: BuildTask,
+        look_of: &FxHashMap<PatternNodeId, u32>,
+        tasks: &mut Vec<BuildTask>,
     ) {
         let (id, skipped, from, to) = match task {
-            Task::Part(id, from, to) => (id, 0, from, to),
-            Task::Rest(id, skipped, from, to) => (id, skipped, from, to),
+            BuildTask::Part(id, from, to) => (id, 0, from, to),
+            BuildTask::Rest(id, skipped, from, to) => (id, skipped, from, to),
         };
         match tree.node(id) {
-            Node::Empty => self.free(from, to),
-            Node::Set(set) => self.edges.push((from, *set, to)),
-            Node::Sequence(parts) => {
+            PatternNode::Empty => self.free(from, to),
+            PatternNode::Set(set) => self.edges.push((from, *set, to)),
+            PatternNode::Sequence(parts) => {
                 let mut here = from;
                 let last = parts.len() - 1;
                 for (place, &part) in parts.iter().enumerate().skip(skipped) {
                     let next = if place == last { to } else { self.position() };
-                    tasks.push(Task::Part(part, here, next));
+                    tasks.push(BuildTask::Part(part, here, next));
                     here = next;
                 }
             }
-            Node::Choice(parts) => self.build_choice(tree, parts, (from, to), tasks),
-            &Node::Repeat { body, min, max } => {
+            PatternNode::Choice(parts) => self.build_choice(tree, parts, (from, to), tasks),
+            &PatternNode::Repeat { body, min, max } => {
                 self.build_repeat(body, (min, max), (from, to), tasks);
             }
-            &Node::Assert(assertion) => {
-                self.ways.push((from, Condition::Assert(assertion), to));
+            &PatternNode::Assert(assertion) => {
+                self.ways.push((from, WayCondition::Assert(assertion), to));
             }
-            &Node::Look { is_negated, .. } => {
+            &PatternNode::Look { is_negated, .. } => {
                 let look = look_of.get(&id).copied().unwrap_or(0);
-                self.ways.push((from, Condition::Look { look, is_negated }, to));
+                self.ways.push((from, WayCondition::Look { look, is_negated }, to));
             }
         }
     }
 
     fn build_choice(
         &mut self,
-        tree: &Tree,
-        parts: &[NodeId],
+        tree: &PatternTree,
+        parts: &[PatternNodeId],
         (from, to): (u32, u32),
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<BuildTask>,
     ) {
-        let mut beginnings: FxHashMap<(u32, SetId), u32> = FxHashMap::default();
-        let mut ends: FxHashMap<(u32, SetId), ()> = FxHashMap::default();
+        let mut beginnings: FxHashMap<(u32, CharSetId), u32> = FxHashMap::default();
+        let mut ends: FxHashMap<(u32, CharSetId), ()> = FxHashMap::default();
         for &part in parts {
-            let Node::Sequence(items) = tree.node(part) else {
-                tasks.push(Task::Part(part, from, to));
+            let PatternNode::Sequence(items) = tree.node(part) else {
+                tasks.push(BuildTask::Part(part, from, to));
                 continue;
             };
             let (mut here, mut read) = (from, 0);
-            while let Some(&Node::Set(set)) = items.get(read).map(|&item| tree.node(item)) {
+            while let Some(&PatternNode::Set(set)) = items.get(read).map(|&item| tree.node(item)) {
                 if read + 1 == items.len() {
                     if ends.insert((here, set), ()).is_none() {
                         self.edges.push((here, set, to));
@@ -163,23 +167,23 @@ impl Program {
                 read += 1;
             }
             if read < items.len() {
-                tasks.push(Task::Rest(part, read, here, to));
+                tasks.push(BuildTask::Rest(part, read, here, to));
             }
         }
     }
 
     fn build_repeat(
         &mut self,
-        body: NodeId,
+        body: PatternNodeId,
         (min, max): (u32, Option<u32>),
         (from, to): (u32, u32),
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<BuildTask>,
     ) {
         let mut here = from;
         let mut copies = |out: &mut Self, here: &mut u32, count: u32| {
             for _ in 0..count {
                 let next = out.position();
-                tasks.push(Task::Part(body, *here, next));
+                tasks.push(BuildTask::Part(body, *here, next));
                 *here = next;
             }
         };
@@ -207,20 +211,25 @@ impl Program {
 }
 
 /// Refuses a pattern of too many positions, counts written out.
-fn check_size(tree: &Tree, root: NodeId, is_needed: &[bool], bounds: &Bounds<'_>) -> Result<()> {
+fn check_size(
+    tree: &PatternTree,
+    root: PatternNodeId,
+    is_needed: &[bool],
+    bounds: &Bounds<'_>,
+) -> Result<()> {
     let mut sizes: Vec<u64> = Vec::with_capacity(tree.nodes.len());
     let mut looks = 0u64;
     for (node, &is_needed) in tree.nodes.iter().zip(is_needed) {
-        let of = |id: &NodeId| sizes[id.index()];
-        let sum = |parts: &[NodeId]| parts.iter().map(of).fold(1, u64::saturating_add);
+        let of = |id: &PatternNodeId| sizes[id.index()];
+        let sum = |parts: &[PatternNodeId]| parts.iter().map(of).fold(1, u64::saturating_add);
         let size = match node {
-            Node::Empty | Node::Set(_) | Node::Assert(_) => 1,
-            Node::Sequence(parts) | Node::Choice(parts) => sum(parts),
-            Node::Repeat { body, min, max } => {
+            PatternNode::Empty | PatternNode::Set(_) | PatternNode::Assert(_) => 1,
+            PatternNode::Sequence(parts) | PatternNode::Choice(parts) => sum(parts),
+            PatternNode::Repeat { body, min, max } => {
                 let copies = u64::from(max.unwrap_or(*min).max(1));
                 of(body).saturating_add(1).saturating_mul(copies).saturating_add(1)
             }
-            Node::Look { body, .. } => {
+            PatternNode::Look { body, .. } => {
                 looks = looks.saturating_add(if is_needed { of(body) } else { 0 });
                 1
             }

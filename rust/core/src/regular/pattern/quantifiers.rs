@@ -1,8 +1,8 @@
 //! Quantifiers, and braces that are none.
 
 use super::error::PatternError;
-use super::parser::{Parser, Reading};
-use super::syntax::NodeId;
+use super::parser::{PatternParser, PatternReading};
+use super::syntax::PatternNodeId;
 
 /// What may be said of quantifiers behind a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum Quantifiers {
     Forbidden,
 }
 
-impl Parser<'_> {
+impl PatternParser<'_> {
     pub(super) fn nothing_to_repeat(&self, quantifier: char, at: usize) -> PatternError {
         let construct = format!("`{quantifier}`");
         let message = format!(
@@ -33,7 +33,7 @@ impl Parser<'_> {
             return Err(self.nothing_to_repeat(here, at));
         }
         self.check_lone_bracket(here, at)?;
-        if self.reading == Reading::Unicode {
+        if self.reading == PatternReading::Unicode {
             let message = format!("with the flag u it needs a backslash; write `\\{here}`");
             return Err(PatternError::syntax(&format!("`{here}`"), message, at));
         }
@@ -42,9 +42,9 @@ impl Parser<'_> {
 
     pub(super) fn quantified(
         &mut self,
-        node: NodeId,
+        node: PatternNodeId,
         quantifiers: Quantifiers,
-    ) -> Result<NodeId, PatternError> {
+    ) -> Result<PatternNodeId, PatternError> {
         self.skip_blanks()?;
         let at = self.at;
         let (min, max) = match self.peek(0) {
@@ -71,12 +71,12 @@ impl Parser<'_> {
         if self.peek(0) == Some('?') {
             self.at += 1;
         } else if self.peek(0) == Some('+')
-            && (self.reading == Reading::Python || self.reads_foreign())
+            && (self.reading == PatternReading::Python || self.reads_foreign())
         {
             let message = "a possessive quantifier forgets matches; drop the `+` behind it";
             return Err(PatternError::unsupported("possessive quantifier", message, at));
         }
-        if self.reading == Reading::Python && matches!(self.peek(0), Some('*' | '+' | '?')) {
+        if self.reading == PatternReading::Python && matches!(self.peek(0), Some('*' | '+' | '?')) {
             return Err(self.nothing_to_repeat(self.peek(0).unwrap_or('*'), self.at));
         }
         Ok(self.tree.repeat(node, min, max))
@@ -90,7 +90,7 @@ impl Parser<'_> {
         let has_comma = self.peek(0) == Some(',');
         self.at += usize::from(has_comma);
         let most = if has_comma { self.digits() } else { None };
-        let is_open_count = self.reading == Reading::Python && has_comma;
+        let is_open_count = self.reading == PatternReading::Python && has_comma;
         if self.peek(0) != Some('}') || (least.is_none() && !is_open_count) {
             self.at = start;
             return Ok(None);

@@ -18,11 +18,11 @@
 
 mod explore;
 
-use super::super::alphabet::Alphabet;
+use super::super::alphabet::ScalarAlphabet;
 use super::super::{Bounds, Dfa};
-use super::clauses::{Formula, Literal};
-use super::program::{Condition, END, Program, START};
-use super::syntax::{Assertion, Node, SetId, Tree};
+use super::clauses::{Disjunction, Literal};
+use super::program::{END, Program, START, WayCondition};
+use super::syntax::{Assertion, CharSetId, PatternNode, PatternTree};
 use crate::error::Result;
 use crate::grammar::CharSet;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,13 +30,13 @@ use std::rc::Rc;
 
 /// What an atom says of the rest of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Atom {
+enum ResidualAtom {
     /// It is empty.
     End,
     /// It is one newline.
     LastNewline,
     /// It begins with one of the set.
-    Next(SetId),
+    Next(CharSetId),
     /// An edge of the position reads its first character, and so on to the end of the pattern or
     /// of the lookahead.
     Position(u32),
@@ -46,7 +46,7 @@ enum Atom {
 
 /// How the body of a lookaround is dealt with.
 #[derive(Clone, Debug)]
-enum Way {
+enum LookaroundWay {
     /// By automata of the rest: one for each kind of character before, or one for all.
     Automata(Vec<u32>),
     /// By the formula of its first position.
@@ -63,8 +63,8 @@ type Moment = u32;
 
 /// A state: what is left to say, and what runs along for each lookbehind, position by position.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct State {
-    rest: Rc<Formula>,
+struct ResidualState {
+    rest: Rc<Disjunction>,
     behind: Vec<Running>,
 }
 
@@ -74,52 +74,52 @@ struct State {
 struct Running {
     look: u32,
     position: u32,
-    formula: Rc<Formula>,
+    formula: Rc<Disjunction>,
 }
 
-struct Engine<'a, 'b> {
+struct ResidualEngine<'a, 'b> {
     program: Program,
     bounds: &'a Bounds<'b>,
     /// Whether the pattern may end before the text does.
     is_open: bool,
     edges_of: Vec<Vec<(u32, u32)>>,
-    ways_of: Vec<Vec<(Condition, u32)>>,
+    ways_of: Vec<Vec<(WayCondition, u32)>>,
     symbols: Vec<CharSet>,
     /// For each set and symbol whether the symbol is in the set.
     holds: Vec<Vec<bool>>,
     newline: Option<u32>,
     /// Sets of which it matters whether the last character is in them.
-    observed: Vec<SetId>,
+    observed: Vec<CharSetId>,
     /// The kind of each symbol, and for each kind which observed sets hold it. Kind 0 is the start.
     kind_of: Vec<u32>,
     kinds: Vec<Vec<bool>>,
     /// For each position whether the pattern, or a lookahead, ends there.
     is_end: Vec<bool>,
-    looks: Vec<Way>,
+    looks: Vec<LookaroundWay>,
     /// The lookarounds without automata, and for each lookaround its place among them.
     followed: Vec<usize>,
     place_of: Vec<usize>,
     /// Automata of the rest, each with the state from which it accepts everything.
     automata: Vec<(Dfa, Option<u32>)>,
     automaton_of: FxHashMap<Dfa, u32>,
-    atoms: Vec<Atom>,
-    atom_of: FxHashMap<Atom, u32>,
+    atoms: Vec<ResidualAtom>,
+    atom_of: FxHashMap<ResidualAtom, u32>,
     moments: u32,
     first_moments: FxHashMap<u32, Moment>,
-    next_moments: FxHashMap<(Moment, Rc<Formula>), Moment>,
+    next_moments: FxHashMap<(Moment, Rc<Disjunction>), Moment>,
     /// The kind of the present moment, and whether the lookarounds without automata hold.
     kind: u32,
-    present: Vec<Rc<Formula>>,
-    closures: FxHashMap<(u32, u32), Rc<Formula>>,
-    derivatives: FxHashMap<(u32, u32, u32), Rc<Formula>>,
+    present: Vec<Rc<Disjunction>>,
+    closures: FxHashMap<(u32, u32), Rc<Disjunction>>,
+    derivatives: FxHashMap<(u32, u32, u32), Rc<Disjunction>>,
 }
 
 /// The automaton of a pattern.
 ///
 /// # Errors
 /// [`crate::error::Error::Limit`] and what ends the work.
-pub(super) fn automaton(tree: &Tree, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
-    let mut engine = Engine::new(tree, search, bounds)?;
+pub(super) fn automaton(tree: &PatternTree, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
+    let mut engine = ResidualEngine::new(tree, search, bounds)?;
     let directions = directions(tree);
     for look in 0..engine.program.looks.len() {
         engine.make_automata(directions[engine.program.looks[look].body.index()], look)?;
@@ -129,8 +129,8 @@ pub(super) fn automaton(tree: &Tree, search: bool, bounds: &Bounds<'_>) -> Resul
     engine.explore(start, 0, follows)
 }
 
-impl<'a, 'b> Engine<'a, 'b> {
-    fn new(tree: &Tree, search: bool, bounds: &'a Bounds<'b>) -> Result<Self> {
+impl<'a, 'b> ResidualEngine<'a, 'b> {
+    fn new(tree: &PatternTree, search: bool, bounds: &'a Bounds<'b>) -> Result<Self> {
         let mut program = Program::new(tree, tree.root(), bounds)?;
         let mut sets = tree.sets.clone();
         let all = sets.len() as u32;
@@ -146,7 +146,7 @@ impl<'a, 'b> Engine<'a, 'b> {
         }
         if search {
             edges_of.push(vec![(all, program.positions)]);
-            ways_of.push(vec![(Condition::Free, START)]);
+            ways_of.push(vec![(WayCondition::Free, START)]);
             program.positions += 1;
         }
         let mut is_end = vec![false; program.positions as usize];
@@ -154,7 +154,7 @@ impl<'a, 'b> Engine<'a, 'b> {
         for look in program.looks.iter().filter(|look| look.is_ahead) {
             is_end[look.end as usize] = true;
         }
-        let (alphabet, members) = Alphabet::of_sets(sets.iter(), |n| bounds.budget.spend(n))?;
+        let (alphabet, members) = ScalarAlphabet::of_sets(sets.iter(), |n| bounds.budget.spend(n))?;
         let ranges = alphabet.ranges();
         let symbols: Vec<CharSet> =
             (0..alphabet.len()).map(|class| CharSet::new(ranges.of(class).to_vec())).collect();
@@ -217,7 +217,11 @@ impl<'a, 'b> Engine<'a, 'b> {
         self.place_of.push(self.followed.len());
         if !body.is_ahead || directions.has_lookbehind {
             self.followed.push(look);
-            self.looks.push(if body.is_ahead { Way::Formula } else { Way::Behind });
+            self.looks.push(if body.is_ahead {
+                LookaroundWay::Formula
+            } else {
+                LookaroundWay::Behind
+            });
             return Ok(());
         }
         let kinds = if directions.looks_back { self.kinds.len() as u32 } else { 1 };
@@ -241,27 +245,27 @@ impl<'a, 'b> Engine<'a, 'b> {
             self.automaton_of.insert(dfa.clone(), number);
             self.automata.push((dfa, universal));
         }
-        self.looks.push(Way::Automata(automata));
+        self.looks.push(LookaroundWay::Automata(automata));
         Ok(())
     }
 
-    fn atom(&mut self, atom: Atom) -> Formula {
+    fn atom(&mut self, atom: ResidualAtom) -> Disjunction {
         let next = self.atoms.len() as u32;
         let number = *self.atom_of.entry(atom).or_insert(next);
         if number == next {
             self.atoms.push(atom);
         }
-        Formula::literal(Literal::of(number))
+        Disjunction::literal(Literal::of(number))
     }
 
     /// What an automaton's state says.
-    fn rest(&mut self, automaton: u32, state: Option<u32>) -> Formula {
+    fn rest(&mut self, automaton: u32, state: Option<u32>) -> Disjunction {
         let (dfa, universal) = &self.automata[automaton as usize];
         match state {
-            None => Formula::constant(false),
-            Some(_) if dfa.is_empty() => Formula::constant(false),
-            Some(_) if state == *universal => Formula::constant(true),
-            Some(state) => self.atom(Atom::Rest(automaton, state)),
+            None => Disjunction::constant(false),
+            Some(_) if dfa.is_empty() => Disjunction::constant(false),
+            Some(_) if state == *universal => Disjunction::constant(true),
+            Some(state) => self.atom(ResidualAtom::Rest(automaton, state)),
         }
     }
 
@@ -276,7 +280,7 @@ impl<'a, 'b> Engine<'a, 'b> {
     }
 
     /// Adds to the present whether the next lookaround holds.
-    fn settle(&mut self, moment: Moment, holds: Rc<Formula>) -> Moment {
+    fn settle(&mut self, moment: Moment, holds: Rc<Disjunction>) -> Moment {
         self.present.push(holds.clone());
         let next = self.moments;
         let moment = *self.next_moments.entry((moment, holds)).or_insert(next);
@@ -285,41 +289,42 @@ impl<'a, 'b> Engine<'a, 'b> {
     }
 
     /// What a condition says at the present.
-    fn condition(&mut self, condition: Condition) -> Result<Formula> {
+    fn condition(&mut self, condition: WayCondition) -> Result<Disjunction> {
         let kind = self.kind;
-        let is_behind = |engine: &Self, set: SetId| {
+        let is_behind = |engine: &Self, set: CharSetId| {
             let place = engine.observed.iter().position(|&known| known == set);
             place.is_some_and(|place| engine.kinds[kind as usize][place])
         };
         let (formula, is_negated) = match condition {
-            Condition::Free => (Formula::constant(true), false),
-            Condition::Assert(assertion) => match assertion {
-                Assertion::Start => (Formula::constant(kind == 0), false),
-                Assertion::End => (self.atom(Atom::End), false),
+            WayCondition::Free => (Disjunction::constant(true), false),
+            WayCondition::Assert(assertion) => match assertion {
+                Assertion::Start => (Disjunction::constant(kind == 0), false),
+                Assertion::End => (self.atom(ResidualAtom::End), false),
                 Assertion::EndOrLastNewline => {
-                    let either = [self.atom(Atom::End), self.atom(Atom::LastNewline)];
-                    (Formula::any(&either, self.bounds)?, false)
+                    let either =
+                        [self.atom(ResidualAtom::End), self.atom(ResidualAtom::LastNewline)];
+                    (Disjunction::any(&either, self.bounds)?, false)
                 }
                 Assertion::LineStart(set) => {
-                    (Formula::constant(kind == 0 || is_behind(self, set)), false)
+                    (Disjunction::constant(kind == 0 || is_behind(self, set)), false)
                 }
                 Assertion::LineEnd(set) => {
-                    let either = [self.atom(Atom::End), self.atom(Atom::Next(set))];
-                    (Formula::any(&either, self.bounds)?, false)
+                    let either = [self.atom(ResidualAtom::End), self.atom(ResidualAtom::Next(set))];
+                    (Disjunction::any(&either, self.bounds)?, false)
                 }
                 Assertion::Boundary { word, is_negated } => {
                     let is_behind = is_behind(self, word);
-                    (self.atom(Atom::Next(word)), is_behind != is_negated)
+                    (self.atom(ResidualAtom::Next(word)), is_behind != is_negated)
                 }
             },
-            Condition::Look { look, is_negated } => {
+            WayCondition::Look { look, is_negated } => {
                 let formula = match &self.looks[look as usize] {
-                    Way::Automata(automata) => {
+                    LookaroundWay::Automata(automata) => {
                         let automaton = automata.get(kind as usize).or(automata.first());
                         let automaton = automaton.copied().unwrap_or(0);
                         self.rest(automaton, Some(0))
                     }
-                    Way::Formula | Way::Behind => {
+                    LookaroundWay::Formula | LookaroundWay::Behind => {
                         let place = self.place_of[look as usize];
                         (*self.present[place]).clone()
                     }
@@ -331,10 +336,10 @@ impl<'a, 'b> Engine<'a, 'b> {
     }
 
     /// Under which conditions ways lead from the given positions on to which others.
-    fn spread(&mut self, from: Vec<(u32, Formula)>) -> Result<FxHashMap<u32, Formula>> {
+    fn spread(&mut self, from: Vec<(u32, Disjunction)>) -> Result<FxHashMap<u32, Disjunction>> {
         let mut work: Vec<u32> = from.iter().map(|entry| entry.0).collect();
         let mut waiting: FxHashSet<u32> = work.iter().copied().collect();
-        let mut reached: FxHashMap<u32, Formula> = from.into_iter().collect();
+        let mut reached: FxHashMap<u32, Disjunction> = from.into_iter().collect();
         while let Some(here) = work.pop() {
             waiting.remove(&here);
             let formula = reached.get(&here).cloned().unwrap_or_default();
@@ -343,11 +348,11 @@ impl<'a, 'b> Engine<'a, 'b> {
                 self.bounds.budget.spend(2)?;
                 let needs = self.condition(condition)?;
                 let more = formula.and(&needs, self.bounds)?;
-                if more.is_false() || reached.get(&to).is_some_and(Formula::is_true) {
+                if more.is_false() || reached.get(&to).is_some_and(Disjunction::is_true) {
                     continue;
                 }
                 let known = reached.entry(to).or_default();
-                let both = Formula::any([&*known, &more], self.bounds)?;
+                let both = Disjunction::any([&*known, &more], self.bounds)?;
                 if both != *known {
                     *known = both;
                     if waiting.insert(to) {
@@ -360,38 +365,39 @@ impl<'a, 'b> Engine<'a, 'b> {
     }
 
     /// What the rest must be for a position to lead on to the end.
-    fn closure(&mut self, position: u32, moment: Moment) -> Result<Rc<Formula>> {
+    fn closure(&mut self, position: u32, moment: Moment) -> Result<Rc<Disjunction>> {
         if let Some(known) = self.closures.get(&(position, moment)) {
             return Ok(known.clone());
         }
-        let reached = self.spread(vec![(position, Formula::constant(true))])?;
-        let mut reached: Vec<(u32, Formula)> = reached.into_iter().collect();
+        let reached = self.spread(vec![(position, Disjunction::constant(true))])?;
+        let mut reached: Vec<(u32, Disjunction)> = reached.into_iter().collect();
         reached.sort_unstable_by_key(|entry| entry.0);
         let mut parts = Vec::with_capacity(reached.len());
         for (position, formula) in reached {
             if !self.edges_of[position as usize].is_empty() {
-                let atom = self.atom(Atom::Position(position));
+                let atom = self.atom(ResidualAtom::Position(position));
                 parts.push(formula.and(&atom, self.bounds)?);
             }
             if position == END && !self.is_open {
-                let end = self.atom(Atom::End);
+                let end = self.atom(ResidualAtom::End);
                 parts.push(formula.and(&end, self.bounds)?);
             } else if self.is_end[position as usize] {
                 parts.push(formula);
             }
         }
-        let out = Rc::new(Formula::any(&parts, self.bounds)?);
+        let out = Rc::new(Disjunction::any(&parts, self.bounds)?);
         self.closures.insert((position, moment), out.clone());
         Ok(out)
     }
 }
 
 /// The sets that assertions look for behind a place.
-fn observed(tree: &Tree) -> Vec<SetId> {
-    let mut out: Vec<SetId> = Vec::new();
+fn observed(tree: &PatternTree) -> Vec<CharSetId> {
+    let mut out: Vec<CharSetId> = Vec::new();
     for node in &tree.nodes {
-        if let Node::Assert(Assertion::LineStart(set) | Assertion::Boundary { word: set, .. }) =
-            *node
+        if let PatternNode::Assert(
+            Assertion::LineStart(set) | Assertion::Boundary { word: set, .. },
+        ) = *node
             && !out.contains(&set)
         {
             out.push(set);
@@ -410,10 +416,10 @@ struct Directions {
 }
 
 /// What each node, and those below it, look at.
-fn directions(tree: &Tree) -> Vec<Directions> {
+fn directions(tree: &PatternTree) -> Vec<Directions> {
     let mut out: Vec<Directions> = Vec::with_capacity(tree.nodes.len());
     for node in &tree.nodes {
-        let any = |parts: &[super::syntax::NodeId]| {
+        let any = |parts: &[super::syntax::PatternNodeId]| {
             parts.iter().fold(Directions::default(), |known, part| Directions {
                 has_lookbehind: known.has_lookbehind || out[part.index()].has_lookbehind,
                 looks_back: known.looks_back || out[part.index()].looks_back,
@@ -421,13 +427,15 @@ fn directions(tree: &Tree) -> Vec<Directions> {
         };
         let looks_back = |looks_back| Directions { looks_back, has_lookbehind: false };
         let here = match node {
-            Node::Empty | Node::Set(_) => Directions::default(),
-            Node::Sequence(parts) | Node::Choice(parts) => any(parts),
-            Node::Repeat { body, .. } | Node::Look { body, is_ahead: true, .. } => any(&[*body]),
-            Node::Look { is_ahead: false, .. } => {
+            PatternNode::Empty | PatternNode::Set(_) => Directions::default(),
+            PatternNode::Sequence(parts) | PatternNode::Choice(parts) => any(parts),
+            PatternNode::Repeat { body, .. } | PatternNode::Look { body, is_ahead: true, .. } => {
+                any(&[*body])
+            }
+            PatternNode::Look { is_ahead: false, .. } => {
                 Directions { has_lookbehind: true, looks_back: true }
             }
-            Node::Assert(assertion) => looks_back(matches!(
+            PatternNode::Assert(assertion) => looks_back(matches!(
                 assertion,
                 Assertion::Start | Assertion::LineStart(_) | Assertion::Boundary { .. }
             )),

@@ -5,7 +5,7 @@
 
 use super::error::{PatternError, PatternFault};
 use super::flags::Flags;
-use super::syntax::{Assertion, NodeId, Tree};
+use super::syntax::{Assertion, PatternNodeId, PatternTree};
 use super::unicode;
 use crate::grammar::CharSet;
 use regex_syntax::ast::ErrorKind;
@@ -13,12 +13,12 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 use regex_syntax::{Error, ParserBuilder};
 
 /// What is left to do: a part to be read, or one whose parts are read.
-enum Step<'a> {
+enum HirStep<'a> {
     Read(&'a Hir),
     Build(&'a Hir),
 }
 
-pub(super) fn parse(text: &str, flags: Flags) -> Result<Tree, PatternError> {
+pub(super) fn parse(text: &str, flags: Flags) -> Result<PatternTree, PatternError> {
     let hir = ParserBuilder::new()
         .case_insensitive(flags.ignores_case)
         .multi_line(flags.is_multiline)
@@ -27,24 +27,24 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<Tree, PatternError> {
         .build()
         .parse(text)
         .map_err(|error| refusal(text, &error))?;
-    let mut tree = Tree::default();
-    let mut done: Vec<NodeId> = Vec::new();
-    let mut steps = vec![Step::Read(&hir)];
+    let mut tree = PatternTree::default();
+    let mut done: Vec<PatternNodeId> = Vec::new();
+    let mut steps = vec![HirStep::Read(&hir)];
     while let Some(step) = steps.pop() {
         let node = match step {
-            Step::Read(hir) => match hir.kind() {
+            HirStep::Read(hir) => match hir.kind() {
                 HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-                    steps.push(Step::Build(hir));
-                    steps.extend(parts.iter().rev().map(Step::Read));
+                    steps.push(HirStep::Build(hir));
+                    steps.extend(parts.iter().rev().map(HirStep::Read));
                     continue;
                 }
                 HirKind::Repetition(repetition) => {
-                    steps.push(Step::Build(hir));
-                    steps.push(Step::Read(&repetition.sub));
+                    steps.push(HirStep::Build(hir));
+                    steps.push(HirStep::Read(&repetition.sub));
                     continue;
                 }
                 HirKind::Capture(capture) => {
-                    steps.push(Step::Read(&capture.sub));
+                    steps.push(HirStep::Read(&capture.sub));
                     continue;
                 }
                 HirKind::Empty => tree.empty(),
@@ -57,7 +57,7 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<Tree, PatternError> {
                 HirKind::Class(class) => leaf(&mut tree, unicode::set_of(class)),
                 HirKind::Look(look) => place(&mut tree, *look)?,
             },
-            Step::Build(hir) => match hir.kind() {
+            HirStep::Build(hir) => match hir.kind() {
                 HirKind::Concat(parts) => {
                     let parts = done.split_off(done.len() - parts.len());
                     tree.sequence(parts)
@@ -79,12 +79,12 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<Tree, PatternError> {
     Ok(tree)
 }
 
-fn leaf(tree: &mut Tree, set: CharSet) -> NodeId {
+fn leaf(tree: &mut PatternTree, set: CharSet) -> PatternNodeId {
     let set = tree.add_set(unicode::without_surrogates(&set));
     tree.leaf(set)
 }
 
-fn place(tree: &mut Tree, look: Look) -> Result<NodeId, PatternError> {
+fn place(tree: &mut PatternTree, look: Look) -> Result<PatternNodeId, PatternError> {
     let is_ascii = matches!(
         look,
         Look::WordAscii
@@ -95,8 +95,8 @@ fn place(tree: &mut Tree, look: Look) -> Result<NodeId, PatternError> {
             | Look::WordEndHalfAscii
     );
     let word = if is_ascii { unicode::ascii_word() } else { unicode::word_of_rust() };
-    let word = |tree: &mut Tree| tree.add_set(word.clone());
-    let beside = |tree: &mut Tree, is_ahead, is_negated| {
+    let word = |tree: &mut PatternTree| tree.add_set(word.clone());
+    let beside = |tree: &mut PatternTree, is_ahead, is_negated| {
         let set = word(tree);
         let body = tree.leaf(set);
         tree.look(body, is_ahead, is_negated)

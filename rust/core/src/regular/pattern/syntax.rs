@@ -9,21 +9,21 @@
 use crate::grammar::CharSet;
 use rustc_hash::FxHashMap;
 
-/// A node of a [`Tree`].
+/// A node of a [`PatternTree`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct NodeId(u32);
+pub(super) struct PatternNodeId(u32);
 
-/// A set of a [`Tree`].
+/// A set of a [`PatternTree`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct SetId(u32);
+pub(super) struct CharSetId(u32);
 
-impl NodeId {
+impl PatternNodeId {
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-impl SetId {
+impl CharSetId {
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -39,11 +39,11 @@ pub(super) enum Assertion {
     /// The end of the text, or before a newline that ends it: Python's `$`.
     EndOrLastNewline,
     /// The start of the text, or behind one of these.
-    LineStart(SetId),
+    LineStart(CharSetId),
     /// The end of the text, or before one of these.
-    LineEnd(SetId),
+    LineEnd(CharSetId),
     /// Between one of these and none of these, or the ends of the text; or not so.
-    Boundary { word: SetId, is_negated: bool },
+    Boundary { word: CharSetId, is_negated: bool },
 }
 
 impl Assertion {
@@ -55,58 +55,58 @@ impl Assertion {
 
 /// A pattern, or a part of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum PatternNode {
     /// The empty text.
     Empty,
     /// One character of the set.
-    Set(SetId),
+    Set(CharSetId),
     /// One after the other, at least two.
-    Sequence(Box<[NodeId]>),
+    Sequence(Box<[PatternNodeId]>),
     /// One of these, at least two.
-    Choice(Box<[NodeId]>),
+    Choice(Box<[PatternNodeId]>),
     /// So many of the body, one after the other; never `{1,1}`, never `{0,0}`.
-    Repeat { body: NodeId, min: u32, max: Option<u32> },
+    Repeat { body: PatternNodeId, min: u32, max: Option<u32> },
     /// A place.
     Assert(Assertion),
     /// A place before which, or behind which, the body has a match; or has none.
-    Look { body: NodeId, is_ahead: bool, is_negated: bool },
+    Look { body: PatternNodeId, is_ahead: bool, is_negated: bool },
 }
 
 /// A pattern as an arena.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct PatternTree {
+    pub(super) nodes: Vec<PatternNode>,
     pub(super) sets: Vec<CharSet>,
-    pub(super) root: Option<NodeId>,
+    pub(super) root: Option<PatternNodeId>,
     /// For each node whether it reads nothing in any match.
     is_place: Vec<bool>,
-    known_sets: FxHashMap<CharSet, SetId>,
-    leaves: FxHashMap<SetId, NodeId>,
-    assertions: FxHashMap<Assertion, NodeId>,
-    empty: Option<NodeId>,
+    known_sets: FxHashMap<CharSet, CharSetId>,
+    leaves: FxHashMap<CharSetId, PatternNodeId>,
+    assertions: FxHashMap<Assertion, PatternNodeId>,
+    empty: Option<PatternNodeId>,
 }
 
-impl Tree {
-    pub(super) fn node(&self, id: NodeId) -> &Node {
+impl PatternTree {
+    pub(super) fn node(&self, id: PatternNodeId) -> &PatternNode {
         &self.nodes[id.index()]
     }
 
     /// The id of the `index`-th node.
-    pub(super) fn id(&self, index: usize) -> NodeId {
-        NodeId(index as u32)
+    pub(super) fn id(&self, index: usize) -> PatternNodeId {
+        PatternNodeId(index as u32)
     }
 
     /// The whole pattern.
-    pub(super) fn root(&self) -> NodeId {
-        self.root.unwrap_or(NodeId(0))
+    pub(super) fn root(&self) -> PatternNodeId {
+        self.root.unwrap_or(PatternNodeId(0))
     }
 
-    pub(super) fn set(&self, id: SetId) -> &CharSet {
+    pub(super) fn set(&self, id: CharSetId) -> &CharSet {
         &self.sets[id.index()]
     }
 
     /// Which nodes are below `root`.
-    pub(super) fn needed(&self, root: NodeId) -> Vec<bool> {
+    pub(super) fn needed(&self, root: PatternNodeId) -> Vec<bool> {
         let mut out = vec![false; self.nodes.len()];
         let mut stack = vec![root];
         while let Some(id) = stack.pop() {
@@ -114,98 +114,110 @@ impl Tree {
                 continue;
             }
             match self.node(id) {
-                Node::Sequence(parts) | Node::Choice(parts) => stack.extend(parts),
-                Node::Repeat { body, .. } | Node::Look { body, .. } => stack.push(*body),
-                Node::Empty | Node::Set(_) | Node::Assert(_) => {}
+                PatternNode::Sequence(parts) | PatternNode::Choice(parts) => stack.extend(parts),
+                PatternNode::Repeat { body, .. } | PatternNode::Look { body, .. } => {
+                    stack.push(*body)
+                }
+                PatternNode::Empty | PatternNode::Set(_) | PatternNode::Assert(_) => {}
             }
         }
         out
     }
 
-    fn add(&mut self, node: Node, is_place: bool) -> NodeId {
-        let id = NodeId(self.nodes.len() as u32);
+    fn add(&mut self, node: PatternNode, is_place: bool) -> PatternNodeId {
+        let id = PatternNodeId(self.nodes.len() as u32);
         self.nodes.push(node);
         self.is_place.push(is_place);
         id
     }
 
-    pub(super) fn add_set(&mut self, set: CharSet) -> SetId {
+    pub(super) fn add_set(&mut self, set: CharSet) -> CharSetId {
         if let Some(&id) = self.known_sets.get(&set) {
             return id;
         }
-        let id = SetId(self.sets.len() as u32);
+        let id = CharSetId(self.sets.len() as u32);
         self.sets.push(set.clone());
         self.known_sets.insert(set, id);
         id
     }
 
-    pub(super) fn leaf(&mut self, set: SetId) -> NodeId {
+    pub(super) fn leaf(&mut self, set: CharSetId) -> PatternNodeId {
         if let Some(&id) = self.leaves.get(&set) {
             return id;
         }
-        let id = self.add(Node::Set(set), false);
+        let id = self.add(PatternNode::Set(set), false);
         self.leaves.insert(set, id);
         id
     }
 
-    pub(super) fn empty(&mut self) -> NodeId {
+    pub(super) fn empty(&mut self) -> PatternNodeId {
         if let Some(id) = self.empty {
             return id;
         }
-        let id = self.add(Node::Empty, true);
+        let id = self.add(PatternNode::Empty, true);
         self.empty = Some(id);
         id
     }
 
-    pub(super) fn assert(&mut self, assertion: Assertion) -> NodeId {
+    pub(super) fn assert(&mut self, assertion: Assertion) -> PatternNodeId {
         if let Some(&id) = self.assertions.get(&assertion) {
             return id;
         }
-        let id = self.add(Node::Assert(assertion), true);
+        let id = self.add(PatternNode::Assert(assertion), true);
         self.assertions.insert(assertion, id);
         id
     }
 
-    pub(super) fn look(&mut self, body: NodeId, is_ahead: bool, is_negated: bool) -> NodeId {
-        self.add(Node::Look { body, is_ahead, is_negated }, true)
+    pub(super) fn look(
+        &mut self,
+        body: PatternNodeId,
+        is_ahead: bool,
+        is_negated: bool,
+    ) -> PatternNodeId {
+        self.add(PatternNode::Look { body, is_ahead, is_negated }, true)
     }
 
     /// One after the other.
-    pub(super) fn sequence(&mut self, mut parts: Vec<NodeId>) -> NodeId {
-        parts.retain(|&part| *self.node(part) != Node::Empty);
+    pub(super) fn sequence(&mut self, mut parts: Vec<PatternNodeId>) -> PatternNodeId {
+        parts.retain(|&part| *self.node(part) != PatternNode::Empty);
         parts.dedup_by(|a, b| a == b && self.is_place[a.index()]);
         match parts[..] {
             [] => self.empty(),
             [part] => part,
             _ => {
                 let is_place = parts.iter().all(|part| self.is_place[part.index()]);
-                self.add(Node::Sequence(parts.into()), is_place)
+                self.add(PatternNode::Sequence(parts.into()), is_place)
             }
         }
     }
 
     /// One of these; there is at least one.
-    pub(super) fn choice(&mut self, parts: Vec<NodeId>) -> NodeId {
+    pub(super) fn choice(&mut self, parts: Vec<PatternNodeId>) -> PatternNodeId {
         match parts[..] {
             [] => self.empty(),
             [part] => part,
             _ => {
                 let is_place = parts.iter().all(|part| self.is_place[part.index()]);
-                self.add(Node::Choice(parts.into()), is_place)
+                self.add(PatternNode::Choice(parts.into()), is_place)
             }
         }
     }
 
     /// So many of the body. A body that reads nothing is needed once or not at all; loops in loops
     /// are one loop.
-    pub(super) fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
+    pub(super) fn repeat(
+        &mut self,
+        body: PatternNodeId,
+        min: u32,
+        max: Option<u32>,
+    ) -> PatternNodeId {
         if max == Some(0) || (min == 0 && self.is_place[body.index()]) {
             return self.empty();
         }
         if (min, max) == (1, Some(1)) || self.is_place[body.index()] {
             return body;
         }
-        if let &Node::Repeat { body: inner, min: least, max: most } = self.node(body)
+        if let &PatternNode::Repeat { body: inner, min: least, max: most } = self.node(body)
             && least <= 1
             && (most.is_none() || (least, most) == (0, Some(1)))
             && min <= 1
@@ -213,10 +225,10 @@ impl Tree {
         {
             let min = least.min(min);
             return match self.node(body) {
-                Node::Repeat { min: known, max: None, .. } if *known == min => body,
-                _ => self.add(Node::Repeat { body: inner, min, max: None }, false),
+                PatternNode::Repeat { min: known, max: None, .. } if *known == min => body,
+                _ => self.add(PatternNode::Repeat { body: inner, min, max: None }, false),
             };
         }
-        self.add(Node::Repeat { body, min, max }, false)
+        self.add(PatternNode::Repeat { body, min, max }, false)
     }
 }

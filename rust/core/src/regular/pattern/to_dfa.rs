@@ -3,11 +3,11 @@
 //! Such assertions need no formulas. What `^` leads to can be reached before anything is read, so
 //! it is a start; what `$` leads to the end from is final.
 
-use super::super::{Bounds, Dfa, Nfa};
+use super::super::{Bounds, Dfa, ScalarNfa};
 use super::Pattern;
-use super::program::{Condition, END, Program, START};
+use super::program::{END, Program, START, WayCondition};
 use super::residual;
-use super::syntax::{Assertion, Tree};
+use super::syntax::{Assertion, PatternTree};
 use crate::error::Result;
 use crate::grammar::CharSet;
 
@@ -24,19 +24,20 @@ impl Pattern {
     }
 }
 
-fn plain(tree: &Tree, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
+fn plain(tree: &PatternTree, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
     let program = Program::new(tree, tree.root(), bounds)?;
-    let free = |condition| condition == Condition::Free;
-    let at_start = |condition| free(condition) || condition == Condition::Assert(Assertion::Start);
-    let at_end = |condition| free(condition) || condition == Condition::Assert(Assertion::End);
-    let forwards = |(from, _, to): (u32, Condition, u32)| (from, to);
-    let backwards = |(from, _, to): (u32, Condition, u32)| (to, from);
+    let free = |condition| condition == WayCondition::Free;
+    let at_start =
+        |condition| free(condition) || condition == WayCondition::Assert(Assertion::Start);
+    let at_end = |condition| free(condition) || condition == WayCondition::Assert(Assertion::End);
+    let forwards = |(from, _, to): (u32, WayCondition, u32)| (from, to);
+    let backwards = |(from, _, to): (u32, WayCondition, u32)| (to, from);
     let starts = reached(&program, START, at_start, forwards, bounds)?;
     let ends = reached(&program, END, at_end, backwards, bounds)?;
     let in_empty =
         reached(&program, START, |c| at_start(c) || at_end(c), forwards, bounds)?[END as usize];
 
-    let mut nfa = Nfa::new();
+    let mut nfa = ScalarNfa::new();
     for position in 0..program.positions as usize {
         let state = nfa.add_state();
         if starts[position] {
@@ -77,8 +78,8 @@ fn plain(tree: &Tree, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
 fn reached(
     program: &Program,
     from: u32,
-    is_open: impl Fn(Condition) -> bool,
-    direction: impl Fn((u32, Condition, u32)) -> (u32, u32),
+    is_open: impl Fn(WayCondition) -> bool,
+    direction: impl Fn((u32, WayCondition, u32)) -> (u32, u32),
     bounds: &Bounds<'_>,
 ) -> Result<Vec<bool>> {
     let open = program.ways.iter().filter(|way| is_open(way.1)).map(|&way| direction(way));

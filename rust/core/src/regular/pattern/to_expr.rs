@@ -6,7 +6,7 @@
 
 use super::super::{Bounds, CharSet};
 use super::Pattern;
-use super::syntax::{Assertion, Node, NodeId, SetId, Tree};
+use super::syntax::{Assertion, CharSetId, PatternNode, PatternNodeId, PatternTree};
 use crate::error::{Position, Result};
 use crate::grammar::{Expr, GrammarBuilder};
 use crate::ids::ExprId;
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 /// What is on one side of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Side {
+enum Neighbor {
     /// Another part.
     Inside,
     /// The end of the text.
@@ -24,23 +24,23 @@ enum Side {
 }
 
 /// A part, and what is on its two sides.
-type Placed = (NodeId, Side, Side);
+type PartWithNeighbors = (PatternNodeId, Neighbor, Neighbor);
 
-struct Writer<'a, 'b> {
-    tree: &'a Tree,
+struct ExprWriter<'a, 'b> {
+    tree: &'a PatternTree,
     builder: &'a mut GrammarBuilder,
     character: &'a mut dyn FnMut(&mut GrammarBuilder, &CharSet) -> ExprId,
     bounds: &'a Bounds<'b>,
-    written: FxHashMap<Placed, ExprId>,
-    sets: FxHashMap<SetId, ExprId>,
+    written: FxHashMap<PartWithNeighbors, ExprId>,
+    sets: FxHashMap<CharSetId, ExprId>,
     anything: Option<ExprId>,
     empty: Option<ExprId>,
 }
 
 /// What is to be written before a part can be, or the part itself.
-enum Step {
+enum WritingStep {
     Written(ExprId),
-    Needs(Vec<Placed>),
+    Needs(Vec<PartWithNeighbors>),
     /// An automaton has to say it.
     Inexpressible,
 }
@@ -66,14 +66,14 @@ impl Pattern {
         let tree = &self.tree;
         let (anything, empty) = (None, None);
         let mut writer =
-            Writer { tree, builder, character, bounds, written, sets, anything, empty };
-        let side = if search { Side::Open } else { Side::Closed };
+            ExprWriter { tree, builder, character, bounds, written, sets, anything, empty };
+        let side = if search { Neighbor::Open } else { Neighbor::Closed };
         writer.write((self.tree.root(), side, side))
     }
 }
 
-impl Writer<'_, '_> {
-    fn write(&mut self, whole: Placed) -> Result<Option<ExprId>> {
+impl ExprWriter<'_, '_> {
+    fn write(&mut self, whole: PartWithNeighbors) -> Result<Option<ExprId>> {
         let mut stack = vec![whole];
         while let Some(&placed) = stack.last() {
             if self.written.contains_key(&placed) {
@@ -81,12 +81,12 @@ impl Writer<'_, '_> {
                 continue;
             }
             match self.step(placed)? {
-                Step::Written(expr) => {
+                WritingStep::Written(expr) => {
                     self.written.insert(placed, expr);
                     stack.pop();
                 }
-                Step::Needs(parts) => stack.extend(parts),
-                Step::Inexpressible => return Ok(None),
+                WritingStep::Needs(parts) => stack.extend(parts),
+                WritingStep::Inexpressible => return Ok(None),
             }
         }
         Ok(self.written.get(&whole).copied())
@@ -127,27 +127,27 @@ impl Writer<'_, '_> {
     }
 
     /// A part that asserts nothing, with what may stand beside it.
-    fn beside(&mut self, left: Side, part: ExprId, right: Side) -> ExprId {
+    fn beside(&mut self, left: Neighbor, part: ExprId, right: Neighbor) -> ExprId {
         let mut parts = Vec::with_capacity(3);
-        if left == Side::Open {
+        if left == Neighbor::Open {
             parts.push(self.anything());
         }
         parts.push(part);
-        if right == Side::Open {
+        if right == Neighbor::Open {
             parts.push(self.anything());
         }
         self.sequence(parts)
     }
 
-    fn step(&mut self, (id, left, right): Placed) -> Result<Step> {
+    fn step(&mut self, (id, left, right): PartWithNeighbors) -> Result<WritingStep> {
         self.bounds.budget.spend(1)?;
-        Ok(Step::Written(match self.tree.node(id) {
-            Node::Empty => {
+        Ok(WritingStep::Written(match self.tree.node(id) {
+            PatternNode::Empty => {
                 // Anything, twice, is anything.
-                let is_open = [left, right].contains(&Side::Open);
+                let is_open = [left, right].contains(&Neighbor::Open);
                 if is_open { self.anything() } else { self.empty() }
             }
-            &Node::Set(set) => {
+            &PatternNode::Set(set) => {
                 let part = match self.sets.get(&set) {
                     Some(&known) => known,
                     None => {
@@ -158,8 +158,8 @@ impl Writer<'_, '_> {
                 };
                 self.beside(left, part, right)
             }
-            Node::Sequence(parts) => return self.sequence_step(parts, left, right),
-            Node::Choice(parts) => {
+            PatternNode::Sequence(parts) => return self.sequence_step(parts, left, right),
+            PatternNode::Choice(parts) => {
                 let placed = parts.iter().map(|&part| (part, left, right)).collect();
                 let parts = match self.all_of(placed)? {
                     Ok(parts) => parts,
@@ -167,94 +167,98 @@ impl Writer<'_, '_> {
                 };
                 self.add(Expr::Choice(parts.into()))
             }
-            &Node::Repeat { body, min, max } => {
+            &PatternNode::Repeat { body, min, max } => {
                 return self.repeat_step(body, (min, max), left, right);
             }
-            Node::Assert(Assertion::Start) if left != Side::Inside => {
-                if right == Side::Open {
-                    self.anything()
-                } else {
-                    self.empty()
-                }
+            PatternNode::Assert(Assertion::Start) if left != Neighbor::Inside => {
+                if right == Neighbor::Open { self.anything() } else { self.empty() }
             }
-            Node::Assert(Assertion::End) if right != Side::Inside => {
-                if left == Side::Open {
-                    self.anything()
-                } else {
-                    self.empty()
-                }
+            PatternNode::Assert(Assertion::End) if right != Neighbor::Inside => {
+                if left == Neighbor::Open { self.anything() } else { self.empty() }
             }
-            Node::Assert(Assertion::EndOrLastNewline) if right == Side::Closed => {
-                if left == Side::Open { self.anything() } else { self.empty() }
+            PatternNode::Assert(Assertion::EndOrLastNewline) if right == Neighbor::Closed => {
+                if left == Neighbor::Open { self.anything() } else { self.empty() }
             }
-            Node::Assert(Assertion::EndOrLastNewline) if right == Side::Open => {
+            PatternNode::Assert(Assertion::EndOrLastNewline) if right == Neighbor::Open => {
                 let newline = (self.character)(self.builder, &CharSet::single(10));
                 let newline = self.add(Expr::Repeat { body: newline, min: 0, max: Some(1) });
-                self.beside(left, newline, Side::Closed)
+                self.beside(left, newline, Neighbor::Closed)
             }
-            Node::Assert(_) | Node::Look { .. } => return Ok(Step::Inexpressible),
+            PatternNode::Assert(_) | PatternNode::Look { .. } => {
+                return Ok(WritingStep::Inexpressible);
+            }
         }))
     }
 
     /// The parts, or what has to be written before.
-    fn all_of(&mut self, placed: Vec<Placed>) -> Result<std::result::Result<Vec<ExprId>, Step>> {
+    fn all_of(
+        &mut self,
+        placed: Vec<PartWithNeighbors>,
+    ) -> Result<std::result::Result<Vec<ExprId>, WritingStep>> {
         self.bounds.budget.spend(placed.len())?;
-        let missing: Vec<Placed> =
+        let missing: Vec<PartWithNeighbors> =
             placed.iter().copied().filter(|part| !self.written.contains_key(part)).collect();
         if !missing.is_empty() {
-            return Ok(Err(Step::Needs(missing)));
+            return Ok(Err(WritingStep::Needs(missing)));
         }
         Ok(Ok(placed.iter().map(|part| self.written[part]).collect()))
     }
 
-    fn sequence_step(&mut self, parts: &[NodeId], left: Side, right: Side) -> Result<Step> {
+    fn sequence_step(
+        &mut self,
+        parts: &[PatternNodeId],
+        left: Neighbor,
+        right: Neighbor,
+    ) -> Result<WritingStep> {
         // Behind anchors of the start the text still starts, before anchors of the end it ends.
-        let is = |part: NodeId, anchor: Assertion| *self.tree.node(part) == Node::Assert(anchor);
+        let is = |part: PatternNodeId, anchor: Assertion| {
+            *self.tree.node(part) == PatternNode::Assert(anchor)
+        };
         let starts = parts.iter().take_while(|&&part| is(part, Assertion::Start)).count();
         let ends = parts.iter().rev().take_while(|&&part| is(part, Assertion::End)).count();
         let last = parts.len() - 1;
         let placed = parts.iter().enumerate().map(|(place, &part)| {
             let left = match place {
                 0 => left,
-                _ if place <= starts && left != Side::Inside => Side::Closed,
-                _ => Side::Inside,
+                _ if place <= starts && left != Neighbor::Inside => Neighbor::Closed,
+                _ => Neighbor::Inside,
             };
             let right = match last - place {
                 0 => right,
-                behind if behind <= ends && right != Side::Inside => Side::Closed,
-                _ => Side::Inside,
+                behind if behind <= ends && right != Neighbor::Inside => Neighbor::Closed,
+                _ => Neighbor::Inside,
             };
             (part, left, right)
         });
         match self.all_of(placed.collect())? {
-            Ok(parts) => Ok(Step::Written(self.sequence(parts))),
+            Ok(parts) => Ok(WritingStep::Written(self.sequence(parts))),
             Err(needs) => Ok(needs),
         }
     }
 
     fn repeat_step(
         &mut self,
-        body: NodeId,
+        body: PatternNodeId,
         (min, max): (u32, Option<u32>),
-        left: Side,
-        right: Side,
-    ) -> Result<Step> {
-        if (min, max) == (0, Some(1)) && [left, right] != [Side::Inside; 2] {
+        left: Neighbor,
+        right: Neighbor,
+    ) -> Result<WritingStep> {
+        if (min, max) == (0, Some(1)) && [left, right] != [Neighbor::Inside; 2] {
             // It is there, and may have anchors at its edges, or it is not.
             return Ok(match self.all_of(vec![(body, left, right)])? {
                 Err(needs) => needs,
                 Ok(parts) => {
                     let nothing = self.empty();
                     let nothing = self.beside(left, nothing, right);
-                    Step::Written(self.add(Expr::Choice([parts[0], nothing].into())))
+                    WritingStep::Written(self.add(Expr::Choice([parts[0], nothing].into())))
                 }
             });
         }
-        Ok(match self.all_of(vec![(body, Side::Inside, Side::Inside)])? {
+        Ok(match self.all_of(vec![(body, Neighbor::Inside, Neighbor::Inside)])? {
             Err(needs) => needs,
             Ok(parts) => {
                 let part = self.add(Expr::Repeat { body: parts[0], min, max });
-                Step::Written(self.beside(left, part, right))
+                WritingStep::Written(self.beside(left, part, right))
             }
         })
     }

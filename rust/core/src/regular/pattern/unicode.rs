@@ -3,7 +3,7 @@
 //! The tables are those of the crate `regex-syntax`, of Unicode 16. Names of properties are those
 //! of ECMA-262, spelled as there.
 
-use super::foreign::{Named, advice_on_property};
+use super::foreign::{NameMeaning, advice_on_property};
 use crate::grammar::CharSet;
 use regex_syntax::hir::{Class, HirKind};
 use rustc_hash::FxHashMap;
@@ -159,11 +159,11 @@ pub(super) fn property(text: &str) -> Result<CharSet, String> {
         },
         _ => {
             let what = |name: &str| match () {
-                () if holds(names::SCRIPTS, name) => Named::Script,
+                () if holds(names::SCRIPTS, name) => NameMeaning::Script,
                 () if holds(names::CATEGORIES, name) || holds(names::BINARY, name) => {
-                    Named::Property
+                    NameMeaning::Property
                 }
-                () => Named::Nothing,
+                () => NameMeaning::Nothing,
             };
             if let Some(advice) = advice_on_property(text, what) {
                 return Err(advice);

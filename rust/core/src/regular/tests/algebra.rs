@@ -175,7 +175,7 @@ fn small_languages() {
     assert_eq!(Dfa::texts([""], &bounds), Ok(Dfa::empty_string()));
     assert_eq!(Dfa::lengths(0, None, &bounds), Ok(Dfa::anything()));
     assert_eq!(Dfa::lengths(3, Some(2), &bounds), Ok(Dfa::nothing()));
-    assert_eq!(Dfa::from_nfa(&Nfa::new(), &bounds), Ok(Dfa::nothing()));
+    assert_eq!(Dfa::from_nfa(&ScalarNfa::new(), &bounds), Ok(Dfa::nothing()));
     assert_eq!(Dfa::anything().uniform_lengths(), Some((CharSet::scalar_values(), 0, None)));
     assert_eq!(Dfa::nothing().uniform_lengths(), None);
     assert_eq!(any.count(), Some(0x11_0000 - 0x800));

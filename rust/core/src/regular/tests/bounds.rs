@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Texts of `a` and `b` of which the 20th letter from the end is `a`: 2^20 states and more.
-fn explosive() -> Nfa {
-    let mut nfa = Nfa::new();
+fn explosive() -> ScalarNfa {
+    let mut nfa = ScalarNfa::new();
     let states: Vec<u32> = (0..=20).map(|_| nfa.add_state()).collect();
     let letters = set_of(&['a', 'b'], false);
     nfa.add_start(states[0]);
@@ -47,7 +47,7 @@ const OPERATIONS: [(&str, Operation); 12] = [
     ("encode", |bounds, _| {
         let texts: Vec<String> = (0..300).map(|i| format!("{}", i * i)).collect();
         let texts = Dfa::texts(texts.iter().map(String::as_str), &within(&unbounded()))?;
-        encode(&texts, Spelling::Json(Escapes::Any), bounds).map(drop)
+        encode(&texts, Spelling::Json(JsonEscapes::Any), bounds).map(drop)
     }),
 ];
 

@@ -114,7 +114,7 @@ impl Expression {
             }
             Expression::Repeat(a, min, max) => a.dfa(bounds).repetition(*min, *max, bounds),
             Expression::ByNfa(a) => {
-                let mut nfa = Nfa::new();
+                let mut nfa = ScalarNfa::new();
                 let (start, end) = (nfa.add_state(), nfa.add_state());
                 nfa.add_start(start);
                 nfa.set_final(end);

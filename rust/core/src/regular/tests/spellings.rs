@@ -4,7 +4,7 @@ use super::*;
 use crate::grammar::Described;
 
 const SPELLINGS: [Spelling; 3] =
-    [Spelling::Utf8, Spelling::Json(Escapes::Plain), Spelling::Json(Escapes::Any)];
+    [Spelling::Utf8, Spelling::Json(JsonEscapes::Plain), Spelling::Json(JsonEscapes::Any)];
 
 /// Characters with escapes, those that stand in escapes, and some that are long.
 const SPELLED: [char; 9] = ['n', 'u', '0', '1', '\n', '\u{1}', '\\', '"', '\u{1F600}'];
@@ -45,7 +45,7 @@ fn decode(bytes: &[u8], spelling: Spelling) -> Option<String> {
         }
         match chars.next()? {
             c @ ('"' | '\\') => out.push(c as u16),
-            '/' if escapes == Escapes::Any => out.push(u16::from(b'/')),
+            '/' if escapes == JsonEscapes::Any => out.push(u16::from(b'/')),
             'b' => out.push(8),
             'f' => out.push(12),
             'n' => out.push(10),
@@ -57,7 +57,8 @@ fn decode(bytes: &[u8], spelling: Spelling) -> Option<String> {
                     return None;
                 }
                 let unit = u16::from_str_radix(&digits, 16).ok()?;
-                if escapes == Escapes::Plain && (unit > 0x1F || [8, 9, 10, 12, 13].contains(&unit))
+                if escapes == JsonEscapes::Plain
+                    && (unit > 0x1F || [8, 9, 10, 12, 13].contains(&unit))
                 {
                     return None;
                 }
@@ -78,9 +79,9 @@ fn spellings_of(c: char, spelling: Spelling) -> Vec<String> {
     let is_raw = c >= ' ' && c != '"' && c != '\\';
     let mut out = Vec::new();
     out.extend(is_raw.then(|| c.to_string()));
-    let has_long = escapes == Escapes::Any || (!is_raw && short.is_none());
+    let has_long = escapes == JsonEscapes::Any || (!is_raw && short.is_none());
     out.extend(short);
-    if escapes == Escapes::Any && c == '/' {
+    if escapes == JsonEscapes::Any && c == '/' {
         out.push("\\/".to_owned());
     }
     if has_long {
@@ -185,7 +186,7 @@ proptest! {
                     let spellings = || spellings_of(c, spelling);
                     expected += match spelling {
                         Spelling::Utf8 => 1,
-                        _ if code_point > 0x7F && spelling == Spelling::Json(Escapes::Plain) => 1,
+                        _ if code_point > 0x7F && spelling == Spelling::Json(JsonEscapes::Plain) => 1,
                         _ if code_point > 0x7F => {
                             let units = c.encode_utf16(&mut [0; 2]).to_vec();
                             let digits = units.iter().flat_map(|u| (0..4).map(move |i| u >> (4 * i) & 15));
@@ -241,7 +242,8 @@ fn what_stands_behind_a_backslash_may_stand_elsewhere() {
     let budget = unbounded();
     let bounds = within(&budget);
     let dfa = Dfa::texts(["\n", "xn"], &bounds).expect("within bounds");
-    let automaton = encode(&dfa, Spelling::Json(Escapes::Plain), &bounds).expect("within bounds");
+    let automaton =
+        encode(&dfa, Spelling::Json(JsonEscapes::Plain), &bounds).expect("within bounds");
     assert_eq!((automaton.states, classes(&automaton)), (3, 3));
     assert!(reads(&automaton, b"\\n") && reads(&automaton, b"xn") && !reads(&automaton, b"n"));
 }
@@ -250,7 +252,7 @@ fn what_stands_behind_a_backslash_may_stand_elsewhere() {
 fn a_character_of_a_string_takes_few_states() {
     let raw = CharSet::new([(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10_FFFF)]);
     for (set, most) in [(raw, 25), (CharSet::scalar_values(), 21)] {
-        let automaton = encode_character(&set, Spelling::Json(Escapes::Any));
+        let automaton = encode_character(&set, Spelling::Json(JsonEscapes::Any));
         assert!(automaton.states <= most, "{}", automaton.states);
     }
 }

@@ -5,17 +5,22 @@ use crate::grammar::Expr;
 
 use super::super::messages::{shown, syntax};
 use super::super::printer::Around;
-use super::super::scanner::{Kind, Token};
-use super::{Item, Parser};
+use super::super::scanner::{GrammarToken, Kind};
+use super::{GrammarParser, Item};
 
-impl Parser<'_> {
+impl GrammarParser<'_> {
     /// Repeats what stands before the current token.
     pub(super) fn repeat(&mut self, min: u32, max: Option<u32>) -> Result<()> {
         self.repeat_from(self.current, min, max)
     }
 
     /// Repeats what stands before `token`.
-    pub(super) fn repeat_from(&mut self, token: Token, min: u32, max: Option<u32>) -> Result<()> {
+    pub(super) fn repeat_from(
+        &mut self,
+        token: GrammarToken,
+        min: u32,
+        max: Option<u32>,
+    ) -> Result<()> {
         let start = self.frames.last().map_or(0, |f| f.items);
         if self.items.len() <= start {
             let text = self.slice(&token);

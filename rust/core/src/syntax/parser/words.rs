@@ -4,14 +4,14 @@ use crate::error::{Error, Position, Result};
 use crate::grammar::{CharSet, Expr, Macro, MacroArgument};
 
 use super::super::messages::{shown, syntax};
-use super::super::scanner::{Kind, Scanner, Token};
+use super::super::scanner::{GrammarToken, Kind, Scanner};
 use super::super::suggest::nearest;
 use super::super::{escapes, macros};
-use super::Parser;
+use super::GrammarParser;
 
-impl<'t> Parser<'t> {
+impl<'t> GrammarParser<'t> {
     /// A rule's name, a macro, or GBNF's dot.
-    pub(super) fn word(&mut self, token: Token) -> Result<()> {
+    pub(super) fn word(&mut self, token: GrammarToken) -> Result<()> {
         let name = self.slice(&token);
         let rule = self.names.get(name).copied();
         if macros::is_macro(name) && (self.following.kind == Kind::Open || rule.is_none()) {
@@ -35,7 +35,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A word that is no rule: `.` is any code point, and dots may stand between names of rules.
-    fn dotted(&mut self, token: Token) -> Result<()> {
+    fn dotted(&mut self, token: GrammarToken) -> Result<()> {
         let name = self.slice(&token);
         let parts = || name.split('.');
         let known = |part: &str| part.is_empty() || self.names.contains_key(part);
@@ -76,7 +76,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The error at a name that no rule has.
-    fn undefined(&self, token: Token) -> Error {
+    fn undefined(&self, token: GrammarToken) -> Error {
         let name = self.slice(&token);
         if let Some(error) = self.misdefined(name) {
             return error;
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a macro whose name is the current token.
-    fn call(&mut self, head: Token) -> Result<Macro> {
+    fn call(&mut self, head: GrammarToken) -> Result<Macro> {
         let name = self.slice(&head);
         let mut call = Macro { name: name.into(), positional: Vec::new(), named: Vec::new() };
         self.advance();
@@ -153,7 +153,7 @@ impl<'t> Parser<'t> {
         Ok(value)
     }
 
-    fn word_argument(&self, token: Token, text: &str) -> Result<MacroArgument> {
+    fn word_argument(&self, token: GrammarToken, text: &str) -> Result<MacroArgument> {
         if text.bytes().all(|b| b.is_ascii_digit()) {
             return text.parse().map(MacroArgument::Integer).map_err(|_| {
                 syntax(token.position, format!("the integer {} is too great", shown(text)))

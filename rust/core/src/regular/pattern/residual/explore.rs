@@ -1,25 +1,29 @@
 //! Reading characters: what becomes of atoms, formulas and what runs along, state by state.
 
-use super::super::clauses::Formula;
-use super::{Atom, Bounds, Dfa, Engine, Moment, Running, State};
+use super::super::clauses::Disjunction;
+use super::{Bounds, Dfa, Moment, ResidualAtom, ResidualEngine, ResidualState, Running};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-impl Engine<'_, '_> {
+impl ResidualEngine<'_, '_> {
     /// What an atom becomes when a symbol is read.
-    fn derivative(&mut self, atom: u32, symbol: u32, moment: Moment) -> Result<Rc<Formula>> {
+    fn derivative(&mut self, atom: u32, symbol: u32, moment: Moment) -> Result<Rc<Disjunction>> {
         let key = (atom, symbol, moment);
         if let Some(known) = self.derivatives.get(&key) {
             return Ok(known.clone());
         }
         self.bounds.budget.spend(1)?;
         let formula = match self.atoms[atom as usize] {
-            Atom::End => Formula::constant(false),
-            Atom::LastNewline if self.newline == Some(symbol) => self.atom(Atom::End),
-            Atom::LastNewline => Formula::constant(false),
-            Atom::Next(set) => Formula::constant(self.holds[set.index()][symbol as usize]),
-            Atom::Position(position) => {
+            ResidualAtom::End => Disjunction::constant(false),
+            ResidualAtom::LastNewline if self.newline == Some(symbol) => {
+                self.atom(ResidualAtom::End)
+            }
+            ResidualAtom::LastNewline => Disjunction::constant(false),
+            ResidualAtom::Next(set) => {
+                Disjunction::constant(self.holds[set.index()][symbol as usize])
+            }
+            ResidualAtom::Position(position) => {
                 let mut parts = Vec::new();
                 for place in 0..self.edges_of[position as usize].len() {
                     let (set, to) = self.edges_of[position as usize][place];
@@ -28,9 +32,9 @@ impl Engine<'_, '_> {
                         parts.push(self.closure(to, moment)?);
                     }
                 }
-                Formula::any(parts.iter().map(Rc::as_ref), self.bounds)?
+                Disjunction::any(parts.iter().map(Rc::as_ref), self.bounds)?
             }
-            Atom::Rest(automaton, state) => {
+            ResidualAtom::Rest(automaton, state) => {
                 let to = self.symbols[symbol as usize].ranges().first().and_then(|range| {
                     let character = char::from_u32(range.0)?;
                     self.automata[automaton as usize].0.step(state, character)
@@ -44,10 +48,10 @@ impl Engine<'_, '_> {
     }
 
     /// What a formula becomes when a symbol is read.
-    fn read(&mut self, formula: &Formula, symbol: u32, moment: Moment) -> Result<Formula> {
+    fn read(&mut self, formula: &Disjunction, symbol: u32, moment: Moment) -> Result<Disjunction> {
         let mut parts = Vec::new();
         for clause in formula.clauses() {
-            let mut part = Formula::constant(true);
+            let mut part = Disjunction::constant(true);
             for literal in clause {
                 let next = self.derivative(literal.atom(), symbol, moment)?;
                 part = match literal.is_negated() {
@@ -60,7 +64,7 @@ impl Engine<'_, '_> {
             }
             parts.push(part);
         }
-        Formula::any(&parts, self.bounds)
+        Disjunction::any(&parts, self.bounds)
     }
 
     /// Makes the moment behind a character of a kind the present; returns it, and what runs along
@@ -84,8 +88,8 @@ impl Engine<'_, '_> {
                 moment = self.settle(moment, holds);
                 continue;
             }
-            let mut from: FxHashMap<u32, Vec<Formula>> = FxHashMap::default();
-            from.insert(body.start, vec![Formula::constant(true)]);
+            let mut from: FxHashMap<u32, Vec<Disjunction>> = FxHashMap::default();
+            from.insert(body.start, vec![Disjunction::constant(true)]);
             let count = known.iter().take_while(|run| run.look as usize == look).count();
             let (here, others) = known.split_at(count);
             known = others;
@@ -99,7 +103,7 @@ impl Engine<'_, '_> {
             }
             let mut starts = Vec::with_capacity(from.len());
             for (position, formulas) in from {
-                starts.push((position, Formula::any(&formulas, self.bounds)?));
+                starts.push((position, Disjunction::any(&formulas, self.bounds)?));
             }
             let mut reached = self.spread(starts)?;
             let holds = reached.remove(&body.end).unwrap_or_default();
@@ -127,24 +131,25 @@ impl Engine<'_, '_> {
             false => (self.begin(kind), Vec::new()),
         };
         let rest = self.closure(position, moment)?;
-        let mut states: Vec<State> = Vec::new();
-        let mut state_of: FxHashMap<State, u32> = FxHashMap::default();
-        let mut number = |state: State, states: &mut Vec<State>, bounds: &Bounds<'_>| {
-            // Nothing matters any more where all is said.
-            let is_said = state.rest.is_true() || state.rest.is_false();
-            let behind = if is_said { Vec::new() } else { state.behind };
-            let state = State { behind, ..state };
-            if let Some(&known) = state_of.get(&state) {
-                return Ok(known);
-            }
-            bounds.check(states.len() + 1)?;
-            bounds.budget.spend(4 + state.behind.len())?;
-            let number = states.len() as u32;
-            state_of.insert(state.clone(), number);
-            states.push(state);
-            Ok::<u32, crate::error::Error>(number)
-        };
-        number(State { rest, behind }, &mut states, self.bounds)?;
+        let mut states: Vec<ResidualState> = Vec::new();
+        let mut state_of: FxHashMap<ResidualState, u32> = FxHashMap::default();
+        let mut number =
+            |state: ResidualState, states: &mut Vec<ResidualState>, bounds: &Bounds<'_>| {
+                // Nothing matters any more where all is said.
+                let is_said = state.rest.is_true() || state.rest.is_false();
+                let behind = if is_said { Vec::new() } else { state.behind };
+                let state = ResidualState { behind, ..state };
+                if let Some(&known) = state_of.get(&state) {
+                    return Ok(known);
+                }
+                bounds.check(states.len() + 1)?;
+                bounds.budget.spend(4 + state.behind.len())?;
+                let number = states.len() as u32;
+                state_of.insert(state.clone(), number);
+                states.push(state);
+                Ok::<u32, crate::error::Error>(number)
+            };
+        number(ResidualState { rest, behind }, &mut states, self.bounds)?;
         let (mut rows, mut finals, mut next) = (Vec::new(), Vec::new(), 0);
         while next < states.len() {
             let state = states[next].clone();
@@ -160,7 +165,7 @@ impl Engine<'_, '_> {
                 };
                 let rest = Rc::new(self.read(&state.rest, symbol, moment)?);
                 if !rest.is_false() {
-                    let target = number(State { rest, behind }, &mut states, self.bounds)?;
+                    let target = number(ResidualState { rest, behind }, &mut states, self.bounds)?;
                     row.push((symbol, target));
                 }
             }
@@ -172,9 +177,11 @@ impl Engine<'_, '_> {
     /// Whether an atom holds where nothing is left.
     fn holds_at_end(&self, atom: u32) -> bool {
         match self.atoms[atom as usize] {
-            Atom::End => true,
-            Atom::LastNewline | Atom::Next(_) | Atom::Position(_) => false,
-            Atom::Rest(automaton, state) => self.automata[automaton as usize].0.is_final(state),
+            ResidualAtom::End => true,
+            ResidualAtom::LastNewline | ResidualAtom::Next(_) | ResidualAtom::Position(_) => false,
+            ResidualAtom::Rest(automaton, state) => {
+                self.automata[automaton as usize].0.is_final(state)
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 type Case = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
-fn check(dialect: Dialect, cases: &[Case]) {
+fn check(dialect: PatternDialect, cases: &[Case]) {
     for &(text, flags, with, without) in cases {
         let language = automaton(text, dialect, flags, true);
         for (texts, expected) in [(with, true), (without, false)] {
@@ -18,7 +18,7 @@ fn check(dialect: Dialect, cases: &[Case]) {
 #[test]
 fn ecma_with_the_flag_u() {
     check(
-        Dialect::Ecma,
+        PatternDialect::Ecma,
         &[
             (r"^\d$", "", &["7"], &["\u{663}", "a"]),
             (r"^\w$", "", &["_", "Z"], &["é", "-"]),
@@ -70,7 +70,7 @@ fn ecma_with_the_flag_u() {
 #[test]
 fn annex_b_where_the_text_is_no_pattern_with_the_flag_u() {
     check(
-        Dialect::Ecma,
+        PatternDialect::Ecma,
         &[
             (r"^\-\_\@\:$", "", &["-_@:"], &[]),
             (r"^a{}]}\-$", "", &["a{}]}-"], &["aa"]),
@@ -83,7 +83,7 @@ fn annex_b_where_the_text_is_no_pattern_with_the_flag_u() {
             (r"^.\-$", "", &["🐲-"], &[]),
         ],
     );
-    let is_annex_b = |text| parse(text, Dialect::Ecma, "").expect("a pattern").is_annex_b();
+    let is_annex_b = |text| parse(text, PatternDialect::Ecma, "").expect("a pattern").is_annex_b();
     assert!(is_annex_b(r"\-"));
     assert!(!is_annex_b(r"[\-]"));
 }
@@ -91,7 +91,7 @@ fn annex_b_where_the_text_is_no_pattern_with_the_flag_u() {
 #[test]
 fn python() {
     check(
-        Dialect::Python,
+        PatternDialect::Python,
         &[
             (r"^\d\w\s$", "", &["\u{663}é\u{1C}"], &["1a\u{FEFF}"]),
             (r"(?a)^\d\w$", "", &["1a"], &["1é", "\u{663}a"]),
@@ -111,7 +111,7 @@ fn python() {
 #[test]
 fn rust() {
     check(
-        Dialect::Rust,
+        PatternDialect::Rust,
         &[
             (r"^\d\w$", "", &["\u{663}\u{300}"], &["1-"]),
             (r"(?i)^a(?-i)b$", "", &["Ab"], &["AB"]),
@@ -150,7 +150,7 @@ fn every_name_of_a_property_is_known() {
 #[test]
 fn counts_stay_counts() {
     let count = |text: &str| {
-        let pattern = parse(text, Dialect::Ecma, "").expect("a pattern");
+        let pattern = parse(text, PatternDialect::Ecma, "").expect("a pattern");
         let mut builder = GrammarBuilder::new();
         let mut character = |builder: &mut GrammarBuilder, set: &CharSet| {
             builder.add(Expr::Class(set.clone()), Default::default())

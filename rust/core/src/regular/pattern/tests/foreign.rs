@@ -63,9 +63,9 @@ const READ: &[Case] = &[
 #[test]
 fn what_dialects_agree_about_is_read_as_they_read_it() {
     for &(text, with, without) in READ {
-        let pattern = parse(text, Dialect::Ecma, "").expect(text);
+        let pattern = parse(text, PatternDialect::Ecma, "").expect(text);
         assert!(!pattern.remarks().is_empty(), "{text}");
-        let language = automaton(text, Dialect::Ecma, "", true);
+        let language = automaton(text, PatternDialect::Ecma, "", true);
         for (texts, expected) in [(with, true), (without, false)] {
             for found in texts {
                 assert_eq!(language.accepts(found), expected, "{text:?} {found:?}");
@@ -100,7 +100,7 @@ fn what_ecma_262_has_is_read_without_a_remark() {
         r"a{1,2,3}",
         "{ 1 }",
     ] {
-        let pattern = parse(text, Dialect::Ecma, "").expect(text);
+        let pattern = parse(text, PatternDialect::Ecma, "").expect(text);
         assert_eq!(pattern.remarks(), [], "{text}");
     }
 }
@@ -108,7 +108,7 @@ fn what_ecma_262_has_is_read_without_a_remark() {
 #[test]
 fn remarks_say_how_a_construct_is_read_once_each() {
     let remarks = |text| -> Vec<String> {
-        let pattern = parse(text, Dialect::Ecma, "").expect("a pattern");
+        let pattern = parse(text, PatternDialect::Ecma, "").expect("a pattern");
         pattern.remarks().iter().map(ToString::to_string).collect()
     };
     assert_eq!(
@@ -127,8 +127,15 @@ fn remarks_say_how_a_construct_is_read_once_each() {
           all dialects that have it"
         ]
     );
-    assert!(parse(r"\Aa\z(?P<n>b)", Dialect::Python, "").expect("a pattern").remarks().is_empty());
-    assert!(parse(r"\Aa\z(?P<n>b)", Dialect::Rust, "").expect("a pattern").remarks().is_empty());
+    assert!(
+        parse(r"\Aa\z(?P<n>b)", PatternDialect::Python, "")
+            .expect("a pattern")
+            .remarks()
+            .is_empty()
+    );
+    assert!(
+        parse(r"\Aa\z(?P<n>b)", PatternDialect::Rust, "").expect("a pattern").remarks().is_empty()
+    );
 }
 
 /// Patterns that are refused: the construct, the column, the end of the message.
@@ -229,11 +236,14 @@ const REFUSED: &[(&str, &str, u32, &str)] = &[
 #[test]
 fn what_dialects_differ_about_is_refused_by_its_name() {
     for &(text, construct, column, end) in REFUSED {
-        let error = parse(text, Dialect::Ecma, "").expect_err(text);
+        let error = parse(text, PatternDialect::Ecma, "").expect_err(text);
         assert_eq!(error.kind, PatternFault::Unsupported, "{text}");
         assert_eq!((&*error.construct, error.column), (construct, column), "{text}");
         assert!(error.message.ends_with(end), "{text}: {}", error.message);
-        assert!(parse(text, Dialect::Ecma, "u").is_err() || text.starts_with(['/', '#']), "{text}");
+        assert!(
+            parse(text, PatternDialect::Ecma, "u").is_err() || text.starts_with(['/', '#']),
+            "{text}"
+        );
     }
 }
 
@@ -241,7 +251,7 @@ fn what_dialects_differ_about_is_refused_by_its_name() {
 fn no_letter_or_digit_stands_for_itself_behind_a_backslash() {
     for letter in (b'!'..=b'~').map(char::from) {
         for text in [format!("^\\{letter}$"), format!("^[\\{letter}]$")] {
-            let Ok(pattern) = parse(&text, Dialect::Ecma, "") else {
+            let Ok(pattern) = parse(&text, PatternDialect::Ecma, "") else {
                 assert!(letter.is_ascii_alphanumeric(), "{text}");
                 continue;
             };
@@ -256,14 +266,14 @@ fn no_letter_or_digit_stands_for_itself_behind_a_backslash() {
 #[test]
 fn with_the_flag_u_ecma_262_alone_counts() {
     for &(text, ..) in READ {
-        assert!(parse(text, Dialect::Ecma, "u").is_err(), "{text}");
+        assert!(parse(text, PatternDialect::Ecma, "u").is_err(), "{text}");
     }
-    let error = parse("(?P<n>a)", Dialect::Ecma, "u").expect_err("no such group");
+    let error = parse("(?P<n>a)", PatternDialect::Ecma, "u").expect_err("no such group");
     assert_eq!(
         error.to_string(),
         "column 1: `(?P<`: a named group is written `(?<name>..)`; drop the `P`"
     );
-    let error = parse("a(?i)b", Dialect::Ecma, "u").expect_err("no such group");
+    let error = parse("a(?i)b", PatternDialect::Ecma, "u").expect_err("no such group");
     assert_eq!(
         error.to_string(),
         "column 2: flags: flags hold in a group; write `(?i:..)` around what they are for"

@@ -6,7 +6,7 @@ use crate::error::Error;
 const MANY: usize = 100_000;
 
 fn states(text: &str, search: bool) -> std::result::Result<usize, &'static str> {
-    let pattern = parse(text, Dialect::Ecma, "").map_err(|_| "syntax")?;
+    let pattern = parse(text, PatternDialect::Ecma, "").map_err(|_| "syntax")?;
     let budget = budget();
     match pattern.to_dfa(search, &within(&budget)) {
         Ok(language) => Ok(language.num_states()),
@@ -31,7 +31,7 @@ fn deep_groups() {
     assert!(states(&nested("(?<=", "a", ")", 1_000), true).is_ok());
     assert!(states(&nested("(?=(?<=", "a", "))", 300), true).is_ok());
     let rust = nested("(", "a", ")", MANY);
-    assert_eq!(automaton(&rust, Dialect::Rust, "", false).num_states(), 2);
+    assert_eq!(automaton(&rust, PatternDialect::Rust, "", false).num_states(), 2);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn long_texts() {
 fn many_constructs_of_other_dialects() {
     for part in [r"\A", r"\Q\E", "(?i)", "(?-x)", "(?#a)", "(?x: )", "(?x)#\n"] {
         assert!(states(&part.repeat(MANY), false).is_ok(), "{part}");
-        let pattern = parse(&part.repeat(MANY), Dialect::Ecma, "").expect(part);
+        let pattern = parse(&part.repeat(MANY), PatternDialect::Ecma, "").expect(part);
         assert!(pattern.remarks().len() <= 2, "{part}");
     }
     for part in [r"\Q", "(?#", "[[:", "[[:alph", "a{1,", "a{1 ", "[a&&[", "(?P<a>"] {
@@ -73,7 +73,7 @@ fn a_hundred_thousand_words() {
     let words: Vec<String> = (0..MANY).map(|number| format!("w{:x}", number * 7_919)).collect();
     let budget = Budget::new(&Limits::default(), &Interrupt::default());
     let bounds = Bounds { budget: &budget, max_states: 1_000_000 };
-    let pattern = parse(&words.join("|"), Dialect::Ecma, "").expect("a pattern");
+    let pattern = parse(&words.join("|"), PatternDialect::Ecma, "").expect("a pattern");
     let language = pattern.to_dfa(false, &bounds).expect("a trie");
     assert!(words.iter().all(|word| language.accepts(word)));
     assert!(!language.accepts("w") && !language.accepts("w0w0"));

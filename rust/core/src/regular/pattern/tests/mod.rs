@@ -28,7 +28,7 @@ fn within(budget: &Budget) -> Bounds<'_> {
 }
 
 /// The automaton of a pattern, which is known to be small.
-fn automaton(text: &str, dialect: Dialect, flags: &str, search: bool) -> Dfa {
+fn automaton(text: &str, dialect: PatternDialect, flags: &str, search: bool) -> Dfa {
     let pattern = parse(text, dialect, flags).expect("the test's pattern is one");
     pattern.to_dfa(search, &within(&budget())).expect("the test's pattern is small")
 }

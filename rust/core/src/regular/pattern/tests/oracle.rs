@@ -208,7 +208,7 @@ proptest! {
         ast.print(&mut text);
         let flags: String =
             [(i, 'i'), (m, 'm'), (s, 's')].iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
-        let pattern = parse(&text, Dialect::Ecma, &flags).expect("printed patterns are patterns");
+        let pattern = parse(&text, PatternDialect::Ecma, &flags).expect("printed patterns are patterns");
         prop_assert!(!pattern.is_annex_b());
         let modes = Modes { i, m, s };
         for search in [false, true] {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn refusal(text: &str, dialect: Dialect, flags: &str) -> String {
+fn refusal(text: &str, dialect: PatternDialect, flags: &str) -> String {
     let error = parse(text, dialect, flags).expect_err(text);
     format!("{:?}, {error}", error.kind)
 }
@@ -96,23 +96,23 @@ fn errors_say_what_where_and_what_to_do() {
                            lower it",
         ),
     ] {
-        assert_eq!(refusal(text, Dialect::Ecma, ""), expected, "{text}");
+        assert_eq!(refusal(text, PatternDialect::Ecma, ""), expected, "{text}");
     }
 }
 
 #[test]
 fn the_flag_u_keeps_annex_b_out() {
     let expected = "Syntax, column 1: `\\-`: the character needs no backslash; write `-`";
-    assert_eq!(refusal(r"\-", Dialect::Ecma, "u"), expected);
+    assert_eq!(refusal(r"\-", PatternDialect::Ecma, "u"), expected);
     for text in ["]", "{", "}", r"\-", r"[\w-a]", r"\08", r"(?=a)*"] {
-        let error = parse(text, Dialect::Ecma, "u").expect_err(text);
+        let error = parse(text, PatternDialect::Ecma, "u").expect_err(text);
         assert_eq!(error.kind, PatternFault::Syntax, "{text}");
-        assert!(parse(text, Dialect::Ecma, "").is_ok(), "{text}");
+        assert!(parse(text, PatternDialect::Ecma, "").is_ok(), "{text}");
     }
     for text in [r"\1", r"\c", r"\x1", r"\u{110000}"] {
-        let error = parse(text, Dialect::Ecma, "u").expect_err(text);
+        let error = parse(text, PatternDialect::Ecma, "u").expect_err(text);
         assert_eq!(error.kind, PatternFault::Syntax, "{text}");
-        let error = parse(text, Dialect::Ecma, "").expect_err(text);
+        let error = parse(text, PatternDialect::Ecma, "").expect_err(text);
         assert_eq!(error.kind, PatternFault::Unsupported, "{text}");
     }
 }
@@ -122,7 +122,7 @@ fn other_dialects_and_flags() {
     for (text, dialect, flags, expected) in [
         (
             "a",
-            Dialect::Ecma,
+            PatternDialect::Ecma,
             "v",
             "Unsupported, column 1: the flag v: the set operations of the flag \
                                    v are not supported; drop the flag, which reads the pattern as \
@@ -130,54 +130,54 @@ fn other_dialects_and_flags() {
         ),
         (
             "a",
-            Dialect::Ecma,
+            PatternDialect::Ecma,
             "x",
             "Syntax, column 1: flags: there is no flag 'x'; i, m, s and u are \
                                    known",
         ),
         (
             "a++",
-            Dialect::Python,
+            PatternDialect::Python,
             "",
             "Unsupported, column 2: possessive quantifier: a possessive \
                                       quantifier forgets matches; drop the `+` behind it",
         ),
         (
             "(?>a)",
-            Dialect::Python,
+            PatternDialect::Python,
             "",
             "Unsupported, column 1: atomic group: an atomic group forgets \
                                         matches; write `(?:`",
         ),
         (
             "(a)(?(1)b)",
-            Dialect::Python,
+            PatternDialect::Python,
             "",
             "Unsupported, column 4: conditional: write the two cases \
                                              as alternatives",
         ),
         (
             "a(?i)",
-            Dialect::Python,
+            PatternDialect::Python,
             "",
             "Syntax, column 2: flags: flags for the whole pattern stand \
                                         at its start",
         ),
         (
             r"\y",
-            Dialect::Python,
+            PatternDialect::Python,
             "",
             "Syntax, column 1: `\\y`: there is no such escape; write `y` for \
                                       the letter",
         ),
         (
             "é(?=a)",
-            Dialect::Rust,
+            PatternDialect::Rust,
             "",
             "Unsupported, column 2: `(`: look-around, including look-ahead \
                                        and look-behind, is not supported",
         ),
-        ("é(a", Dialect::Rust, "", "Syntax, column 2: `(`: unclosed group"),
+        ("é(a", PatternDialect::Rust, "", "Syntax, column 2: `(`: unclosed group"),
     ] {
         assert_eq!(refusal(text, dialect, flags), expected, "{text}");
     }
