@@ -12,7 +12,8 @@
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
 //! Dependencies inside: lookahead -> [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify ->
-//! rules -> written -> assemble -> build -> here -> identity, tour. States that are not in the tables:
+//! rules -> written, merge_classes -> assemble -> first_sets, delegation -> build -> here -> identity, tour.
+//! States that are not in the tables:
 //! counters (asked in counting), sets (asked in set_states). A network is made at once ([`Network::make`]), or linked of parts that others share
 //! (split, tags, common -> part -> spelled -> link). Before either, a grammar is put over the ids of a
 //! vocabulary (stop_tokens).
@@ -30,6 +31,7 @@ mod direct;
 mod display;
 #[cfg(test)]
 mod fallback_tests;
+mod first_sets;
 mod identity;
 #[cfg(test)]
 mod identity_tests;
@@ -37,6 +39,7 @@ mod left_recursion;
 mod link;
 mod lookahead;
 mod lower;
+mod merge_classes;
 mod needed;
 mod options;
 mod part;
@@ -70,7 +73,7 @@ pub use stop_tokens::over_ids;
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
 use counters::Counters;
-use delegation::{MAX_DELEGATED, NARROW, Width};
+use delegation::Width;
 use sets::SetStates;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
