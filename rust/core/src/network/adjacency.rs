@@ -45,31 +45,8 @@ impl Adjacency {
     /// [`Error::Limit`] when all sets together pass `max_entries`; those of [`Budget::spend`].
     pub fn make(network: &Network, max_entries: usize, work: &Budget) -> Result<Self> {
         let n = network.num_rules();
-        let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
-        // passed[b]: rules whose sets are part of b's.
-        let mut passed: Vec<Vec<usize>> = vec![Vec::new(); n];
-        own[network.rule_of(network.start()) as usize].push(BOTTOM);
-        for q in 0..network.len() as u32 {
-            work.spend(1 + network.calls(q).len())?;
-            for call in network.calls(q).iter() {
-                let b = network.rule_of(call.start) as usize;
-                if network.stays(call.to) {
-                    own[b].push(call.to);
-                }
-                if network.is_final(call.to) {
-                    let rule = network.rule_of(q) as usize;
-                    if passed[b].last() != Some(&rule) {
-                        passed[b].push(rule);
-                    }
-                }
-            }
-        }
         let ticks = Ticks::new(work);
-        for list in &mut passed {
-            ticks.steps(1 + list.len())?;
-            list.sort_unstable();
-            list.dedup();
-        }
+        let Returns { mut own, passed } = Returns::of(network, work, &ticks)?;
         let mut sets: Vec<Vec<u32>> = Vec::new();
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut set_of_rule = vec![u32::MAX; n];
@@ -96,16 +73,7 @@ impl Adjacency {
             work.tick()?;
             if set.len() > MANY_RETURNS {
                 let marks = marks.get_or_insert_with(|| Marks::new(network.len() + 1));
-                marks.clear();
-                let ticks = Ticks::new(work);
-                let mut distinct = Vec::new();
-                for &entry in &set {
-                    ticks.step()?;
-                    if marks.mark(entry.min(network.len() as u32)) {
-                        distinct.push(entry);
-                    }
-                }
-                set = distinct;
+                set = distinct(&set, network.len(), marks, work)?;
             }
             set.sort_unstable();
             set.dedup();
@@ -144,4 +112,56 @@ impl Adjacency {
     pub fn set_of_rule(&self, rule: u32) -> u32 {
         self.set_of_rule[rule as usize]
     }
+}
+
+/// Where the calls of each rule return to.
+struct Returns {
+    /// The return addresses that stay on a stack, and [`BOTTOM`]; some may come again.
+    own: Vec<Vec<u32>>,
+    /// The rules whose sets are part of that of the rule, sorted: a call at their ends is passed over.
+    passed: Vec<Vec<usize>>,
+}
+
+impl Returns {
+    fn of(network: &Network, work: &Budget, ticks: &Ticks) -> Result<Self> {
+        let n = network.num_rules();
+        let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
+        let mut passed: Vec<Vec<usize>> = vec![Vec::new(); n];
+        own[network.rule_of(network.start()) as usize].push(BOTTOM);
+        for q in 0..network.len() as u32 {
+            work.spend(1 + network.calls(q).len())?;
+            for call in network.calls(q).iter() {
+                let b = network.rule_of(call.start) as usize;
+                if network.stays(call.to) {
+                    own[b].push(call.to);
+                }
+                if network.is_final(call.to) {
+                    let rule = network.rule_of(q) as usize;
+                    if passed[b].last() != Some(&rule) {
+                        passed[b].push(rule);
+                    }
+                }
+            }
+        }
+        for list in &mut passed {
+            ticks.steps(1 + list.len())?;
+            list.sort_unstable();
+            list.dedup();
+        }
+        Ok(Self { own, passed })
+    }
+}
+
+/// Each entry of a set once: states of so many, and [`BOTTOM`].
+fn distinct(set: &[u32], states: usize, marks: &mut Marks, work: &Budget) -> Result<Vec<u32>> {
+    marks.clear();
+    let ticks = Ticks::new(work);
+    let mut distinct = Vec::new();
+    for &entry in set {
+        ticks.step()?;
+        if marks.mark(entry.min(states as u32)) {
+            distinct.push(entry);
+        }
+    }
+    Ok(distinct)
 }

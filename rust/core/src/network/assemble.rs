@@ -6,8 +6,9 @@ use super::rules::{RuleSet, check_edges, check_states};
 use super::sets::{GuardedRule, MemberGuard, SetStates};
 use super::written::Order;
 use super::{Call, HOLE, NONE, Network, Tables};
+use crate::automata::alphabet::Alphabet;
 use crate::automata::lengths::Lengths;
-use crate::automata::{callee, is_marker};
+use crate::automata::{Automaton, callee, is_marker};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
 use crate::grammar::Guard;
@@ -38,14 +39,7 @@ impl Network {
         let order = Order::new(rules, start, written);
         let ticks = Ticks::new(work);
         work.tick()?;
-        let mut base = vec![u32::MAX; rules.len()];
-        let (mut total, mut read) = (0, 0);
-        for (place, &number) in order.rules.iter().enumerate() {
-            ticks.step()?;
-            base[number] = total as u32;
-            total += rules[number].len();
-            read = if place < order.read { total } else { read };
-        }
+        let Offsets { mut base, total, read } = Offsets::of(rules, &order, &ticks)?;
         check_states(total, limits)?;
         let edges = rules.iter().try_fold(0, |edges, automaton| {
             ticks.step()?;
@@ -55,31 +49,8 @@ impl Network {
         work.tick()?;
         let mut counters = Counters::after(total);
         let map = merge_classes(rules, alphabet.len(), work)?;
-        let mut out = Tables {
-            alphabet: alphabet.merged(&map),
-            start: base[start],
-            accepts_empty,
-            rule_of: Vec::with_capacity(total),
-            rule_starts: Vec::new(),
-            origins: Vec::new(),
-            written: Vec::new(),
-            read: read as u32,
-            for_charts: Vec::new(),
-            finals: Vec::with_capacity(total),
-            fallbacks: Vec::new(),
-            edge_starts: vec![0],
-            edges: Vec::new(),
-            call_starts: vec![0],
-            calls: Vec::new(),
-            first: Vec::new(),
-            cut: Vec::new(),
-            delegated: Vec::new(),
-            counters: Counters::default(),
-            linked: None,
-            identities: OnceLock::new(),
-            digest: OnceLock::new(),
-            call_order: OnceLock::new(),
-        };
+        let mut out = Tables::without_rules(alphabet.merged(&map), total);
+        (out.start, out.accepts_empty, out.read) = (base[start], accepts_empty, read as u32);
         let present = || order.rules.iter().map(|&number| (number, &rules[number]));
         // Where calls of each rule lead: those of a rule that counts, to its own states.
         outside.iter().for_each(|(&number, &place)| base[number] = HOLE | place);
@@ -93,9 +64,87 @@ impl Network {
             ticks.step()?;
             numbers[number] = rule;
         }
-        // Tables that grow are copied as a whole, which nobody can end.
+        out.reserve(present().map(|(_, automaton)| automaton), total, &ticks)?;
+        for (number, automaton) in present() {
+            out.origins.push(origin[number] as u32);
+            out.written.push(numbers[*written.get(&number).unwrap_or(&number)]);
+            // The second state of a rule that counts stands for all after it: nothing leads there.
+            let is_repetition = counted.contains_key(&number) && !with_lengths.contains(&number);
+            let first_pass = is_repetition.then(|| starts[number] + 1);
+            let call = |callee: usize, to: u32| Call {
+                start: starts[callee],
+                to: first_pass.unwrap_or(to),
+            };
+            out.write_rule(automaton, base[number], &map, call, &ticks)?;
+        }
+        out.counters = counters;
+        Ok(Self { tables: Arc::new(out), sets })
+    }
+}
+
+/// Where the states of rules stand in the tables.
+struct Offsets {
+    /// The first of each rule that is present.
+    base: Vec<u32>,
+    /// How many there are.
+    total: usize,
+    /// How many charts read.
+    read: usize,
+}
+
+impl Offsets {
+    fn of(rules: &[Automaton], order: &Order, ticks: &Ticks) -> Result<Self> {
+        let mut out = Self { base: vec![u32::MAX; rules.len()], total: 0, read: 0 };
+        for (place, &number) in order.rules.iter().enumerate() {
+            ticks.step()?;
+            out.base[number] = out.total as u32;
+            out.total += rules[number].len();
+            out.read = if place < order.read { out.total } else { out.read };
+        }
+        Ok(out)
+    }
+}
+
+impl Tables {
+    /// Tables that no rule has been written to, with room for so many states.
+    fn without_rules(alphabet: Alphabet, states: usize) -> Self {
+        Self {
+            alphabet,
+            start: 0,
+            accepts_empty: false,
+            rule_of: Vec::with_capacity(states),
+            rule_starts: Vec::new(),
+            origins: Vec::new(),
+            written: Vec::new(),
+            read: 0,
+            for_charts: Vec::new(),
+            finals: Vec::with_capacity(states),
+            fallbacks: Vec::new(),
+            edge_starts: vec![0],
+            edges: Vec::new(),
+            call_starts: vec![0],
+            calls: Vec::new(),
+            first: Vec::new(),
+            cut: Vec::new(),
+            delegated: Vec::new(),
+            counters: Counters::default(),
+            linked: None,
+            identities: OnceLock::new(),
+            digest: OnceLock::new(),
+            call_order: OnceLock::new(),
+        }
+    }
+
+    /// Makes room for the edges and calls of some rules, which have so many states: tables that grow are
+    /// copied as a whole, which nobody can end.
+    fn reserve<'a>(
+        &mut self,
+        rules: impl Iterator<Item = &'a Automaton>,
+        states: usize,
+        ticks: &Ticks,
+    ) -> Result<()> {
         let (mut edges, mut calls) = (0, 0);
-        for (_, automaton) in present() {
+        for automaton in rules {
             ticks.step()?;
             for (_, from_here) in automaton.states() {
                 ticks.steps(1 + from_here.len())?;
@@ -103,49 +152,50 @@ impl Network {
             }
             edges += automaton.num_edges();
         }
-        out.edges.reserve_exact(edges - calls);
-        out.calls.reserve_exact(calls);
-        for starts in [&mut out.edge_starts, &mut out.call_starts] {
-            starts.reserve_exact(total);
+        self.edges.reserve_exact(edges - calls);
+        self.calls.reserve_exact(calls);
+        for starts in [&mut self.edge_starts, &mut self.call_starts] {
+            starts.reserve_exact(states);
         }
-        out.cut.reserve_exact(total);
-        for (number, automaton) in present() {
-            let offset = base[number];
-            out.origins.push(origin[number] as u32);
-            out.written.push(numbers[*written.get(&number).unwrap_or(&number)]);
-            let rule = out.rule_starts.len() as u32;
-            // The second state of a rule that counts stands for all after it: nothing leads there.
-            let is_repetition = counted.contains_key(&number) && !with_lengths.contains(&number);
-            let first_pass = is_repetition.then(|| starts[number] + 1);
-            out.rule_starts.push(offset);
-            for (state, edges) in automaton.states() {
-                let from = out.edges.len();
-                let mut alone = false;
-                for &(letter, q) in edges {
-                    ticks.step()?;
-                    match callee(letter) {
-                        None if is_marker(letter) => alone = true,
-                        Some(b) => {
-                            let to = first_pass.unwrap_or(q + offset);
-                            out.calls.push(Call { start: starts[b], to });
-                        }
-                        None => out.edges.push((map[letter as usize], q + offset)),
-                    }
-                }
-                out.edges[from..].sort_unstable();
-                dedup_from(&mut out.edges, from);
-                out.cut.push(alone);
-                out.rule_of.push(rule);
-                out.finals.push(automaton.is_final(state));
-                out.edge_starts.push(out.edges.len() as u32);
-                out.call_starts.push(out.calls.len() as u32);
-                if automaton.falls_back(state) {
-                    out.fall_back(automaton.fallback() + offset);
+        self.cut.reserve_exact(states);
+        Ok(())
+    }
+
+    /// Writes the states of a rule from the number `offset` on. `classes` says what has become of each byte
+    /// class, `call` makes a call of the rule that is called and the state after it.
+    fn write_rule(
+        &mut self,
+        automaton: &Automaton,
+        offset: u32,
+        classes: &[u8],
+        call: impl Fn(usize, u32) -> Call,
+        ticks: &Ticks,
+    ) -> Result<()> {
+        let rule = self.rule_starts.len() as u32;
+        self.rule_starts.push(offset);
+        for (state, edges) in automaton.states() {
+            let from = self.edges.len();
+            let mut alone = false;
+            for &(letter, q) in edges {
+                ticks.step()?;
+                match callee(letter) {
+                    None if is_marker(letter) => alone = true,
+                    Some(b) => self.calls.push(call(b, q + offset)),
+                    None => self.edges.push((classes[letter as usize], q + offset)),
                 }
             }
+            self.edges[from..].sort_unstable();
+            dedup_from(&mut self.edges, from);
+            self.cut.push(alone);
+            self.rule_of.push(rule);
+            self.finals.push(automaton.is_final(state));
+            self.edge_starts.push(self.edges.len() as u32);
+            self.call_starts.push(self.calls.len() as u32);
+            if automaton.falls_back(state) {
+                self.fall_back(automaton.fallback() + offset);
+            }
         }
-        out.counters = counters;
-        Ok(Self { tables: Arc::new(out), sets })
+        Ok(())
     }
 }
 

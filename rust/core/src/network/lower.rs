@@ -231,24 +231,7 @@ impl Lowering<'_> {
     ) -> Result<()> {
         match self.grammar.expr(expr) {
             Expr::Empty => nfa.skip(from, to),
-            Expr::Literal(bytes) => {
-                // What does not fit is refused before it is written.
-                let limits = &self.options.limits;
-                if nfa.num_edges() + bytes.len() <= limits.max_network_edges
-                    && nfa.len() + bytes.len() > limits.max_network_states
-                {
-                    return Err(self.too_large(rule));
-                }
-                let mut at = from;
-                // Tables that grow are copied as a whole, which nobody can end.
-                nfa.reserve_path(bytes.len().min(self.options.limits.max_network_states));
-                for (i, &byte) in bytes.iter().enumerate() {
-                    self.work.tick_every(i + 1)?;
-                    let next = if i + 1 == bytes.len() { to } else { nfa.state() };
-                    nfa.edge(at, u32::from(self.alphabet.class(byte)), next);
-                    at = next;
-                }
-            }
+            Expr::Literal(bytes) => self.literal(nfa, bytes, (from, to), rule)?,
             Expr::Class(set) => {
                 for &(first, last) in set.ranges() {
                     utf8::sequences(first, last, &mut |sequence| {
@@ -301,6 +284,33 @@ impl Lowering<'_> {
             }
             Expr::Automaton(automaton) => self.automaton(nfa, automaton, (from, to), work),
             Expr::Macro(_) => unreachable!("refused before"),
+        }
+        Ok(())
+    }
+
+    /// A path of the bytes of a literal.
+    fn literal(
+        &self,
+        nfa: &mut Nfa,
+        bytes: &[u8],
+        (from, to): (u32, u32),
+        rule: RuleId,
+    ) -> Result<()> {
+        // What does not fit is refused before it is written.
+        let limits = &self.options.limits;
+        if nfa.num_edges() + bytes.len() <= limits.max_network_edges
+            && nfa.len() + bytes.len() > limits.max_network_states
+        {
+            return Err(self.too_large(rule));
+        }
+        let mut at = from;
+        // Tables that grow are copied as a whole, which nobody can end.
+        nfa.reserve_path(bytes.len().min(limits.max_network_states));
+        for (i, &byte) in bytes.iter().enumerate() {
+            self.work.tick_every(i + 1)?;
+            let next = if i + 1 == bytes.len() { to } else { nfa.state() };
+            nfa.edge(at, u32::from(self.alphabet.class(byte)), next);
+            at = next;
         }
         Ok(())
     }

@@ -37,6 +37,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Of no entry so far, with rows of so many words.
+    fn new(words: usize) -> Self {
+        Self { within: vec![NEVER; words * 32], many: vec![], left: vec![], popped: vec![] }
+    }
+
     fn bytes(&self) -> usize {
         self.within.capacity()
             + self.many.capacity() * 8
@@ -49,6 +54,19 @@ impl Tally {
             Ok(passes) if passes <= MOST => self.within[number as usize] = passes,
             _ => self.many.push((number, passes)),
         }
+    }
+
+    /// Puts down entries that take a pass for each character past the first ones, after so many passes;
+    /// false where one has more than can be told.
+    fn put_all(&mut self, entries: Range<u32>, passes: u32, characters: u32, trie: &Trie) -> bool {
+        let lengths = trie.characters_of(entries.clone());
+        for (&number, &length) in trie.numbers_of(entries).iter().zip(lengths) {
+            if length == u8::MAX {
+                return false;
+            }
+            self.put(number, passes + u32::from(length) - characters);
+        }
+        true
     }
 
     /// The answer where so many passes are needed and allowed.
@@ -151,17 +169,11 @@ impl Descent {
             return Ok(None); // Nearly every node would be pending beneath.
         }
         self.allow(bounds);
-        let sets = &mut self.stepper.sets;
-        let beneath = sets.add(&[(under, REST)])?;
-        let start = sets.add(&[(free, beneath)])?;
-        let after = sets.union(start, beneath)?;
-        let mut is_in_pass = InPass { start: (free, beneath), after, known: FxHashMap::default() };
+        let (start, mut passing) = self.before_passes(free, under)?;
         let trie = self.trie.clone();
         let network = self.network.clone();
         let alphabet = network.alphabet();
-        let mut out =
-            Tally { within: vec![NEVER; words * 32], many: vec![], left: vec![], popped: vec![] };
-        let mut reads_characters = None;
+        let mut out = Tally::new(words);
         let mut path: Vec<Step> = vec![(trie.end(0), start, COLD, At::Between, 0, 0)];
         let mut entered = 0u64;
         let mut node = 1;
@@ -176,21 +188,13 @@ impl Descent {
                 bounds.interrupt.check()?;
             }
             let byte = trie.byte(node);
-            let set = self.step(before, hot, alphabet.class(byte))?;
+            let mut set = self.step(before, hot, alphabet.class(byte))?;
             if set == NONE {
                 node = end;
                 continue;
             }
-            let in_pass = at != At::Behind && is_in_pass.is(self, set)?;
-            let (at, passes) = match at {
-                At::Between if set == after => (At::Between, passes + 1),
-                At::Between if in_pass => (At::Pass, passes + 1),
-                At::Between if is_in_pass.never(set) => (At::Behind, passes),
-                At::Pass if set == after => (At::Between, passes),
-                At::Pass if in_pass => (At::Pass, passes),
-                At::Behind => (At::Behind, passes),
-                // Read in several ways, which differ in their passes.
-                _ => return Ok(None),
+            let Some((at, passes)) = passing.step(self, (at, passes), set)? else {
+                return Ok(None);
             };
             let characters = characters + u32::from(starts_character(byte));
             match at {
@@ -201,43 +205,23 @@ impl Descent {
                 node = end;
                 continue;
             }
-            let set = match at {
-                At::Behind => {
-                    let depth = path.len() as u32;
-                    self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?
-                }
-                _ => set,
-            };
+            if at == At::Behind {
+                let depth = path.len() as u32;
+                set = self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?;
+            }
             let hot = self.hot.meet(set, alphabet.len());
-            if hot != COLD && at != At::Pass {
-                let mut stays = self.stays(set, hot)?;
-                if at == At::Between && stays & group(u8::MAX) != 0 {
-                    let known = match reads_characters {
-                        Some(known) => known,
-                        None => self.passes_are_characters(after, &mut is_in_pass)?,
-                    };
-                    reads_characters = Some(known);
-                    if !known {
-                        stays &= !group(u8::MAX);
-                    }
+            if hot != COLD
+                && at != At::Pass
+                && self.stays_counted((set, hot), at, trie.groups_below(node), &mut passing)?
+            {
+                let entries = trie.entries_of(node + 1..end);
+                match at {
+                    At::Behind => out.left.push((passes, entries)),
+                    _ if out.put_all(entries, passes, characters, &trie) => {}
+                    _ => return Ok(None),
                 }
-                if trie.groups_below(node) & !stays == 0 {
-                    let entries = trie.entries_of(node + 1..end);
-                    match at {
-                        At::Behind => out.left.push((passes, entries)),
-                        _ => {
-                            let lengths = trie.characters_of(entries.clone());
-                            for (&number, &length) in trie.numbers_of(entries).iter().zip(lengths) {
-                                if length == u8::MAX {
-                                    return Ok(None); // More than can be told.
-                                }
-                                out.put(number, passes + u32::from(length) - characters);
-                            }
-                        }
-                    }
-                    node = end;
-                    continue;
-                }
+                node = end;
+                continue;
             }
             if at == At::Behind && self.stepper.sets.has_rest(set) {
                 out.popped.push((passes, node));
@@ -255,13 +239,35 @@ impl Descent {
         Ok(Some(out))
     }
 
+    /// The stack before a pass, and what tells whether stacks stand in one.
+    fn before_passes(&mut self, free: u32, under: u32) -> Result<(SetId, InPass), Halt> {
+        let sets = &mut self.stepper.sets;
+        let beneath = sets.add(&[(under, REST)])?;
+        let before = sets.add(&[(free, beneath)])?;
+        let after = sets.union(before, beneath)?;
+        let (start, known) = ((free, beneath), FxHashMap::default());
+        Ok((before, InPass { start, after, known, reads_characters: None }))
+    }
+
+    /// Whether a hot set stays as it is under some groups of bytes, each character a pass where passes begin.
+    fn stays_counted(
+        &mut self,
+        (set, hot): (SetId, u16),
+        at: At,
+        groups: u32,
+        passing: &mut InPass,
+    ) -> Result<bool, Halt> {
+        let mut stays = self.stays(set, hot)?;
+        if at == At::Between && stays & group(u8::MAX) != 0 && !passing.reads_characters(self)? {
+            stays &= !group(u8::MAX);
+        }
+        Ok(groups & !stays == 0)
+    }
+
     /// Whether each character past ASCII that is read between passes is a pass. It is in whatever
     /// grammar text can say; an automaton in a macro's place might read half of one.
-    fn passes_are_characters(
-        &mut self,
-        after: SetId,
-        is_in_pass: &mut InPass,
-    ) -> Result<bool, Halt> {
+    fn passes_are_characters(&mut self, passing: &mut InPass) -> Result<bool, Halt> {
+        let after = passing.after;
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let mut sets = [NONE; UTF8_STATES as usize];
@@ -273,7 +279,7 @@ impl Descent {
                 let set = self.stepper.step(sets[state as usize], alphabet.class(byte))?;
                 let is_right = match next {
                     BETWEEN => set == after,
-                    _ => set != after && is_in_pass.is(self, set)?,
+                    _ => set != after && passing.is(self, set)?,
                 };
                 if !is_right {
                     return Ok(false);
@@ -304,6 +310,8 @@ struct InPass {
     after: SetId,
     /// For each set whether some of its stacks stand above those, and whether others do not.
     known: FxHashMap<SetId, (bool, bool)>,
+    /// Whether each character past ASCII is a pass, once that was asked for.
+    reads_characters: Option<bool>,
 }
 
 impl InPass {
@@ -323,6 +331,37 @@ impl InPass {
     /// Whether none does, of a set that was asked about.
     fn never(&self, set: SetId) -> bool {
         self.known.get(&set) == Some(&(false, true))
+    }
+
+    /// Where a walk stands that led to a set, and the passes that were begun; `None` where it is read in
+    /// several ways, which differ in their passes.
+    #[inline]
+    fn step(
+        &mut self,
+        descent: &mut Descent,
+        (at, passes): (At, u32),
+        set: SetId,
+    ) -> Result<Option<(At, u32)>, Halt> {
+        let in_pass = at != At::Behind && self.is(descent, set)?;
+        Ok(Some(match at {
+            At::Between if set == self.after => (At::Between, passes + 1),
+            At::Between if in_pass => (At::Pass, passes + 1),
+            At::Between if self.never(set) => (At::Behind, passes),
+            At::Pass if set == self.after => (At::Between, passes),
+            At::Pass if in_pass => (At::Pass, passes),
+            At::Behind => (At::Behind, passes),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Whether each character past ASCII is a pass, found out once.
+    fn reads_characters(&mut self, descent: &mut Descent) -> Result<bool, Halt> {
+        let known = match self.reads_characters {
+            Some(known) => known,
+            None => descent.passes_are_characters(self)?,
+        };
+        self.reads_characters = Some(known);
+        Ok(known)
     }
 
     fn look(&self, descent: &mut Descent, set: SetId) -> (bool, bool) {
