@@ -1,6 +1,6 @@
 //! What of a network does not depend on the text: who calls whom.
 
-use super::bits::{Marks, SparseWord, insert, insert_last};
+use super::bits::{SparseWord, WordMarks, insert, insert_last};
 use crate::budget::{Halt, Meter};
 use crate::graph;
 use crate::network::{Call, Network};
@@ -360,7 +360,7 @@ fn begun_by_states(
         called
     };
     let leading = closures(starts.len(), |rule| called(starts[rule]), count)?;
-    let mut marks = Marks::new(starts.len());
+    let mut marks = WordMarks::new(starts.len());
     let mut begun = Vec::with_capacity(network.read_by_charts() as usize);
     for state in 0..network.read_by_charts() {
         for rule in called(state) {
@@ -412,7 +412,7 @@ fn closures(
     count: &mut Count<'_>,
 ) -> Result<Vec<Vec<SparseWord>>, Halt> {
     let mut out: Vec<Vec<SparseWord>> = vec![Vec::new(); size];
-    let mut marks = Marks::new(size);
+    let mut marks = WordMarks::new(size);
     for component in graph::components(size, &direct) {
         for &number in &component {
             marks.add(number as u32 >> 6, 1 << (number & 63));
@@ -432,7 +432,7 @@ fn closures(
     Ok(out)
 }
 
-fn drained(marks: &mut Marks) -> Vec<SparseWord> {
+fn drained(marks: &mut WordMarks) -> Vec<SparseWord> {
     let mut words = Vec::new();
     marks.drain(|at, word| words.push((at, word)));
     words

@@ -1,7 +1,7 @@
 //! Stack adjacency: what can stand beneath a frame (CFGzip, appendix C).
 
 use super::Network;
-use crate::automata::marks::Marks;
+use crate::automata::marks::StampMarks;
 use crate::budget::{Budget, Interrupt, Ticks};
 use crate::error::{Error, Result};
 use crate::graph;
@@ -51,7 +51,7 @@ impl Adjacency {
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut set_of_rule = vec![u32::MAX; n];
         let mut entries = 0;
-        let mut marks: Option<Marks> = None;
+        let mut marks: Option<StampMarks> = None;
         let passes = |b: usize| {
             ticks.steps(1 + passed[b].len())?;
             Ok(passed[b].clone())
@@ -72,7 +72,7 @@ impl Adjacency {
             // Millions of places may return to one state.
             work.tick()?;
             if set.len() > MANY_RETURNS {
-                let marks = marks.get_or_insert_with(|| Marks::new(network.len() + 1));
+                let marks = marks.get_or_insert_with(|| StampMarks::new(network.len() + 1));
                 set = distinct(&set, network.len(), marks, work)?;
             }
             set.sort_unstable();
@@ -153,7 +153,7 @@ impl Returns {
 }
 
 /// Each entry of a set once: states of so many, and [`BOTTOM`].
-fn distinct(set: &[u32], states: usize, marks: &mut Marks, work: &Budget) -> Result<Vec<u32>> {
+fn distinct(set: &[u32], states: usize, marks: &mut StampMarks, work: &Budget) -> Result<Vec<u32>> {
     marks.clear();
     let ticks = Ticks::new(work);
     let mut distinct = Vec::new();

@@ -5,7 +5,7 @@ use super::merge_classes::merge_classes;
 use super::rules::{RuleSet, check_edges, check_states};
 use super::sets::{GuardedRule, MemberGuard, SetStates};
 use super::written::Order;
-use super::{Call, HOLE, NONE, Network, Tables};
+use super::{Call, HOLE, NONE, Network, NetworkTables};
 use crate::automata::alphabet::Alphabet;
 use crate::automata::lengths::Lengths;
 use crate::automata::{Automaton, callee, is_marker};
@@ -49,7 +49,7 @@ impl Network {
         work.tick()?;
         let mut counters = Counters::after(total);
         let map = merge_classes(rules, alphabet.len(), work)?;
-        let mut out = Tables::without_rules(alphabet.merged(&map), total);
+        let mut out = NetworkTables::without_rules(alphabet.merged(&map), total);
         (out.start, out.accepts_empty, out.read) = (base[start], accepts_empty, read as u32);
         let present = || order.rules.iter().map(|&number| (number, &rules[number]));
         // Where calls of each rule lead: those of a rule that counts, to its own states.
@@ -105,7 +105,7 @@ impl Offsets {
     }
 }
 
-impl Tables {
+impl NetworkTables {
     /// Tables that no rule has been written to, with room for so many states.
     fn without_rules(alphabet: Alphabet, states: usize) -> Self {
         Self {

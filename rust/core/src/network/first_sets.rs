@@ -1,7 +1,7 @@
 //! What states can read first, found callees first; and which rules only charts can read, which call
 //! themselves before they have read anything.
 
-use super::{Call, ClassSet, HOLE, NONE, Network, Tables, Width, contains, insert};
+use super::{Call, ClassSet, HOLE, NONE, Network, NetworkTables, Width, contains, insert};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use crate::graph::{self, Components};
@@ -112,7 +112,7 @@ impl Network {
             }
         }
         // Nothing is delegated by them: what they lead to is asked about in one.
-        let tables: &mut Tables = self;
+        let tables: &mut NetworkTables = self;
         for (count, &rule) in tables.delegated.iter_mut().zip(&tables.rule_of) {
             *count = if out[rule as usize] { 0 } else { *count };
         }

@@ -5,11 +5,11 @@
 //! costs what copying the tables costs.
 
 use super::counters::{Counters, Counting, most_passes};
-use super::part::Part;
+use super::part::NetworkPart;
 use super::rules::{check_edges, check_states};
 use super::sets::{GuardedRule, SetStates};
 use super::spelled::{Spelled, Speller};
-use super::{Call, HOLE, NONE, Network, Tables};
+use super::{Call, HOLE, NONE, Network, NetworkTables};
 use crate::automata::alphabet::Alphabet;
 use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
@@ -20,8 +20,8 @@ use std::sync::{Arc, OnceLock};
 
 /// A part with its place in the network.
 #[derive(Debug)]
-pub(super) struct Placed {
-    pub(super) part: Arc<Part>,
+pub(super) struct PlacedPart {
+    pub(super) part: Arc<NetworkPart>,
     /// The numbers of its children among all parts.
     children: Vec<u32>,
     /// Its first state and rule, of those that charts read and of the others.
@@ -32,7 +32,7 @@ pub(super) struct Placed {
     counters: Vec<(u32, u32)>,
 }
 
-impl Placed {
+impl PlacedPart {
     /// How many states and rules charts read.
     fn read(&self) -> (usize, usize) {
         let tables = &self.part.tables;
@@ -81,21 +81,22 @@ impl Placed {
 }
 
 /// A part and all that it is made of, each once, children first.
-pub(super) fn unique(top: &Arc<Part>) -> (Vec<Arc<Part>>, Vec<Vec<u32>>) {
+pub(super) fn unique(top: &Arc<NetworkPart>) -> (Vec<Arc<NetworkPart>>, Vec<Vec<u32>>) {
     /// Parts that say the same are one.
     #[derive(PartialEq, Eq, Hash)]
     enum Name {
         Content([u8; 32]),
-        Place(*const Part),
+        Place(*const NetworkPart),
     }
-    let name = |part: &Arc<Part>| match part.key {
+    let name = |part: &Arc<NetworkPart>| match part.key {
         Some(key) => Name::Content(key),
         None => Name::Place(Arc::as_ptr(part)),
     };
     let mut numbers: FxHashMap<Name, u32> = FxHashMap::default();
-    let (mut parts, mut children): (Vec<Arc<Part>>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
+    let (mut parts, mut children): (Vec<Arc<NetworkPart>>, Vec<Vec<u32>>) =
+        (Vec::new(), Vec::new());
     // Each with how many of its children are done.
-    let mut work: Vec<(&Arc<Part>, usize)> = vec![(top, 0)];
+    let mut work: Vec<(&Arc<NetworkPart>, usize)> = vec![(top, 0)];
     while let Some((part, done)) = work.pop() {
         let missing =
             part.children[done..].iter().position(|child| !numbers.contains_key(&name(child)));
@@ -114,7 +115,7 @@ pub(super) fn unique(top: &Arc<Part>) -> (Vec<Arc<Part>>, Vec<Vec<u32>>) {
     (parts, children)
 }
 
-pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Budget) -> Result<Network> {
+pub(super) fn link(top: &Arc<NetworkPart>, limits: &Limits, work: &Budget) -> Result<Network> {
     let (parts, children) = unique(top);
     let states: usize = parts.iter().map(|part| part.tables.len()).sum();
     check_states(states, limits)?;
@@ -145,13 +146,13 @@ pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Budget) -> Result<Ne
 }
 
 /// Tables without states, with room for so many, their edges and calls.
-fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network {
+fn empty(top: &Arc<NetworkPart>, states: usize, edges: usize, calls: usize) -> Network {
     let edge_starts = || {
         let mut starts = Vec::with_capacity(states + 1);
         starts.push(0);
         starts
     };
-    let tables = Tables {
+    let tables = NetworkTables {
         alphabet: top.tables.alphabet.clone(),
         start: 0,
         accepts_empty: top.tables.accepts_empty,
@@ -180,15 +181,15 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
 }
 
 /// Parts one after the other: first all that charts read, then the rest.
-fn place(parts: Vec<Arc<Part>>, children: Vec<Vec<u32>>) -> Vec<Placed> {
-    let placed = parts.into_iter().zip(children).map(|(part, children)| Placed {
+fn place(parts: Vec<Arc<NetworkPart>>, children: Vec<Vec<u32>>) -> Vec<PlacedPart> {
+    let placed = parts.into_iter().zip(children).map(|(part, children)| PlacedPart {
         part,
         children,
         states: [0; 2],
         rules: [0; 2],
         counters: Vec::new(),
     });
-    let mut placed: Vec<Placed> = placed.collect();
+    let mut placed: Vec<PlacedPart> = placed.collect();
     let (mut state, mut rule) = (0, 0);
     for half in 0..2 {
         for one in &mut placed {
@@ -206,7 +207,7 @@ fn place(parts: Vec<Arc<Part>>, children: Vec<Vec<u32>>) -> Vec<Placed> {
 }
 
 /// The byte classes that all parts together tell apart.
-fn joint(placed: &[Placed]) -> Result<Alphabet> {
+fn joint(placed: &[PlacedPart]) -> Result<Alphabet> {
     let mut out = placed[placed.len() - 1].part.tables.alphabet.clone();
     let mut seen = FxHashSet::default();
     for one in placed {
@@ -227,7 +228,7 @@ fn joint(placed: &[Placed]) -> Result<Alphabet> {
 
 /// All parts over the classes of the network, children first.
 fn spelled(
-    placed: &[Placed],
+    placed: &[PlacedPart],
     alphabet: &Alphabet,
     limits: &Limits,
     work: &Budget,
@@ -251,7 +252,7 @@ fn spelled(
 }
 
 /// Numbers the states that count behind all others.
-fn place_counters(mut placed: Vec<Placed>, counters: &mut Counters) -> Result<Vec<Placed>> {
+fn place_counters(mut placed: Vec<PlacedPart>, counters: &mut Counters) -> Result<Vec<PlacedPart>> {
     let all = placed.iter().flat_map(|one| one.part.tables.counters.placed());
     let all = all.map(|(counting, _)| (counting.counter, counting.machine.len()));
     let most = most_passes(all, counters.room());
@@ -282,7 +283,7 @@ fn place_counters(mut placed: Vec<Placed>, counters: &mut Counters) -> Result<Ve
 }
 
 /// Numbers the starts of rules with guards behind the states that count.
-fn place_sets(placed: &mut [Placed], end: u32, limits: &Limits) -> Option<Arc<SetStates>> {
+fn place_sets(placed: &mut [PlacedPart], end: u32, limits: &Limits) -> Option<Arc<SetStates>> {
     let mut next = end;
     for one in placed.iter_mut() {
         let first = one.part.tables.counters.end();
@@ -313,7 +314,13 @@ fn place_sets(placed: &mut [Placed], end: u32, limits: &Limits) -> Option<Arc<Se
 }
 
 /// Copies the states of a part that charts read, or the others.
-fn copy(out: &mut Tables, placed: &[Placed], place: usize, spelled: &Spelled, is_unread: bool) {
+fn copy(
+    out: &mut NetworkTables,
+    placed: &[PlacedPart],
+    place: usize,
+    spelled: &Spelled,
+    is_unread: bool,
+) {
     let this = &placed[place];
     let tables = &this.part.tables;
     let (read, read_rules) = this.read();
@@ -364,7 +371,7 @@ fn copy(out: &mut Tables, placed: &[Placed], place: usize, spelled: &Spelled, is
 }
 
 /// Where a call of a part leads.
-fn start_of(placed: &[Placed], place: usize, start: u32) -> u32 {
+fn start_of(placed: &[PlacedPart], place: usize, start: u32) -> u32 {
     let this = &placed[place];
     if start < HOLE {
         return this.moved(start);
@@ -376,8 +383,8 @@ fn start_of(placed: &[Placed], place: usize, start: u32) -> u32 {
 /// Where states of one network are in another that was linked of the same parts but for those in
 /// which free text is read.
 pub(crate) struct Moves<'n> {
-    from: &'n [Placed],
-    to: &'n [Placed],
+    from: &'n [PlacedPart],
+    to: &'n [PlacedPart],
     /// For each part its place in the other network, and whether it is the same there.
     places: Vec<Option<(usize, bool)>>,
     /// Whether any part is not.
@@ -414,7 +421,8 @@ impl<'n> Moves<'n> {
             // Around free text too that comes after a first of its tags.
             if is_same || old_one.part.has_tables_of(&new_one.part) {
                 let children = old_one.children.iter().zip(&new_one.children);
-                let has_key = |net: &[Placed], child: u32| net[child as usize].part.key.is_some();
+                let has_key =
+                    |net: &[PlacedPart], child: u32| net[child as usize].part.key.is_some();
                 let own = children.filter(|&(&a, &b)| !has_key(from, a) && !has_key(to, b));
                 pairs.extend(own.map(|(old, new)| (*old as usize, *new as usize)));
             }
@@ -463,7 +471,7 @@ impl<'n> Moves<'n> {
     /// The state that goes on in the other network as this one does here, where it is in a part that
     /// both have, or where the free text of a part that changed begins anew.
     pub(crate) fn of(&self, from: &Network, state: u32) -> Option<Moved> {
-        let own = |one: &Placed| match from.is_listed(state) {
+        let own = |one: &PlacedPart| match from.is_listed(state) {
             true => one.own(state),
             false => one.own_counter(state),
         };

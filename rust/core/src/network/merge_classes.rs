@@ -16,7 +16,7 @@ pub(super) fn merge_classes(
     let mut group = vec![0u32; num_classes];
     let mut sizes = vec![num_classes];
     let mut leads: Vec<(u32, u32, u32)> = Vec::new();
-    let mut met = Met::new(num_classes);
+    let mut met = GroupTargets::new(num_classes);
     'rules: for automaton in rules {
         ticks.step()?;
         for (_, edges) in automaton.states() {
@@ -47,12 +47,12 @@ pub(super) fn merge_classes(
 }
 
 /// Where the edges of one state lead with the classes of each group.
-struct Met {
+struct GroupTargets {
     /// The first target, how many classes lead there, and whether some class leads elsewhere.
     groups: Vec<(u32, usize, bool)>,
 }
 
-impl Met {
+impl GroupTargets {
     fn new(groups: usize) -> Self {
         Self { groups: vec![(0, 0, false); groups] }
     }

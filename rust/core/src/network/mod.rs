@@ -66,7 +66,7 @@ pub(crate) use link::{Moved, Moves};
 pub use lookahead::narrowing_part;
 pub(crate) use lower::guards_refused;
 pub use options::{LeftRecursion, NetworkOptions};
-pub use part::Part;
+pub use part::NetworkPart;
 pub use split::{PartCache, PartCounters};
 pub use stop_tokens::over_ids;
 
@@ -144,30 +144,30 @@ impl Deref for Calls<'_> {
 /// tables and the sets; [`Network::fresh`] has sets of its own.
 #[derive(Clone, Debug)]
 pub struct Network {
-    tables: Arc<Tables>,
+    tables: Arc<NetworkTables>,
     /// The states of rules with guards, where there are such rules.
     sets: Option<Arc<SetStates>>,
 }
 
 impl Deref for Network {
-    type Target = Tables;
+    type Target = NetworkTables;
 
     #[inline]
-    fn deref(&self) -> &Tables {
+    fn deref(&self) -> &NetworkTables {
         &self.tables
     }
 }
 
 /// While a network is made, its tables are its own.
 impl DerefMut for Network {
-    fn deref_mut(&mut self) -> &mut Tables {
+    fn deref_mut(&mut self) -> &mut NetworkTables {
         Arc::make_mut(&mut self.tables)
     }
 }
 
 /// What is written down of the automata of all rules.
 #[derive(Clone, Debug)]
-pub struct Tables {
+pub struct NetworkTables {
     alphabet: Alphabet,
     start: u32,
     accepts_empty: bool,
@@ -198,7 +198,7 @@ pub struct Tables {
     delegated: Vec<u8>,
     counters: Counters,
     /// The parts of which it was linked, each with its place.
-    linked: Option<Arc<[link::Placed]>>,
+    linked: Option<Arc<[link::PlacedPart]>>,
     /// What its states do, made when first asked for.
     identities: OnceLock<Arc<identity::Identities>>,
     /// The digest of all tables, made when first asked for.
@@ -207,7 +207,7 @@ pub struct Tables {
     call_order: OnceLock<Arc<CallOrder>>,
 }
 
-impl Tables {
+impl NetworkTables {
     /// Takes note that the last state of the tables falls back on another.
     fn fall_back(&mut self, other: u32) {
         let state = self.finals.len() - 1;

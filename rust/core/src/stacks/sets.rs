@@ -48,7 +48,7 @@ const COVER_STEPS: usize = 32;
 const LEAF: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Node {
+enum SetNode {
     /// A range of the entry table.
     Leaf(u32, u32),
     /// Tops without and with the highest bit in which they differ.
@@ -57,7 +57,7 @@ enum Node {
 
 /// The table of all stack sets.
 pub(crate) struct StackSets {
-    nodes: Vec<Node>,
+    nodes: Vec<SetNode>,
     /// The least and the greatest top of each set.
     ends: Vec<(u32, u32)>,
     depths: Vec<u32>,
@@ -111,8 +111,8 @@ impl StackSets {
         let mut work = vec![set];
         while let Some(set) = work.pop() {
             match self.nodes[set as usize] {
-                Node::Leaf(a, b) => out.extend_from_slice(&self.entries[a as usize..b as usize]),
-                Node::Branch(left, right) => work.extend([right, left]),
+                SetNode::Leaf(a, b) => out.extend_from_slice(&self.entries[a as usize..b as usize]),
+                SetNode::Branch(left, right) => work.extend([right, left]),
             }
         }
     }
@@ -130,11 +130,11 @@ impl StackSets {
         let mut work = vec![set];
         while let Some(set) = work.pop().filter(|_| out.len() < most) {
             match self.nodes[set as usize] {
-                Node::Leaf(a, b) => {
+                SetNode::Leaf(a, b) => {
                     let list = &self.entries[a as usize..b as usize];
                     out.extend(list.iter().take(most - out.len()));
                 }
-                Node::Branch(left, right) => work.extend([right, left]),
+                SetNode::Branch(left, right) => work.extend([right, left]),
             }
         }
         out
@@ -142,7 +142,7 @@ impl StackSets {
 
     /// What stands beneath a top of a set.
     fn beneath(&self, mut set: SetId, top: u32) -> Option<SetId> {
-        while let Node::Branch(left, right) = self.nodes[set as usize] {
+        while let SetNode::Branch(left, right) = self.nodes[set as usize] {
             set = if top <= self.ends[left as usize].1 { left } else { right };
         }
         self.list(set).iter().find(|entry| entry.0 == top).map(|entry| entry.1)
@@ -171,8 +171,8 @@ impl StackSets {
     #[inline]
     pub(crate) fn halves(&self, set: SetId) -> Option<(SetId, SetId)> {
         match self.nodes[set as usize] {
-            Node::Leaf(..) => None,
-            Node::Branch(left, right) => Some((left, right)),
+            SetNode::Leaf(..) => None,
+            SetNode::Branch(left, right) => Some((left, right)),
         }
     }
 
@@ -180,8 +180,8 @@ impl StackSets {
     #[inline]
     pub(crate) fn list(&self, set: SetId) -> &[Entry] {
         match self.nodes[set as usize] {
-            Node::Leaf(a, b) => &self.entries[a as usize..b as usize],
-            Node::Branch(..) => &[],
+            SetNode::Leaf(a, b) => &self.entries[a as usize..b as usize],
+            SetNode::Branch(..) => &[],
         }
     }
 
@@ -212,8 +212,8 @@ impl StackSets {
         }
         let hash = hash_of(entries);
         let same = |&id: &SetId| match self.nodes[id as usize] {
-            Node::Leaf(a, b) => self.entries[a as usize..b as usize] == *entries,
-            Node::Branch(..) => false,
+            SetNode::Leaf(a, b) => self.entries[a as usize..b as usize] == *entries,
+            SetNode::Branch(..) => false,
         };
         if let Some(&id) = self.table.find(hash, same) {
             return Ok(id);
@@ -224,12 +224,12 @@ impl StackSets {
         let from = self.entries.len() as u32;
         self.spend(1 + entries.len() as u64)?;
         self.entries.extend_from_slice(entries);
-        self.insert(hash, Node::Leaf(from, self.entries.len() as u32), ends, depth)
+        self.insert(hash, SetNode::Leaf(from, self.entries.len() as u32), ends, depth)
     }
 
     /// The union of two sets of which all tops of one lack the bit that all of the other have.
     fn branch(&mut self, left: SetId, right: SetId) -> Result<SetId, Halt> {
-        let node = Node::Branch(left, right);
+        let node = SetNode::Branch(left, right);
         let hash = hash_of(&(left, right));
         if let Some(&id) = self.table.find(hash, |&id| self.nodes[id as usize] == node) {
             return Ok(id);
@@ -243,7 +243,7 @@ impl StackSets {
     fn insert(
         &mut self,
         hash: u64,
-        node: Node,
+        node: SetNode,
         ends: (u32, u32),
         depth: u32,
     ) -> Result<SetId, Halt> {
@@ -279,8 +279,8 @@ impl StackSets {
             return Ok((NONE, set));
         }
         match self.nodes[set as usize] {
-            Node::Branch(left, right) => Ok((left, right)),
-            Node::Leaf(..) => {
+            SetNode::Branch(left, right) => Ok((left, right)),
+            SetNode::Leaf(..) => {
                 let entries = self.list(set).to_vec();
                 let middle = entries.partition_point(|e| e.0 & bit == 0);
                 Ok((self.add(&entries[..middle])?, self.add(&entries[middle..])?))

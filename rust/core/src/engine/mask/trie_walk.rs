@@ -39,7 +39,7 @@ const LEAST_CLEARED: usize = 1 << 20;
 
 /// One walk over a part of the trie.
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct SubtreeWalk<'a> {
     /// The stacks to begin with.
     start: SetId,
     /// Their only frame, where its delegated calls are left out.
@@ -53,7 +53,7 @@ struct Walk<'a> {
 
 /// What one answer may cost, and whom it asks whether to go on.
 #[derive(Clone, Copy)]
-pub(in crate::engine) struct Bounds<'a> {
+pub(in crate::engine) struct WalkBounds<'a> {
     /// What [`Descent::spent`] may not pass.
     pub(in crate::engine) limit: u64,
     pub(in crate::engine) max_bytes: usize,
@@ -156,7 +156,7 @@ impl Descent {
     }
 
     /// Lets the stepper work up to what is left.
-    fn allow(&mut self, bounds: Bounds<'_>) {
+    fn allow(&mut self, bounds: WalkBounds<'_>) {
         let left = bounds.limit.saturating_sub(self.spent());
         self.stepper.sets.meter.allow(left, bounds.interrupt);
         self.stepper.sets.max_bytes = bounds.max_tables;
@@ -212,13 +212,13 @@ impl Descent {
         question: Question,
         (roots, pending): (&[u32], PendingId),
         near: u32,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
         found: &mut Found,
     ) -> Result<(), Stop> {
         self.allow(bounds);
         let (start, own) = self.start(question)?;
         let counts = self.network.is_counting(question.frame);
-        let walk = Walk { start, own, counts, near, interrupt: bounds.interrupt };
+        let walk = SubtreeWalk { start, own, counts, near, interrupt: bounds.interrupt };
         // Most roots have few nodes below: a look at the clock for each would take as long.
         let mut looked = self.trie_nodes;
         for (place, nodes) in
@@ -241,7 +241,7 @@ impl Descent {
         &mut self,
         adjacency: &Arc<Adjacency>,
         asked: follow::Asked<'_>,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
         found: &mut Found,
     ) -> Result<Option<Vec<u32>>, Stop> {
         let work = bounds.limit.saturating_sub(self.spent());
@@ -260,7 +260,7 @@ impl Descent {
         &mut self,
         (sets, set): (&StackSets, SetId),
         nodes: &[u32],
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
         mut read: impl FnMut(u32),
     ) -> Result<(), Stop> {
         self.allow(bounds);
@@ -299,8 +299,13 @@ impl Descent {
     }
 
     /// Walks children of one node with all that is below them.
-    fn walk(&mut self, nodes: Range<u32>, walk: Walk<'_>, found: &mut Found) -> Result<(), Stop> {
-        let Walk { start, own, counts, near, interrupt } = walk;
+    fn walk(
+        &mut self,
+        nodes: Range<u32>,
+        walk: SubtreeWalk<'_>,
+        found: &mut Found,
+    ) -> Result<(), Stop> {
+        let SubtreeWalk { start, own, counts, near, interrupt } = walk;
         let trie = self.trie.clone();
         let network = self.network.clone();
         let alphabet = network.alphabet();

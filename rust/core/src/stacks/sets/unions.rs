@@ -1,6 +1,6 @@
 //! Stack sets united, pair by pair and many at once; intersections; and the sorting of pairs for both.
 
-use super::{Entry, LEAF, NONE, Node, SetId, StackSets, highest_difference};
+use super::{Entry, LEAF, NONE, SetId, SetNode, StackSets, highest_difference};
 use crate::budget::{Halt, Meter};
 use crate::hash::hash_of;
 use crate::network::BOTTOM;
@@ -48,7 +48,7 @@ impl StackSets {
                 continue;
             }
             let made = match (self.nodes[a as usize], self.nodes[b as usize]) {
-                (Node::Leaf(..), Node::Leaf(..)) => self.union_of_lists(a, b)?,
+                (SetNode::Leaf(..), SetNode::Leaf(..)) => self.union_of_lists(a, b)?,
                 _ => self.union_of_trees(a, b)?,
             };
             if let Some(id) = made {

@@ -1,6 +1,6 @@
 //! Questions with the answer of a loop, but for some children of the root: those are walked alone.
 
-use super::{Bounds, Descent, Walk};
+use super::{Descent, SubtreeWalk, WalkBounds};
 use crate::budget::Halt;
 use crate::engine::mask::found::Found;
 use crate::engine::mask::query::{ALONE, OWN, Question};
@@ -17,7 +17,7 @@ impl Descent {
     pub(in crate::engine) fn like_a_loop(
         &mut self,
         question: Question,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
     ) -> Result<Option<Likeness>, Stop> {
         if !self.is_whole || !self.begins_with_most(question.frame) {
             return Ok(None);
@@ -103,12 +103,12 @@ impl Descent {
         &mut self,
         question: Question,
         children: Vec<Range<u32>>,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
         found: &mut Found,
     ) -> Result<(), Stop> {
         self.allow(bounds);
         let (start, own) = self.start(question)?;
-        let walk = Walk { start, own, counts: false, near: 0, interrupt: bounds.interrupt };
+        let walk = SubtreeWalk { start, own, counts: false, near: 0, interrupt: bounds.interrupt };
         for nodes in children {
             self.walk(nodes.clone(), walk, found)?;
             found.walked.push(nodes);

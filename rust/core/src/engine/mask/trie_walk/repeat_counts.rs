@@ -8,10 +8,10 @@
 //! It takes a repetition in which a node of the trie tells how many passes are done: characters, and
 //! all else that is read in one way. Others are walked for each count.
 
-use super::{Bounds, CHECK_MASK, COLD, Descent, NODES_OF_WORK, Stop};
+use super::{CHECK_MASK, COLD, Descent, NODES_OF_WORK, Stop, WalkBounds};
 use crate::budget::Halt;
 use crate::engine::mask::memo::set_bits;
-use crate::engine::mask::pool::{self, Bits};
+use crate::engine::mask::pool::{AcceptedEntries, PooledAnswer};
 use crate::stacks::{Entry, NONE, REST, SetId};
 use crate::vocabulary::{BETWEEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -70,7 +70,7 @@ impl Tally {
     }
 
     /// The answer where so many passes are needed and allowed.
-    fn answer(&self, needed: u32, allowed: u32, trie: &Trie) -> pool::Entry {
+    fn answer(&self, needed: u32, allowed: u32, trie: &Trie) -> PooledAnswer {
         let mut row = at_most(&self.within, allowed.min(u32::from(MOST)) as u8);
         for &(number, passes) in &self.many {
             if passes <= allowed {
@@ -86,7 +86,7 @@ impl Tally {
         let popped = self.popped.iter().filter(|(passes, _)| is_time(*passes));
         let mut popped: Vec<u32> = popped.map(|&(_, node)| node).collect();
         popped.sort_unstable();
-        pool::Entry { accepted: Bits::Row(row.into()), popped: popped.into() }
+        PooledAnswer { accepted: AcceptedEntries::Row(row.into()), popped: popped.into() }
     }
 }
 
@@ -108,7 +108,7 @@ fn at_most(within: &[u8], most: u8) -> Vec<i32> {
 
 /// Where a walk stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum PassPhase {
     /// Before the first pass, or after a pass.
     Between,
     /// In a pass.
@@ -119,7 +119,7 @@ enum At {
 
 /// A node on the path: past its last node, the stacks there, their table, where it stands, the
 /// passes that were begun, the characters that were begun.
-type Step = (u32, SetId, u16, At, u32, u32);
+type TallyStep = (u32, SetId, u16, PassPhase, u32, u32);
 
 impl Descent {
     /// The answer to a question about a state that counts, with the frame beneath; `None` where its
@@ -129,8 +129,8 @@ impl Descent {
         frame: u32,
         under: u32,
         words: usize,
-        bounds: Bounds<'_>,
-    ) -> Result<Option<pool::Entry>, Stop> {
+        bounds: WalkBounds<'_>,
+    ) -> Result<Option<PooledAnswer>, Stop> {
         let network = self.network.clone();
         let Some((free, counts)) = network.free(frame).filter(|_| self.is_whole) else {
             return Ok(None);
@@ -163,7 +163,7 @@ impl Descent {
         free: u32,
         under: u32,
         words: usize,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
     ) -> Result<Option<Tally>, Stop> {
         if self.network.is_final(under) {
             return Ok(None); // Nearly every node would be pending beneath.
@@ -174,7 +174,7 @@ impl Descent {
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let mut out = Tally::new(words);
-        let mut path: Vec<Step> = vec![(trie.end(0), start, COLD, At::Between, 0, 0)];
+        let mut path: Vec<TallyStep> = vec![(trie.end(0), start, COLD, PassPhase::Between, 0, 0)];
         let mut entered = 0u64;
         let mut node = 1;
         while node < trie.end(0) {
@@ -198,32 +198,32 @@ impl Descent {
             };
             let characters = characters + u32::from(starts_character(byte));
             match at {
-                At::Behind => out.left.push((passes, trie.entries_of(node..node + 1))),
+                PassPhase::Behind => out.left.push((passes, trie.entries_of(node..node + 1))),
                 _ => trie.numbers(node).iter().for_each(|&number| out.put(number, passes)),
             }
             if end == node + 1 {
                 node = end;
                 continue;
             }
-            if at == At::Behind {
+            if at == PassPhase::Behind {
                 let depth = path.len() as u32;
                 set = self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?;
             }
             let hot = self.hot.meet(set, alphabet.len());
             if hot != COLD
-                && at != At::Pass
+                && at != PassPhase::Pass
                 && self.stays_counted((set, hot), at, trie.groups_below(node), &mut passing)?
             {
                 let entries = trie.entries_of(node + 1..end);
                 match at {
-                    At::Behind => out.left.push((passes, entries)),
+                    PassPhase::Behind => out.left.push((passes, entries)),
                     _ if out.put_all(entries, passes, characters, &trie) => {}
                     _ => return Ok(None),
                 }
                 node = end;
                 continue;
             }
-            if at == At::Behind && self.stepper.sets.has_rest(set) {
+            if at == PassPhase::Behind && self.stepper.sets.has_rest(set) {
                 out.popped.push((passes, node));
             }
             if set == REST {
@@ -253,12 +253,15 @@ impl Descent {
     fn stays_counted(
         &mut self,
         (set, hot): (SetId, u16),
-        at: At,
+        at: PassPhase,
         groups: u32,
         passing: &mut InPass,
     ) -> Result<bool, Halt> {
         let mut stays = self.stays(set, hot)?;
-        if at == At::Between && stays & group(u8::MAX) != 0 && !passing.reads_characters(self)? {
+        if at == PassPhase::Between
+            && stays & group(u8::MAX) != 0
+            && !passing.reads_characters(self)?
+        {
             stays &= !group(u8::MAX);
         }
         Ok(groups & !stays == 0)
@@ -339,17 +342,17 @@ impl InPass {
     fn step(
         &mut self,
         descent: &mut Descent,
-        (at, passes): (At, u32),
+        (at, passes): (PassPhase, u32),
         set: SetId,
-    ) -> Result<Option<(At, u32)>, Halt> {
-        let in_pass = at != At::Behind && self.is(descent, set)?;
+    ) -> Result<Option<(PassPhase, u32)>, Halt> {
+        let in_pass = at != PassPhase::Behind && self.is(descent, set)?;
         Ok(Some(match at {
-            At::Between if set == self.after => (At::Between, passes + 1),
-            At::Between if in_pass => (At::Pass, passes + 1),
-            At::Between if self.never(set) => (At::Behind, passes),
-            At::Pass if set == self.after => (At::Between, passes),
-            At::Pass if in_pass => (At::Pass, passes),
-            At::Behind => (At::Behind, passes),
+            PassPhase::Between if set == self.after => (PassPhase::Between, passes + 1),
+            PassPhase::Between if in_pass => (PassPhase::Pass, passes + 1),
+            PassPhase::Between if self.never(set) => (PassPhase::Behind, passes),
+            PassPhase::Pass if set == self.after => (PassPhase::Between, passes),
+            PassPhase::Pass if in_pass => (PassPhase::Pass, passes),
+            PassPhase::Behind => (PassPhase::Behind, passes),
             _ => return Ok(None),
         }))
     }
