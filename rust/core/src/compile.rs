@@ -8,7 +8,7 @@ use crate::engine::{Engine, EngineOptions, Representation, SharedVocabulary};
 use crate::error::Result;
 use crate::grammar::{Grammar, WholeTokens};
 use crate::ids::RuleId;
-use crate::network::{LeftRecursion, Network, NetworkOptions, Part, WIDE, over_ids};
+use crate::network::{LeftRecursion, Network, NetworkOptions, NetworkPart, WIDE, over_ids};
 use std::sync::Arc;
 
 /// How a grammar is made ready for masks. The masks are the same, whatever they say.
@@ -37,7 +37,7 @@ impl Default for CompileOptions {
 /// Makes the parts that stand in the place of rules, under the options of their network; `None` for
 /// a part that has no string.
 pub type MakeParts<'a> =
-    dyn Fn(&NetworkOptions, &Budget) -> Result<Vec<(RuleId, Option<Arc<Part>>)>> + 'a;
+    dyn Fn(&NetworkOptions, &Budget) -> Result<Vec<(RuleId, Option<Arc<NetworkPart>>)>> + 'a;
 
 /// What is compiled.
 #[derive(Clone, Copy)]
@@ -83,7 +83,7 @@ pub fn compile<'a>(
     let network = match source {
         Source::Frame(_, parts) => {
             let parts = parts(&network, &work)?;
-            let frame = Part::of_frame(grammar, &parts, &network, &work)?;
+            let frame = NetworkPart::of_frame(grammar, &parts, &network, &work)?;
             frame.link(&network.limits, &work)?
         }
         _ if representation == Representation::Chart => Network::make(grammar, &network, &work)?,

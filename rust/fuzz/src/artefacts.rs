@@ -14,7 +14,8 @@ use tokfold_core::engine::{Engine, Matcher, Pool, Representation, StopRule};
 use tokfold_core::grammar::{CallEdge, Callee, Described};
 use tokfold_core::mask_store::decode::{RowLimits, RowTable};
 use tokfold_core::mask_store::{
-    Condition, Joints, Letter, Limits, Newline, Row, SavedLexer, Scanners, Store, Terminals,
+    EndCondition, Joints, LexerLetter, LexerRow, Newline, SavedLexer, Scanners, Store,
+    TerminalAutomata, WalkLimits,
 };
 use tokfold_core::network::{Network, NetworkOptions};
 use tokfold_core::vocabulary::Vocabulary;
@@ -30,10 +31,10 @@ struct Known {
 
 #[derive(Clone)]
 struct SavedRows {
-    letters: Vec<Letter>,
+    letters: Vec<LexerLetter>,
     sequences: (Vec<u32>, Vec<u32>),
-    shared: Vec<Row>,
-    own: Vec<Row>,
+    shared: Vec<LexerRow>,
+    own: Vec<LexerRow>,
     ends: Vec<[u32; 4]>,
 }
 
@@ -385,10 +386,10 @@ fn joints() -> Joints {
         ends.push(if word == b"a" { 2 } else { 1 });
         offsets.push(ends.len() as u32);
     }
-    let conditions = [Condition { negated: true, state: 3 }];
+    let conditions = [EndCondition { negated: true, state: 3 }];
     let ignored = vec![false, false, false, true];
     let newline = Some(Newline { terminal: 3, tab: 4 });
-    let terminals = Terminals::new(&moves, &ends, &conditions, &offsets, ignored, newline);
+    let terminals = TerminalAutomata::new(&moves, &ends, &conditions, &offsets, ignored, newline);
     let members = [vec![0, 1, 2, 3], vec![1, 3]];
     let after = [vec![0], vec![0, 1], vec![1], vec![0, 1]];
     let scanners = Scanners::new(4, &members, &after, &[]).expect("scanners");
@@ -402,7 +403,7 @@ fn store() -> (Store, SavedRows) {
         offsets.push(offsets[offsets.len() - 1] + token.len() as u32);
     }
     let vocabulary = Vocabulary::new(tokens.concat(), offsets, &[], &[]).expect("tokens");
-    let limits = Limits { max_states: 1_000, max_work: 100_000 };
+    let limits = WalkLimits { max_states: 1_000, max_work: 100_000 };
     let store = Store::new(joints(), &vocabulary, &limits, &none()).expect("a store");
     let (own, _) = store.rows();
     let rows = SavedRows {

@@ -11,8 +11,8 @@ use tokfold_core::error::{Error, Result};
 use tokfold_core::grammar::Grammar;
 use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
-use tokfold_core::network::tags::{self, Tag, Way};
-use tokfold_core::network::{Network, NetworkOptions, Part, PartCache};
+use tokfold_core::network::tags::{self, Tag, TagPlacement};
+use tokfold_core::network::{Network, NetworkOptions, NetworkPart, PartCache};
 use tokfold_core::recognizer::Recognizer;
 use tokfold_core::syntax;
 
@@ -82,7 +82,11 @@ pub fn run(data: &[u8]) {
         true => (0..1 + input.below(2)).map(|_| input.pick(&EXCLUDES).as_bytes().into()).collect(),
         false => Vec::new(),
     };
-    let way = if is_free { Way::Dispatch { loops, excludes: &excludes } } else { Way::Choice };
+    let way = if is_free {
+        TagPlacement::Dispatch { loops, excludes: &excludes }
+    } else {
+        TagPlacement::Choice
+    };
     let tags = owned.iter();
     let tags =
         tags.map(|tag| Tag { begin: tag.begin.as_bytes(), texts: &tag.texts, ends: &tag.ends });
@@ -100,7 +104,7 @@ pub fn run(data: &[u8]) {
 struct Case<'c> {
     tags: &'c [Tag<'c>],
     contents: &'c [Grammar],
-    way: Way<'c>,
+    way: TagPlacement<'c>,
     options: &'c NetworkOptions,
 }
 
@@ -140,11 +144,11 @@ impl Case<'_> {
         let limits = &self.options.limits;
         let budget = Budget::new(limits, &none());
         let cache = PartCache::new(1 << 20);
-        let mut parts: Vec<Option<Arc<Part>>> = Vec::new();
+        let mut parts: Vec<Option<Arc<NetworkPart>>> = Vec::new();
         for content in self.contents {
-            parts.push(within(Part::of(content, self.options, &cache, &budget), limits)?);
+            parts.push(within(NetworkPart::of(content, self.options, &cache, &budget), limits)?);
         }
-        let made = Part::of_tags(self.tags, &parts, self.way, self.options, &budget);
+        let made = NetworkPart::of_tags(self.tags, &parts, self.way, self.options, &budget);
         match made {
             Err(Error::Syntax { message, .. } | Error::Unsupported { message, .. })
                 if message.starts_with("the language is empty") =>

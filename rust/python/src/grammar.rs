@@ -11,7 +11,7 @@ use tokfold_core::error::Error;
 use tokfold_core::grammar::Expr;
 use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
-use tokfold_core::network::{self, NetworkOptions, Part, PartCache};
+use tokfold_core::network::{self, NetworkOptions, NetworkPart, PartCache};
 use tokfold_core::regular::Bounds;
 use tokfold_core::{grammar, syntax};
 
@@ -41,7 +41,7 @@ pub(crate) fn limits(given: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
 }
 
 /// The part of a grammar; `None` where it has no string.
-pub(crate) type MadePart = Option<Arc<Part>>;
+pub(crate) type MadePart = Option<Arc<NetworkPart>>;
 
 /// What stands in place of a rule.
 #[derive(FromPyObject)]
@@ -122,7 +122,7 @@ impl Grammar {
         cache: &PartCache,
         work: &Budget,
     ) -> Result<MadePart, Error> {
-        self.part.get(name, || Part::of(&self.inner, options, cache, work))
+        self.part.get(name, || NetworkPart::of(&self.inner, options, cache, work))
     }
 }
 

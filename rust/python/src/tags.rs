@@ -11,8 +11,8 @@ use tokfold_core::error::Error;
 use tokfold_core::grammar;
 use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
-use tokfold_core::network::tags::{self, Tag, Way};
-use tokfold_core::network::{NetworkOptions, Part, PartCache};
+use tokfold_core::network::tags::{self, Tag, TagPlacement};
+use tokfold_core::network::{NetworkOptions, NetworkPart, PartCache};
 
 /// How a tag begins; its contents, each with the text before it, as it was written and as it is
 /// compiled; the texts of which one ends it.
@@ -162,10 +162,10 @@ impl Tags {
         }
     }
 
-    fn way(&self) -> Way<'_> {
+    fn way(&self) -> TagPlacement<'_> {
         match &self.dispatch {
-            Some((loops, excludes)) => Way::Dispatch { loops: *loops, excludes },
-            None => Way::Choice,
+            Some((loops, excludes)) => TagPlacement::Dispatch { loops: *loops, excludes },
+            None => TagPlacement::Choice,
         }
     }
 
@@ -212,7 +212,7 @@ impl Tags {
                 work.spend(usize::try_from(done).unwrap_or(usize::MAX))?;
                 contents.push(part?);
             }
-            Part::of_tags(&self.tags(), &contents, self.way(), options, work)
+            NetworkPart::of_tags(&self.tags(), &contents, self.way(), options, work)
         })
     }
 }

@@ -1,11 +1,11 @@
 //! Ranges of token ids as sequences of byte ranges: the four bytes of an id, greatest first.
 
 /// Four inclusive byte ranges, to be read one after the other.
-pub type Sequence = [(u8, u8); 4];
+pub type IdSequence = [(u8, u8); 4];
 
 /// Calls `emit` with disjoint sequences that together have exactly the ids of `first..=last`; at
 /// most seven.
-pub fn sequences(first: u32, last: u32, emit: &mut impl FnMut(Sequence)) {
+pub fn sequences(first: u32, last: u32, emit: &mut impl FnMut(IdSequence)) {
     let mut work = vec![(first, last)];
     'next: while let Some((a, b)) = work.pop() {
         for bytes in 1..4 {
@@ -52,7 +52,7 @@ mod tests {
             let near = (0..12u32).flat_map(|d| [first, last].map(|end| end.wrapping_add(d).wrapping_sub(6)));
             for id in near.chain(others) {
                 let bytes = id.to_be_bytes();
-                let has = |s: &&Sequence| s.iter().zip(bytes).all(|(r, b)| (r.0..=r.1).contains(&b));
+                let has = |s: &&IdSequence| s.iter().zip(bytes).all(|(r, b)| (r.0..=r.1).contains(&b));
                 let times = found.iter().filter(has).count();
                 prop_assert_eq!(times, usize::from((first..=last).contains(&id)), "{}", id);
             }

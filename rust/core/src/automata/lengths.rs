@@ -109,20 +109,7 @@ impl Lengths {
             for set in &sets[lead..] {
                 endless.iter_mut().zip(set).for_each(|(endless, set)| *endless |= set);
             }
-            rows = vec![NEVER; sets.len() * states];
-            let mut next = vec![NEVER; states];
-            // Twice around the loop: what comes next may come in the next round.
-            let around = (lead..sets.len()).rev();
-            for place in around.chain((0..sets.len()).rev()) {
-                work.spend(1 + states / 16)?;
-                for (state, next) in next.iter_mut().enumerate() {
-                    *next = match sets[place][state] {
-                        true => 0,
-                        false => next.saturating_add(1),
-                    };
-                    rows[place * states + state] = *next;
-                }
-            }
+            rows = rows_of(&sets, lead, work)?;
         }
         Ok(Self {
             shortest: shortest.into(),
@@ -179,6 +166,27 @@ impl Lengths {
     pub(crate) fn bytes(&self) -> usize {
         (self.rows.len() + self.shortest.len()) * 4 + self.endless.len()
     }
+}
+
+/// The rows of [`Lengths::rows`]: `sets` has for each number of passes the states that end after it, those
+/// from `lead` on again and again.
+fn rows_of(sets: &[Box<[bool]>], lead: usize, work: &Budget) -> Result<Vec<u32>> {
+    let states = sets[0].len();
+    let mut rows = vec![NEVER; sets.len() * states];
+    let mut next = vec![NEVER; states];
+    // Twice around the loop: what comes next may come in the next round.
+    let around = (lead..sets.len()).rev();
+    for place in around.chain((0..sets.len()).rev()) {
+        work.spend(1 + states / 16)?;
+        for (state, next) in next.iter_mut().enumerate() {
+            *next = match sets[place][state] {
+                true => 0,
+                false => next.saturating_add(1),
+            };
+            rows[place * states + state] = *next;
+        }
+    }
+    Ok(rows)
 }
 
 #[cfg(test)]

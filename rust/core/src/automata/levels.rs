@@ -43,13 +43,13 @@ pub(super) fn classes(automaton: &Automaton, ticks: &Ticks) -> Result<(Option<Cl
     let sources = Sources::of(automaton, ticks)?;
     let (mut names, mut levels, mut order) = (vec![0u64; n], vec![NEVER; n], Vec::new());
     let is_done = straight(automaton, &sources, &mut names, &mut levels, &mut order, ticks)?;
-    let mut groups = Groups::new(n);
+    let mut groups = HashGroups::new(n);
     let mut is_named = true;
     if order.len() < n {
-        let components = Components::of(automaton, &is_done, ticks)?;
+        let components = CycleComponents::of(automaton, &is_done, ticks)?;
         rank(automaton, &sources, &mut levels, &mut order, ticks)?;
         let looks = looks(automaton, &is_done, &names, &levels, &order, ticks)?;
-        let mut naming = Naming {
+        let mut naming = CycleNaming {
             automaton,
             looks,
             names,
@@ -148,7 +148,7 @@ fn looks(
 }
 
 /// Names for states that lead to cycles, one strongly connected component after the other.
-struct Naming<'a> {
+struct CycleNaming<'a> {
     automaton: &'a Automaton,
     looks: Vec<u64>,
     names: Vec<u64>,
@@ -163,13 +163,13 @@ struct Naming<'a> {
     steps_left: usize,
 }
 
-impl Naming<'_> {
+impl CycleNaming<'_> {
     /// Names the states of a component, those it leads to being named; whether that was done.
     fn name(
         &mut self,
         number: u32,
         states: &[u32],
-        groups: &mut Groups,
+        groups: &mut HashGroups,
         ticks: &Ticks,
     ) -> Result<bool> {
         let automaton = self.automaton;
@@ -262,7 +262,7 @@ impl Naming<'_> {
         &mut self,
         states: &[u32],
         size: usize,
-        groups: &mut Groups,
+        groups: &mut HashGroups,
         ticks: &Ticks,
     ) -> Result<bool> {
         let all = || states.iter().copied();
@@ -292,13 +292,13 @@ impl Naming<'_> {
 
 /// The strongly connected components of the states that lead to cycles, each after those that it
 /// leads to.
-struct Components {
+struct CycleComponents {
     of: Vec<u32>,
     states: Vec<u32>,
     ends: Vec<u32>,
 }
 
-impl Components {
+impl CycleComponents {
     /// Tarjan's algorithm.
     fn of(automaton: &Automaton, is_done: &[bool], ticks: &Ticks) -> Result<Self> {
         let n = automaton.len();
@@ -430,14 +430,14 @@ impl Sources {
 }
 
 /// States of equal hashes.
-struct Groups {
+struct HashGroups {
     of: Vec<u32>,
     /// The first state of each.
     first: Vec<u32>,
     table: HashTable<u32>,
 }
 
-impl Groups {
+impl HashGroups {
     fn new(states: usize) -> Self {
         let table = HashTable::with_capacity(states);
         Self { of: vec![0; states], first: Vec::with_capacity(states), table }

@@ -1,12 +1,12 @@
 //! Sets of numbers that are emptied at once.
 
 /// Which of some numbers were met since all marks were taken away, which takes no time.
-pub(crate) struct Marks {
+pub(crate) struct StampMarks {
     stamps: Vec<u32>,
     stamp: u32,
 }
 
-impl Marks {
+impl StampMarks {
     /// Marks on the numbers below `numbers`, none of them there yet.
     pub(crate) fn new(numbers: usize) -> Self {
         // No mark is 0.

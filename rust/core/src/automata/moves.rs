@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 /// The edges of a set of states by letter. Sorting them as pairs took a third of the time of a
 /// whole network, so each letter has a bucket, and only the letters are sorted.
 #[derive(Default)]
-pub(super) struct Moves {
+pub(super) struct EdgeBuckets {
     /// For each letter its bucket, if `stamp` is that of this set.
     bucket_of: FxHashMap<Letter, (u32, u32)>,
     small: Vec<(u32, u32)>,
@@ -23,7 +23,7 @@ pub(super) struct Moves {
 /// So many edges are few.
 const FEW: usize = 12;
 
-impl Moves {
+impl EdgeBuckets {
     /// Collects the edges; returns the number of letters.
     pub(super) fn of<'a>(
         &mut self,

@@ -1,8 +1,8 @@
 //! Automata with epsilon edges: how a right-hand side is first written down.
 
 use super::alike::Alike;
-use super::marks::Marks;
-use super::moves::Moves;
+use super::marks::StampMarks;
+use super::moves::EdgeBuckets;
 use super::{Automaton, Letter, minimize};
 use crate::apart::Apart;
 use crate::budget::{Budget, Ticks};
@@ -123,7 +123,7 @@ impl Nfa {
         }
         let alike = Alike::of(&self.edges, &ticks)?;
         let kept = self.edges.iter().filter(|e| alike.is_first(e.1.0));
-        let edges = Rows::new(self.len(), kept, &ticks)?;
+        let edges = GroupedPairs::new(self.len(), kept, &ticks)?;
         let closures = Closures::new(self, &edges, work)?;
         let units = SUBSET_WORK.saturating_mul(size as u64).saturating_add(SUBSET_WORK_BESIDES);
         let subsets = Subsets { edges: &edges, closures: &closures, finals: &self.finals };
@@ -134,7 +134,7 @@ impl Nfa {
                 alike.spread(smallest, &ticks)?
             }
             _ => {
-                let edges = Rows::new(self.len(), self.edges.iter(), &ticks)?;
+                let edges = GroupedPairs::new(self.len(), self.edges.iter(), &ticks)?;
                 Subsets { edges: &edges, ..subsets }.without_epsilon(work)?
             }
         };
@@ -149,7 +149,7 @@ impl Nfa {
             return Ok(None);
         }
         // Nothing leads to the start, and the edges of each state are in order.
-        let edges = Rows::new(self.len(), self.edges.iter(), ticks)?;
+        let edges = GroupedPairs::new(self.len(), self.edges.iter(), ticks)?;
         let in_order = |q: u32| edges.of(q).is_sorted_by(|a, b| a.0 < b.0);
         if edges.items.iter().any(|edge| edge.1 == 0) || !(0..self.len() as u32).all(in_order) {
             return Ok(None);
@@ -164,12 +164,12 @@ impl Nfa {
 }
 
 /// Pairs by their first part, without an allocation for each row.
-struct Rows<T> {
+struct GroupedPairs<T> {
     starts: Vec<u32>,
     items: Vec<T>,
 }
 
-impl<T: Copy + Default> Rows<T> {
+impl<T: Copy + Default> GroupedPairs<T> {
     fn new<'a>(
         rows: usize,
         pairs: impl Iterator<Item = &'a (u32, T)> + Clone,
@@ -206,7 +206,7 @@ impl<T: Copy + Default> Rows<T> {
 
 /// Ways to do without epsilon edges.
 struct Subsets<'a> {
-    edges: &'a Rows<(Letter, u32)>,
+    edges: &'a GroupedPairs<(Letter, u32)>,
     closures: &'a Closures,
     finals: &'a [bool],
 }
@@ -216,8 +216,8 @@ impl Subsets<'_> {
     /// be non-final while an equal set of states met later is final.
     fn determinize(&self, max_states: usize, work: &Budget) -> Result<Option<Automaton>> {
         let mut out = Automaton::with_capacity(self.finals.len(), self.edges.items.len());
-        let mut met = Met::new(self.closures, self.finals.len());
-        let mut moves = Moves::default();
+        let mut met = MetSets::new(self.closures, self.finals.len());
+        let mut moves = EdgeBuckets::default();
         let ticks = Ticks::new(work);
         let mut next = 0;
         while next < met.sets.len() {
@@ -265,8 +265,8 @@ impl Subsets<'_> {
     /// The same language without epsilon edges, states as they are, behind a fresh start.
     fn without_epsilon(&self, work: &Budget) -> Result<Automaton> {
         let mut out = Automaton::with_capacity(self.finals.len() + 1, self.edges.items.len());
-        let mut moves = Moves::default();
-        let mut marks = Marks::new(self.finals.len());
+        let mut moves = EdgeBuckets::default();
+        let mut marks = StampMarks::new(self.finals.len());
         let ticks = Ticks::new(work);
         let mut push = |q: u32, start: bool| {
             let closure = self.closures.of(q);
@@ -299,18 +299,18 @@ impl Subsets<'_> {
 const NOWHERE: u32 = u32::MAX;
 
 /// The sets that were met, and which of them edges lead to.
-struct Met<'a> {
+struct MetSets<'a> {
     closures: &'a Closures,
     sets: Sets,
     /// The set of one state alone, where it was met.
     alone: Vec<u32>,
     /// The closure of a state, where it was met and has several members.
     closure: Vec<u32>,
-    marks: Marks,
+    marks: StampMarks,
     target: Vec<u32>,
 }
 
-impl<'a> Met<'a> {
+impl<'a> MetSets<'a> {
     /// The closure of the start alone.
     fn new(closures: &'a Closures, states: usize) -> Self {
         let mut sets = Sets {
@@ -325,7 +325,7 @@ impl<'a> Met<'a> {
             sets,
             alone: vec![NOWHERE; states],
             closure: vec![NOWHERE; states],
-            marks: Marks::new(states),
+            marks: StampMarks::new(states),
             target: Vec::new(),
         }
     }
@@ -420,9 +420,9 @@ struct Closures {
 }
 
 impl Closures {
-    fn new(nfa: &Nfa, edges: &Rows<(Letter, u32)>, work: &Budget) -> Result<Self> {
+    fn new(nfa: &Nfa, edges: &GroupedPairs<(Letter, u32)>, work: &Budget) -> Result<Self> {
         let ticks = Ticks::new(work);
-        let epsilon = Rows::new(nfa.len(), nfa.epsilon.iter(), &ticks)?;
+        let epsilon = GroupedPairs::new(nfa.len(), nfa.epsilon.iter(), &ticks)?;
         let mut starts = Vec::with_capacity(nfa.len() + 1);
         let mut members = Apart::from(Vec::with_capacity(nfa.len()));
         let mut seen = vec![NOWHERE; nfa.len()];

@@ -59,12 +59,12 @@ pub(super) fn insert_last(words: &mut Vec<SparseWord>, bit: u32) {
 /// A set that is filled and emptied again and again, and read in order: which of its words are not
 /// zero is a set too.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct WordMarks {
     words: Vec<u64>,
     filled: Vec<u64>,
 }
 
-impl Marks {
+impl WordMarks {
     pub(super) fn new(size: usize) -> Self {
         let words = size.div_ceil(64);
         Self { words: vec![0; words], filled: vec![0; words.div_ceil(64)] }

@@ -1,9 +1,9 @@
 //! What is asked of columns.
 
 use super::bits::{Bits, SparseWord, has};
-use super::rows::{RowId, Rows};
+use super::rows::{InternedRows, RowId};
 use super::tables::Tables;
-use super::tree::{ColumnId, Node, There, Tree};
+use super::tree::{ColumnId, ColumnNode, There, Tree};
 use crate::network::{ClassSet, Network};
 use std::ops::Deref;
 
@@ -42,7 +42,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The sets of places.
-    pub(super) fn sets(self) -> &'a Rows {
+    pub(super) fn sets(self) -> &'a InternedRows {
         &self.tree.sets
     }
 
@@ -58,7 +58,7 @@ impl<'a> Column<'a> {
         Self { tree, id }
     }
 
-    fn part<T>(self, all: &'a [T], end: impl Fn(&Node) -> u32) -> &'a [T] {
+    fn part<T>(self, all: &'a [T], end: impl Fn(&ColumnNode) -> u32) -> &'a [T] {
         let nodes = &self.tree.nodes;
         let from = self.id.checked_sub(1).map_or(0, |before| end(&nodes[before as usize]));
         &all[from as usize..end(&nodes[self.id as usize]) as usize]

@@ -10,27 +10,27 @@ const LEAST: usize = if cfg!(test) { 1 } else { 32 };
 pub(super) type Reach = (u32, RowId);
 
 /// What was complete together at a column, and what is reached from there, each once.
-struct Known {
+struct Completion {
     rules: Box<[u32]>,
     reached: Box<[Reach]>,
 }
 
 /// For each column the rules that were last complete together from it.
 #[derive(Default)]
-struct Entry {
+struct MemoEntry {
     /// Their hash, until they come again.
     hash: u64,
-    known: Option<Box<Known>>,
+    known: Option<Box<Completion>>,
 }
 
 /// By columns, in the order in which they were made.
 #[derive(Default)]
-pub(super) struct Memo {
-    entries: Vec<Entry>,
+pub(super) struct ColumnMemo {
+    entries: Vec<MemoEntry>,
     bytes: usize,
 }
 
-impl Memo {
+impl ColumnMemo {
     /// What is reached from a column where these rules, ascending, are complete.
     #[inline]
     pub(super) fn get(&self, column: ColumnId, rules: &[u32]) -> Option<&[Reach]> {
@@ -44,7 +44,7 @@ impl Memo {
             return;
         }
         if self.entries.len() <= column as usize {
-            self.entries.resize_with(column as usize + 1, Entry::default);
+            self.entries.resize_with(column as usize + 1, MemoEntry::default);
         }
         let entry = &mut self.entries[column as usize];
         let hash = crate::hash::hash_of(&rules);
@@ -53,7 +53,7 @@ impl Memo {
         }
         reached.sort_unstable();
         reached.dedup();
-        let known = Known { rules: rules.into(), reached: reached.as_slice().into() };
+        let known = Completion { rules: rules.into(), reached: reached.as_slice().into() };
         self.bytes += size(&known);
         if let Some(old) = entry.known.replace(Box::new(known)) {
             self.bytes -= size(&old);
@@ -69,10 +69,10 @@ impl Memo {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.bytes
+        self.entries.capacity() * size_of::<MemoEntry>() + self.bytes
     }
 }
 
-fn size(known: &Known) -> usize {
-    size_of::<Known>() + known.rules.len() * 4 + known.reached.len() * size_of::<Reach>()
+fn size(known: &Completion) -> usize {
+    size_of::<Completion>() + known.rules.len() * 4 + known.reached.len() * size_of::<Reach>()
 }

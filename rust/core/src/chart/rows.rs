@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-/// A set of places in a table of [`Rows`].
+/// A set of places in a table of [`InternedRows`].
 pub(super) type RowId = u32;
 
 pub(super) const NO_ROW: RowId = u32::MAX;
@@ -23,14 +23,14 @@ struct Span {
 
 /// A table of sets. It grows at its end and shrinks there, so that what is older stays as it is.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct InternedRows {
     spans: Vec<Span>,
     words: Vec<u64>,
     /// Sets by their hashes: a power of two, at most half of it used.
     slots: Vec<RowId>,
 }
 
-impl Rows {
+impl InternedRows {
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_set_is_kept_once_and_leaves_no_trace() {
-        let mut rows = Rows::default();
+        let mut rows = InternedRows::default();
         let words = |n: u64| [0, n * n, n, 0];
         let ids: Vec<RowId> = (1..500).map(|n| rows.add(n as usize, &words(n))).collect();
         assert_eq!(rows.len(), 499);

@@ -1,10 +1,10 @@
 //! How one column follows another.
 
-use super::bits::{Bits, Marks, members};
+use super::bits::{Bits, WordMarks, members};
 use super::column::Columns;
 use super::fan::{FanRoom, Fans, Narrow};
-use super::memo::{Memo, Reach};
-use super::rows::{NO_ROW, RowId, Rows, unite};
+use super::memo::{ColumnMemo, Reach};
+use super::rows::{InternedRows, NO_ROW, RowId, unite};
 use super::tables::{FINAL, STAYS, Tables, read_at};
 use super::tree::{ColumnId, Draft, There, Tree};
 use crate::budget::{Halt, Meter};
@@ -49,8 +49,8 @@ pub(crate) struct Scratch {
     /// What was reached while sets of places are one word.
     narrow: Narrow,
     fan_room: FanRoom,
-    states: Marks,
-    rules: Marks,
+    states: WordMarks,
+    rules: WordMarks,
     draft: Draft,
     /// Counts words written.
     pub(crate) meter: Meter,
@@ -76,8 +76,8 @@ impl Scratch {
             from_here: Vec::new(),
             narrow: Narrow::new(states),
             fan_room: FanRoom::default(),
-            states: Marks::new(states),
-            rules: Marks::new(rules),
+            states: WordMarks::new(states),
+            rules: WordMarks::new(rules),
             draft: Draft::default(),
             meter: Meter::default(),
             halt: None,
@@ -149,7 +149,7 @@ impl Scratch {
     }
 
     /// Room for words of a state that was reached with several sets.
-    fn spread(&mut self, sets: &Rows, at: usize) -> usize {
+    fn spread(&mut self, sets: &InternedRows, at: usize) -> usize {
         if self.reached[at].words == NONE {
             let from = self.words.len();
             self.reached[at].words = from as u32;
@@ -179,7 +179,7 @@ impl Scratch {
     fn reach<N: Deref<Target = Network>>(
         &mut self,
         tables: &Tables<N>,
-        sets: &Rows,
+        sets: &InternedRows,
         state: u32,
         row: RowId,
     ) -> bool {
@@ -267,7 +267,7 @@ impl Scratch {
         &mut self,
         tables: &Tables<N>,
         columns: Columns<'_>,
-        memo: &mut Memo,
+        memo: &mut ColumnMemo,
         fans: &mut Fans,
     ) -> Result<(), Halt> {
         let mut here = std::mem::take(&mut self.here);
@@ -284,7 +284,7 @@ impl Scratch {
         &mut self,
         tables: &Tables<N>,
         columns: Columns<'_>,
-        memo: &mut Memo,
+        memo: &mut ColumnMemo,
         fans: &mut Fans,
         (here, from_here): (&mut Vec<u32>, &mut Vec<Reach>),
     ) -> Result<(), Halt> {
@@ -409,7 +409,7 @@ impl Scratch {
     fn compose<N: Deref<Target = Network>>(
         &mut self,
         tables: &Tables<N>,
-        sets: &mut Rows,
+        sets: &mut InternedRows,
         accepts: bool,
     ) -> Result<(), Halt> {
         let network: &Network = &tables.network;

@@ -1,6 +1,6 @@
 //! What of a network does not depend on the text: who calls whom.
 
-use super::bits::{Marks, SparseWord, insert, insert_last};
+use super::bits::{SparseWord, WordMarks, insert, insert_last};
 use crate::budget::{Halt, Meter};
 use crate::graph;
 use crate::network::{Call, Network};
@@ -128,18 +128,7 @@ impl<N: Deref<Target = Network>> Tables<N> {
         let rules = starts.partition_point(|&start| start < network.read_by_charts());
         starts.truncate(rules);
         let states = 0..network.read_by_charts();
-        let mut calls: Vec<Vec<(u32, u32)>> = vec![Vec::new(); rules];
-        for state in states.clone() {
-            for call in network.calls(state).iter() {
-                // A rule that counts begins elsewhere than its tables.
-                if let Some(start) = starts.get_mut(network.rule_of(call.start) as usize) {
-                    *start = call.start;
-                }
-                calls[read_rule(&network, call) as usize].push((state, call.to));
-                count.keep::<(u32, u32)>(1)?;
-            }
-            count.look(1)?;
-        }
+        let calls = calls_by_rule(&network, &mut starts, count)?;
         let mut returns = Vec::new();
         let mut callers = Vec::with_capacity(rules);
         for calls in calls {
@@ -173,26 +162,7 @@ impl<N: Deref<Target = Network>> Tables<N> {
             start_calls[rule].iter().filter(complete).map(|call| call.rule as usize).collect()
         };
         let units = closures(rules, complete, count)?;
-        let called = |state: u32| {
-            let calls = network.calls(state);
-            let mut called: Vec<usize> =
-                calls.iter().map(|call| read_rule(&network, call) as usize).collect();
-            called.sort_unstable();
-            called.dedup();
-            called
-        };
-        let leading = closures(rules, |rule| called(starts[rule]), count)?;
-        let mut marks = Marks::new(rules);
-        let mut begun = Vec::with_capacity(states.len());
-        for state in states.clone() {
-            for rule in called(state) {
-                count.look(leading[rule].len())?;
-                leading[rule].iter().for_each(|&(at, word)| marks.add(at, word));
-            }
-            let words = drained(&mut marks);
-            count.keep::<SparseWord>(words.len() + 2)?;
-            begun.push(words);
-        }
+        let begun = begun_by_states(&network, &starts, count)?;
         let kinds = states.map(|state| kind(&network, state)).collect();
         count.settle()?;
         Ok(Self {
@@ -353,6 +323,57 @@ fn kind(network: &Network, state: u32) -> u8 {
     stays | if network.is_final(state) { FINAL } else { 0 }
 }
 
+/// For each rule the calls of it: the states that call, in order, each with where the call returns to. The
+/// starts of rules that count become those that are called.
+fn calls_by_rule(
+    network: &Network,
+    starts: &mut [u32],
+    count: &mut Count<'_>,
+) -> Result<Vec<Vec<(u32, u32)>>, Halt> {
+    let mut calls: Vec<Vec<(u32, u32)>> = vec![Vec::new(); starts.len()];
+    for state in 0..network.read_by_charts() {
+        for call in network.calls(state).iter() {
+            // A rule that counts begins elsewhere than its tables.
+            if let Some(start) = starts.get_mut(network.rule_of(call.start) as usize) {
+                *start = call.start;
+            }
+            calls[read_rule(network, call) as usize].push((state, call.to));
+            count.keep::<(u32, u32)>(1)?;
+        }
+        count.look(1)?;
+    }
+    Ok(calls)
+}
+
+/// For each state the rules that it can begin, by calls of calls too.
+fn begun_by_states(
+    network: &Network,
+    starts: &[u32],
+    count: &mut Count<'_>,
+) -> Result<Vec<Vec<SparseWord>>, Halt> {
+    let called = |state: u32| {
+        let calls = network.calls(state);
+        let mut called: Vec<usize> =
+            calls.iter().map(|call| read_rule(network, call) as usize).collect();
+        called.sort_unstable();
+        called.dedup();
+        called
+    };
+    let leading = closures(starts.len(), |rule| called(starts[rule]), count)?;
+    let mut marks = WordMarks::new(starts.len());
+    let mut begun = Vec::with_capacity(network.read_by_charts() as usize);
+    for state in 0..network.read_by_charts() {
+        for rule in called(state) {
+            count.look(leading[rule].len())?;
+            leading[rule].iter().for_each(|&(at, word)| marks.add(at, word));
+        }
+        let words = drained(&mut marks);
+        count.keep::<SparseWord>(words.len() + 2)?;
+        begun.push(words);
+    }
+    Ok(begun)
+}
+
 /// Calls of one rule, in the order of the states that call, as words of bit sets. Those of one
 /// state that return to different states come into different words.
 fn by_words(calls: Vec<(u32, u32)>, returns: &mut Vec<u32>) -> Vec<Callers> {
@@ -391,7 +412,7 @@ fn closures(
     count: &mut Count<'_>,
 ) -> Result<Vec<Vec<SparseWord>>, Halt> {
     let mut out: Vec<Vec<SparseWord>> = vec![Vec::new(); size];
-    let mut marks = Marks::new(size);
+    let mut marks = WordMarks::new(size);
     for component in graph::components(size, &direct) {
         for &number in &component {
             marks.add(number as u32 >> 6, 1 << (number & 63));
@@ -411,7 +432,7 @@ fn closures(
     Ok(out)
 }
 
-fn drained(marks: &mut Marks) -> Vec<SparseWord> {
+fn drained(marks: &mut WordMarks) -> Vec<SparseWord> {
     let mut words = Vec::new();
     marks.drain(|at, word| words.push((at, word)));
     words

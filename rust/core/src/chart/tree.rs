@@ -3,8 +3,8 @@
 use super::bits::{SparseWord, members};
 use super::column::{Column, Columns};
 use super::fan::Fans;
-use super::memo::Memo;
-use super::rows::{RowId, Rows};
+use super::memo::ColumnMemo;
+use super::rows::{InternedRows, RowId};
 use crate::budget::{Halt, Interrupt};
 use crate::network::ClassSet;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(super) struct There {
 /// What is known after so many letters: which states are there, and with each where its rule began;
 /// which rules may begin here. What has no fixed size stands in the tree, up to these ends.
 #[derive(Clone, Copy)]
-pub(super) struct Node {
+pub(super) struct ColumnNode {
     /// The column before; one that follows none is its own.
     pub(super) parent: ColumnId,
     /// The number of letters read.
@@ -62,13 +62,13 @@ pub(super) struct Draft {
 /// never written again.
 #[derive(Default)]
 pub(crate) struct Tree {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<ColumnNode>,
     pub(super) there: Vec<There>,
     pub(super) begun: Vec<SparseWord>,
     pub(super) rows: Vec<RowId>,
     pub(super) counting: Vec<u32>,
-    pub(super) sets: Rows,
-    pub(super) memo: Memo,
+    pub(super) sets: InternedRows,
+    pub(super) memo: ColumnMemo,
     pub(super) fans: Fans,
     /// The columns up to the one that was asked for last, by place.
     pub(super) path: Vec<ColumnId>,
@@ -81,7 +81,7 @@ pub(crate) struct Tree {
 impl Tree {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
+        self.nodes.capacity() * size_of::<ColumnNode>()
             + self.there.capacity() * size_of::<There>()
             + (self.begun.capacity() + self.predicted_words) * size_of::<SparseWord>()
             + self.predicted.capacity() * 24
@@ -98,7 +98,7 @@ impl Tree {
         self.rows.extend_from_slice(&draft.rows);
         self.counting.extend_from_slice(&draft.counting);
         let id = self.nodes.len() as ColumnId;
-        self.nodes.push(Node {
+        self.nodes.push(ColumnNode {
             parent: parent.unwrap_or(id),
             place: parent.map_or(0, |parent| self.nodes[parent as usize].place + 1),
             there: self.there.len() as u32,

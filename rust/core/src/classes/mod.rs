@@ -152,7 +152,7 @@ pub fn compile(
     };
     let texts = vocabulary.order().iter().zip(vocabulary.shared());
     let texts = texts.map(|(&id, &shared)| (shared as usize, vocabulary.bytes(id)));
-    let start = End::State(folding.automaton.start());
+    let start = TokenTarget::State(folding.automaton.start());
     let mut ends = folding.walk(start, texts).map_err(halted)?;
     folding.canonicalize(&mut ends).map_err(halted)?;
     // The same of tokens taken whole, by their ids.
@@ -193,7 +193,7 @@ fn too_large(limits: &Limits) -> Error {
 
 /// Where a token's bytes lead.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum TokenTarget {
     State(DisplacementId),
     /// Its budget was spent at the node of the trie that this token was the first to reach.
     OverBudget,
@@ -216,7 +216,7 @@ struct Folding<'a> {
 
 impl Folding<'_> {
     /// Where one letter leads from the start.
-    fn step(&mut self, class: u8) -> std::result::Result<End, Halt> {
+    fn step(&mut self, class: u8) -> std::result::Result<TokenTarget, Halt> {
         self.automaton.allow(self.token_work, self.total_work);
         let next = self.automaton.next(self.automaton.start(), class);
         end_of(next)
@@ -226,16 +226,16 @@ impl Folding<'_> {
     /// the one before.
     fn walk<'t>(
         &mut self,
-        start: End,
+        start: TokenTarget,
         texts: impl ExactSizeIterator<Item = (usize, &'t [u8])>,
-    ) -> std::result::Result<Vec<End>, Halt> {
+    ) -> std::result::Result<Vec<TokenTarget>, Halt> {
         let alphabet = self.network.alphabet();
         let total = texts.len();
         let longest = if self.network.has_cuts() { LONGEST_VIEW } else { usize::MAX };
         let mut ends = Vec::with_capacity(total);
         let mut reported = self.automaton.work();
         // path[d]: the state after the first d bytes of the current token, as far as it is alive.
-        let mut path: Vec<End> = vec![start];
+        let mut path: Vec<TokenTarget> = vec![start];
         for (i, (shared, whole)) in texts.enumerate() {
             if i % REPORT_EVERY == 0 || self.automaton.work() > reported + REPORT_WORK {
                 reported = self.automaton.work();
@@ -245,7 +245,7 @@ impl Folding<'_> {
             let bytes = &whole[..whole.len().min(longest)];
             self.automaton.allow(self.token_work, self.total_work);
             while path.len() <= bytes.len() {
-                let End::State(state) = path[path.len() - 1] else { break };
+                let TokenTarget::State(state) = path[path.len() - 1] else { break };
                 if state == DEAD {
                     break;
                 }
@@ -254,8 +254,8 @@ impl Folding<'_> {
             }
             let end = path[path.len() - 1];
             // Dead so far is dead. Else what follows is out of view.
-            let seen = bytes.len() == whole.len() || end == End::State(DEAD);
-            ends.push(if seen { end } else { End::OverBudget });
+            let seen = bytes.len() == whole.len() || end == TokenTarget::State(DEAD);
+            ends.push(if seen { end } else { TokenTarget::OverBudget });
         }
         self.interrupt.progress(total, total)?;
         Ok(ends)
@@ -263,10 +263,10 @@ impl Folding<'_> {
 
     /// Replaces the states where tokens end by canonical ones. One that takes too much work stays as
     /// it is: its tokens then stay apart from others that do the same, which is sound.
-    fn canonicalize(&mut self, ends: &mut [End]) -> std::result::Result<(), Halt> {
+    fn canonicalize(&mut self, ends: &mut [TokenTarget]) -> std::result::Result<(), Halt> {
         let mut canonical = Canonical::default();
         for end in ends {
-            if let End::State(state) = end {
+            if let TokenTarget::State(state) = end {
                 self.automaton.allow(self.token_work, self.total_work);
                 match canonical.of(&mut self.automaton, *state) {
                     Ok(same) => *state = same,
@@ -280,11 +280,13 @@ impl Folding<'_> {
 }
 
 /// The end of a token: a state, or over budget; an interrupt is passed on.
-fn end_of(next: std::result::Result<DisplacementId, Halt>) -> std::result::Result<End, Halt> {
+fn end_of(
+    next: std::result::Result<DisplacementId, Halt>,
+) -> std::result::Result<TokenTarget, Halt> {
     match next {
-        Ok(state) => Ok(End::State(state)),
+        Ok(state) => Ok(TokenTarget::State(state)),
         Err(halt) if halt.is_interrupt() => Err(halt),
-        Err(_) => Ok(End::OverBudget),
+        Err(_) => Ok(TokenTarget::OverBudget),
     }
 }
 
@@ -294,30 +296,30 @@ const NO_END: u32 = u32::MAX;
 /// Splits groups of tokens by what they do when taken whole; returns how many there are then.
 fn split_by_ids(
     vocabulary: &Vocabulary,
-    whole: &[End],
+    whole: &[TokenTarget],
     group_of_token: &mut [u32],
     stats: &mut ClassStats,
 ) -> u32 {
-    let mut ends = vec![End::State(DEAD); vocabulary.len()];
+    let mut ends = vec![TokenTarget::State(DEAD); vocabulary.len()];
     whole_ids(vocabulary).zip(whole).for_each(|(id, &end)| ends[id as usize] = end);
     let mut groups: FxHashMap<(u32, DisplacementId), u32> = FxHashMap::default();
     let mut count = 0;
     stats.dead_tokens = 0;
     for (id, group) in group_of_token.iter_mut().enumerate() {
         let known = match ends[id] {
-            End::State(DEAD) if *group == NO_END => {
+            TokenTarget::State(DEAD) if *group == NO_END => {
                 stats.dead_tokens += usize::from(vocabulary.is_textual(id as u32));
                 continue;
             }
-            End::State(state) => groups.get(&(*group, state)).copied(),
-            End::OverBudget => {
+            TokenTarget::State(state) => groups.get(&(*group, state)).copied(),
+            TokenTarget::OverBudget => {
                 stats.over_budget_tokens += 1;
                 None
             }
         };
         let split = known.unwrap_or(count);
         count += u32::from(known.is_none());
-        if let End::State(state) = ends[id] {
+        if let TokenTarget::State(state) = ends[id] {
             groups.insert((*group, state), split);
         }
         *group = split;
@@ -328,8 +330,8 @@ fn split_by_ids(
 /// Numbers the classes and picks representatives.
 fn number(
     vocabulary: &Vocabulary,
-    ends: &[End],
-    whole: &[End],
+    ends: &[TokenTarget],
+    whole: &[TokenTarget],
     stats: &mut ClassStats,
 ) -> TokenClasses {
     let mut group_of_token = vec![NO_END; vocabulary.len()];
@@ -342,12 +344,12 @@ fn number(
     let mut previous: Option<(u32, u32)> = None;
     for (&id, end) in vocabulary.order().iter().zip(ends) {
         let group = match *end {
-            End::State(DEAD) => {
+            TokenTarget::State(DEAD) => {
                 stats.dead_tokens += 1;
                 continue;
             }
-            End::State(state) => *groups.entry(state).or_insert_with(&mut fresh),
-            End::OverBudget => {
+            TokenTarget::State(state) => *groups.entry(state).or_insert_with(&mut fresh),
+            TokenTarget::OverBudget => {
                 stats.over_budget_tokens += 1;
                 // Ids with the same bytes stand side by side and stay together.
                 match previous {

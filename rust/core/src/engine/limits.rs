@@ -46,7 +46,7 @@ pub(super) struct Thresholds {
     pub(super) few_undecided: usize,
     /// Work units of an answer that is not bounded instead.
     pub(super) answer_work: u64,
-    /// What the answers of a mask may cost when they are read again (see `Memo::cost`), and the work to
+    /// What the answers of a mask may cost when they are read again (see `AnswerMemo::cost`), and the work to
     /// make them, before bounds take the place of more.
     pub(super) cost: u64,
     pub(super) asked_work: u64,

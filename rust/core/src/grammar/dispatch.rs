@@ -48,7 +48,7 @@ impl<'m> Dispatch<'m> {
 }
 
 #[derive(Default)]
-struct Node {
+struct DispatchNode {
     children: Vec<(u8, u32)>,
     /// The node of the longest proper suffix.
     suffix: u32,
@@ -59,7 +59,7 @@ struct Node {
 }
 
 struct Tries {
-    nodes: Vec<Node>,
+    nodes: Vec<DispatchNode>,
 }
 
 impl Tries {
@@ -72,7 +72,7 @@ impl Tries {
                 Err(place) => {
                     let node = self.nodes.len() as u32;
                     self.nodes[at as usize].children.insert(place, (byte, node));
-                    self.nodes.push(Node::default());
+                    self.nodes.push(DispatchNode::default());
                     node
                 }
             };
@@ -128,7 +128,7 @@ fn meaning(call: &Macro, limits: &Limits) -> Result<Option<Compact>> {
 
 /// The automaton. Its edges that call lead to where free text goes on, or to its end.
 pub(crate) fn compact(dispatch: &Dispatch<'_>, limits: &Limits) -> Result<Compact> {
-    let mut tries = Tries { nodes: vec![Node::default()] };
+    let mut tries = Tries { nodes: vec![DispatchNode::default()] };
     for &(tag, rule) in &dispatch.tags {
         let node = tries.add(tag);
         tries.nodes[node as usize].calls.push(rule);

@@ -12,7 +12,7 @@
 //! put into its place, a shortest text before and after it, and tried on the whole; where the whole
 //! does not differ by that, it is looked at byte by byte instead.
 
-use super::goals::{GoalId, Goals, ROOT, Way};
+use super::goals::{Derivation, GoalId, Goals, ROOT};
 use super::whose;
 use crate::budget::{Budget, Halt, Interrupt};
 use crate::error::{Position, Result};
@@ -172,7 +172,7 @@ impl Search<'_> {
     fn refute(&mut self) -> Result<Option<Verdict>> {
         loop {
             let open = self.goals.open();
-            let may_look = |&&(goal, _): &&(GoalId, u32)| *self.goals.way(goal) == Way::Open;
+            let may_look = |&&(goal, _): &&(GoalId, u32)| *self.goals.way(goal) == Derivation::Open;
             if open.is_empty() && !self.over {
                 return Ok(Some(Verdict::Proved));
             }
@@ -207,7 +207,7 @@ impl Search<'_> {
             };
             self.over |= self.goals.effort > EFFORT.saturating_mul(self.max_pairs as u64);
             self.report()?;
-            let may_look = |&goal: &GoalId| *self.goals.way(goal) == Way::Open;
+            let may_look = |&goal: &GoalId| *self.goals.way(goal) == Derivation::Open;
             if self.over || places.is_empty() || !places.iter().all(may_look) {
                 return Ok(false);
             }
@@ -240,7 +240,7 @@ impl Search<'_> {
         depth: u32,
         queue: &mut BinaryHeap<Reverse<(u32, GoalId)>>,
     ) -> Result<()> {
-        if *self.goals.way(goal) != Way::Open {
+        if *self.goals.way(goal) != Derivation::Open {
             return Ok(());
         }
         self.looked += 1;
@@ -260,7 +260,7 @@ impl Search<'_> {
         queue.extend(
             children
                 .iter()
-                .filter(|&&child| *self.goals.way(child) == Way::Open)
+                .filter(|&&child| *self.goals.way(child) == Derivation::Open)
                 .map(|&child| Reverse((depth + bytes, child))),
         );
         queue.extend(self.goals.reopened.drain(..).map(|goal| Reverse((depth, goal))));

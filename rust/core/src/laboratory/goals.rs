@@ -1,6 +1,6 @@
 //! Pairs of stack sets that are to be shown equal, and what each depends on.
 
-use super::parts::Part;
+use super::parts::AlignedPart;
 use super::words::{Words, next_classes};
 use crate::budget::Halt;
 use crate::network::{Identity, Network};
@@ -19,7 +19,7 @@ pub(super) const ROOT: GoalId = 0;
 
 /// How a pair follows from others.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Way {
+pub(super) enum Derivation {
     /// Not looked at.
     Open,
     /// Looked at as far as the bounds go.
@@ -51,7 +51,7 @@ enum Difference {
 struct Goal {
     left: SetId,
     right: SetId,
-    way: Way,
+    way: Derivation,
     /// How often it was split in ways that did not hold.
     splits: usize,
     /// The shortest known, and no fewer bytes than it has.
@@ -100,7 +100,7 @@ impl<'n> Goals<'n> {
         self.goals.len()
     }
 
-    pub(super) fn way(&self, goal: GoalId) -> &Way {
+    pub(super) fn way(&self, goal: GoalId) -> &Derivation {
         &self.goals[goal as usize].way
     }
 
@@ -129,9 +129,9 @@ impl<'n> Goals<'n> {
     /// The pairs from which one follows, and the bytes read on the way to them.
     pub(super) fn children(&self, goal: GoalId) -> (&[GoalId], u32) {
         match &self.goals[goal as usize].way {
-            Way::Open | Way::Stuck => (&[], 0),
-            Way::Split(children) => (children, 0),
-            Way::Step(children) => (children, 1),
+            Derivation::Open | Derivation::Stuck => (&[], 0),
+            Derivation::Split(children) => (children, 0),
+            Derivation::Step(children) => (children, 1),
         }
     }
 
@@ -146,7 +146,7 @@ impl<'n> Goals<'n> {
                 continue;
             }
             depth[goal as usize] = at;
-            if matches!(self.way(goal), Way::Open | Way::Stuck) {
+            if matches!(self.way(goal), Derivation::Open | Derivation::Stuck) {
                 open.push((goal, at));
             }
             match self.children(goal) {
@@ -169,8 +169,10 @@ impl<'n> Goals<'n> {
         let mut queue = BinaryHeap::new();
         for (number, goal) in self.goals.iter().enumerate() {
             let least = match (&goal.way, &goal.difference) {
-                (Way::Open | Way::Stuck, _) => 0,
-                (Way::Step(children), Some(found)) if children.is_empty() => u64::from(found.1),
+                (Derivation::Open | Derivation::Stuck, _) => 0,
+                (Derivation::Step(children), Some(found)) if children.is_empty() => {
+                    u64::from(found.1)
+                }
                 _ => continue,
             };
             queue.push(Reverse((least, number as GoalId, number as GoalId)));
@@ -186,8 +188,8 @@ impl<'n> Goals<'n> {
             for index in 0..self.goals[goal as usize].users.len() {
                 let (user, how) = self.goals[goal as usize].users[index];
                 let room = match (how, &self.goals[user as usize].way) {
-                    (Use::After(_), Way::Step(_)) => 1,
-                    (Use::Tops(a, b) | Use::Beneath(a, b), Way::Split(_)) => {
+                    (Use::After(_), Derivation::Step(_)) => 1,
+                    (Use::Tops(a, b) | Use::Beneath(a, b), Derivation::Split(_)) => {
                         let sets = &self.stepper.sets;
                         self.words.length(sets, a).min(self.words.length(sets, b))
                     }
@@ -203,7 +205,7 @@ impl<'n> Goals<'n> {
         let mut split = None;
         loop {
             let goal = &self.goals[at as usize];
-            if matches!(goal.way, Way::Split(_)) {
+            if matches!(goal.way, Derivation::Split(_)) {
                 split = Some(at);
             }
             if by[at as usize] == at {
@@ -213,7 +215,7 @@ impl<'n> Goals<'n> {
         }
         // What stands around a part may be read in other ways: then byte by byte.
         Some(match (self.way(at), split) {
-            (Way::Open | Way::Stuck, _) => vec![at],
+            (Derivation::Open | Derivation::Stuck, _) => vec![at],
             (_, Some(split)) => {
                 self.forbid_split(split);
                 vec![split]
@@ -226,7 +228,7 @@ impl<'n> Goals<'n> {
     pub(super) fn forbid_split(&mut self, goal: GoalId) {
         let goal = &mut self.goals[goal as usize];
         goal.splits += 1;
-        goal.way = Way::Open;
+        goal.way = Derivation::Open;
     }
 
     /// The number of a pair, made when first met; `None` for sets that are the same.
@@ -242,7 +244,7 @@ impl<'n> Goals<'n> {
         self.goals.push(Goal {
             left: pair.0,
             right: pair.1,
-            way: Way::Open,
+            way: Derivation::Open,
             splits: 0,
             difference: None,
             users: Vec::new(),
@@ -258,17 +260,17 @@ impl<'n> Goals<'n> {
         let Goal { left, right, splits, .. } = self.goals[goal as usize];
         let (left, right) = (self.entered(left)?, self.entered(right)?);
         if left == right {
-            self.goals[goal as usize].way = Way::Step(Vec::new());
+            self.goals[goal as usize].way = Derivation::Step(Vec::new());
             return Ok(());
         }
         let sets = &self.stepper.sets;
         if sets.has_rest(left) != sets.has_rest(right) {
-            self.goals[goal as usize].way = Way::Step(Vec::new());
+            self.goals[goal as usize].way = Derivation::Step(Vec::new());
             self.differs(goal, (Difference::Text(Vec::new()), 0));
             return Ok(());
         }
         if left == NONE || right == NONE {
-            self.goals[goal as usize].way = Way::Step(Vec::new());
+            self.goals[goal as usize].way = Derivation::Step(Vec::new());
             let other = if left == NONE { right } else { left };
             let word = self.words.of_set(&self.stepper.sets, other);
             let word = word.ok_or(Halt::Depth)?;
@@ -291,18 +293,18 @@ impl<'n> Goals<'n> {
 
     /// Marks a pair as one that cannot be looked at.
     pub(super) fn give_up(&mut self, goal: GoalId) {
-        self.goals[goal as usize].way = Way::Stuck;
+        self.goals[goal as usize].way = Derivation::Stuck;
     }
 
-    fn split(&mut self, goal: GoalId, parts: &[Part]) {
+    fn split(&mut self, goal: GoalId, parts: &[AlignedPart]) {
         let mut children = Vec::new();
-        for &Part { heads: [p, q], beneath: [beneath_p, beneath_q] } in parts {
+        for &AlignedPart { heads: [p, q], beneath: [beneath_p, beneath_q] } in parts {
             let child = self.goal(p, q);
             children.extend(child.map(|child| (child, Use::Tops(beneath_p, beneath_q))));
             let child = self.goal(beneath_p, beneath_q);
             children.extend(child.map(|child| (child, Use::Beneath(p, q))));
         }
-        self.goals[goal as usize].way = Way::Split(children.iter().map(|c| c.0).collect());
+        self.goals[goal as usize].way = Derivation::Split(children.iter().map(|c| c.0).collect());
         self.depend(goal, children);
     }
 
@@ -316,7 +318,7 @@ impl<'n> Goals<'n> {
         let mut numbers: Vec<GoalId> = children.iter().map(|c| c.0).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        self.goals[goal as usize].way = Way::Step(numbers);
+        self.goals[goal as usize].way = Derivation::Step(numbers);
         self.depend(goal, children);
         Ok(())
     }
@@ -394,7 +396,7 @@ impl<'n> Goals<'n> {
             }
         }
         let goal = &self.goals[user as usize];
-        if goal.difference.is_none() && matches!(goal.way, Way::Split(_)) {
+        if goal.difference.is_none() && matches!(goal.way, Derivation::Split(_)) {
             self.forbid_split(user);
             self.reopened.push(user);
         }

@@ -13,7 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 const MAX_FRAMES: usize = 64;
 
 /// What two sets of stacks are made of, one beside the other.
-pub(super) struct Part {
+pub(super) struct AlignedPart {
     /// Frames above the rest.
     pub(super) heads: [SetId; 2],
     /// What stands in the place of that rest.
@@ -61,7 +61,11 @@ impl Goals<'_> {
 
     /// Two sets, each split where all of its stacks come together, as far down as leaves as many
     /// such places beneath both.
-    pub(super) fn aligned(&mut self, left: SetId, right: SetId) -> Result<Option<Vec<Part>>, Halt> {
+    pub(super) fn aligned(
+        &mut self,
+        left: SetId,
+        right: SetId,
+    ) -> Result<Option<Vec<AlignedPart>>, Halt> {
         let (ours, theirs) = (self.narrows(left), self.narrows(right));
         let common = ours.len().min(theirs.len());
         if common == 0 {
@@ -69,7 +73,7 @@ impl Goals<'_> {
         }
         let beneath = [ours[ours.len() - common], theirs[theirs.len() - common]];
         let heads = [self.above(left, beneath[0])?, self.above(right, beneath[1])?];
-        Ok(Some(vec![Part { heads, beneath }]))
+        Ok(Some(vec![AlignedPart { heads, beneath }]))
     }
 
     /// The sets beneath a set that all of its stacks go through, the first first; none where that is
@@ -123,7 +127,11 @@ impl Goals<'_> {
 
     /// The stacks of two sets, matched one to one where they seem to do the same; `None` where the
     /// sets have other numbers of stacks, or nothing would be won.
-    pub(super) fn matched(&mut self, left: SetId, right: SetId) -> Result<Option<Vec<Part>>, Halt> {
+    pub(super) fn matched(
+        &mut self,
+        left: SetId,
+        right: SetId,
+    ) -> Result<Option<Vec<AlignedPart>>, Halt> {
         let mut ours = stacks_of(&self.stepper.sets, left);
         let mut theirs = stacks_of(&self.stepper.sets, right);
         if ours.len() != theirs.len() {
@@ -161,9 +169,9 @@ impl Goals<'_> {
             let q = if self.identity(p).0 == self.identity(q).0 { p } else { q };
             let sets = &mut self.stepper.sets;
             let heads = [sets.add(&[(p, REST)])?, sets.add(&[(q, REST)])?];
-            parts.push(Part { heads, beneath: [beneath_p, beneath_q] });
+            parts.push(AlignedPart { heads, beneath: [beneath_p, beneath_q] });
         }
-        let is_atom = |part: &Part| part.beneath == [REST; 2];
+        let is_atom = |part: &AlignedPart| part.beneath == [REST; 2];
         let wins = parts.len() > 1 || !parts.iter().all(is_atom);
         Ok(wins.then_some(parts))
     }

@@ -3,9 +3,9 @@
 //! A joint state says for each of them how far it is, and in which scanners it can still be what
 //! is found: those that look for it and in which none before it in the order has matched.
 
-use super::obligations::{NONE, Open, Question, Questions};
-use super::sets::{EMPTY, SetId};
-use super::terminals::{DEAD, End, Scanners, Terminals};
+use super::obligations::{EndQuestion, NONE, OpenQuestions, Questions};
+use super::sets::{EMPTY, ScannerSetId};
+use super::terminals::{DEAD, MatchEnd, Scanners, TerminalAutomata};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -14,14 +14,14 @@ pub(super) type JointId = u32;
 
 /// One terminal of a joint state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Entry {
+pub(super) struct JointTerminal {
     pub(super) terminal: u32,
     /// Its state.
     pub(super) state: u32,
     /// The scanners in which it can still be what is found.
-    pub(super) scanners: SetId,
+    pub(super) scanners: ScannerSetId,
     /// Whether a match ends here.
-    pub(super) end: End,
+    pub(super) end: MatchEnd,
 }
 
 /// A terminal that has ended.
@@ -29,9 +29,9 @@ pub(super) struct Entry {
 pub(super) struct Ended {
     pub(super) terminal: u32,
     /// The scanners in which this is what they find.
-    pub(super) scanners: SetId,
+    pub(super) scanners: ScannerSetId,
     /// What must prove true.
-    pub(super) open: Open,
+    pub(super) open: OpenQuestions,
     /// The match is dropped.
     pub(super) ignored: bool,
 }
@@ -40,24 +40,24 @@ pub(super) struct Ended {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Going {
     pub(super) terminal: u32,
-    pub(super) scanners: SetId,
+    pub(super) scanners: ScannerSetId,
     pub(super) ignored: bool,
 }
 
 /// A joint state after a byte, and what must prove true for it.
-type Fork = (JointId, Open);
+type Fork = (JointId, OpenQuestions);
 
 /// Joint states, made as they are met.
 #[derive(Clone, Debug)]
 pub struct Joints {
-    pub(super) terminals: Terminals,
+    pub(super) terminals: TerminalAutomata,
     pub(super) scanners: Scanners,
     pub(super) questions: Questions,
-    pub(super) states: Vec<Box<[Entry]>>,
-    known: HashMap<Box<[Entry]>, JointId, FxBuildHasher>,
+    pub(super) states: Vec<Box<[JointTerminal]>>,
+    known: HashMap<Box<[JointTerminal]>, JointId, FxBuildHasher>,
     steps: HashMap<(JointId, u8), Box<[Fork]>, FxBuildHasher>,
-    pub(super) able: HashMap<(u32, Open), bool, FxBuildHasher>,
-    pub(super) pruned: HashMap<(JointId, Open, u32), Option<JointId>, FxBuildHasher>,
+    pub(super) able: HashMap<(u32, OpenQuestions), bool, FxBuildHasher>,
+    pub(super) pruned: HashMap<(JointId, OpenQuestions, u32), Option<JointId>, FxBuildHasher>,
     ended: Vec<Option<Box<[Ended]>>>,
     going: Vec<Option<Box<[Going]>>>,
     /// Where a terminal begins: one state, or one for each terminal.
@@ -69,7 +69,7 @@ impl Joints {
     ///
     /// With `separate`, terminals know nothing of each other: each is followed on its own, as in
     /// the automaton that joins all of them by empty moves.
-    pub fn new(terminals: Terminals, scanners: Scanners, separate: bool) -> Self {
+    pub fn new(terminals: TerminalAutomata, scanners: Scanners, separate: bool) -> Self {
         let mut made = Self {
             terminals,
             scanners,
@@ -83,12 +83,12 @@ impl Joints {
             going: Vec::new(),
             fresh: Vec::new(),
         };
-        let all: Vec<Entry> = (0..made.terminals.len() as u32)
-            .map(|terminal| Entry {
+        let all: Vec<JointTerminal> = (0..made.terminals.len() as u32)
+            .map(|terminal| JointTerminal {
                 terminal,
                 state: made.terminals.starts[terminal as usize],
                 scanners: made.scanners.looking[terminal as usize],
-                end: End::No,
+                end: MatchEnd::No,
             })
             .collect();
         made.fresh = if separate {
@@ -99,7 +99,7 @@ impl Joints {
         made
     }
 
-    pub(super) fn intern(&mut self, state: Vec<Entry>) -> JointId {
+    pub(super) fn intern(&mut self, state: Vec<JointTerminal>) -> JointId {
         let state = state.into_boxed_slice();
         if let Some(&id) = self.known.get(&state) {
             return id;
@@ -116,7 +116,7 @@ impl Joints {
         self.states.len()
     }
 
-    pub(super) fn entries(&self, joint: JointId) -> &[Entry] {
+    pub(super) fn entries(&self, joint: JointId) -> &[JointTerminal] {
         &self.states[joint as usize]
     }
 
@@ -130,7 +130,11 @@ impl Joints {
         for entry in &self.states[joint as usize] {
             let state = self.terminals.step(entry.state, byte);
             if state != DEAD {
-                moved.push(Entry { state, end: self.terminals.ends[state as usize], ..*entry });
+                moved.push(JointTerminal {
+                    state,
+                    end: self.terminals.ends[state as usize],
+                    ..*entry
+                });
             }
         }
         let mut done = Vec::new();
@@ -138,21 +142,21 @@ impl Joints {
         while let Some((mut entries, mut i, mut asked)) = work.pop() {
             // In the order of the scanners: what has matched stands before all that come after.
             while i < entries.len() {
-                let Entry { scanners, end, .. } = entries[i];
+                let JointTerminal { scanners, end, .. } = entries[i];
                 i += 1;
-                if end == End::No || scanners == EMPTY {
+                if end == MatchEnd::No || scanners == EMPTY {
                     continue;
                 }
-                if let End::If(condition) = end
+                if let MatchEnd::If(condition) = end
                     && self.touches(&entries[i..], scanners)
                 {
                     let mut other = entries.clone();
-                    other[i - 1].end = End::No;
-                    let mut questions: Vec<Question> = asked.clone();
-                    questions.push(Question::fails(condition));
+                    other[i - 1].end = MatchEnd::No;
+                    let mut questions: Vec<EndQuestion> = asked.clone();
+                    questions.push(EndQuestion::fails(condition));
                     work.push((other, i, questions));
-                    entries[i - 1].end = End::Yes;
-                    asked.push(Question::holds(condition));
+                    entries[i - 1].end = MatchEnd::Yes;
+                    asked.push(EndQuestion::holds(condition));
                 }
                 for after in &mut entries[i..] {
                     after.scanners = self.scanners.sets.minus(after.scanners, scanners);
@@ -169,19 +173,19 @@ impl Joints {
         done
     }
 
-    fn touches(&mut self, entries: &[Entry], scanners: SetId) -> bool {
+    fn touches(&mut self, entries: &[JointTerminal], scanners: ScannerSetId) -> bool {
         entries.iter().any(|entry| self.scanners.sets.and(entry.scanners, scanners) != EMPTY)
     }
 
     /// Drops what can be found by no scanner, neither on its own nor as the name of a match.
-    pub(super) fn kept(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+    pub(super) fn kept(&mut self, entries: Vec<JointTerminal>) -> Vec<JointTerminal> {
         let mut kept = Vec::with_capacity(entries.len());
         for entry in &entries {
             let useful = if entry.scanners == EMPTY {
                 // A name is no use where its pattern cannot be found.
                 self.can_rename(&entries, entry.terminal)
             } else {
-                entry.end != End::No || !self.terminals.stuck[entry.state as usize]
+                entry.end != MatchEnd::No || !self.terminals.stuck[entry.state as usize]
             };
             if useful {
                 kept.push(*entry);
@@ -194,7 +198,7 @@ impl Joints {
         kept
     }
 
-    fn can_rename(&mut self, entries: &[Entry], string: u32) -> bool {
+    fn can_rename(&mut self, entries: &[JointTerminal], string: u32) -> bool {
         entries.iter().any(|pattern| {
             self.scanners.renamed[pattern.terminal as usize].iter().any(|&(s, both)| {
                 s == string && self.scanners.sets.and(both, pattern.scanners) != EMPTY
@@ -210,15 +214,15 @@ impl Joints {
         let entries = self.states[joint as usize].clone();
         let mut out = Vec::new();
         for (i, entry) in entries.iter().enumerate() {
-            if entry.end == End::No || entry.scanners == EMPTY {
+            if entry.end == MatchEnd::No || entry.scanners == EMPTY {
                 continue;
             }
             let mut base = Vec::new();
-            if let End::If(condition) = entry.end {
-                base.push(Question::holds(condition));
+            if let MatchEnd::If(condition) = entry.end {
+                base.push(EndQuestion::holds(condition));
             }
             if !self.terminals.stuck[entry.state as usize] {
-                base.push(Question::Never(entry.state));
+                base.push(EndQuestion::Never(entry.state));
             }
             for (scanners, questions) in self.groups(&entries[..i], entry.scanners, base) {
                 let open = self.questions.with(NONE, &questions);
@@ -235,10 +239,10 @@ impl Joints {
     /// Parts the scanners by what stands before in their order and may still match.
     fn groups(
         &mut self,
-        before: &[Entry],
-        scanners: SetId,
-        base: Vec<Question>,
-    ) -> Vec<(SetId, Vec<Question>)> {
+        before: &[JointTerminal],
+        scanners: ScannerSetId,
+        base: Vec<EndQuestion>,
+    ) -> Vec<(ScannerSetId, Vec<EndQuestion>)> {
         let mut groups = vec![(scanners, base)];
         for entry in before {
             if entry.scanners == EMPTY || self.terminals.stuck[entry.state as usize] {
@@ -250,7 +254,7 @@ impl Joints {
                 let outside = self.scanners.sets.minus(set, entry.scanners);
                 if inside != EMPTY {
                     let mut more = questions.clone();
-                    more.push(Question::Never(entry.state));
+                    more.push(EndQuestion::Never(entry.state));
                     parted.push((inside, more));
                 }
                 if outside != EMPTY {
@@ -265,10 +269,10 @@ impl Joints {
     /// What a match that ends here is called, scanner by scanner.
     fn named(
         &mut self,
-        entries: &[Entry],
-        entry: Entry,
-        mut scanners: SetId,
-        mut emit: impl FnMut(u32, SetId, bool),
+        entries: &[JointTerminal],
+        entry: JointTerminal,
+        mut scanners: ScannerSetId,
+        mut emit: impl FnMut(u32, ScannerSetId, bool),
     ) {
         let ignored = self.terminals.ignored[entry.terminal as usize];
         if ignored {
@@ -278,9 +282,9 @@ impl Joints {
         }
         for at in 0..self.scanners.renamed[entry.terminal as usize].len() {
             let (string, both) = self.scanners.renamed[entry.terminal as usize][at];
-            let here = entries
-                .iter()
-                .any(|e| e.terminal == string && self.terminals.ends[e.state as usize] == End::Yes);
+            let here = entries.iter().any(|e| {
+                e.terminal == string && self.terminals.ends[e.state as usize] == MatchEnd::Yes
+            });
             if here {
                 let inside = self.scanners.sets.and(scanners, both);
                 // The name of an ignored string is none that a parser reads.
@@ -305,7 +309,7 @@ impl Joints {
         for entry in entries.iter().filter(|entry| entry.scanners != EMPTY) {
             let ignored = self.terminals.ignored[entry.terminal as usize];
             let stuck = self.terminals.stuck[entry.state as usize];
-            let mut add = |sets: &mut super::sets::Sets, terminal, scanners| {
+            let mut add = |sets: &mut super::sets::ScannerSets, terminal, scanners| {
                 if scanners == EMPTY {
                     return;
                 }
@@ -321,10 +325,10 @@ impl Joints {
                     break;
                 }
                 if let Some(name) = entries.iter().find(|e| e.terminal == string) {
-                    let ends = self.terminals.ends[name.state as usize] == End::Yes;
+                    let ends = self.terminals.ends[name.state as usize] == MatchEnd::Yes;
                     let inside = self.scanners.sets.and(entry.scanners, both);
-                    let on =
-                        ends && entry.end != End::No || !self.terminals.stuck[name.state as usize];
+                    let on = ends && entry.end != MatchEnd::No
+                        || !self.terminals.stuck[name.state as usize];
                     if on && !self.terminals.ignored[string as usize] {
                         add(&mut self.scanners.sets, string, inside);
                     }

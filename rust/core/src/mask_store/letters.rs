@@ -1,12 +1,12 @@
 //! What rows are made of: terminals that have ended, and sequences of them.
 
-use super::sets::SetId;
+use super::sets::ScannerSetId;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// The column at which a newline terminal of an indenting post-lexer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Column {
+pub enum NewlineColumn {
     /// No newline terminal.
     None,
     /// It is still in progress; whether it has a line feed yet. (The column so far is that of the
@@ -22,18 +22,18 @@ pub enum Column {
 
 /// A terminal that begins in a token, with the scanners in which it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Letter {
+pub struct LexerLetter {
     /// The terminal. An ignored one is only asked for its scanners.
     pub terminal: u32,
     /// The scanners: the one that the parser is in when the terminal begins must be among them.
     /// Without any, the letter does not begin here: it is the newline terminal that was in
     /// progress, and says where that ends.
-    pub scanners: SetId,
+    pub scanners: ScannerSetId,
     /// For the newline terminal, where it ends.
-    pub column: Column,
+    pub column: NewlineColumn,
 }
 
-impl Column {
+impl NewlineColumn {
     /// The same for a terminal that goes on where a token ends.
     pub(super) fn open(self) -> Self {
         match self {
@@ -49,8 +49,8 @@ pub(super) type SequenceId = u32;
 /// Sequences of letters, the first one foremost, each kept once.
 #[derive(Clone, Debug)]
 pub(super) struct Sequences {
-    letters: Vec<Letter>,
-    letter_ids: HashMap<Letter, u32, FxBuildHasher>,
+    letters: Vec<LexerLetter>,
+    letter_ids: HashMap<LexerLetter, u32, FxBuildHasher>,
     /// The first letter and the sequence behind it; the entry of the empty one means nothing.
     parts: Vec<(u32, SequenceId)>,
     known: HashMap<(u32, SequenceId), SequenceId, FxBuildHasher>,
@@ -68,7 +68,7 @@ impl Default for Sequences {
 }
 
 impl Sequences {
-    pub(super) fn letter(&mut self, letter: Letter) -> u32 {
+    pub(super) fn letter(&mut self, letter: LexerLetter) -> u32 {
         *self.letter_ids.entry(letter).or_insert_with(|| {
             self.letters.push(letter);
             self.letters.len() as u32 - 1
@@ -76,7 +76,7 @@ impl Sequences {
     }
 
     /// The sequence of one letter.
-    pub(super) fn single(&mut self, letter: Letter) -> SequenceId {
+    pub(super) fn single(&mut self, letter: LexerLetter) -> SequenceId {
         let letter = self.letter(letter);
         self.prefixed(letter, 0)
     }
@@ -89,7 +89,7 @@ impl Sequences {
     }
 
     /// The first letter and what stands behind it.
-    pub(super) fn first(&self, sequence: SequenceId) -> Option<(Letter, SequenceId)> {
+    pub(super) fn first(&self, sequence: SequenceId) -> Option<(LexerLetter, SequenceId)> {
         let &(letter, behind) = self.parts.get(sequence as usize).filter(|_| sequence != 0)?;
         Some((self.letters[letter as usize], behind))
     }
@@ -105,7 +105,7 @@ impl Sequences {
         out
     }
 
-    pub(super) fn letters(&self) -> &[Letter] {
+    pub(super) fn letters(&self) -> &[LexerLetter] {
         &self.letters
     }
 

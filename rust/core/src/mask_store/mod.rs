@@ -2,7 +2,7 @@
 //!
 //! Design: docs/design/mask-stores.md.
 //!
-//! Terminals come as automata over bytes ([`Terminals`]), with the scanners of a lexer: the sets of
+//! Terminals come as automata over bytes ([`TerminalAutomata`]), with the scanners of a lexer: the sets of
 //! terminals that it looks for in one state of the parser. All terminals that can be in progress
 //! are followed side by side ([`joint`]), so what a scanner decides is known exactly: which
 //! terminal is first in its order, how far it reaches, and what must not follow. Walks over the
@@ -28,11 +28,11 @@ mod writing;
 mod tests;
 
 pub use joint::Joints;
-pub use letters::{Column, Letter};
-pub use rows::{Counts, Row, Rows};
+pub use letters::{LexerLetter, NewlineColumn};
+pub use rows::{LexerRow, LexerRows, TerminalCounts};
 pub use saved::SavedLexer;
-pub use sets::{ALL, EMPTY, SetId};
+pub use sets::{ALL, EMPTY, ScannerSetId};
 pub use stack::Stack;
 pub use step::Stepped;
-pub use terminals::{Condition, Embedded, Newline, Scanners, Terminals};
-pub use walk::{Limits, Store};
+pub use terminals::{Embedded, EndCondition, Newline, Scanners, TerminalAutomata};
+pub use walk::{Store, WalkLimits};

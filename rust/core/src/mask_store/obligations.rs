@@ -3,45 +3,45 @@
 //! A terminal ends where its longest match does, and where none before it in the scanner's order
 //! matches at all. What comes can still prove an end wrong; until it cannot, the question is kept.
 
-use super::terminals::{Condition, DEAD, End, Terminals};
+use super::terminals::{DEAD, EndCondition, MatchEnd, TerminalAutomata};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// A set of open questions; 0 is the empty one.
-pub(super) type Open = u32;
+pub(super) type OpenQuestions = u32;
 /// No open question.
-pub(super) const NONE: Open = 0;
+pub(super) const NONE: OpenQuestions = 0;
 
 /// One question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Question {
+pub(super) enum EndQuestion {
     /// No match may end after this state.
     Never(u32),
     /// A match must end after this state.
     Must(u32),
 }
 
-impl Question {
+impl EndQuestion {
     /// That a condition holds.
-    pub(super) fn holds(condition: Condition) -> Self {
+    pub(super) fn holds(condition: EndCondition) -> Self {
         match condition {
-            Condition { negated: true, state } => Self::Never(state),
-            Condition { negated: false, state } => Self::Must(state),
+            EndCondition { negated: true, state } => Self::Never(state),
+            EndCondition { negated: false, state } => Self::Must(state),
         }
     }
 
     /// That it does not.
-    pub(super) fn fails(condition: Condition) -> Self {
-        Self::holds(Condition { negated: !condition.negated, ..condition })
+    pub(super) fn fails(condition: EndCondition) -> Self {
+        Self::holds(EndCondition { negated: !condition.negated, ..condition })
     }
 }
 
 /// Interned sets of questions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Questions {
-    sets: Vec<Box<[Question]>>,
-    known: HashMap<Box<[Question]>, Open, FxBuildHasher>,
-    steps: HashMap<(Open, u8), Option<Open>, FxBuildHasher>,
+    sets: Vec<Box<[EndQuestion]>>,
+    known: HashMap<Box<[EndQuestion]>, OpenQuestions, FxBuildHasher>,
+    steps: HashMap<(OpenQuestions, u8), Option<OpenQuestions>, FxBuildHasher>,
 }
 
 impl Questions {
@@ -51,20 +51,20 @@ impl Questions {
         made
     }
 
-    pub(super) fn intern(&mut self, mut set: Vec<Question>) -> Open {
+    pub(super) fn intern(&mut self, mut set: Vec<EndQuestion>) -> OpenQuestions {
         set.sort_unstable();
         set.dedup();
         let set = set.into_boxed_slice();
         if let Some(&id) = self.known.get(&set) {
             return id;
         }
-        let id = self.sets.len() as Open;
+        let id = self.sets.len() as OpenQuestions;
         self.sets.push(set.clone());
         self.known.insert(set, id);
         id
     }
 
-    pub(super) fn with(&mut self, open: Open, more: &[Question]) -> Open {
+    pub(super) fn with(&mut self, open: OpenQuestions, more: &[EndQuestion]) -> OpenQuestions {
         if more.is_empty() {
             return open;
         }
@@ -73,7 +73,7 @@ impl Questions {
         self.intern(set)
     }
 
-    pub(super) fn get(&self, open: Open) -> &[Question] {
+    pub(super) fn get(&self, open: OpenQuestions) -> &[EndQuestion] {
         &self.sets[open as usize]
     }
 
@@ -82,7 +82,12 @@ impl Questions {
     }
 
     /// What is open after a byte; `None` when a question has been answered the wrong way.
-    pub(super) fn step(&mut self, terminals: &Terminals, open: Open, byte: u8) -> Option<Open> {
+    pub(super) fn step(
+        &mut self,
+        terminals: &TerminalAutomata,
+        open: OpenQuestions,
+        byte: u8,
+    ) -> Option<OpenQuestions> {
         if open == NONE {
             return Some(NONE);
         }
@@ -100,35 +105,40 @@ impl Questions {
     }
 
     /// Whether all is answered rightly where the text ends.
-    pub(super) fn may_end(&self, open: Open) -> bool {
-        self.get(open).iter().all(|question| matches!(question, Question::Never(_)))
+    pub(super) fn may_end(&self, open: OpenQuestions) -> bool {
+        self.get(open).iter().all(|question| matches!(question, EndQuestion::Never(_)))
     }
 }
 
-fn stepped(terminals: &Terminals, question: Question, byte: u8, after: &mut Vec<Question>) -> bool {
+fn stepped(
+    terminals: &TerminalAutomata,
+    question: EndQuestion,
+    byte: u8,
+    after: &mut Vec<EndQuestion>,
+) -> bool {
     match question {
-        Question::Never(state) => {
+        EndQuestion::Never(state) => {
             let to = terminals.step(state, byte);
             if to == DEAD {
                 return true;
             }
             match terminals.ends[to as usize] {
-                End::Yes => return false,
-                End::If(condition) => after.push(Question::fails(condition)),
-                End::No => {}
+                MatchEnd::Yes => return false,
+                MatchEnd::If(condition) => after.push(EndQuestion::fails(condition)),
+                MatchEnd::No => {}
             }
             if !terminals.stuck[to as usize] {
-                after.push(Question::Never(to));
+                after.push(EndQuestion::Never(to));
             }
             true
         }
-        Question::Must(state) => {
+        EndQuestion::Must(state) => {
             let to = terminals.step(state, byte);
             if to == DEAD {
                 return false;
             }
-            if terminals.ends[to as usize] != End::Yes {
-                after.push(Question::Must(to));
+            if terminals.ends[to as usize] != MatchEnd::Yes {
+                after.push(EndQuestion::Must(to));
             }
             true
         }

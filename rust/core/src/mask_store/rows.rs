@@ -1,20 +1,20 @@
 //! Rows: the tokens that do the same from one lexer state.
 
-use super::letters::{Letter, SequenceId};
-use super::sets::SetId;
-use super::walk::{NOTHING, Store, Way};
+use super::letters::{LexerLetter, SequenceId};
+use super::sets::ScannerSetId;
+use super::walk::{NOTHING, Store, TokenWay};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// Tokens that lead from one lexer state through one sequence of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct LexerRow {
     /// A configuration, or one of the shared parts, or a state of a terminal.
     pub source: u32,
     /// The terminal in progress; for shared parts none (`u32::MAX`).
     pub terminal: u32,
     /// The scanners that it must have begun in.
-    pub scanners: SetId,
+    pub scanners: ScannerSetId,
     /// The letters.
     pub sequence: SequenceId,
     /// The tokens: which of the token sets.
@@ -23,15 +23,15 @@ pub struct Row {
 
 /// Rows with their token sets, each kept once.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct LexerRows {
     /// The rows, by source.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LexerRow>,
     /// Sorted tokens of each set.
     pub token_sets: Vec<Box<[u32]>>,
     known: HashMap<Box<[u32]>, u32, FxBuildHasher>,
 }
 
-impl Rows {
+impl LexerRows {
     fn tokens(&mut self, mut tokens: Vec<u32>) -> u32 {
         tokens.sort_unstable();
         tokens.dedup();
@@ -48,7 +48,7 @@ impl Rows {
 
 /// What one state of a terminal counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct TerminalCounts {
     /// The state, or `u32::MAX` for the start of the text.
     pub state: u32,
     /// The terminal, or `u32::MAX`.
@@ -66,7 +66,7 @@ impl Store {
     }
 
     /// The letters that sequences are made of.
-    pub fn letters(&self) -> &[Letter] {
+    pub fn letters(&self) -> &[LexerLetter] {
         self.sequences.letters()
     }
 
@@ -102,8 +102,8 @@ impl Store {
 
     /// The rows of the shared parts, and those of the configurations: both sources are numbered
     /// from 0.
-    pub fn rows(&self) -> (Vec<Row>, Rows) {
-        let mut made = Rows::default();
+    pub fn rows(&self) -> (Vec<LexerRow>, LexerRows) {
+        let mut made = LexerRows::default();
         let mut parts = Vec::new();
         for (part, ways) in self.parts.iter().enumerate() {
             let ways = ways.iter().map(|way| ((NOTHING, 0, way.sequence), way.token));
@@ -121,7 +121,7 @@ impl Store {
     /// The rows of a store over the states of single terminals, for any scanner: what the
     /// joint states tell apart beyond that is joined. Sequences are of terminals alone: their
     /// letters one after the other with offsets.
-    pub fn joined(&self) -> (Vec<Counts>, Rows, Vec<u32>, Vec<u32>) {
+    pub fn joined(&self) -> (Vec<TerminalCounts>, LexerRows, Vec<u32>, Vec<u32>) {
         let plain = Plain::new(self);
         let mut by_state: HashMap<u32, Vec<u32>, FxBuildHasher> = HashMap::default();
         for (state, &(configuration, terminal)) in self.states.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Store {
         }
         let mut keys: Vec<u32> = by_state.keys().copied().collect();
         keys.sort_unstable();
-        let mut made = Rows::default();
+        let mut made = LexerRows::default();
         let mut counts = Vec::new();
         let mut ways: Vec<(u32, u32, u32)> = Vec::new();
         plain.collect(&self.parts[0], &mut ways);
@@ -162,20 +162,20 @@ impl Store {
     }
 }
 
-type Key = (u32, SetId, SequenceId);
+type RowKey = (u32, ScannerSetId, SequenceId);
 
 fn grouped(
-    made: &mut Rows,
+    made: &mut LexerRows,
     source: u32,
-    ways: impl Iterator<Item = (Key, u32)>,
-    out: &mut Vec<Row>,
+    ways: impl Iterator<Item = (RowKey, u32)>,
+    out: &mut Vec<LexerRow>,
 ) {
-    let mut last: Option<Key> = None;
+    let mut last: Option<RowKey> = None;
     let mut tokens = Vec::new();
-    let mut flush = |made: &mut Rows, key: Option<Key>, tokens: &mut Vec<u32>| {
+    let mut flush = |made: &mut LexerRows, key: Option<RowKey>, tokens: &mut Vec<u32>| {
         if let Some((terminal, scanners, sequence)) = key {
             let tokens = made.tokens(std::mem::take(tokens));
-            out.push(Row { source, terminal, scanners, sequence, tokens });
+            out.push(LexerRow { source, terminal, scanners, sequence, tokens });
         }
     };
     for (key, token) in ways {
@@ -189,14 +189,19 @@ fn grouped(
 }
 
 /// Counts and keeps the ways of one state of a terminal: sequence, token, state after it.
-fn close(made: &mut Rows, state: u32, terminal: u32, ways: &mut Vec<(u32, u32, u32)>) -> Counts {
+fn close(
+    made: &mut LexerRows,
+    state: u32,
+    terminal: u32,
+    ways: &mut Vec<(u32, u32, u32)>,
+) -> TerminalCounts {
     ways.sort_unstable();
     ways.dedup();
     let mut rows = Vec::new();
     let of = ways.iter().map(|&(sequence, token, _)| ((terminal, 0, sequence), token));
     grouped(made, state, of, &mut rows);
     let counts =
-        Counts { state, terminal, transitions: ways.len() as u64, rows: rows.len() as u64 };
+        TerminalCounts { state, terminal, transitions: ways.len() as u64, rows: rows.len() as u64 };
     made.rows.append(&mut rows);
     ways.clear();
     counts
@@ -253,7 +258,7 @@ impl<'a> Plain<'a> {
         entry.map_or(NOTHING, |e| e.state)
     }
 
-    fn collect(&self, ways: &[Way], out: &mut Vec<(u32, u32, u32)>) {
+    fn collect(&self, ways: &[TokenWay], out: &mut Vec<(u32, u32, u32)>) {
         out.extend(ways.iter().map(|way| {
             let sequence = self.of[way.sequence as usize];
             (sequence, way.token, self.singles[way.state as usize])

@@ -3,10 +3,10 @@
 //! Joint states, sets of scanners and of open questions are written by what they hold. The rows are
 //! not here: whoever decodes has them.
 
-use super::joint::{Entry, Joints};
+use super::joint::{JointTerminal, Joints};
 use super::letters::Sequences;
-use super::obligations::Question;
-use super::terminals::{Condition, End};
+use super::obligations::EndQuestion;
+use super::terminals::{EndCondition, MatchEnd};
 use super::walk::Store;
 use crate::error::{Error, Result};
 use hashbrown::HashMap;
@@ -57,8 +57,8 @@ impl Store {
         };
         for open in 0..self.joints.questions.len() as u32 {
             out.questions.extend(self.joints.questions.get(open).iter().map(|q| match *q {
-                Question::Never(state) => state * 2,
-                Question::Must(state) => state * 2 + 1,
+                EndQuestion::Never(state) => state * 2,
+                EndQuestion::Must(state) => state * 2 + 1,
             }));
             out.question_offsets.push(out.questions.len() as u32);
         }
@@ -69,9 +69,9 @@ impl Store {
             if place == next {
                 out.entries.extend(self.joints.entries(joint).iter().map(|entry| {
                     let end = match entry.end {
-                        End::No => 0,
-                        End::Yes => 1,
-                        End::If(c) => 2 + c.state * 2 + u32::from(c.negated),
+                        MatchEnd::No => 0,
+                        MatchEnd::Yes => 1,
+                        MatchEnd::If(c) => 2 + c.state * 2 + u32::from(c.negated),
                     };
                     [entry.terminal, entry.state, entry.scanners, end]
                 }));
@@ -105,8 +105,8 @@ impl Store {
         }
         for (id, set) in rows(&saved.questions, &saved.question_offsets)?.into_iter().enumerate() {
             let questions = set.iter().map(|&code| match code % 2 {
-                0 => Question::Never(code / 2),
-                _ => Question::Must(code / 2),
+                0 => EndQuestion::Never(code / 2),
+                _ => EndQuestion::Must(code / 2),
             });
             let known = set.iter().all(|&code| code / 2 < states);
             if !known || joints.questions.intern(questions.collect()) != id as u32 {
@@ -118,20 +118,20 @@ impl Store {
             let mut made = Vec::with_capacity(entries.len());
             for &[terminal, state, scanners, end] in entries {
                 let end = match end {
-                    0 => End::No,
-                    1 => End::Yes,
+                    0 => MatchEnd::No,
+                    1 => MatchEnd::Yes,
                     code => {
                         let (state, negated) = ((code - 2) / 2, code % 2 == 1);
                         if state >= states {
                             return Err(broken("a condition"));
                         }
-                        End::If(Condition { negated, state })
+                        MatchEnd::If(EndCondition { negated, state })
                     }
                 };
                 if terminal >= terminals || state >= states || scanners >= sets {
                     return Err(broken("a joint state"));
                 }
-                made.push(Entry { terminal, state, scanners, end });
+                made.push(JointTerminal { terminal, state, scanners, end });
             }
             places.push(joints.intern(made));
         }

@@ -4,24 +4,24 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// The number of a set.
-pub type SetId = u32;
+pub type ScannerSetId = u32;
 /// The set without scanners.
-pub const EMPTY: SetId = 0;
+pub const EMPTY: ScannerSetId = 0;
 /// The set of all scanners.
-pub const ALL: SetId = 1;
+pub const ALL: ScannerSetId = 1;
 
 /// Interned sets over the scanners of a lexer, and what has been computed of them.
 #[derive(Clone, Debug)]
-pub(super) struct Sets {
+pub(super) struct ScannerSets {
     words: usize,
     sets: Vec<Box<[u64]>>,
-    known: HashMap<Box<[u64]>, SetId, FxBuildHasher>,
-    both: HashMap<(SetId, SetId), SetId, FxBuildHasher>,
-    less: HashMap<(SetId, SetId), SetId, FxBuildHasher>,
-    either: HashMap<(SetId, SetId), SetId, FxBuildHasher>,
+    known: HashMap<Box<[u64]>, ScannerSetId, FxBuildHasher>,
+    both: HashMap<(ScannerSetId, ScannerSetId), ScannerSetId, FxBuildHasher>,
+    less: HashMap<(ScannerSetId, ScannerSetId), ScannerSetId, FxBuildHasher>,
+    either: HashMap<(ScannerSetId, ScannerSetId), ScannerSetId, FxBuildHasher>,
 }
 
-impl Sets {
+impl ScannerSets {
     pub(super) fn new(scanners: usize) -> Self {
         let words = scanners.div_ceil(64);
         let mut all = vec![u64::MAX; words].into_boxed_slice();
@@ -43,17 +43,17 @@ impl Sets {
         sets
     }
 
-    pub(super) fn intern(&mut self, set: Box<[u64]>) -> SetId {
+    pub(super) fn intern(&mut self, set: Box<[u64]>) -> ScannerSetId {
         if let Some(&id) = self.known.get(&set) {
             return id;
         }
-        let id = self.sets.len() as SetId;
+        let id = self.sets.len() as ScannerSetId;
         self.sets.push(set.clone());
         self.known.insert(set, id);
         id
     }
 
-    pub(super) fn of(&mut self, members: impl Iterator<Item = usize>) -> SetId {
+    pub(super) fn of(&mut self, members: impl Iterator<Item = usize>) -> ScannerSetId {
         let mut set = vec![0u64; self.words].into_boxed_slice();
         for member in members {
             set[member / 64] |= 1 << (member % 64);
@@ -61,13 +61,18 @@ impl Sets {
         self.intern(set)
     }
 
-    fn combine(&mut self, a: SetId, b: SetId, f: impl Fn(u64, u64) -> u64) -> SetId {
+    fn combine(
+        &mut self,
+        a: ScannerSetId,
+        b: ScannerSetId,
+        f: impl Fn(u64, u64) -> u64,
+    ) -> ScannerSetId {
         let (a, b) = (&self.sets[a as usize], &self.sets[b as usize]);
         let set = a.iter().zip(b).map(|(&x, &y)| f(x, y)).collect();
         self.intern(set)
     }
 
-    pub(super) fn and(&mut self, a: SetId, b: SetId) -> SetId {
+    pub(super) fn and(&mut self, a: ScannerSetId, b: ScannerSetId) -> ScannerSetId {
         match (a, b) {
             (EMPTY, _) | (_, EMPTY) => EMPTY,
             (ALL, x) | (x, ALL) => x,
@@ -84,7 +89,7 @@ impl Sets {
         }
     }
 
-    pub(super) fn minus(&mut self, a: SetId, b: SetId) -> SetId {
+    pub(super) fn minus(&mut self, a: ScannerSetId, b: ScannerSetId) -> ScannerSetId {
         match (a, b) {
             (EMPTY, _) | (_, ALL) => EMPTY,
             (a, EMPTY) => a,
@@ -100,7 +105,7 @@ impl Sets {
         }
     }
 
-    pub(super) fn or(&mut self, a: SetId, b: SetId) -> SetId {
+    pub(super) fn or(&mut self, a: ScannerSetId, b: ScannerSetId) -> ScannerSetId {
         match (a, b) {
             (EMPTY, x) | (x, EMPTY) => x,
             (ALL, _) | (_, ALL) => ALL,

@@ -5,22 +5,22 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 #[derive(Debug)]
-struct Node {
+struct StackCell {
     state: u32,
     depth: u32,
     /// Of the whole stack down from here.
     hash: u64,
-    below: Option<Arc<Node>>,
+    below: Option<Arc<StackCell>>,
 }
 
 /// A stack of states, never empty; copies share all of it.
 #[derive(Clone, Debug)]
-pub struct Stack(Arc<Node>);
+pub struct Stack(Arc<StackCell>);
 
 impl Stack {
     /// A stack of one state.
     pub fn new(state: u32) -> Self {
-        Self(Arc::new(Node { state, depth: 1, hash: hash_of(&(state, 0u64)), below: None }))
+        Self(Arc::new(StackCell { state, depth: 1, hash: hash_of(&(state, 0u64)), below: None }))
     }
 
     /// The stack with one more state on top.
@@ -28,7 +28,7 @@ impl Stack {
     pub fn with(&self, state: u32) -> Self {
         let below = Some(self.0.clone());
         let hash = hash_of(&(state, self.0.hash));
-        Self(Arc::new(Node { state, depth: self.0.depth + 1, hash, below }))
+        Self(Arc::new(StackCell { state, depth: self.0.depth + 1, hash, below }))
     }
 
     /// The state on top.
@@ -90,7 +90,7 @@ impl Hash for Stack {
     }
 }
 
-impl Drop for Node {
+impl Drop for StackCell {
     /// Deep stacks are let go of one by one: not by recursion.
     fn drop(&mut self) {
         let mut next = self.below.take();

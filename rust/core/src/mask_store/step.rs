@@ -1,9 +1,9 @@
 //! One token from one lexer state, read byte by byte; and the end of the text.
 
 use super::joint::JointId;
-use super::letters::{Column, Letter};
-use super::obligations::{NONE, Open};
-use super::sets::{ALL, EMPTY, SetId};
+use super::letters::{LexerLetter, NewlineColumn};
+use super::obligations::{NONE, OpenQuestions};
+use super::sets::{ALL, EMPTY, ScannerSetId};
 use super::walk::{NOTHING, Store};
 use hashbrown::HashSet;
 
@@ -11,9 +11,9 @@ use hashbrown::HashSet;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stepped {
     /// The scanners that the terminal in progress before must have begun in.
-    pub scanners: SetId,
+    pub scanners: ScannerSetId,
     /// The letters that begin.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<LexerLetter>,
     /// The state after it; `None` for one that no token of the vocabulary leads to.
     pub state: Option<u32>,
 }
@@ -22,10 +22,10 @@ pub struct Stepped {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Path {
     joint: JointId,
-    open: Open,
-    column: Column,
-    scanners: SetId,
-    letters: Vec<Letter>,
+    open: OpenQuestions,
+    column: NewlineColumn,
+    scanners: ScannerSetId,
+    letters: Vec<LexerLetter>,
     /// Which terminal was in progress before, as long as it still is.
     first: Option<u32>,
     /// The terminal before, where none has been read of the one in progress.
@@ -41,7 +41,7 @@ impl Store {
     }
 
     /// The joint state, the open questions and the terminal of a state.
-    fn parts_of(&self, state: u32) -> (JointId, Open, u32) {
+    fn parts_of(&self, state: u32) -> (JointId, OpenQuestions, u32) {
         match self.states.get(state as usize) {
             None => (self.joints.fresh[0], NONE, NOTHING),
             Some(&(configuration, terminal)) => {
@@ -55,7 +55,7 @@ impl Store {
     pub fn advance(&mut self, state: u32, bytes: &[u8]) -> Vec<Stepped> {
         let (joint, open, terminal) = self.parts_of(state);
         let newline = self.joints.terminals.newline;
-        let begin = if newline.is_some() { Column::Missing } else { Column::None };
+        let begin = if newline.is_some() { NewlineColumn::Missing } else { NewlineColumn::None };
         let mut front: HashSet<Path> = HashSet::new();
         if terminal == NOTHING {
             for i in 0..self.joints.fresh.len() {
@@ -74,7 +74,8 @@ impl Store {
                 });
             }
         } else {
-            let column = if newline.is_some() { Column::After(0) } else { Column::None };
+            let column =
+                if newline.is_some() { NewlineColumn::After(0) } else { NewlineColumn::None };
             let path = Path {
                 joint,
                 open,
@@ -118,22 +119,22 @@ impl Store {
         out
     }
 
-    fn column(&self, before: Column, byte: u8) -> Column {
+    fn column(&self, before: NewlineColumn, byte: u8) -> NewlineColumn {
         let tab = self.joints.terminals.newline.map_or(0, |n| n.tab);
         let width = match byte {
-            b'\n' if before != Column::None => return Column::At(0),
+            b'\n' if before != NewlineColumn::None => return NewlineColumn::At(0),
             b' ' => 1,
             b'\t' => tab,
             _ => 0,
         };
         match before {
-            Column::At(at) => Column::At(at.saturating_add(width)),
-            Column::After(by) => Column::After(by.saturating_add(width)),
+            NewlineColumn::At(at) => NewlineColumn::At(at.saturating_add(width)),
+            NewlineColumn::After(by) => NewlineColumn::After(by.saturating_add(width)),
             other => other,
         }
     }
 
-    fn ends_of(&mut self, path: &Path, begin: Column, out: &mut HashSet<Path>) {
+    fn ends_of(&mut self, path: &Path, begin: NewlineColumn, out: &mut HashSet<Path>) {
         for ended in &self.joints.ended(path.joint) {
             if path.first.is_some_and(|first| first != ended.terminal) {
                 continue;
@@ -145,13 +146,13 @@ impl Store {
             }
             let is_newline =
                 self.joints.terminals.newline.is_some_and(|n| n.terminal == ended.terminal);
-            let column = if is_newline { path.column } else { Column::None };
+            let column = if is_newline { path.column } else { NewlineColumn::None };
             let mut letters = path.letters.clone();
             let mut scanners = path.scanners;
             if path.first.is_some() {
                 scanners = ended.scanners;
                 if is_newline {
-                    letters.push(Letter { terminal: ended.terminal, scanners: EMPTY, column });
+                    letters.push(LexerLetter { terminal: ended.terminal, scanners: EMPTY, column });
                 }
             } else {
                 letters.extend(self.joints.scanners.letter(
@@ -182,7 +183,7 @@ impl Store {
 
     /// Whether a parser that has read a terminal can be in one of some scanners. What cannot be
     /// must not be followed: `*` and `**` alone would have 2^n ways through a line of stars.
-    fn is_read_after(&mut self, last: u32, scanners: SetId) -> bool {
+    fn is_read_after(&mut self, last: u32, scanners: ScannerSetId) -> bool {
         let after = self.joints.scanners.after.get(last as usize).copied().unwrap_or(ALL);
         self.joints.scanners.sets.and(after, scanners) != EMPTY
     }
@@ -204,7 +205,7 @@ impl Store {
             } else {
                 let newline =
                     self.joints.terminals.newline.is_some_and(|n| n.terminal == going.terminal);
-                let column = if newline { path.column.open() } else { Column::None };
+                let column = if newline { path.column.open() } else { NewlineColumn::None };
                 letters.extend(self.joints.scanners.letter(
                     going.terminal,
                     going.scanners,
@@ -221,7 +222,7 @@ impl Store {
     }
 
     /// Where the text may end: the scanners in which what is in progress is complete.
-    pub fn complete(&mut self, state: u32) -> SetId {
+    pub fn complete(&mut self, state: u32) -> ScannerSetId {
         let (joint, open, terminal) = self.parts_of(state);
         if terminal == NOTHING {
             return ALL;

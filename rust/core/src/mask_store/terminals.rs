@@ -1,7 +1,7 @@
 //! Terminals as automata over bytes, and the scanners that look for them.
 
-use super::letters::{Column, Letter};
-use super::sets::{ALL, EMPTY, SetId, Sets};
+use super::letters::{LexerLetter, NewlineColumn};
+use super::sets::{ALL, EMPTY, ScannerSetId, ScannerSets};
 use crate::error::{Error, Result};
 
 /// No state: no match lies ahead.
@@ -10,7 +10,7 @@ pub(super) const DEAD: u32 = u32::MAX;
 /// What must follow an end: whether a match of the look automaton may not lie ahead, and where in
 /// that automaton the question begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Condition {
+pub struct EndCondition {
     /// No match may lie ahead; otherwise one must.
     pub negated: bool,
     /// A state.
@@ -19,10 +19,10 @@ pub struct Condition {
 
 /// Whether a match ends in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum End {
+pub(super) enum MatchEnd {
     No,
     Yes,
-    If(Condition),
+    If(EndCondition),
 }
 
 /// A string that a regular expression matches too: Lark gives the name of the string to what the
@@ -48,9 +48,9 @@ pub struct Newline {
 
 /// The automata of all terminals, and of their lookaheads behind them, in one table of states.
 #[derive(Clone, Debug)]
-pub struct Terminals {
+pub struct TerminalAutomata {
     moves: Vec<u32>,
-    pub(super) ends: Vec<End>,
+    pub(super) ends: Vec<MatchEnd>,
     /// No move leads on.
     pub(super) stuck: Vec<bool>,
     /// The first state of each terminal.
@@ -61,7 +61,7 @@ pub struct Terminals {
     pub(super) newline: Option<Newline>,
 }
 
-impl Terminals {
+impl TerminalAutomata {
     /// Terminals in the order in which a scanner tries them.
     ///
     /// `moves` are rows of 256 states, -1 for none; the states of terminal `i` are
@@ -73,7 +73,7 @@ impl Terminals {
     pub fn new(
         moves: &[i32],
         ends: &[u32],
-        conditions: &[Condition],
+        conditions: &[EndCondition],
         offsets: &[u32],
         ignored: Vec<bool>,
         newline: Option<Newline>,
@@ -105,10 +105,10 @@ impl Terminals {
         let mut made = Vec::with_capacity(count);
         for &end in ends {
             made.push(match end {
-                0 => End::No,
-                1 => End::Yes,
+                0 => MatchEnd::No,
+                1 => MatchEnd::Yes,
                 i => match conditions.get(i as usize - 2) {
-                    Some(&condition) => End::If(condition),
+                    Some(&condition) => MatchEnd::If(condition),
                     None => return Err(broken("an end has no such condition")),
                 },
             });
@@ -141,15 +141,15 @@ impl Terminals {
 /// The scanners of a lexer: which terminals each looks for.
 #[derive(Clone, Debug)]
 pub struct Scanners {
-    pub(super) sets: Sets,
+    pub(super) sets: ScannerSets,
     /// For each terminal the scanners that look for it.
-    pub(super) looking: Vec<SetId>,
+    pub(super) looking: Vec<ScannerSetId>,
     /// For each terminal the scanners in which it can be what is found.
-    pub(super) having: Vec<SetId>,
+    pub(super) having: Vec<ScannerSetId>,
     /// For each terminal the scanners that the parser can be in once it has been read.
-    pub(super) after: Vec<SetId>,
+    pub(super) after: Vec<ScannerSetId>,
     /// For each terminal the strings that its matches may be called, and in which scanners.
-    pub(super) renamed: Vec<Vec<(u32, SetId)>>,
+    pub(super) renamed: Vec<Vec<(u32, ScannerSetId)>>,
 }
 
 impl Scanners {
@@ -173,7 +173,7 @@ impl Scanners {
         if after.len() != terminals || strange {
             return Err(Error::State("scanners: what comes after each terminal".into()));
         }
-        let mut sets = Sets::new(members.len());
+        let mut sets = ScannerSets::new(members.len());
         let after = after.iter().map(|js| sets.of(js.iter().map(|&j| j as usize))).collect();
         let mut having = Vec::with_capacity(terminals);
         for terminal in 0..terminals as u32 {
@@ -200,15 +200,19 @@ impl Scanners {
     pub(super) fn letter(
         &self,
         terminal: u32,
-        scanners: SetId,
+        scanners: ScannerSetId,
         ignored: bool,
-        column: Column,
-    ) -> Option<Letter> {
+        column: NewlineColumn,
+    ) -> Option<LexerLetter> {
         let all = self.having[terminal as usize];
         if ignored && scanners == all {
             return None;
         }
-        Some(Letter { terminal, scanners: if scanners == all { ALL } else { scanners }, column })
+        Some(LexerLetter {
+            terminal,
+            scanners: if scanners == all { ALL } else { scanners },
+            column,
+        })
     }
 
     /// The sets of scanners that have been met, as words of 64 scanners; the first is empty, the

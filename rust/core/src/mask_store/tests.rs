@@ -4,7 +4,7 @@ use super::*;
 use crate::vocabulary::Vocabulary;
 
 /// Automata of words: one terminal each.
-fn words(words: &[&str]) -> Terminals {
+fn words(words: &[&str]) -> TerminalAutomata {
     let (mut moves, mut ends, mut offsets) = (Vec::new(), Vec::new(), vec![0u32]);
     for word in words {
         let first = ends.len();
@@ -19,7 +19,7 @@ fn words(words: &[&str]) -> Terminals {
         offsets.push(ends.len() as u32);
     }
     let ignored = words.iter().map(|&word| word == " ").collect();
-    Terminals::new(&moves, &ends, &[], &offsets, ignored, None).expect("tables that fit")
+    TerminalAutomata::new(&moves, &ends, &[], &offsets, ignored, None).expect("tables that fit")
 }
 
 fn vocabulary(tokens: &[&str]) -> Vocabulary {
@@ -37,7 +37,7 @@ fn store(terminals: &[&str], scanners: &[Vec<u32>], tokens: &[&str]) -> Store {
     let after = vec![anywhere; count];
     let scanners = Scanners::new(count, scanners, &after, &[]).expect("scanners");
     let joints = Joints::new(words(terminals), scanners, false);
-    let limits = Limits { max_states: 1000, max_work: 100_000 };
+    let limits = WalkLimits { max_states: 1000, max_work: 100_000 };
     Store::new(joints, &vocabulary(tokens), &limits, &crate::budget::Interrupt::default())
         .expect("small")
 }
@@ -83,7 +83,7 @@ fn ignored_terminals_leave_no_letter() {
 fn a_bound_is_an_error() {
     let scanners = Scanners::new(1, &[vec![0]], &[vec![0]], &[]).expect("scanners");
     let joints = Joints::new(words(&["abc"]), scanners, false);
-    let limits = Limits { max_states: 1, max_work: 100_000 };
+    let limits = WalkLimits { max_states: 1, max_work: 100_000 };
     let made = Store::new(
         joints,
         &vocabulary(&["a", "ab"]),
@@ -95,9 +95,9 @@ fn a_bound_is_an_error() {
 
 #[test]
 fn tables_that_do_not_fit_are_refused() {
-    assert!(Terminals::new(&[0; 255], &[1], &[], &[0, 1], vec![false], None).is_err());
-    assert!(Terminals::new(&[7; 256], &[1], &[], &[0, 1], vec![false], None).is_err());
-    assert!(Terminals::new(&[-1; 256], &[2], &[], &[0, 1], vec![false], None).is_err());
+    assert!(TerminalAutomata::new(&[0; 255], &[1], &[], &[0, 1], vec![false], None).is_err());
+    assert!(TerminalAutomata::new(&[7; 256], &[1], &[], &[0, 1], vec![false], None).is_err());
+    assert!(TerminalAutomata::new(&[-1; 256], &[2], &[], &[0, 1], vec![false], None).is_err());
     assert!(Scanners::new(1, &[vec![1]], &[vec![0]], &[]).is_err());
     assert!(Scanners::new(1, &[vec![0]], &[vec![1]], &[]).is_err());
 }

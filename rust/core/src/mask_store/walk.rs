@@ -2,13 +2,13 @@
 //!
 //! What a text does from where a terminal begins does not depend on what stood before, but for the
 //! questions that are still open. So the walk from a node of the trie on which a terminal has
-//! ended is made once ([`Record`]), whoever comes there, and what follows an end at the first byte
+//! ended is made once ([`NodeRecord`]), whoever comes there, and what follows an end at the first byte
 //! of a token is shared by all lexer states.
 
 use super::joint::{JointId, Joints};
-use super::letters::{Column, SequenceId, Sequences};
-use super::obligations::{NONE, Open};
-use super::sets::SetId;
+use super::letters::{NewlineColumn, SequenceId, Sequences};
+use super::obligations::{NONE, OpenQuestions};
+use super::sets::ScannerSetId;
 use crate::budget::Interrupt;
 use crate::error::{Error, Result};
 use crate::vocabulary::{Trie, Vocabulary};
@@ -17,7 +17,7 @@ use rustc_hash::FxBuildHasher;
 
 /// Bounds on the walk.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct WalkLimits {
     /// Lexer states.
     pub max_states: usize,
     /// Nodes of the trie visited, and entries written.
@@ -27,61 +27,61 @@ pub struct Limits {
 /// A joint state with its open questions.
 pub(super) type Configuration = u32;
 /// A configuration with the terminal that is taken to be in progress.
-pub(super) type State = u32;
+pub(super) type LexerState = u32;
 
 /// The state at the start of a text, in which nothing is in progress.
 pub(super) const NOTHING: u32 = u32::MAX;
 
 /// A token that ends while a terminal is in progress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
+pub(super) struct TokenEnd {
     pub(super) terminal: u32,
-    pub(super) scanners: SetId,
+    pub(super) scanners: ScannerSetId,
     pub(super) ignored: bool,
     pub(super) node: u32,
     pub(super) configuration: Configuration,
-    pub(super) column: Column,
+    pub(super) column: NewlineColumn,
 }
 
 /// A terminal that ends inside of a token; what follows is another record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
+pub(super) struct TerminalEnd {
     pub(super) terminal: u32,
-    pub(super) scanners: SetId,
+    pub(super) scanners: ScannerSetId,
     pub(super) ignored: bool,
-    pub(super) column: Column,
+    pub(super) column: NewlineColumn,
     pub(super) target: u32,
 }
 
 /// What the tokens below a node do.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Record {
+pub(super) struct NodeRecord {
     pub(super) node: u32,
-    pub(super) tokens: Vec<Token>,
-    pub(super) links: Vec<Link>,
+    pub(super) tokens: Vec<TokenEnd>,
+    pub(super) links: Vec<TerminalEnd>,
 }
 
 /// One way of one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Way {
+pub(super) struct TokenWay {
     pub(super) sequence: SequenceId,
     pub(super) token: u32,
-    pub(super) state: State,
+    pub(super) state: LexerState,
 }
 
 /// One way of one token from a lexer state, while its terminal goes on at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Onward {
     pub(super) terminal: u32,
-    pub(super) scanners: SetId,
-    pub(super) way: Way,
+    pub(super) scanners: ScannerSetId,
+    pub(super) way: TokenWay,
 }
 
 /// A terminal in progress that ends at the first byte of a token: what follows is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct AtOnce {
     pub(super) terminal: u32,
-    pub(super) scanners: SetId,
+    pub(super) scanners: ScannerSetId,
     /// Which of the shared parts.
     pub(super) part: u32,
 }
@@ -92,10 +92,10 @@ pub struct Store {
     pub(super) joints: Joints,
     pub(super) sequences: Sequences,
     /// Joint state and open questions.
-    pub(super) configurations: Vec<(JointId, Open)>,
+    pub(super) configurations: Vec<(JointId, OpenQuestions)>,
     pub(super) states: Vec<(Configuration, u32)>,
     /// Ways that begin with the end of what was in progress, for each set of open questions.
-    pub(super) parts: Vec<Vec<Way>>,
+    pub(super) parts: Vec<Vec<TokenWay>>,
     /// For each configuration.
     pub(super) onward: Vec<Vec<Onward>>,
     pub(super) at_once: Vec<Vec<AtOnce>>,
@@ -112,33 +112,33 @@ impl Store {
     pub fn new(
         joints: Joints,
         vocabulary: &Vocabulary,
-        limits: &Limits,
+        limits: &WalkLimits,
         interrupt: &Interrupt,
     ) -> Result<Self> {
         let trie = vocabulary.trie();
-        let mut walk = Walk::new(joints, &trie, *limits);
+        let mut walk = LexerWalk::new(joints, &trie, *limits);
         walk.all(interrupt)?;
         walk.finish()
     }
 }
 
-pub(super) struct Walk<'a> {
+pub(super) struct LexerWalk<'a> {
     pub(super) trie: &'a Trie,
-    pub(super) limits: Limits,
+    pub(super) limits: WalkLimits,
     pub(super) joints: Joints,
-    pub(super) configurations: Vec<(JointId, Open)>,
-    pub(super) configuration_ids: HashMap<(JointId, Open), Configuration, FxBuildHasher>,
-    pub(super) records: Vec<Record>,
-    pub(super) record_ids: HashMap<(u32, Open, u32), u32, FxBuildHasher>,
+    pub(super) configurations: Vec<(JointId, OpenQuestions)>,
+    pub(super) configuration_ids: HashMap<(JointId, OpenQuestions), Configuration, FxBuildHasher>,
+    pub(super) records: Vec<NodeRecord>,
+    pub(super) record_ids: HashMap<(u32, OpenQuestions, u32), u32, FxBuildHasher>,
     /// The records not yet made, with their open questions and the terminal before.
-    pub(super) waiting: Vec<(u32, Open, u32)>,
+    pub(super) waiting: Vec<(u32, OpenQuestions, u32)>,
     /// For each configuration its own record, and what ends before the first byte.
-    pub(super) tops: Vec<(Record, Vec<Link>)>,
+    pub(super) tops: Vec<(NodeRecord, Vec<TerminalEnd>)>,
     pub(super) work: u64,
 }
 
-impl<'a> Walk<'a> {
-    fn new(joints: Joints, trie: &'a Trie, limits: Limits) -> Self {
+impl<'a> LexerWalk<'a> {
+    fn new(joints: Joints, trie: &'a Trie, limits: WalkLimits) -> Self {
         Self {
             trie,
             limits,
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn configuration(&mut self, joint: JointId, open: Open) -> Result<Configuration> {
+    fn configuration(&mut self, joint: JointId, open: OpenQuestions) -> Result<Configuration> {
         if let Some(&known) = self.configuration_ids.get(&(joint, open)) {
             return Ok(known);
         }
@@ -205,41 +205,41 @@ impl<'a> Walk<'a> {
         Ok(made)
     }
 
-    fn record(&mut self, node: u32, open: Open, behind: u32) -> u32 {
+    fn record(&mut self, node: u32, open: OpenQuestions, behind: u32) -> u32 {
         // Without open questions it is the same whatever stands before.
         let behind = if open == NONE { NOTHING } else { behind };
         *self.record_ids.entry((node, open, behind)).or_insert_with(|| {
             let made = self.records.len() as u32;
-            self.records.push(Record { node, ..Record::default() });
+            self.records.push(NodeRecord { node, ..NodeRecord::default() });
             self.waiting.push((made, open, behind));
             made
         })
     }
 
-    fn start_column(&self, inside: bool) -> Column {
+    fn start_column(&self, inside: bool) -> NewlineColumn {
         match self.joints.terminals.newline {
-            None => Column::None,
-            Some(_) if inside => Column::After(0),
-            Some(_) => Column::Missing,
+            None => NewlineColumn::None,
+            Some(_) if inside => NewlineColumn::After(0),
+            Some(_) => NewlineColumn::Missing,
         }
     }
 
-    fn column(&self, before: Column, byte: u8) -> Column {
-        let Some(newline) = self.joints.terminals.newline else { return Column::None };
+    fn column(&self, before: NewlineColumn, byte: u8) -> NewlineColumn {
+        let Some(newline) = self.joints.terminals.newline else { return NewlineColumn::None };
         let width = match byte {
-            b'\n' => return Column::At(0),
+            b'\n' => return NewlineColumn::At(0),
             b' ' => 1,
             b'\t' => newline.tab,
             _ => 0,
         };
         match before {
-            Column::At(at) => Column::At(at.saturating_add(width)),
-            Column::After(by) => Column::After(by.saturating_add(width)),
+            NewlineColumn::At(at) => NewlineColumn::At(at.saturating_add(width)),
+            NewlineColumn::After(by) => NewlineColumn::After(by.saturating_add(width)),
             other => other,
         }
     }
 
-    fn make_fresh(&mut self, record: u32, open: Open, behind: u32) -> Result<()> {
+    fn make_fresh(&mut self, record: u32, open: OpenQuestions, behind: u32) -> Result<()> {
         let node = self.records[record as usize].node;
         let column = self.start_column(false);
         let starts: Vec<_> =
@@ -263,10 +263,10 @@ impl<'a> Walk<'a> {
     fn below(
         &mut self,
         node: u32,
-        mut work: Vec<(u32, JointId, Open, Column, u32)>,
-    ) -> Result<Record> {
+        mut work: Vec<(u32, JointId, OpenQuestions, NewlineColumn, u32)>,
+    ) -> Result<NodeRecord> {
         let trie = self.trie;
-        let mut made = Record { node, ..Record::default() };
+        let mut made = NodeRecord { node, ..NodeRecord::default() };
         while let Some((parent, joint, open, column, behind)) = work.pop() {
             let mut child = parent + 1;
             while child < trie.end(parent) {
@@ -302,16 +302,16 @@ impl<'a> Walk<'a> {
         &mut self,
         node: u32,
         joint: JointId,
-        open: Open,
-        column: Column,
-        made: &mut Record,
+        open: OpenQuestions,
+        column: NewlineColumn,
+        made: &mut NodeRecord,
     ) -> Result<()> {
         if self.trie.numbers(node).is_empty() {
             return Ok(());
         }
         let configuration = self.configuration(joint, open)?;
         for going in &self.joints.going(joint) {
-            made.tokens.push(Token {
+            made.tokens.push(TokenEnd {
                 terminal: going.terminal,
                 scanners: going.scanners,
                 ignored: going.ignored,
@@ -328,9 +328,9 @@ impl<'a> Walk<'a> {
         &mut self,
         node: u32,
         joint: JointId,
-        open: Open,
-        column: Column,
-        links: &mut Vec<Link>,
+        open: OpenQuestions,
+        column: NewlineColumn,
+        links: &mut Vec<TerminalEnd>,
     ) {
         for ended in &self.joints.ended(joint) {
             let more = self.joints.questions.get(ended.open).to_vec();
@@ -339,11 +339,11 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let newline = self.is_newline(ended.terminal);
-            links.push(Link {
+            links.push(TerminalEnd {
                 terminal: ended.terminal,
                 scanners: ended.scanners,
                 ignored: ended.ignored,
-                column: if newline { column } else { Column::None },
+                column: if newline { column } else { NewlineColumn::None },
                 target: self.record(
                     node,
                     open,
@@ -353,7 +353,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn goes_on(&mut self, node: u32, open: Open) -> bool {
+    fn goes_on(&mut self, node: u32, open: OpenQuestions) -> bool {
         let trie = self.trie;
         let mut child = node + 1;
         while child < trie.end(node) {

@@ -1,22 +1,24 @@
 //! From what the walk has found to the ways of all tokens: terminals that have ended stand before
 //! what follows them.
 
-use super::letters::{Column, Letter, SequenceId, Sequences};
+use super::letters::{LexerLetter, NewlineColumn, SequenceId, Sequences};
 use super::sets::{ALL, EMPTY};
 use super::terminals::Scanners;
-use super::walk::{AtOnce, Configuration, Onward, Record, State, Store, Walk, Way};
+use super::walk::{
+    AtOnce, Configuration, LexerState, LexerWalk, NodeRecord, Onward, Store, TokenWay,
+};
 use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-impl Walk<'_> {
+impl LexerWalk<'_> {
     pub(super) fn finish(mut self) -> Result<Store> {
-        let mut writing = Writing::default();
+        let mut writing = WayWriter::default();
         // A link leads from a node to one below it, or to the same node for what is in progress
         // at the root: deeper nodes have greater numbers.
         let mut order: Vec<u32> = (0..self.records.len() as u32).collect();
         order.sort_unstable_by_key(|&r| std::cmp::Reverse(self.records[r as usize].node));
-        let mut ways: Vec<Vec<Way>> = vec![Vec::new(); self.records.len()];
+        let mut ways: Vec<Vec<TokenWay>> = vec![Vec::new(); self.records.len()];
         for &id in &order {
             let record = std::mem::take(&mut self.records[id as usize]);
             ways[id as usize] = self.ways(&record, &ways, &mut writing)?;
@@ -53,22 +55,22 @@ impl Walk<'_> {
 
     fn ways(
         &mut self,
-        record: &Record,
-        known: &[Vec<Way>],
-        writing: &mut Writing,
-    ) -> Result<Vec<Way>> {
+        record: &NodeRecord,
+        known: &[Vec<TokenWay>],
+        writing: &mut WayWriter,
+    ) -> Result<Vec<TokenWay>> {
         let mut out = Vec::new();
         for token in &record.tokens {
             let column = match self.is_newline(token.terminal) {
                 true => token.column.open(),
-                false => Column::None,
+                false => NewlineColumn::None,
             };
             let letter =
                 self.joints.scanners.letter(token.terminal, token.scanners, token.ignored, column);
             let sequence = letter.map_or(0, |l| writing.sequences.single(l));
             let state = writing.state(token.configuration, token.terminal);
             let numbers = self.trie.numbers(token.node);
-            out.extend(numbers.iter().map(|&token| Way { sequence, token, state }));
+            out.extend(numbers.iter().map(|&token| TokenWay { sequence, token, state }));
         }
         self.spend(out.len() as u64)?;
         for link in &record.links {
@@ -90,7 +92,7 @@ impl Walk<'_> {
                             way.sequence,
                             link.ignored,
                         );
-                        out.extend(made.map(|sequence| Way { sequence, ..*way }));
+                        out.extend(made.map(|sequence| TokenWay { sequence, ..*way }));
                     }
                 }
             }
@@ -102,15 +104,15 @@ impl Walk<'_> {
 
     fn onward(
         &mut self,
-        record: &Record,
-        known: &[Vec<Way>],
-        writing: &mut Writing,
+        record: &NodeRecord,
+        known: &[Vec<TokenWay>],
+        writing: &mut WayWriter,
     ) -> Result<Vec<Onward>> {
         let mut out = Vec::new();
         for token in &record.tokens {
             let state = writing.state(token.configuration, token.terminal);
             for &number in self.trie.numbers(token.node) {
-                let way = Way { sequence: 0, token: number, state };
+                let way = TokenWay { sequence: 0, token: number, state };
                 out.push(Onward { terminal: token.terminal, scanners: token.scanners, way });
             }
         }
@@ -121,11 +123,11 @@ impl Walk<'_> {
             // The column of what was in progress stands in a letter without scanners: it does not
             // begin here.
             let (terminal, column) = (link.terminal, link.column);
-            let letter = Letter { terminal, scanners: EMPTY, column };
+            let letter = LexerLetter { terminal, scanners: EMPTY, column };
             for way in below {
                 let scanners = &mut self.joints.scanners;
                 let made = match column {
-                    Column::None => {
+                    NewlineColumn::None => {
                         writing.restricted(scanners, terminal, way.sequence, link.ignored)
                     }
                     _ => writing.joined(scanners, letter, way.sequence, link.ignored),
@@ -133,7 +135,7 @@ impl Walk<'_> {
                 out.extend(made.map(|sequence| Onward {
                     terminal,
                     scanners: link.scanners,
-                    way: Way { sequence, ..*way },
+                    way: TokenWay { sequence, ..*way },
                 }));
             }
         }
@@ -145,18 +147,18 @@ impl Walk<'_> {
 
 /// Sequences and states as they are met.
 #[derive(Default)]
-struct Writing {
+struct WayWriter {
     sequences: Sequences,
     restricted: HashMap<(u32, SequenceId), Option<SequenceId>, FxBuildHasher>,
     states: Vec<(Configuration, u32)>,
-    known: HashMap<(Configuration, u32), State, FxBuildHasher>,
+    known: HashMap<(Configuration, u32), LexerState, FxBuildHasher>,
 }
 
-impl Writing {
-    fn state(&mut self, configuration: Configuration, terminal: u32) -> State {
+impl WayWriter {
+    fn state(&mut self, configuration: Configuration, terminal: u32) -> LexerState {
         *self.known.entry((configuration, terminal)).or_insert_with(|| {
             self.states.push((configuration, terminal));
-            self.states.len() as State - 1
+            self.states.len() as LexerState - 1
         })
     }
 
@@ -164,7 +166,7 @@ impl Writing {
     fn joined(
         &mut self,
         scanners: &mut Scanners,
-        letter: Letter,
+        letter: LexerLetter,
         behind: SequenceId,
         ignored: bool,
     ) -> Option<SequenceId> {
@@ -196,7 +198,7 @@ impl Writing {
         let found = scanners.sets.and(able, letter.scanners);
         let made = (found != EMPTY).then(|| {
             let set = if found == able { ALL } else { found };
-            let letter = self.sequences.letter(Letter { scanners: set, ..letter });
+            let letter = self.sequences.letter(LexerLetter { scanners: set, ..letter });
             self.sequences.prefixed(letter, rest)
         });
         self.restricted.insert((terminal, behind), made);

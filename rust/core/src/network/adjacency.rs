@@ -1,7 +1,7 @@
 //! Stack adjacency: what can stand beneath a frame (CFGzip, appendix C).
 
 use super::Network;
-use crate::automata::marks::Marks;
+use crate::automata::marks::StampMarks;
 use crate::budget::{Budget, Interrupt, Ticks};
 use crate::error::{Error, Result};
 use crate::graph;
@@ -45,36 +45,13 @@ impl Adjacency {
     /// [`Error::Limit`] when all sets together pass `max_entries`; those of [`Budget::spend`].
     pub fn make(network: &Network, max_entries: usize, work: &Budget) -> Result<Self> {
         let n = network.num_rules();
-        let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
-        // passed[b]: rules whose sets are part of b's.
-        let mut passed: Vec<Vec<usize>> = vec![Vec::new(); n];
-        own[network.rule_of(network.start()) as usize].push(BOTTOM);
-        for q in 0..network.len() as u32 {
-            work.spend(1 + network.calls(q).len())?;
-            for call in network.calls(q).iter() {
-                let b = network.rule_of(call.start) as usize;
-                if network.stays(call.to) {
-                    own[b].push(call.to);
-                }
-                if network.is_final(call.to) {
-                    let rule = network.rule_of(q) as usize;
-                    if passed[b].last() != Some(&rule) {
-                        passed[b].push(rule);
-                    }
-                }
-            }
-        }
         let ticks = Ticks::new(work);
-        for list in &mut passed {
-            ticks.steps(1 + list.len())?;
-            list.sort_unstable();
-            list.dedup();
-        }
+        let Returns { mut own, passed } = Returns::of(network, work, &ticks)?;
         let mut sets: Vec<Vec<u32>> = Vec::new();
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut set_of_rule = vec![u32::MAX; n];
         let mut entries = 0;
-        let mut marks: Option<Marks> = None;
+        let mut marks: Option<StampMarks> = None;
         let passes = |b: usize| {
             ticks.steps(1 + passed[b].len())?;
             Ok(passed[b].clone())
@@ -95,17 +72,8 @@ impl Adjacency {
             // Millions of places may return to one state.
             work.tick()?;
             if set.len() > MANY_RETURNS {
-                let marks = marks.get_or_insert_with(|| Marks::new(network.len() + 1));
-                marks.clear();
-                let ticks = Ticks::new(work);
-                let mut distinct = Vec::new();
-                for &entry in &set {
-                    ticks.step()?;
-                    if marks.mark(entry.min(network.len() as u32)) {
-                        distinct.push(entry);
-                    }
-                }
-                set = distinct;
+                let marks = marks.get_or_insert_with(|| StampMarks::new(network.len() + 1));
+                set = distinct(&set, network.len(), marks, work)?;
             }
             set.sort_unstable();
             set.dedup();
@@ -144,4 +112,56 @@ impl Adjacency {
     pub fn set_of_rule(&self, rule: u32) -> u32 {
         self.set_of_rule[rule as usize]
     }
+}
+
+/// Where the calls of each rule return to.
+struct Returns {
+    /// The return addresses that stay on a stack, and [`BOTTOM`]; some may come again.
+    own: Vec<Vec<u32>>,
+    /// The rules whose sets are part of that of the rule, sorted: a call at their ends is passed over.
+    passed: Vec<Vec<usize>>,
+}
+
+impl Returns {
+    fn of(network: &Network, work: &Budget, ticks: &Ticks) -> Result<Self> {
+        let n = network.num_rules();
+        let mut own: Vec<Vec<u32>> = vec![Vec::new(); n];
+        let mut passed: Vec<Vec<usize>> = vec![Vec::new(); n];
+        own[network.rule_of(network.start()) as usize].push(BOTTOM);
+        for q in 0..network.len() as u32 {
+            work.spend(1 + network.calls(q).len())?;
+            for call in network.calls(q).iter() {
+                let b = network.rule_of(call.start) as usize;
+                if network.stays(call.to) {
+                    own[b].push(call.to);
+                }
+                if network.is_final(call.to) {
+                    let rule = network.rule_of(q) as usize;
+                    if passed[b].last() != Some(&rule) {
+                        passed[b].push(rule);
+                    }
+                }
+            }
+        }
+        for list in &mut passed {
+            ticks.steps(1 + list.len())?;
+            list.sort_unstable();
+            list.dedup();
+        }
+        Ok(Self { own, passed })
+    }
+}
+
+/// Each entry of a set once: states of so many, and [`BOTTOM`].
+fn distinct(set: &[u32], states: usize, marks: &mut StampMarks, work: &Budget) -> Result<Vec<u32>> {
+    marks.clear();
+    let ticks = Ticks::new(work);
+    let mut distinct = Vec::new();
+    for &entry in set {
+        ticks.step()?;
+        if marks.mark(entry.min(states as u32)) {
+            distinct.push(entry);
+        }
+    }
+    Ok(distinct)
 }

@@ -155,11 +155,11 @@ impl Parents {
             }
         }
         let mut rules = vec![false; grammar.rules().len()];
-        let mut ways: FxHashMap<ExprId, Ways<'_>> = FxHashMap::default();
+        let mut ways: FxHashMap<ExprId, WaysToEnd<'_>> = FxHashMap::default();
         for (i, expr) in exprs.iter().enumerate() {
             ticks.step()?;
             if let Expr::Automaton(automaton) = expr {
-                let mut found = Ways::new(automaton, over_bytes);
+                let mut found = WaysToEnd::new(automaton, over_bytes);
                 // What a part gives is added when it is met.
                 if found.grow(automaton.ends(), |_| false) {
                     missing[i] = 0;
@@ -212,7 +212,7 @@ impl Parents {
 /// From which states of an automaton there is a way to an end; an edge is looked at once from
 /// behind, and once more when its part is met. States that fall back are ends, so what they read by
 /// that says nothing more.
-struct Ways<'g> {
+struct WaysToEnd<'g> {
     automaton: &'g ByteAutomaton,
     /// By the state that an edge leads to: where it comes from, and its part if it has one.
     into: Vec<(u32, Option<ExprId>)>,
@@ -221,7 +221,7 @@ struct Ways<'g> {
     reached: Vec<bool>,
 }
 
-impl<'g> Ways<'g> {
+impl<'g> WaysToEnd<'g> {
     /// Over parts, and over bytes if that is asked for.
     fn new(automaton: &'g ByteAutomaton, over_bytes: bool) -> Self {
         let states = automaton.finals.len();

@@ -7,9 +7,9 @@
 //! [`Rule::is_common`]: crate::grammar::Rule::is_common
 
 use super::link::unique;
-use super::part::Part;
+use super::part::NetworkPart;
 use super::rules::{FRAME, Outside, RuleSet};
-use super::split::{Groups, PartCache};
+use super::split::{PartCache, RuleGroups};
 use super::{LeftRecursion, Network, NetworkOptions};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
@@ -57,14 +57,14 @@ impl Network {
 
 fn of_parts(
     grammar: &Grammar,
-    children: FxHashMap<usize, Arc<Part>>,
+    children: FxHashMap<usize, Arc<NetworkPart>>,
     outside: &Outside,
     options: &NetworkOptions,
     work: &Budget,
 ) -> Result<Network> {
     let rules = RuleSet::make(grammar, outside, options, work)?;
     let children = children.into_iter().map(|(rule, part)| (RuleId::new(rule), part)).collect();
-    let frame = Arc::new(Part::of_rules(&rules, &children, options, work)?);
+    let frame = Arc::new(NetworkPart::of_rules(&rules, &children, options, work)?);
     // What the rules of the grammar take was counted as they were made, parts of common rules were not.
     let (parts, _) = unique(&frame);
     let parts = parts.iter().filter(|part| !Arc::ptr_eq(part, &frame));
@@ -91,7 +91,7 @@ fn children(
     grammar: &Grammar,
     options: &NetworkOptions,
     work: &Budget,
-) -> Result<FxHashMap<usize, Arc<Part>>> {
+) -> Result<FxHashMap<usize, Arc<NetworkPart>>> {
     let ticks = Ticks::new(work);
     let rules = grammar.rules();
     let callees = |rule: usize| grammar.callees(&rules[rule], false);
@@ -120,7 +120,7 @@ fn children(
     let below = reached(common.clone())?;
     let common: FxHashSet<usize> = common.into_iter().collect();
     let is_apart = |group: &[usize]| group.iter().any(|rule| common.contains(rule));
-    let groups = Groups::new(grammar, &below, options, &FxHashMap::default(), is_apart);
+    let groups = RuleGroups::new(grammar, &below, options, &FxHashMap::default(), is_apart);
     let mut seen = vec![false; rules.len()];
     let mut entries = Vec::new();
     let mut pending = vec![grammar.root().index()];

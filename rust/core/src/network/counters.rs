@@ -114,7 +114,7 @@ enum Passes {
 }
 
 #[derive(Clone, Debug)]
-struct Placed {
+struct PlacedCounter {
     counting: Counting,
     /// The number of the first state. Those that may stop after any pass come first, then those that
     /// never do, then those that count.
@@ -125,7 +125,7 @@ struct Placed {
     is_narrow: bool,
 }
 
-impl Placed {
+impl PlacedCounter {
     fn number(&self, passes: Passes, state: u32) -> u32 {
         let level = match passes {
             Passes::Free => 0,
@@ -163,7 +163,7 @@ impl Placed {
 /// The rules of a network that count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    placed: Vec<Placed>,
+    placed: Vec<PlacedCounter>,
     end: u32,
     /// Texts of more bytes may have more passes than there are states for.
     longest: Option<u32>,
@@ -206,7 +206,8 @@ impl Counters {
         if last > most {
             self.longest = Some(self.longest.map_or(most, |longest| longest.min(most)));
         }
-        let placed = Placed { counting, first: self.end, last: last.min(most), is_narrow: false };
+        let placed =
+            PlacedCounter { counting, first: self.end, last: last.min(most), is_narrow: false };
         let states = placed.counting.machine.len().checked_mul(placed.last.checked_add(3)?)?;
         let end = self.end.checked_add(states);
         self.end = end.filter(|&end| end < 1 << 31)?;
@@ -242,7 +243,7 @@ impl Counters {
         self.end
     }
 
-    fn find(&self, state: u32) -> (&Placed, Passes, u32) {
+    fn find(&self, state: u32) -> (&PlacedCounter, Passes, u32) {
         let i = self.placed.partition_point(|placed| placed.first <= state) - 1;
         let placed = &self.placed[i];
         let (number, states) = (state - placed.first, placed.counting.machine.len());
@@ -375,7 +376,7 @@ impl Counters {
 
     /// Bounds and bodies, for fingerprints.
     pub(crate) fn key(&self) -> Vec<[u32; 4]> {
-        let key = |p: &Placed| {
+        let key = |p: &PlacedCounter| {
             let Counter { min, max } = p.counting.counter;
             let body = p.counting.listed.unwrap_or(p.counting.machine.passes[0].0);
             let kind = u32::from(max.is_some()) | u32::from(p.counting.listed.is_some()) << 1;
@@ -388,7 +389,7 @@ impl Counters {
     pub(super) fn bytes(&self) -> usize {
         let bytes = self.placed.iter().map(|p| {
             let machine = &p.counting.machine;
-            size_of::<Placed>()
+            size_of::<PlacedCounter>()
                 + machine.passes.len() * 8
                 + machine.len() as usize * 5
                 + p.counting.lengths.bytes()

@@ -11,7 +11,7 @@
 
 use super::lower::Lowering;
 use super::rules::check_states;
-use super::tree::Tree;
+use super::tree::PrefixTree;
 use crate::automata::{Automaton, Letter, call};
 use crate::budget::Ticks;
 use crate::error::Result;
@@ -137,7 +137,7 @@ impl Lowering<'_> {
     fn of_choice(&self, parts: &[ExprId]) -> Result<Option<Automaton>> {
         // All share one end. Behind a first call, parts that go on alike share their states; nothing
         // branches off there.
-        let mut tree = Tree::new();
+        let mut tree = PrefixTree::new();
         let end = tree.state();
         tree.set_final(end);
         let mut rests: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
@@ -184,7 +184,7 @@ impl Lowering<'_> {
     }
 
     /// The state from which some pieces in a row are read.
-    fn chain(&self, tree: &mut Tree, pieces: &[ExprId], end: u32) -> Option<u32> {
+    fn chain(&self, tree: &mut PrefixTree, pieces: &[ExprId], end: u32) -> Option<u32> {
         let mut to = end;
         for &piece in pieces.iter().rev() {
             match self.grammar.expr(piece) {

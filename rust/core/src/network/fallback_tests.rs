@@ -80,7 +80,7 @@ fn options(simplify: bool) -> NetworkOptions {
 fn linked(grammar: &Grammar, options: &NetworkOptions) -> Network {
     let limits = Limits::default();
     let work = Budget::new(&limits, &Interrupt::default());
-    let part = Part::of_frame(grammar, &[], options, &work).expect("within bounds");
+    let part = NetworkPart::of_frame(grammar, &[], options, &work).expect("within bounds");
     part.link(&limits, &work).expect("within bounds")
 }
 
@@ -271,7 +271,7 @@ fn what_falls_back_is_told_apart() {
     let mut changed = part.tables.clone();
     changed.fallbacks.clear();
     let budget = Budget::new(&Limits::default(), &Interrupt::default());
-    let changed = Part::of_tables(changed, part.children.clone(), &options(true), &budget);
+    let changed = NetworkPart::of_tables(changed, part.children.clone(), &options(true), &budget);
     let changed = changed.expect("nobody cancels");
     assert!(part.says_the_same(&part) && !part.says_the_same(&changed));
     let outer = |child: u32| Identity::from([child as u8; 32]);

@@ -31,14 +31,14 @@ pub(super) const MAX_REFINED: usize = 128;
 pub(super) const STATES_AT_ONCE: usize = 16;
 
 /// The letters of an edge, as a set: the bytes, and the one that is none.
-pub(super) type Letters = [u64; 5];
+pub(super) type LetterSet = [u64; 5];
 
 /// Bytes of the description of a state, as a rule.
 const TEXT: usize = 1 << 10;
 
 /// A state as another names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Named {
+enum StateName {
     /// Described before.
     Known(Identity),
     /// One of the states that are described together.
@@ -50,13 +50,13 @@ enum Named {
 
 /// A state described by the names of others.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Described {
+pub(super) struct StateDescription {
     is_final: bool,
-    edges: Vec<(Named, Letters)>,
-    calls: Vec<(Named, Named)>,
+    edges: Vec<(StateName, LetterSet)>,
+    calls: Vec<(StateName, StateName)>,
 }
 
-impl Described {
+impl StateDescription {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.is_final));
         out.extend((self.edges.len() as u32).to_le_bytes());
@@ -72,17 +72,17 @@ impl Described {
     }
 }
 
-fn write_named(named: &Named, out: &mut Vec<u8>) {
+fn write_named(named: &StateName, out: &mut Vec<u8>) {
     match named {
-        Named::Known(identity) => {
+        StateName::Known(identity) => {
             out.push(0);
             out.extend(identity);
         }
-        Named::Member(number) => {
+        StateName::Member(number) => {
             out.push(1);
             out.extend(number.to_le_bytes());
         }
-        Named::Counting(needed, allowed, is_final, identity, number) => {
+        StateName::Counting(needed, allowed, is_final, identity, number) => {
             out.push(2);
             out.extend(needed.to_le_bytes());
             out.push(u8::from(allowed.is_some()));
@@ -99,12 +99,12 @@ fn write_named(named: &Named, out: &mut Vec<u8>) {
 /// that it can reach.
 #[derive(Debug)]
 pub(crate) struct Identities {
-    sets: Vec<Letters>,
-    known: Mutex<Known>,
+    sets: Vec<LetterSet>,
+    known: Mutex<KnownIdentities>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownIdentities {
     listed: Vec<Option<Identity>>,
     tour: Tour,
 }
@@ -130,7 +130,7 @@ impl Quota {
 }
 
 /// What digests are made of.
-pub(super) struct Source<'s> {
+pub(super) struct DigestSource<'s> {
     /// Tables whose repetitions are counted or written out, not cut.
     pub(super) tables: &'s Network,
     /// The digest of what a call leads to that is not in the tables, by its place.
@@ -143,8 +143,8 @@ pub(super) struct Source<'s> {
 
 /// The digests that are there, and the numbers of the states that are described together now.
 pub(super) struct Naming<'s> {
-    source: &'s Source<'s>,
-    sets: &'s [Letters],
+    source: &'s DigestSource<'s>,
+    sets: &'s [LetterSet],
     listed: &'s mut [Option<Identity>],
     pub(super) members: FxHashMap<u32, u64>,
 }
@@ -153,7 +153,7 @@ impl Identities {
     /// Of tables with these byte classes, of so many states.
     pub(super) fn new(tables: &Network) -> Self {
         debug_assert!(!tables.has_cuts());
-        let known = Known { listed: vec![None; tables.len()], tour: Tour::default() };
+        let known = KnownIdentities { listed: vec![None; tables.len()], tour: Tour::default() };
         Self { sets: class_sets(&tables.alphabet), known: Mutex::new(known) }
     }
 
@@ -161,12 +161,12 @@ impl Identities {
     /// yet than `quota` allows.
     pub(super) fn find(
         &self,
-        source: &Source<'_>,
+        source: &DigestSource<'_>,
         state: u32,
         quota: &mut Quota,
     ) -> Option<Identity> {
         let mut known = lock(&self.known);
-        let Known { listed, tour } = &mut *known;
+        let KnownIdentities { listed, tour } = &mut *known;
         if let Some(&Some(identity)) = listed.get(state as usize) {
             return Some(identity);
         }
@@ -194,7 +194,7 @@ impl Identities {
 }
 
 impl<'s> Naming<'s> {
-    pub(super) fn source(&self) -> &'s Source<'s> {
+    pub(super) fn source(&self) -> &'s DigestSource<'s> {
         self.source
     }
 
@@ -294,7 +294,8 @@ impl<'s> Naming<'s> {
         self.members = component.iter().map(|&state| (state, 0)).collect();
         let mut groups = 1;
         loop {
-            let described: Vec<Described> = component.iter().map(|&q| self.describe(q)).collect();
+            let described: Vec<StateDescription> =
+                component.iter().map(|&q| self.describe(q)).collect();
             let hashes: Vec<u64> = described.iter().map(hash_of).collect();
             let distinct = described.iter().collect::<FxHashSet<_>>().len();
             if hashes.iter().collect::<FxHashSet<_>>().len() != distinct {
@@ -309,40 +310,40 @@ impl<'s> Naming<'s> {
         }
     }
 
-    fn name(&self, state: u32) -> Named {
+    fn name(&self, state: u32) -> StateName {
         if state >= HOLE {
-            return Named::Known((self.source.outer)(state & !HOLE));
+            return StateName::Known((self.source.outer)(state & !HOLE));
         }
         if let Some(&number) = self.members.get(&state) {
-            return Named::Member(number);
+            return StateName::Member(number);
         }
         if let Some(known) = self.listed.get(state as usize) {
-            return Named::Known(known.expect("callees are described before their callers"));
+            return StateName::Known(known.expect("callees are described before their callers"));
         }
         let counters = &self.source.tables.counters;
         let (body, needed, allowed, is_final) = counters.meaning(state);
         let kind = u8::from(is_final) | u8::from(counters.is_automaton(state)) << 1;
         match self.name(body) {
-            Named::Member(number) => Named::Counting(needed, allowed, kind, None, number),
-            Named::Known(body) => Named::Counting(needed, allowed, kind, Some(body), 0),
+            StateName::Member(number) => StateName::Counting(needed, allowed, kind, None, number),
+            StateName::Known(body) => StateName::Counting(needed, allowed, kind, Some(body), 0),
             // A body is a rule that does not count itself.
-            counting @ Named::Counting(..) => counting,
+            counting @ StateName::Counting(..) => counting,
         }
     }
 
-    pub(super) fn describe(&self, state: u32) -> Described {
+    pub(super) fn describe(&self, state: u32) -> StateDescription {
         let tables = self.source.tables;
-        let mut targets: Vec<(u32, Letters)> = Vec::new();
+        let mut targets: Vec<(u32, LetterSet)> = Vec::new();
         for (class, target) in tables.edges(state) {
             let place = targets.iter().rposition(|entry| entry.0 == target);
             let place = place.unwrap_or_else(|| {
-                targets.push((target, Letters::default()));
+                targets.push((target, LetterSet::default()));
                 targets.len() - 1
             });
             let letters = targets[place].1.iter_mut();
             letters.zip(self.sets[class as usize]).for_each(|(a, b)| *a |= b);
         }
-        let mut edges: Vec<(Named, Letters)> =
+        let mut edges: Vec<(StateName, LetterSet)> =
             targets.into_iter().map(|(target, letters)| (self.name(target), letters)).collect();
         edges.sort_unstable();
         edges.dedup_by(|next, kept| {
@@ -357,7 +358,7 @@ impl<'s> Naming<'s> {
         let mut calls: Vec<_> = calls.iter().map(name).collect();
         calls.sort_unstable();
         calls.dedup();
-        Described { is_final: tables.is_final(state), edges, calls }
+        StateDescription { is_final: tables.is_final(state), edges, calls }
     }
 }
 
@@ -433,13 +434,13 @@ impl Network {
             let identities = self.identities.get_or_init(|| Arc::new(Identities::new(self)));
             let outer = &|_| Identity::default();
             if !self.has_sets() {
-                let source = Source { tables: self, outer, large: None, large_cost: 0 };
+                let source = DigestSource { tables: self, outer, large: None, large_cost: 0 };
                 return identities.find(&source, state, quota);
             }
             let whole = || *self.digest.get_or_init(|| self.digest(std::iter::empty()));
             let is_made = self.digest.get().is_some();
             let large_cost = if is_made { 0 } else { self.len() / STATES_AT_ONCE };
-            let source = Source { tables: self, outer, large: Some(&whole), large_cost };
+            let source = DigestSource { tables: self, outer, large: Some(&whole), large_cost };
             return identities.find(&source, state, quota);
         };
         let own = placed.iter().find_map(|placed| match self.is_listed(state) {
@@ -452,7 +453,7 @@ impl Network {
 }
 
 /// For each class its letters.
-pub(super) fn class_sets(alphabet: &Alphabet) -> Vec<Letters> {
+pub(super) fn class_sets(alphabet: &Alphabet) -> Vec<LetterSet> {
     let mut out = vec![[0; 5]; alphabet.len()];
     if let Some(escape) = alphabet.escape() {
         out[escape as usize][4] = 1;

@@ -4,14 +4,18 @@
 //!
 //! Nothing is worked out here that depends on one part alone: states get other numbers, byte classes
 //! are split where another part tells bytes apart, and what can be read first is put together. So it
-//! costs what copying the tables costs.
+//! costs what copying the tables costs. [`moves`] finds the states of one linked network in another.
+
+mod moves;
+
+pub(crate) use moves::{Moved, Moves};
 
 use super::counters::{Counters, Counting, most_passes};
-use super::part::Part;
+use super::part::NetworkPart;
 use super::rules::{check_edges, check_states};
 use super::sets::{GuardedRule, SetStates};
 use super::spelled::{Spelled, Speller};
-use super::{Call, HOLE, NONE, Network, Tables};
+use super::{Call, HOLE, NONE, Network, NetworkTables};
 use crate::automata::alphabet::Alphabet;
 use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
@@ -22,8 +26,8 @@ use std::sync::{Arc, OnceLock};
 
 /// A part with its place in the network.
 #[derive(Debug)]
-pub(super) struct Placed {
-    pub(super) part: Arc<Part>,
+pub(super) struct PlacedPart {
+    pub(super) part: Arc<NetworkPart>,
     /// The numbers of its children among all parts.
     children: Vec<u32>,
     /// Its first state and rule, of those that charts read and of the others.
@@ -34,7 +38,7 @@ pub(super) struct Placed {
     counters: Vec<(u32, u32)>,
 }
 
-impl Placed {
+impl PlacedPart {
     /// How many states and rules charts read.
     fn read(&self) -> (usize, usize) {
         let tables = &self.part.tables;
@@ -83,21 +87,22 @@ impl Placed {
 }
 
 /// A part and all that it is made of, each once, children first.
-pub(super) fn unique(top: &Arc<Part>) -> (Vec<Arc<Part>>, Vec<Vec<u32>>) {
+pub(super) fn unique(top: &Arc<NetworkPart>) -> (Vec<Arc<NetworkPart>>, Vec<Vec<u32>>) {
     /// Parts that say the same are one.
     #[derive(PartialEq, Eq, Hash)]
     enum Name {
         Content([u8; 32]),
-        Place(*const Part),
+        Place(*const NetworkPart),
     }
-    let name = |part: &Arc<Part>| match part.key {
+    let name = |part: &Arc<NetworkPart>| match part.key {
         Some(key) => Name::Content(key),
         None => Name::Place(Arc::as_ptr(part)),
     };
     let mut numbers: FxHashMap<Name, u32> = FxHashMap::default();
-    let (mut parts, mut children): (Vec<Arc<Part>>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
+    let (mut parts, mut children): (Vec<Arc<NetworkPart>>, Vec<Vec<u32>>) =
+        (Vec::new(), Vec::new());
     // Each with how many of its children are done.
-    let mut work: Vec<(&Arc<Part>, usize)> = vec![(top, 0)];
+    let mut work: Vec<(&Arc<NetworkPart>, usize)> = vec![(top, 0)];
     while let Some((part, done)) = work.pop() {
         let missing =
             part.children[done..].iter().position(|child| !numbers.contains_key(&name(child)));
@@ -116,7 +121,7 @@ pub(super) fn unique(top: &Arc<Part>) -> (Vec<Arc<Part>>, Vec<Vec<u32>>) {
     (parts, children)
 }
 
-pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Budget) -> Result<Network> {
+pub(super) fn link(top: &Arc<NetworkPart>, limits: &Limits, work: &Budget) -> Result<Network> {
     let (parts, children) = unique(top);
     let states: usize = parts.iter().map(|part| part.tables.len()).sum();
     check_states(states, limits)?;
@@ -147,13 +152,13 @@ pub(super) fn link(top: &Arc<Part>, limits: &Limits, work: &Budget) -> Result<Ne
 }
 
 /// Tables without states, with room for so many, their edges and calls.
-fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network {
+fn empty(top: &Arc<NetworkPart>, states: usize, edges: usize, calls: usize) -> Network {
     let edge_starts = || {
         let mut starts = Vec::with_capacity(states + 1);
         starts.push(0);
         starts
     };
-    let tables = Tables {
+    let tables = NetworkTables {
         alphabet: top.tables.alphabet.clone(),
         start: 0,
         accepts_empty: top.tables.accepts_empty,
@@ -182,15 +187,15 @@ fn empty(top: &Arc<Part>, states: usize, edges: usize, calls: usize) -> Network 
 }
 
 /// Parts one after the other: first all that charts read, then the rest.
-fn place(parts: Vec<Arc<Part>>, children: Vec<Vec<u32>>) -> Vec<Placed> {
-    let placed = parts.into_iter().zip(children).map(|(part, children)| Placed {
+fn place(parts: Vec<Arc<NetworkPart>>, children: Vec<Vec<u32>>) -> Vec<PlacedPart> {
+    let placed = parts.into_iter().zip(children).map(|(part, children)| PlacedPart {
         part,
         children,
         states: [0; 2],
         rules: [0; 2],
         counters: Vec::new(),
     });
-    let mut placed: Vec<Placed> = placed.collect();
+    let mut placed: Vec<PlacedPart> = placed.collect();
     let (mut state, mut rule) = (0, 0);
     for half in 0..2 {
         for one in &mut placed {
@@ -208,7 +213,7 @@ fn place(parts: Vec<Arc<Part>>, children: Vec<Vec<u32>>) -> Vec<Placed> {
 }
 
 /// The byte classes that all parts together tell apart.
-fn joint(placed: &[Placed]) -> Result<Alphabet> {
+fn joint(placed: &[PlacedPart]) -> Result<Alphabet> {
     let mut out = placed[placed.len() - 1].part.tables.alphabet.clone();
     let mut seen = FxHashSet::default();
     for one in placed {
@@ -229,7 +234,7 @@ fn joint(placed: &[Placed]) -> Result<Alphabet> {
 
 /// All parts over the classes of the network, children first.
 fn spelled(
-    placed: &[Placed],
+    placed: &[PlacedPart],
     alphabet: &Alphabet,
     limits: &Limits,
     work: &Budget,
@@ -253,7 +258,7 @@ fn spelled(
 }
 
 /// Numbers the states that count behind all others.
-fn place_counters(mut placed: Vec<Placed>, counters: &mut Counters) -> Result<Vec<Placed>> {
+fn place_counters(mut placed: Vec<PlacedPart>, counters: &mut Counters) -> Result<Vec<PlacedPart>> {
     let all = placed.iter().flat_map(|one| one.part.tables.counters.placed());
     let all = all.map(|(counting, _)| (counting.counter, counting.machine.len()));
     let most = most_passes(all, counters.room());
@@ -284,7 +289,7 @@ fn place_counters(mut placed: Vec<Placed>, counters: &mut Counters) -> Result<Ve
 }
 
 /// Numbers the starts of rules with guards behind the states that count.
-fn place_sets(placed: &mut [Placed], end: u32, limits: &Limits) -> Option<Arc<SetStates>> {
+fn place_sets(placed: &mut [PlacedPart], end: u32, limits: &Limits) -> Option<Arc<SetStates>> {
     let mut next = end;
     for one in placed.iter_mut() {
         let first = one.part.tables.counters.end();
@@ -315,7 +320,13 @@ fn place_sets(placed: &mut [Placed], end: u32, limits: &Limits) -> Option<Arc<Se
 }
 
 /// Copies the states of a part that charts read, or the others.
-fn copy(out: &mut Tables, placed: &[Placed], place: usize, spelled: &Spelled, is_unread: bool) {
+fn copy(
+    out: &mut NetworkTables,
+    placed: &[PlacedPart],
+    place: usize,
+    spelled: &Spelled,
+    is_unread: bool,
+) {
     let this = &placed[place];
     let tables = &this.part.tables;
     let (read, read_rules) = this.read();
@@ -366,136 +377,11 @@ fn copy(out: &mut Tables, placed: &[Placed], place: usize, spelled: &Spelled, is
 }
 
 /// Where a call of a part leads.
-fn start_of(placed: &[Placed], place: usize, start: u32) -> u32 {
+fn start_of(placed: &[PlacedPart], place: usize, start: u32) -> u32 {
     let this = &placed[place];
     if start < HOLE {
         return this.moved(start);
     }
     let child = &placed[this.children[(start & !HOLE) as usize] as usize];
     child.moved(child.part.tables.start)
-}
-
-/// Where states of one network are in another that was linked of the same parts but for those in
-/// which free text is read.
-pub(crate) struct Moves<'n> {
-    from: &'n [Placed],
-    to: &'n [Placed],
-    /// For each part its place in the other network, and whether it is the same there.
-    places: Vec<Option<(usize, bool)>>,
-    /// Whether any part is not.
-    pub(crate) changed: bool,
-}
-
-/// Where a state is in another network.
-pub(crate) enum Moved {
-    /// In a part that both have.
-    Same(u32),
-    /// The same, and free text of a part that changed may begin there.
-    Before(u32),
-    /// Where the free text of a part that changed begins.
-    Anew(u32),
-}
-
-impl<'n> Moves<'n> {
-    /// Between two networks; `None` where they have nothing to do with each other.
-    pub(crate) fn between(from: &'n Network, to: &'n Network) -> Option<Self> {
-        let (from, to) = (from.linked.as_deref()?, to.linked.as_deref()?);
-        let mut out = Self { from, to, places: vec![None; from.len()], changed: false };
-        let by_key = to.iter().enumerate().filter_map(|(place, one)| Some((one.part.key?, place)));
-        let by_key: FxHashMap<[u8; 32], usize> = by_key.collect();
-        for (place, one) in from.iter().enumerate() {
-            out.places[place] = one.part.key.and_then(|key| Some((*by_key.get(&key)?, true)));
-        }
-        // Parts that were made for one network alone are paired from the top down.
-        let mut pairs = vec![(from.len() - 1, to.len() - 1)];
-        while let Some((old, new)) = pairs.pop() {
-            let (old_one, new_one) = (&from[old], &to[new]);
-            let is_same = old_one.part.says_the_same(&new_one.part);
-            out.places[old] = Some((new, is_same));
-            out.changed |= !is_same;
-            // Around free text too that comes after a first of its tags.
-            if is_same || old_one.part.has_tables_of(&new_one.part) {
-                let children = old_one.children.iter().zip(&new_one.children);
-                let has_key = |net: &[Placed], child: u32| net[child as usize].part.key.is_some();
-                let own = children.filter(|&(&a, &b)| !has_key(from, a) && !has_key(to, b));
-                pairs.extend(own.map(|(old, new)| (*old as usize, *new as usize)));
-            }
-        }
-        Some(out)
-    }
-
-    /// Whether a state calls a part that changed before it has read anything.
-    fn calls_changed(&self, place: usize, state: u32) -> bool {
-        let one = &self.from[place];
-        let tables = &one.part.tables;
-        let (mut work, mut seen) = (vec![state], vec![state]);
-        while let Some(state) = work.pop() {
-            for call in tables.calls(state).iter() {
-                if call.start >= HOLE {
-                    let child = one.children[(call.start & !HOLE) as usize] as usize;
-                    if self.places[child].is_none_or(|(_, is_same)| !is_same) {
-                        return true;
-                    }
-                } else if !seen.contains(&call.start) {
-                    seen.push(call.start);
-                    work.push(call.start);
-                }
-            }
-        }
-        false
-    }
-
-    /// Whether a state does nothing but call free text that changed.
-    fn only_calls_changed(&self, place: usize, state: u32) -> bool {
-        let one = &self.from[place];
-        let calls = one.part.tables.calls(state);
-        let is_free = |child: usize| {
-            let is_changed = self.places[child].is_some_and(|(_, is_same)| !is_same);
-            is_changed && self.from[child].part.key.is_none()
-        };
-        let is_free =
-            |start: u32| start >= HOLE && is_free(one.children[(start & !HOLE) as usize] as usize);
-        let tables = &one.part.tables;
-        !calls.is_empty()
-            && tables.listed(state).is_empty()
-            && tables.fallback(state).is_none()
-            && calls.iter().all(|call| is_free(call.start))
-    }
-
-    /// The state that goes on in the other network as this one does here, where it is in a part that
-    /// both have, or where the free text of a part that changed begins anew.
-    pub(crate) fn of(&self, from: &Network, state: u32) -> Option<Moved> {
-        let own = |one: &Placed| match from.is_listed(state) {
-            true => one.own(state),
-            false => one.own_counter(state),
-        };
-        let (old, local) = self.from.iter().enumerate().find_map(|(at, p)| Some((at, own(p)?)))?;
-        let (new, is_same) = self.places[old]?;
-        let new = &self.to[new];
-        if is_same {
-            let moved = new.moved(local);
-            let is_before = self.calls_changed(old, local);
-            return Some(if is_before { Moved::Before(moved) } else { Moved::Same(moved) });
-        }
-        let (here, there) = (&self.from[old].part.tables, &new.part.tables);
-        let begins_anew = |tables: &Network, state: u32| {
-            // Only one that differs from the start falls back.
-            let same_edges = tables.listed(state) == tables.listed(tables.start);
-            same_edges
-                && tables.fallback(state).is_none()
-                && *tables.calls(state) == *tables.calls(tables.start)
-        };
-        let is_before = here.is_listed(local)
-            && self.only_calls_changed(old, local)
-            && self.from[old].part.has_tables_of(&new.part);
-        if is_before {
-            return Some(Moved::Before(new.moved(local)));
-        }
-        if !here.is_listed(local) || !begins_anew(here, local) {
-            return None;
-        }
-        let is_twin =
-            |&twin: &u32| begins_anew(there, twin) && there.is_final(twin) == here.is_final(local);
-        (0..there.len() as u32).find(is_twin).map(|twin| Moved::Anew(new.moved(twin)))
-    }
 }

@@ -248,15 +248,15 @@ fn each_sequence(set: &CharSet, mut visit: impl FnMut(&[(u8, u8)])) {
 }
 
 /// An expression and the state before it.
-type Run = (ExprId, u32);
+type ExprRun = (ExprId, u32);
 
 /// Where runs lead, as far as it is known.
 #[derive(Default)]
 struct Runs {
-    ends: FxHashMap<Run, States>,
+    ends: FxHashMap<ExprRun, States>,
     /// Runs that are computed from a run.
-    users: FxHashMap<Run, FxHashSet<Run>>,
-    todo: Vec<Run>,
+    users: FxHashMap<ExprRun, FxHashSet<ExprRun>>,
+    todo: Vec<ExprRun>,
 }
 
 struct Follow<'a> {
@@ -273,8 +273,8 @@ impl Follow<'_> {
             return Ok(false);
         }
         // Ends of expressions, and the states there.
-        let mut seen: FxHashSet<Run> = FxHashSet::default();
-        let mut todo: Vec<Run> = places.calls_of(rule).map(|id| (id, 0)).collect();
+        let mut seen: FxHashSet<ExprRun> = FxHashSet::default();
+        let mut todo: Vec<ExprRun> = places.calls_of(rule).map(|id| (id, 0)).collect();
         while let Some((id, state)) = todo.pop() {
             work.spend(1)?;
             if !seen.insert((id, state)) {
@@ -350,7 +350,7 @@ impl Follow<'_> {
     }
 
     /// What is known of a run, for another that is computed from it.
-    fn ask(&mut self, run: Run, user: Option<Run>) -> States {
+    fn ask(&mut self, run: ExprRun, user: Option<ExprRun>) -> States {
         if let Some(user) = user {
             self.runs.users.entry(run).or_default().insert(user);
         }
@@ -362,12 +362,12 @@ impl Follow<'_> {
     }
 
     /// What is known of the runs of one expression from several states; `user` depends on them.
-    fn ask_all(&mut self, id: ExprId, states: States, user: Run) -> States {
+    fn ask_all(&mut self, id: ExprId, states: States, user: ExprRun) -> States {
         members(states)
             .fold(states & DISAGREES, |out, state| out | self.ask((id, state), Some(user)))
     }
 
-    fn compute(&mut self, run: Run, work: &Budget) -> Result<States> {
+    fn compute(&mut self, run: ExprRun, work: &Budget) -> Result<States> {
         let (id, state) = run;
         let start: States = 1 << state;
         let places = self.places;

@@ -1,15 +1,18 @@
-//! Right-hand sides to automata.
+//! Right-hand sides to automata. [`repetitions`] writes repetitions out or has them counted.
+
+mod repetitions;
 
 use super::NetworkOptions;
 use super::analysis::Analysis;
 use super::counters::Counter;
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
-use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
+use crate::automata::{Automaton, Nfa, call, ids, utf8};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard};
 use crate::ids::{ExprId, RuleId};
+use repetitions::{Counted, CutPosition};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -85,36 +88,6 @@ pub(crate) fn alphabet(grammar: &Grammar, work: &Budget) -> Result<Alphabet> {
             .into(),
         position: Position::default(),
     })
-}
-
-/// A position in a cut repetition: the body's shape, the bounds, how far it is.
-type CutPosition = (u32, u32, Option<u32>, u32);
-
-/// Repetitions of more copies than this are counted.
-const COUNTED_COPIES: u32 = 16;
-/// The same where the body is a wide terminal, and wide rules are shared: each copy written out has masks
-/// of its own that look at most of the vocabulary.
-const COUNTED_WIDE_COPIES: u32 = 2;
-
-/// How many copies of its body a repetition is written out as.
-fn copies(min: u32, max: Option<u32>) -> u32 {
-    max.unwrap_or(min)
-}
-
-/// Rules that counting brings, past those of the grammar.
-#[derive(Default)]
-pub(crate) struct Counted {
-    rules: Vec<CountedRule>,
-    /// The rule of a body, by its shape.
-    bodies: FxHashMap<u32, usize>,
-    /// The rule that counts, by the body's rule and the bounds.
-    counters: FxHashMap<(usize, u32, Option<u32>), usize>,
-}
-
-#[derive(Clone, Copy)]
-enum CountedRule {
-    Body(ExprId),
-    Counter(usize, Counter),
 }
 
 /// Writes the right-hand sides of one grammar as automata.
@@ -258,24 +231,7 @@ impl Lowering<'_> {
     ) -> Result<()> {
         match self.grammar.expr(expr) {
             Expr::Empty => nfa.skip(from, to),
-            Expr::Literal(bytes) => {
-                // What does not fit is refused before it is written.
-                let limits = &self.options.limits;
-                if nfa.num_edges() + bytes.len() <= limits.max_network_edges
-                    && nfa.len() + bytes.len() > limits.max_network_states
-                {
-                    return Err(self.too_large(rule));
-                }
-                let mut at = from;
-                // Tables that grow are copied as a whole, which nobody can end.
-                nfa.reserve_path(bytes.len().min(self.options.limits.max_network_states));
-                for (i, &byte) in bytes.iter().enumerate() {
-                    self.work.tick_every(i + 1)?;
-                    let next = if i + 1 == bytes.len() { to } else { nfa.state() };
-                    nfa.edge(at, u32::from(self.alphabet.class(byte)), next);
-                    at = next;
-                }
-            }
+            Expr::Literal(bytes) => self.literal(nfa, bytes, (from, to), rule)?,
             Expr::Class(set) => {
                 for &(first, last) in set.ranges() {
                     utf8::sequences(first, last, &mut |sequence| {
@@ -332,6 +288,33 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// A path of the bytes of a literal.
+    fn literal(
+        &self,
+        nfa: &mut Nfa,
+        bytes: &[u8],
+        (from, to): (u32, u32),
+        rule: RuleId,
+    ) -> Result<()> {
+        // What does not fit is refused before it is written.
+        let limits = &self.options.limits;
+        if nfa.num_edges() + bytes.len() <= limits.max_network_edges
+            && nfa.len() + bytes.len() > limits.max_network_states
+        {
+            return Err(self.too_large(rule));
+        }
+        let mut at = from;
+        // Tables that grow are copied as a whole, which nobody can end.
+        nfa.reserve_path(bytes.len().min(limits.max_network_states));
+        for (i, &byte) in bytes.iter().enumerate() {
+            self.work.tick_every(i + 1)?;
+            let next = if i + 1 == bytes.len() { to } else { nfa.state() };
+            nfa.edge(at, u32::from(self.alphabet.class(byte)), next);
+            at = next;
+        }
+        Ok(())
+    }
+
     /// Its states are none of those that lead to it or away: it may come back to its start.
     fn automaton(
         &self,
@@ -364,162 +347,6 @@ impl Lowering<'_> {
                 nfa.edge(at, u32::from(class), next);
             }
             at = next;
-        }
-    }
-
-    /// Copies of the body, one for each count that some token can tell apart.
-    ///
-    /// Beyond `repeat_window` copies on either side of the lower bound, all look alike to a token:
-    /// whatever it reads inside the chain, it sees a stretch of copies of one kind, or one of the
-    /// two bounds, and every such view occurs in the shortened chain as well
-    /// (docs/design/counting.md, "The repetition window").
-    ///
-    /// But two repetitions with different bounds must not become equal by being cut: what leads
-    /// to them would be merged. So each position of a cut chain has a marker, an edge that nothing
-    /// ever reads, which is the same only where body, bounds and position are.
-    fn repeat(
-        &self,
-        nfa: &mut Nfa,
-        body: ExprId,
-        (min, max): (u32, Option<u32>),
-        (from, to): (u32, u32),
-        work: &mut Vec<(ExprId, u32, u32)>,
-        rule: RuleId,
-    ) -> Result<()> {
-        if self.options.counters && copies(min, max) > self.most_copies(body) {
-            self.count(nfa, body, (min, max), (from, to));
-            return Ok(());
-        }
-        let window = self.options.repeat_window.unwrap_or(u32::MAX);
-        let required = min.min(window);
-        let optional = max.map(|max| max.saturating_sub(min).min(window));
-        let cut_min = required < min;
-        let cut_max = max.is_some_and(|max| optional < Some(max.saturating_sub(min)));
-        let mut sink = None;
-        // A state of its own for a position, with a marker that tells how far it is.
-        let mut own = |nfa: &mut Nfa, at: u32, position: u32| {
-            let sink = *sink.get_or_insert_with(|| nfa.state());
-            let state = nfa.state();
-            nfa.skip(at, state);
-            let mut markers = self.markers.borrow_mut();
-            let next = FIRST_MARKER + markers.len() as u32;
-            let key = (self.shapes.of(body), min, max, position);
-            nfa.edge(state, *markers.entry(key).or_insert(next), sink);
-            state
-        };
-        let mut at = from;
-        let mut budget = self.options.limits.max_network_states.saturating_sub(nfa.len());
-        let mut step = |nfa: &mut Nfa, work: &mut Vec<(ExprId, u32, u32)>, at: u32| {
-            budget = budget.saturating_sub(1);
-            (budget > 0).then(|| {
-                let next = nfa.state();
-                work.push((body, at, next));
-                next
-            })
-        };
-        for i in 0..required {
-            if cut_min || cut_max {
-                at = own(nfa, at, i);
-            }
-            let Some(next) = step(nfa, work, at) else { return Err(self.too_large(rule)) };
-            at = next;
-        }
-        match optional {
-            None => {
-                let hub = nfa.state();
-                nfa.skip(at, hub);
-                nfa.skip(hub, to);
-                work.push((body, hub, hub));
-            }
-            Some(count) => {
-                for i in 0..count {
-                    if cut_max {
-                        at = own(nfa, at, required + i);
-                    }
-                    nfa.skip(at, to);
-                    let Some(next) = step(nfa, work, at) else { return Err(self.too_large(rule)) };
-                    at = next;
-                }
-                nfa.skip(at, to);
-            }
-        }
-        Ok(())
-    }
-
-    /// Repetitions of a body in more copies than this are counted.
-    fn most_copies(&self, body: ExprId) -> u32 {
-        let body = match self.grammar.expr(body) {
-            Expr::Rule(rule) => self.grammar.rule(*rule).body,
-            _ => body,
-        };
-        let width = match self.grammar.expr(body) {
-            Expr::Class(set) => set.ranges().iter().map(|(first, last)| last - first + 1).sum(),
-            Expr::Automaton(automaton) if automaton.parts.is_empty() => {
-                let first = automaton.bytes.iter().filter(|edge| edge.0 == automaton.start);
-                first.map(|&(_, first, last, _)| u32::from(last - first) + 1).sum()
-            }
-            _ => 0,
-        };
-        match self.options.share_wide {
-            Some(least) if width >= least => COUNTED_WIDE_COPIES,
-            _ => COUNTED_COPIES,
-        }
-    }
-
-    /// A call of a rule that counts: see [`super::counters`].
-    fn count(
-        &self,
-        nfa: &mut Nfa,
-        body: ExprId,
-        (min, max): (u32, Option<u32>),
-        (from, to): (u32, u32),
-    ) {
-        // Each pass of a counted rule takes at least one byte; the others add nothing.
-        let nullable = self.analysis.nullable_exprs[body.index()];
-        let min = if nullable { 0 } else { min };
-        if min == 0 {
-            nfa.skip(from, to);
-        }
-        if !self.analysis.productive_exprs[body.index()] {
-            return;
-        }
-        let mut counted = self.counted.borrow_mut();
-        let shape = self.shapes.of(body);
-        let first = self.grammar.rules().len() + 1;
-        let Counted { rules, bodies, counters } = &mut *counted;
-        let body = match self.grammar.expr(body) {
-            Expr::Rule(rule) => self.shapes.first(*rule).index(),
-            _ => *bodies.entry(shape).or_insert_with(|| {
-                rules.push(CountedRule::Body(body));
-                first + rules.len() - 1
-            }),
-        };
-        let rule = *counters.entry((body, min, max)).or_insert_with(|| {
-            rules.push(CountedRule::Counter(body, Counter { min, max }));
-            first + rules.len() - 1
-        });
-        nfa.edge(from, call(rule), to);
-    }
-
-    /// The automata of the rules that counting has brought, with the bounds of those that count.
-    ///
-    /// # Errors
-    /// As for [`Self::rule`].
-    pub(crate) fn counted(&self) -> Result<Vec<(Automaton, Option<Counter>)>> {
-        let mut out = Vec::new();
-        loop {
-            // Bodies may count in turn.
-            let Some(rule) = self.counted.borrow().rules.get(out.len()).copied() else {
-                return Ok(out);
-            };
-            out.push(match rule {
-                CountedRule::Body(body) => (self.body(body, self.grammar.root())?, None),
-                CountedRule::Counter(body, counter) => {
-                    let again = [(call(body), 1)];
-                    let states = [(false, again.as_slice()), (true, &again)];
-                    (Automaton::from_states(&states), Some(counter))
-                }
-            });
         }
     }
 

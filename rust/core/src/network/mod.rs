@@ -15,7 +15,8 @@
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
 //! Dependencies inside: lookahead -> [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify ->
-//! rules -> written -> assemble -> build -> here -> identity, tour. States that are not in the tables:
+//! rules -> written, merge_classes -> assemble -> first_sets, delegation -> build -> here -> identity, tour.
+//! States that are not in the tables:
 //! counters (asked in counting), sets (asked in set_states). A network is made at once ([`Network::make`]), or linked of parts that others share
 //! (split, tags, common -> part -> spelled -> link). Before either, a grammar is put over the ids of a
 //! vocabulary (stop_tokens).
@@ -33,6 +34,7 @@ mod direct;
 mod display;
 #[cfg(test)]
 mod fallback_tests;
+mod first_sets;
 mod identity;
 #[cfg(test)]
 mod identity_tests;
@@ -40,6 +42,7 @@ mod left_recursion;
 mod link;
 mod lookahead;
 mod lower;
+mod merge_classes;
 mod needed;
 mod options;
 mod part;
@@ -66,14 +69,14 @@ pub(crate) use link::{Moved, Moves};
 pub use lookahead::narrowing_part;
 pub(crate) use lower::guards_refused;
 pub use options::{LeftRecursion, NetworkOptions};
-pub use part::Part;
+pub use part::NetworkPart;
 pub use split::{PartCache, PartCounters};
 pub use stop_tokens::over_ids;
 
 use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
 use counters::Counters;
-use delegation::{MAX_DELEGATED, NARROW, Width};
+use delegation::Width;
 use sets::SetStates;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
@@ -144,30 +147,30 @@ impl Deref for Calls<'_> {
 /// tables and the sets; [`Network::fresh`] has sets of its own.
 #[derive(Clone, Debug)]
 pub struct Network {
-    tables: Arc<Tables>,
+    tables: Arc<NetworkTables>,
     /// The states of rules with guards, where there are such rules.
     sets: Option<Arc<SetStates>>,
 }
 
 impl Deref for Network {
-    type Target = Tables;
+    type Target = NetworkTables;
 
     #[inline]
-    fn deref(&self) -> &Tables {
+    fn deref(&self) -> &NetworkTables {
         &self.tables
     }
 }
 
 /// While a network is made, its tables are its own.
 impl DerefMut for Network {
-    fn deref_mut(&mut self) -> &mut Tables {
+    fn deref_mut(&mut self) -> &mut NetworkTables {
         Arc::make_mut(&mut self.tables)
     }
 }
 
 /// What is written down of the automata of all rules.
 #[derive(Clone, Debug)]
-pub struct Tables {
+pub struct NetworkTables {
     alphabet: Alphabet,
     start: u32,
     accepts_empty: bool,
@@ -198,7 +201,7 @@ pub struct Tables {
     delegated: Vec<u8>,
     counters: Counters,
     /// The parts of which it was linked, each with its place.
-    linked: Option<Arc<[link::Placed]>>,
+    linked: Option<Arc<[link::PlacedPart]>>,
     /// What its states do, made when first asked for.
     identities: OnceLock<Arc<identity::Identities>>,
     /// The digest of all tables, made when first asked for.
@@ -207,7 +210,7 @@ pub struct Tables {
     call_order: OnceLock<Arc<CallOrder>>,
 }
 
-impl Tables {
+impl NetworkTables {
     /// Takes note that the last state of the tables falls back on another.
     fn fall_back(&mut self, other: u32) {
         let state = self.finals.len() - 1;

@@ -9,7 +9,7 @@ use crate::budget::{Halt, Meter};
 
 /// What a state waits for.
 #[derive(Clone, Copy)]
-enum Waits {
+enum Waiter {
     /// The target of an edge.
     Edge(u32),
     /// One half of a call.
@@ -133,7 +133,7 @@ impl Network {
     ) -> Result<Vec<bool>, Halt> {
         let count = self.len();
         let mut ends = vec![false; count];
-        let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
+        let mut waiting: Vec<Vec<Waiter>> = vec![Vec::new(); count];
         let mut work = Vec::new();
         for state in 0..count as u32 {
             if self.is_final(state) {
@@ -143,13 +143,13 @@ impl Network {
             for (class, to) in self.edges(state) {
                 edges += 1;
                 if ids[state as usize] || contains(readable, class) {
-                    waiting[to as usize].push(Waits::Edge(state));
+                    waiting[to as usize].push(Waiter::Edge(state));
                 }
             }
             let calls = self.calls(state);
             for call in calls.iter() {
-                waiting[self.begun(call.start) as usize].push(Waits::Half(state, *call));
-                waiting[self.begun(call.to) as usize].push(Waits::Half(state, *call));
+                waiting[self.begun(call.start) as usize].push(Waiter::Half(state, *call));
+                waiting[self.begun(call.to) as usize].push(Waiter::Half(state, *call));
             }
             meter.spend(1 + edges / 4 + calls.len() as u64)?;
         }
@@ -161,9 +161,9 @@ impl Network {
             for waits in std::mem::take(&mut waiting[state as usize]) {
                 let has = |state: u32| ends[self.begun(state) as usize];
                 match waits {
-                    Waits::Edge(from) => work.push(from),
-                    Waits::Half(from, call) if has(call.start) && has(call.to) => work.push(from),
-                    Waits::Half(..) => {}
+                    Waiter::Edge(from) => work.push(from),
+                    Waiter::Half(from, call) if has(call.start) && has(call.to) => work.push(from),
+                    Waiter::Half(..) => {}
                 }
             }
         }

@@ -7,10 +7,12 @@
 //! rules tell apart. What depends on its rules and children alone is worked out here, once; the rest
 //! when a network is linked.
 
-use super::identity::{Identities, Identity, Letters, Quota, STATES_AT_ONCE, Source, class_sets};
+use super::identity::{
+    DigestSource, Identities, Identity, LetterSet, Quota, STATES_AT_ONCE, class_sets,
+};
 use super::link::link;
 use super::rules::{Outside, RuleSet};
-use super::spelled::Kept;
+use super::spelled::KeptSpelling;
 use super::{ClassSet, HOLE, Network, NetworkOptions, Width};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
@@ -25,7 +27,7 @@ const EDGES_FOR_ONE: usize = 2;
 
 /// Rules ready to be linked.
 #[derive(Debug)]
-pub struct Part {
+pub struct NetworkPart {
     /// Equal for parts that say the same by the same rules; `None` where that was not looked at.
     pub(super) key: Option<Identity>,
     /// Whether a cache of parts holds it, or did, and counts it.
@@ -33,24 +35,24 @@ pub struct Part {
     /// The tables of its own rules, without what can be read first.
     pub(super) tables: Network,
     /// What its rules call besides, by the number in their calls: see [`HOLE`].
-    pub(super) children: Vec<Arc<Part>>,
+    pub(super) children: Vec<Arc<NetworkPart>>,
     /// Its rules, each after those that it calls before it has read anything.
     pub(super) callees_first: Vec<u32>,
     /// What can be read first, and whether the rule at which it is entered is wide.
-    first: Letters,
+    first: LetterSet,
     is_wide: bool,
     identities: OnceLock<Identities>,
     /// Whether its states are not described one by one, and the digest of all tables with what they
-    /// call: see [`Source::large`].
+    /// call: see [`DigestSource::large`].
     is_large: bool,
     whole: OnceLock<Identity>,
     /// How deep its children are nested.
     depth: u32,
     /// As it was linked last.
-    pub(super) kept: Kept,
+    pub(super) kept: KeptSpelling,
 }
 
-impl Part {
+impl NetworkPart {
     /// The part of a grammar's root.
     ///
     /// `children` are the parts of some of its rules, whose bodies say only whether they are
@@ -61,12 +63,12 @@ impl Part {
     /// Those of [`Network::make`].
     pub(super) fn make(
         grammar: &Grammar,
-        children: &FxHashMap<RuleId, Arc<Part>>,
+        children: &FxHashMap<RuleId, Arc<NetworkPart>>,
         has_caller: bool,
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Self> {
-        let width = |part: &Arc<Part>| part.first_width();
+        let width = |part: &Arc<NetworkPart>| part.first_width();
         let parts = children.iter().map(|(rule, part)| (rule.index(), width(part))).collect();
         let outside = Outside::of(parts, has_caller, false);
         let rules = RuleSet::make(grammar, &outside, options, work)?;
@@ -76,7 +78,7 @@ impl Part {
     /// The part of rules, some of which are other parts.
     pub(super) fn of_rules(
         rules: &RuleSet,
-        children: &FxHashMap<RuleId, Arc<Part>>,
+        children: &FxHashMap<RuleId, Arc<NetworkPart>>,
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Self> {
@@ -97,7 +99,7 @@ impl Part {
     /// The part of tables in which calls of children are holes.
     pub(super) fn of_tables(
         tables: Network,
-        children: Vec<Arc<Part>>,
+        children: Vec<Arc<NetworkPart>>,
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Self> {
@@ -116,7 +118,7 @@ impl Part {
             is_large: false,
             whole: OnceLock::new(),
             depth,
-            kept: Kept::default(),
+            kept: KeptSpelling::default(),
         };
         let firsts = out.firsts();
         let root = out.tables.rule_of(out.tables.start) as usize;
@@ -135,14 +137,14 @@ impl Part {
     }
 
     /// What each of its rules can read first.
-    fn firsts(&self) -> Vec<Letters> {
+    fn firsts(&self) -> Vec<LetterSet> {
         let tables = &self.tables;
         let sets = class_sets(&tables.alphabet);
         let mut out = vec![[0; 5]; tables.num_rules()];
         for &rule in &self.callees_first {
             let start = tables.rule_starts[rule as usize];
-            let mut first: Letters = [0; 5];
-            let mut add = |more: &Letters| first.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
+            let mut first: LetterSet = [0; 5];
+            let mut add = |more: &LetterSet| first.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
             tables.edges(start).for_each(|edge| add(&sets[edge.0 as usize]));
             for call in tables.calls(start).iter() {
                 match tables.begun(call.start) {
@@ -178,7 +180,7 @@ impl Part {
         let large = self.is_large.then_some(&whole as &dyn Fn() -> Identity);
         let is_made = self.whole.get().is_some();
         let large_cost = if is_made { 0 } else { self.tables.len() / STATES_AT_ONCE };
-        let source = Source { tables: &self.tables, outer: &outer, large, large_cost };
+        let source = DigestSource { tables: &self.tables, outer: &outer, large, large_cost };
         identities.find(&source, state, quota)
     }
 
@@ -238,7 +240,7 @@ impl Part {
         size_of::<Self>()
             + tables.bytes()
             + kept
-            + self.children.capacity() * size_of::<Arc<Part>>()
+            + self.children.capacity() * size_of::<Arc<NetworkPart>>()
     }
 
     /// The network of a part that nobody calls, with all that it is made of.
@@ -251,6 +253,6 @@ impl Part {
     }
 }
 
-fn bytes(letters: &Letters) -> u32 {
+fn bytes(letters: &LetterSet) -> u32 {
     letters[..4].iter().map(|word| word.count_ones()).sum()
 }

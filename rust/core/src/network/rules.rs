@@ -104,13 +104,7 @@ impl RuleSet {
         let facts = analysis::Analysis::new(grammar, &ticks)?;
         let root = grammar.root();
         if options.prune && !facts.productive[root.index()] {
-            return Err(Error::Unsupported {
-                construct: grammar.rule(root).name.clone(),
-                message: "the language is empty: no derivation from this rule ever ends; \
-                          add an alternative that does not call the rule again"
-                    .to_owned(),
-                position: grammar.rule(root).position,
-            });
+            return Err(empty_language(grammar));
         }
         let alphabet = lower::alphabet(grammar, work)?;
         let is_needed = |(rule, &reachable): (usize, &bool)| {
@@ -132,28 +126,15 @@ impl RuleSet {
             with_lengths: Default::default(),
             work,
         };
-        let mut automata = Apart::from(Vec::with_capacity(grammar.rules().len() + 1));
         let mut size = Size { limits: &options.limits, states: 0, edges: 0 };
-        for (rule, &needed) in (0..).map(RuleId::new).zip(&needed) {
-            ticks.step()?;
-            let is_first = shapes.first(rule) == rule;
-            let automaton =
-                if needed && is_first { lowering.rule(rule)? } else { Automaton::default() };
-            size.add(&automaton)?;
-            automata.push(automaton);
-        }
+        let mut automata = lower_needed(&lowering, &needed, &mut size, &ticks)?;
         // The number of the caller is taken where there is none too: what counts comes after.
         let root_rule = shapes.first(root).index();
         let guarded = lowering.guarded.take();
         // States that are sets are called: the tables do not begin with one.
         let has_caller = outside.has_caller || guarded.contains_key(&root_rule);
         let start = if has_caller { automata.len() } else { root_rule };
-        automata.push(match has_caller {
-            true => {
-                Automaton::from_states(&[(false, [(call(root_rule), 1)].as_slice()), (true, &[])])
-            }
-            false => Automaton::default(),
-        });
+        automata.push(if has_caller { caller_of(root_rule) } else { Automaton::default() });
         let mut counted = lowering.with_lengths.take();
         let with_lengths: FxHashSet<usize> = counted.keys().copied().collect();
         for (automaton, counter) in lowering.counted()? {
@@ -272,6 +253,41 @@ impl Lowered<'_> {
             guarded: self.guarded.clone(),
             has_loops: with_loops,
         })
+    }
+}
+
+/// The right-hand sides of the rules that are needed, each shape once, with nothing in the place of others.
+fn lower_needed(
+    lowering: &lower::Lowering<'_>,
+    needed: &[bool],
+    size: &mut Size<'_>,
+    ticks: &Ticks,
+) -> Result<Apart<Automaton>> {
+    let mut automata = Apart::from(Vec::with_capacity(needed.len() + 1));
+    for (rule, &needed) in (0..).map(RuleId::new).zip(needed) {
+        ticks.step()?;
+        let is_first = lowering.shapes.first(rule) == rule;
+        let automaton =
+            if needed && is_first { lowering.rule(rule)? } else { Automaton::default() };
+        size.add(&automaton)?;
+        automata.push(automaton);
+    }
+    Ok(automata)
+}
+
+/// A rule that calls another and does nothing else.
+fn caller_of(rule: usize) -> Automaton {
+    Automaton::from_states(&[(false, [(call(rule), 1)].as_slice()), (true, &[])])
+}
+
+fn empty_language(grammar: &Grammar) -> Error {
+    let root = grammar.rule(grammar.root());
+    Error::Unsupported {
+        construct: root.name.clone(),
+        message: "the language is empty: no derivation from this rule ever ends; \
+                  add an alternative that does not call the rule again"
+            .to_owned(),
+        position: root.position,
     }
 }
 

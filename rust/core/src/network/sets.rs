@@ -59,12 +59,12 @@ pub(super) type GuardedRules = FxHashMap<u32, GuardedRule>;
 pub(super) struct Record {
     pub(super) listed: u32,
     pub(super) read: MemberSet,
-    ways: OnceLock<Ways>,
+    ways: OnceLock<PairMoves>,
 }
 
 /// What a pair may do.
 #[derive(Debug, Default)]
-pub(super) struct Ways {
+pub(super) struct PairMoves {
     pub(super) calls: Box<[Call]>,
     pub(super) first: ClassSet,
     /// For each number of the block what it stands for: the state of the tables, the member that is added.
@@ -256,7 +256,7 @@ impl SetStates {
             let records: Box<[OnceLock<u32>]> = [OnceLock::from(number)].into();
             let base = self.reserve(owner, 1);
             let calls = base.map(|to| Call { start: 0, to });
-            Ways { calls: calls.into_iter().collect(), records, ..Ways::default() }
+            PairMoves { calls: calls.into_iter().collect(), records, ..PairMoves::default() }
         });
         if let [call] = &*ways.calls {
             state = Some(call.to);
@@ -282,7 +282,7 @@ impl SetStates {
     }
 
     /// What a state may do. Where there was no room for that, it is counted each time.
-    pub(super) fn ways(&self, network: &Network, state: u32) -> &Ways {
+    pub(super) fn ways(&self, network: &Network, state: u32) -> &PairMoves {
         let number = self.number_of(state);
         let record = self.record(number);
         let ways = record.ways.get_or_init(|| self.make(network, number, record));
@@ -292,9 +292,9 @@ impl SetStates {
         ways
     }
 
-    fn make(&self, network: &Network, number: u32, record: &Record) -> Ways {
+    fn make(&self, network: &Network, number: u32, record: &Record) -> PairMoves {
         let rule = &self.rules[&network.rule_of(record.listed)];
-        let mut ways = Ways::default();
+        let mut ways = PairMoves::default();
         let mut calls: Vec<Call> = Vec::new();
         // Calls that lead to the same share a number.
         let mut led_to: Vec<(u32, Option<u32>)> = Vec::new();
@@ -327,7 +327,7 @@ impl SetStates {
         }
         let Some(base) = self.reserve(number, led_to.len()) else {
             // Whoever asks what comes first goes on to ask for the calls.
-            return Ways { is_cut: true, first: [u64::MAX; 4], ..Ways::default() };
+            return PairMoves { is_cut: true, first: [u64::MAX; 4], ..PairMoves::default() };
         };
         for call in calls.iter_mut().filter(|call| call.to >= self.first) {
             call.to += base - self.first;

@@ -1,6 +1,6 @@
 //! Rules with guards against the sets written out.
 
-use super::{Network, NetworkOptions, Part};
+use super::{Network, NetworkOptions, NetworkPart};
 use crate::budget::{Budget, Interrupt};
 use crate::error::{Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar, GrammarBuilder, Guard, Rule, RuleOptions};
@@ -140,7 +140,7 @@ impl Words {
 /// The network of a grammar as a part that is linked.
 fn linked(grammar: &Grammar, options: &NetworkOptions) -> Result<Network> {
     let work = Budget::new(&options.limits, &Interrupt::default());
-    Part::of_frame(grammar, &[], options, &work)?.link(&options.limits, &work)
+    NetworkPart::of_frame(grammar, &[], options, &work)?.link(&options.limits, &work)
 }
 
 fn words() -> impl Strategy<Value = Words> {

@@ -64,7 +64,7 @@ impl Shapes {
         let mut same: Vec<u32> = (0..rules as u32).collect();
         // Tables that grow are written anew as a whole, which nobody can end.
         let mut keys =
-            Keys { table: HashTable::with_capacity(held.exprs.len()), ..Keys::default() };
+            ShapeKeys { table: HashTable::with_capacity(held.exprs.len()), ..ShapeKeys::default() };
         let mut met: FxHashMap<u32, u32> =
             FxHashMap::with_capacity_and_hasher(rules, Default::default());
         work.tick()?;
@@ -155,14 +155,14 @@ const LONG_LITERAL: usize = 1 << 12;
 
 /// Numbers of distinct keys.
 #[derive(Default)]
-struct Keys {
+struct ShapeKeys {
     words: Vec<u32>,
     ends: Vec<u32>,
     table: HashTable<u32>,
     key: Vec<u32>,
 }
 
-impl Keys {
+impl ShapeKeys {
     /// Writes the key of an expression, whose children have their shapes.
     fn begin(&mut self, expr: &Expr, id: ExprId, of: impl Fn(ExprId) -> u32, same: &[u32]) {
         let key = &mut self.key;

@@ -4,7 +4,7 @@
 //! Networks that have most of their parts in common mostly tell the same bytes apart. So when a
 //! tool is added to a request, what is left to do for the others is to copy tables.
 
-use super::part::Part;
+use super::part::NetworkPart;
 use super::{ClassSet, HOLE, insert};
 use crate::automata::alphabet::Alphabet;
 use rustc_hash::FxHashMap;
@@ -28,9 +28,9 @@ pub(super) struct Spelled {
 
 /// Where a part keeps it.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Mutex<Option<Arc<Spelled>>>);
+pub(super) struct KeptSpelling(Mutex<Option<Arc<Spelled>>>);
 
-impl Kept {
+impl KeptSpelling {
     fn get(&self, alphabet: &Alphabet) -> Option<Arc<Spelled>> {
         // Nothing that panics stands between two changes that belong together.
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl Kept {
 }
 
 /// How the classes of a part are spelled in the network.
-struct Way {
+struct ClassSpelling {
     /// For each class of the part those of the network.
     classes: Vec<Vec<u8>>,
     /// For each class of the network that of the part.
@@ -53,7 +53,7 @@ struct Way {
 /// Spells parts over the classes of one network.
 pub(super) struct Speller<'a> {
     alphabet: &'a Alphabet,
-    ways: FxHashMap<Alphabet, Arc<Way>>,
+    ways: FxHashMap<Alphabet, Arc<ClassSpelling>>,
     /// Where each class of a part leads, while a state is written.
     targets: Vec<u32>,
 }
@@ -66,7 +66,7 @@ impl<'a> Speller<'a> {
     /// A part over the classes of the network. `child` is what one of its children can read first.
     pub(super) fn spelled(
         &mut self,
-        part: &Part,
+        part: &NetworkPart,
         child: impl Fn(usize) -> ClassSet,
     ) -> Arc<Spelled> {
         if let Some(kept) = part.kept.get(self.alphabet) {
@@ -77,7 +77,7 @@ impl<'a> Speller<'a> {
         made
     }
 
-    fn make(&mut self, part: &Part, child: impl Fn(usize) -> ClassSet) -> Spelled {
+    fn make(&mut self, part: &NetworkPart, child: impl Fn(usize) -> ClassSet) -> Spelled {
         let tables = &part.tables;
         let way = self.way(&tables.alphabet);
         let mut edge_starts = Vec::with_capacity(tables.len() + 1);
@@ -106,7 +106,7 @@ impl<'a> Speller<'a> {
         Spelled { alphabet: self.alphabet.clone(), edge_starts, edges, first }
     }
 
-    fn way(&mut self, alphabet: &Alphabet) -> Arc<Way> {
+    fn way(&mut self, alphabet: &Alphabet) -> Arc<ClassSpelling> {
         if let Some(way) = self.ways.get(alphabet) {
             return way.clone();
         }
@@ -123,13 +123,18 @@ impl<'a> Speller<'a> {
                 classes[*here as usize].push(class);
             }
         }
-        let way = Arc::new(Way { classes, here });
+        let way = Arc::new(ClassSpelling { classes, here });
         self.ways.insert(alphabet.clone(), way.clone());
         way
     }
 
     /// Writes the byte edges of a state, sorted by class; returns the classes.
-    fn edges(&mut self, edges: &[(u8, u32)], way: &Way, out: &mut Vec<(u8, u32)>) -> ClassSet {
+    fn edges(
+        &mut self,
+        edges: &[(u8, u32)],
+        way: &ClassSpelling,
+        out: &mut Vec<(u8, u32)>,
+    ) -> ClassSet {
         let from = out.len();
         let mut first = [0; 4];
         let is_deterministic = edges.windows(2).all(|pair| pair[0].0 != pair[1].0);

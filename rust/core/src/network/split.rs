@@ -8,7 +8,7 @@
 //! does not depend on what was compiled before. Parts are kept by the digest of what they say.
 
 use super::identity::{Identity, numbered};
-use super::part::Part;
+use super::part::NetworkPart;
 use super::{NetworkOptions, WIDE, analysis};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
@@ -40,13 +40,13 @@ pub struct PartCounters {
 /// Parts by what they say, the ones used last; safe between threads.
 #[derive(Debug)]
 pub struct PartCache {
-    inner: Mutex<Inner>,
+    inner: Mutex<PartCacheContents>,
     max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    parts: FxHashMap<Identity, (Arc<Part>, u64)>,
+struct PartCacheContents {
+    parts: FxHashMap<Identity, (Arc<NetworkPart>, u64)>,
     /// By when they were used last.
     used: BTreeMap<u64, Identity>,
     clock: u64,
@@ -59,7 +59,7 @@ impl PartCache {
         Self { inner: Mutex::default(), max_bytes }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, PartCacheContents> {
         // Nothing that panics stands between two changes that belong together.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,12 +73,12 @@ impl PartCache {
     pub fn clear(&self) {
         let mut inner = self.lock();
         let counters = PartCounters { parts: 0, bytes: 0, ..inner.counters };
-        *inner = Inner { counters, clock: inner.clock, ..Inner::default() };
+        *inner = PartCacheContents { counters, clock: inner.clock, ..PartCacheContents::default() };
     }
 
-    fn get(&self, key: &Identity) -> Option<Arc<Part>> {
+    fn get(&self, key: &Identity) -> Option<Arc<NetworkPart>> {
         let mut inner = self.lock();
-        let Inner { parts, used, clock, counters } = &mut *inner;
+        let PartCacheContents { parts, used, clock, counters } = &mut *inner;
         let Some((part, time)) = parts.get_mut(key) else {
             counters.misses += 1;
             return None;
@@ -91,9 +91,9 @@ impl PartCache {
         Some(part.clone())
     }
 
-    fn put(&self, key: Identity, part: Arc<Part>) {
+    fn put(&self, key: Identity, part: Arc<NetworkPart>) {
         let mut inner = self.lock();
-        let Inner { parts, used, clock, counters } = &mut *inner;
+        let PartCacheContents { parts, used, clock, counters } = &mut *inner;
         if parts.contains_key(&key) || part.bytes() > self.max_bytes {
             return;
         }
@@ -113,7 +113,7 @@ impl PartCache {
     }
 }
 
-impl Part {
+impl NetworkPart {
     /// The part of a grammar's root, made of parts that are in a cache or put there.
     ///
     /// The grammar's lookahead is ignored; `None` where it has no string at all, and what cannot be
@@ -139,7 +139,7 @@ impl Part {
         }
         let there = FxHashMap::default();
         let is_apart = apart(grammar, &productive, options);
-        let groups = Groups::new(grammar, &is_needed, options, &there, is_apart);
+        let groups = RuleGroups::new(grammar, &is_needed, options, &there, is_apart);
         groups.part(grammar, there, Some(cache), false, options, work).map(Some)
     }
 
@@ -150,7 +150,7 @@ impl Part {
     /// Those of [`Network::make`](super::Network::make).
     pub fn of_frame(
         frame: &Grammar,
-        parts: &[(RuleId, Option<Arc<Part>>)],
+        parts: &[(RuleId, Option<Arc<NetworkPart>>)],
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Arc<Self>> {
@@ -160,12 +160,13 @@ impl Part {
     /// The part of a grammar in which some rules are parts, of a whole network or not.
     pub(super) fn around(
         frame: &Grammar,
-        parts: &[(RuleId, Option<Arc<Part>>)],
+        parts: &[(RuleId, Option<Arc<NetworkPart>>)],
         is_whole: bool,
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Arc<Self>> {
-        let stub = |part: &Option<Arc<Part>>| part.as_ref().map_or(Stub::Nothing, |p| p.stub());
+        let stub =
+            |part: &Option<Arc<NetworkPart>>| part.as_ref().map_or(Stub::Nothing, |p| p.stub());
         let stubs: Vec<(RuleId, Stub)> =
             parts.iter().map(|(rule, part)| (*rule, stub(part))).collect();
         let frame = frame.with_stubs(&stubs);
@@ -176,7 +177,7 @@ impl Part {
         let there = parts.iter().filter_map(|(rule, part)| Some((rule.index(), part.clone()?)));
         let there = there.collect();
         let is_apart = apart(&frame, &productive, options);
-        let groups = Groups::new(&frame, &is_needed, options, &there, is_apart);
+        let groups = RuleGroups::new(&frame, &is_needed, options, &there, is_apart);
         groups.part(&frame, there, None, is_whole, options, work)
     }
 
@@ -208,7 +209,7 @@ fn apart<'a>(
 }
 
 /// The rules of a grammar, with those that are parts of their own.
-pub(super) struct Groups {
+pub(super) struct RuleGroups {
     /// Each group of rules that call each other, callees first.
     groups: Vec<Vec<usize>>,
     /// For each rule its group.
@@ -220,13 +221,13 @@ pub(super) struct Groups {
     is_part: Vec<bool>,
 }
 
-impl Groups {
+impl RuleGroups {
     /// Of the rules that are needed; `is_apart` says of a group whether it is to be a part.
     pub(super) fn new(
         grammar: &Grammar,
         is_needed: &[bool],
         options: &NetworkOptions,
-        there: &FxHashMap<usize, Arc<Part>>,
+        there: &FxHashMap<usize, Arc<NetworkPart>>,
         is_apart: impl Fn(&[usize]) -> bool,
     ) -> Self {
         let count = grammar.rules().len();
@@ -316,12 +317,12 @@ impl Groups {
     fn part(
         &self,
         grammar: &Grammar,
-        there: FxHashMap<usize, Arc<Part>>,
+        there: FxHashMap<usize, Arc<NetworkPart>>,
         cache: Option<&PartCache>,
         is_whole: bool,
         options: &NetworkOptions,
         work: &Budget,
-    ) -> Result<Arc<Part>> {
+    ) -> Result<Arc<NetworkPart>> {
         let root = grammar.root().index();
         let whole = is_whole.then_some(root);
         let parts = self.parts(grammar, vec![root], there, cache, whole, options, work)?;
@@ -336,12 +337,12 @@ impl Groups {
         &self,
         grammar: &Grammar,
         mut wanted: Vec<usize>,
-        mut there: FxHashMap<usize, Arc<Part>>,
+        mut there: FxHashMap<usize, Arc<NetworkPart>>,
         cache: Option<&PartCache>,
         whole: Option<usize>,
         options: &NetworkOptions,
         work: &Budget,
-    ) -> Result<FxHashMap<usize, Arc<Part>>> {
+    ) -> Result<FxHashMap<usize, Arc<NetworkPart>>> {
         let mut missing: BTreeMap<(usize, usize), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
         while let Some(entry) = wanted.pop() {
             let place = (self.of[entry], entry);
@@ -369,7 +370,7 @@ impl Groups {
             let places = (members.len()..).map(RuleId::new);
             let parts = places.zip(children.iter().map(|child| there[child].clone())).collect();
             let is_whole = whole == Some(entry);
-            let mut part = Part::make(&rules, &parts, is_whole, options, work)?;
+            let mut part = NetworkPart::make(&rules, &parts, is_whole, options, work)?;
             // What belongs to one network alone has no name: it is found by where it stands.
             part.key = self.keys[entry].filter(|_| !is_whole && cache.is_some());
             let key = part.key.zip(cache);

@@ -54,7 +54,7 @@ fn ending_at_stops(grammar: &Grammar, limits: &Limits, work: &Budget) -> Result<
         *before += usize::from(has_stop);
         Some(*before - usize::from(has_stop))
     });
-    let mut ending = Ending {
+    let mut ending = StopTokenRewrite {
         numbers: before.collect(),
         has_stop,
         nullable: Analysis::new(&grammar, &ticks)?.nullable_exprs,
@@ -166,7 +166,7 @@ impl HasStop {
 }
 
 /// A grammar that is being written anew.
-struct Ending<'a> {
+struct StopTokenRewrite<'a> {
     grammar: &'a Grammar,
     has_stop: HasStop,
     nullable: Vec<bool>,
@@ -180,7 +180,7 @@ struct Ending<'a> {
     work: &'a Budget,
 }
 
-impl Ending<'_> {
+impl StopTokenRewrite<'_> {
     /// Adds what stands in place of each expression.
     fn add_exprs(&mut self) -> Result<()> {
         for place in 0..self.grammar.exprs().len() {

@@ -8,9 +8,9 @@
 use super::NetworkOptions;
 use super::direct::behind_a_start;
 use super::identity::Identity;
-use super::part::Part;
+use super::part::NetworkPart;
 use super::rules::{FRAME, RuleSet};
-use super::tree::Tree;
+use super::tree::PrefixTree;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, Letter, call};
 use crate::budget::{Budget, Ticks};
@@ -47,7 +47,7 @@ impl<'a> Tag<'a> {
 /// Tags with their contents, those of the first tag first.
 struct Filled<'a> {
     tags: &'a [Tag<'a>],
-    contents: &'a [Option<Arc<Part>>],
+    contents: &'a [Option<Arc<NetworkPart>>],
 }
 
 impl<'a> Filled<'a> {
@@ -84,7 +84,7 @@ impl<'a> Filled<'a> {
 
 /// How tags come.
 #[derive(Clone, Copy, Debug)]
-pub enum Way<'a> {
+pub enum TagPlacement<'a> {
     /// One of them.
     Choice,
     /// In free text, as in a `TagDispatch`; each has one end.
@@ -96,7 +96,7 @@ pub enum Way<'a> {
     },
 }
 
-impl Part {
+impl NetworkPart {
     /// The part of tags; `None` where none of their strings is one.
     ///
     /// The contents of all tags are those of the first, of the second and so on: each its part, or
@@ -107,14 +107,14 @@ impl Part {
     pub fn of_tags(
         tags: &[Tag<'_>],
         contents: &[Option<Arc<Self>>],
-        way: Way<'_>,
+        way: TagPlacement<'_>,
         options: &NetworkOptions,
         work: &Budget,
     ) -> Result<Option<Arc<Self>>> {
         let tags = Filled { tags, contents };
         let texts = tags.tags.iter().flat_map(Tag::all_texts);
         work.spend(3 * (tags.tags.len() + texts.map(<[u8]>::len).sum::<usize>()))?;
-        let is_choice = matches!(way, Way::Choice);
+        let is_choice = matches!(way, TagPlacement::Choice);
         if is_choice && options.prune && !tags.tags().any(|tag| tags.has_strings(tag)) {
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl Part {
 }
 
 /// The grammar of tags: the first rule; each content a rule after it, of which nothing is said.
-pub fn grammar(tags: &[Tag<'_>], way: Way<'_>) -> Grammar {
+pub fn grammar(tags: &[Tag<'_>], way: TagPlacement<'_>) -> Grammar {
     let mut out = Written::default();
     let num_contents = tags.iter().map(|tag| tag.texts.len()).sum::<usize>();
     let mut rules = vec![out.add(Expr::Empty); 1 + num_contents];
@@ -167,11 +167,11 @@ pub fn grammar(tags: &[Tag<'_>], way: Way<'_>) -> Grammar {
         out.sequence(parts)
     };
     rules[0] = match way {
-        Way::Choice => {
+        TagPlacement::Choice => {
             let choices = tags.iter().map(|tag| parts_of(&mut out, tag, tag.begin)).collect();
             out.choice(choices)
         }
-        Way::Dispatch { loops, excludes } => {
+        TagPlacement::Dispatch { loops, excludes } => {
             let mut positional = Vec::with_capacity(tags.len());
             for tag in tags {
                 let rule = MacroArgument::Rule(RuleId::new(rules.len()));
@@ -267,7 +267,7 @@ fn key(tags: &Filled<'_>, options: &NetworkOptions) -> Option<Identity> {
 /// counted from 1, as numbers.
 fn plain(
     tags: &Filled<'_>,
-    way: Way<'_>,
+    way: TagPlacement<'_>,
     options: &NetworkOptions,
     work: &Budget,
 ) -> Result<Option<RuleSet>> {
@@ -284,12 +284,12 @@ fn plain(
         tag.all_texts().for_each(|text| text.iter().for_each(|&byte| letters.add(byte, byte)));
     }
     let (alphabet, automaton, accepts_empty) = match way {
-        Way::Choice => {
+        TagPlacement::Choice => {
             let alphabet = letters.finish().ok_or_else(too_many_classes)?;
             let (automaton, accepts_empty) = tree(tags, &alphabet, work)?;
             (alphabet, automaton, accepts_empty)
         }
-        Way::Dispatch { loops, excludes } => {
+        TagPlacement::Dispatch { loops, excludes } => {
             if tags.tags().any(|tag| !tags.has_strings(tag) || tag.0.ends.len() != 1) {
                 return Ok(None);
             }
@@ -394,12 +394,12 @@ fn read_before(edges: &mut Vec<Edges>, to: u32, text: &[u8], alphabet: &Alphabet
 /// The tree of the tags, and whether the empty string is one. Behind their last contents, tags that
 /// end alike share their states.
 fn tree<'a>(tags: &Filled<'a>, alphabet: &Alphabet, work: &Budget) -> Result<(Automaton, bool)> {
-    let mut tree = Tree::new();
-    let read = |tree: &mut Tree, from: u32, text: &[u8]| {
+    let mut tree = PrefixTree::new();
+    let read = |tree: &mut PrefixTree, from: u32, text: &[u8]| {
         tree.read(from, text.iter().map(|&byte| alphabet.class(byte)))
     };
     let mut accepts_empty = false;
-    let mut end = |tree: &mut Tree, from: u32, ends: &[Box<[u8]>]| {
+    let mut end = |tree: &mut PrefixTree, from: u32, ends: &[Box<[u8]>]| {
         let one: &[u8] = &[];
         let all = ends.iter().map(|end| &**end).chain(ends.is_empty().then_some(one));
         for end in all {

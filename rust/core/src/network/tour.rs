@@ -4,7 +4,7 @@
 //! first, and describes them; it can stop anywhere and go on later. What it does is what
 //! [`Naming::describe_from`] does at once.
 
-use super::identity::{MAX_REFINED, Naming, Source, listed_state, named_by};
+use super::identity::{DigestSource, MAX_REFINED, Naming, listed_state, named_by};
 use rustc_hash::FxHashMap;
 
 /// States met in the time of describing one.
@@ -19,13 +19,13 @@ pub(super) struct Tour {
     count: u32,
     /// States that were met, and are not known to be a component yet.
     open: Vec<u32>,
-    way: Vec<Frame>,
+    way: Vec<TourFrame>,
     writing: Option<Writing>,
 }
 
 /// A state on the way, and the states that it names.
 #[derive(Debug)]
-struct Frame {
+struct TourFrame {
     state: u32,
     next: Vec<u32>,
     at: usize,
@@ -61,14 +61,14 @@ impl Tour {
         }
     }
 
-    fn enter(&mut self, source: &Source<'_>, state: u32) {
+    fn enter(&mut self, source: &DigestSource<'_>, state: u32) {
         self.met.resize(source.tables.len(), (0, 0));
         self.count += 1;
         self.met[state as usize] = (self.count, self.count);
         self.open.push(state);
         let mut next = Vec::new();
         named_by(source.tables, state, &mut next);
-        self.way.push(Frame { state, next, at: 0 });
+        self.way.push(TourFrame { state, next, at: 0 });
     }
 
     /// Goes to one more state, or back; what that took, in states met.

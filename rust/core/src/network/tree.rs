@@ -8,7 +8,7 @@ use crate::error::Result;
 const NONE: u32 = u32::MAX;
 
 /// A tree under construction, which begins at state 0.
-pub(super) struct Tree {
+pub(super) struct PrefixTree {
     finals: Vec<bool>,
     /// The last edge of each state over a byte class, and for each edge the one before it.
     last: Vec<u32>,
@@ -17,7 +17,7 @@ pub(super) struct Tree {
     calls: Vec<(u32, Letter, u32)>,
 }
 
-impl Tree {
+impl PrefixTree {
     /// The start alone.
     pub(super) fn new() -> Self {
         let mut out =

@@ -5,7 +5,7 @@
 //! Both the displacement automaton (stacks above an unknown rest) and the recognizer (whole
 //! stacks) walk the network this way.
 //!
-//! - [`sets`]: the sets themselves, hash-consed (a graph-structured stack).
+//! - [`sets`]: the sets themselves, hash-consed (a graph-structured stack); `sets/unions.rs` unites them.
 //! - [`shards`]: hash tables that grow a part at a time.
 //! - [`sweep`]: one byte read by many stacks at once, each called rule gone through once.
 

@@ -334,7 +334,7 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
     use crate::network::NetworkOptions;
-    use crate::stacks::sets::stacks_of;
+    use crate::stacks::sets::tests::stacks_of;
     use crate::syntax::parse;
     use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// One node. Nodes stand depth-first, so a subtree is a range.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct TrieNode {
     /// Past the last node of the subtree.
     end: u32,
     /// The first of the entries of the subtree; the node's own come first.
@@ -62,7 +62,7 @@ pub const BROKEN: u32 = 1 << 31;
 
 /// The parent of each node: as nodes stand depth-first, the last before it that has not ended. A root
 /// is its own.
-fn parents_of(nodes: &[Node]) -> Vec<u32> {
+fn parents_of(nodes: &[TrieNode]) -> Vec<u32> {
     let mut parents = Vec::with_capacity(nodes.len() - 1);
     let mut path: Vec<u32> = Vec::new();
     for node in 0..nodes.len() as u32 - 1 {
@@ -75,7 +75,7 @@ fn parents_of(nodes: &[Node]) -> Vec<u32> {
     parents
 }
 
-fn add_groups(nodes: &mut [Node]) {
+fn add_groups(nodes: &mut [TrieNode]) {
     let count = nodes.len() - 1;
     let parents = parents_of(nodes);
     // For each node the states of a reader of UTF-8 in which all that is below can be read.
@@ -124,8 +124,8 @@ pub fn utf8_step(state: u8, byte: u8) -> Option<u8> {
 }
 
 /// A trie that grows, entry after entry.
-struct Making {
-    nodes: Vec<Node>,
+struct TrieBuilder {
+    nodes: Vec<TrieNode>,
     numbers: Vec<u32>,
     characters: Vec<u8>,
     longest: usize,
@@ -133,9 +133,9 @@ struct Making {
     path: Vec<usize>,
 }
 
-impl Making {
+impl TrieBuilder {
     fn new() -> Self {
-        let root = Node { end: 0, first: 0, longest: 0, below: 0, byte: 0 };
+        let root = TrieNode { end: 0, first: 0, longest: 0, below: 0, byte: 0 };
         let (numbers, characters) = (Vec::new(), Vec::new());
         Self { nodes: vec![root], numbers, characters, longest: 0, path: vec![0] }
     }
@@ -144,7 +144,7 @@ impl Making {
     fn open(&mut self, byte: u8) {
         self.path.push(self.nodes.len());
         let first = self.numbers.len() as u32;
-        self.nodes.push(Node { end: 0, first, longest: 0, below: 0, byte });
+        self.nodes.push(TrieNode { end: 0, first, longest: 0, below: 0, byte });
     }
 
     /// Leaves so many nodes on the path.
@@ -175,9 +175,9 @@ impl Making {
         self.leave(0);
         // A last node closes the ranges of entries.
         let (end, first) = (self.nodes.len() as u32, self.numbers.len() as u32);
-        self.nodes.push(Node { end, first, longest: 0, below: 0, byte: 0 });
+        self.nodes.push(TrieNode { end, first, longest: 0, below: 0, byte: 0 });
         add_groups(&mut self.nodes);
-        let Making { nodes, numbers, characters, longest, .. } = self;
+        let TrieBuilder { nodes, numbers, characters, longest, .. } = self;
         Trie { nodes, numbers, characters, longest, ids, parents: OnceLock::new() }
     }
 }
@@ -188,7 +188,7 @@ impl Making {
 /// letter that is no byte leads, and below that are the four bytes of each id.
 #[derive(Clone, Debug)]
 pub struct Trie {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
     numbers: Vec<u32>,
     /// For each entry how many characters of UTF-8 it begins, as far as that fits.
     characters: Vec<u8>,
@@ -210,7 +210,7 @@ impl Trie {
         entries: impl Iterator<Item = (&'a [u8], u32)>,
         ids: impl Iterator<Item = (u32, u32)>,
     ) -> Self {
-        let mut making = Making::new();
+        let mut making = TrieBuilder::new();
         entries.for_each(|(bytes, number)| making.add(0, bytes, number));
         let root = making.nodes.len() as u32;
         let mut ids = ids.peekable();
@@ -313,7 +313,7 @@ impl Trie {
 
     /// Bytes held.
     pub fn bytes_held(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
+        self.nodes.capacity() * size_of::<TrieNode>()
             + self.numbers.capacity() * 4
             + self.characters.capacity()
             + self.parents.get().map_or(0, |parents| parents.capacity() * 4)

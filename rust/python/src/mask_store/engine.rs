@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokfold_core::engine::SharedVocabulary;
 use tokfold_core::error::Error;
 use tokfold_core::mask_store::decode::{
-    Engine, EngineParts, Indentation, Layout, Memory, RawRow, RowLimits, RowTable, TokenSource,
+    Decoder, DecoderParts, Indentation, Layout, Memory, RawRow, RowLimits, RowTable, TokenSource,
 };
-use tokfold_core::mask_store::{Letter, Row, Store};
+use tokfold_core::mask_store::{LexerLetter, LexerRow, Store};
 
 /// The token sets of rows in one array of numpy, which may lie in a mapped file.
 struct Mapped {
@@ -73,7 +73,7 @@ impl SavedRows<'_> {
             return Err(broken());
         }
         let limits = RowLimits { terminals, sets, token_sets: offsets.len() as u32 - 1 };
-        let letters: Vec<Letter> =
+        let letters: Vec<LexerLetter> =
             table(&self.0)?.into_iter().map(letter).collect::<PyResult<_>>()?;
         let rows = RowTable::saved(
             &letters,
@@ -88,13 +88,9 @@ impl SavedRows<'_> {
     }
 }
 
-fn rows(flat: &PyReadonlyArray1<'_, u32>) -> PyResult<Vec<Row>> {
-    let made = table(flat)?.into_iter().map(|[source, terminal, scanners, sequence, tokens]| Row {
-        source,
-        terminal,
-        scanners,
-        sequence,
-        tokens,
+fn rows(flat: &PyReadonlyArray1<'_, u32>) -> PyResult<Vec<LexerRow>> {
+    let made = table(flat)?.into_iter().map(|[source, terminal, scanners, sequence, tokens]| {
+        LexerRow { source, terminal, scanners, sequence, tokens }
     });
     Ok(made.collect())
 }
@@ -108,12 +104,12 @@ fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct StoreEngine {
-    inner: Mutex<Engine>,
+    inner: Mutex<Decoder>,
     pub(super) vocabulary: SharedVocabulary,
 }
 
 impl StoreEngine {
-    fn lock(&self) -> MutexGuard<'_, Engine> {
+    fn lock(&self) -> MutexGuard<'_, Decoder> {
         // A panic in between would leave it as it was: steps only add what is known.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,7 +118,7 @@ impl StoreEngine {
     pub(super) fn with<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut Engine) -> Result<T, Error> + Send,
+        work: impl FnOnce(&mut Decoder) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         py.detach(|| work(&mut self.lock())).map_err(|error| raise_store(py, &error))
     }
@@ -157,7 +153,7 @@ impl StoreEngine {
         let sets = py.detach(|| lock(&store).scanner_sets().len()) as u32;
         let (rows, tokens) = rows.read(ignored.len() as u32, sets, size)?;
         let made = py.detach(|| {
-            let mut engine = Engine::new(EngineParts {
+            let mut engine = Decoder::new(DecoderParts {
                 lexer: store,
                 rows,
                 tokens: Box::new(tokens),

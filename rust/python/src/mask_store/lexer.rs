@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
 use tokfold_core::mask_store::{
-    Column, Condition, Embedded, Joints, Letter, Limits, Newline, Row, Rows, SavedLexer, Scanners,
-    Store, Terminals,
+    Embedded, EndCondition, Joints, LexerLetter, LexerRow, LexerRows, Newline, NewlineColumn,
+    SavedLexer, Scanners, Store, TerminalAutomata, WalkLimits,
 };
 
 #[pyclass(frozen, module = "tokfold._core")]
@@ -22,38 +22,38 @@ type Quad = (u32, u32, u32, u32);
 /// One way of a text: scanners, letters, the state after it.
 type Way = (u32, Vec<Quad>, Option<u32>);
 
-fn quad(letter: &Letter) -> Quad {
+fn quad(letter: &LexerLetter) -> Quad {
     let (kind, value) = match letter.column {
-        Column::None => (0, 0),
-        Column::Open(fed) => (1, u32::from(fed)),
-        Column::At(at) => (2, at),
-        Column::After(by) => (3, by),
-        Column::Missing => (4, 0),
+        NewlineColumn::None => (0, 0),
+        NewlineColumn::Open(fed) => (1, u32::from(fed)),
+        NewlineColumn::At(at) => (2, at),
+        NewlineColumn::After(by) => (3, by),
+        NewlineColumn::Missing => (4, 0),
     };
     (letter.terminal, letter.scanners, kind, value)
 }
 
 /// The letter of four numbers; see [`quad`].
-pub(super) fn letter([terminal, scanners, kind, value]: [u32; 4]) -> PyResult<Letter> {
+pub(super) fn letter([terminal, scanners, kind, value]: [u32; 4]) -> PyResult<LexerLetter> {
     let column = match kind {
-        0 => Column::None,
-        1 => Column::Open(value != 0),
-        2 => Column::At(value),
-        3 => Column::After(value),
-        4 => Column::Missing,
+        0 => NewlineColumn::None,
+        1 => NewlineColumn::Open(value != 0),
+        2 => NewlineColumn::At(value),
+        3 => NewlineColumn::After(value),
+        4 => NewlineColumn::Missing,
         _ => return Err(misuse("there is no such kind of column")),
     };
-    Ok(Letter { terminal, scanners, column })
+    Ok(LexerLetter { terminal, scanners, column })
 }
 
-fn flat(rows: &[Row]) -> Vec<u32> {
+fn flat(rows: &[LexerRow]) -> Vec<u32> {
     rows.iter().flat_map(|r| [r.source, r.terminal, r.scanners, r.sequence, r.tokens]).collect()
 }
 
 /// The tokens of all sets, one after the other, and where each begins.
 fn sets<'py>(
     py: Python<'py>,
-    rows: &Rows,
+    rows: &LexerRows,
 ) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>) {
     let mut offsets = vec![0i64];
     let mut tokens = Vec::new();
@@ -96,12 +96,13 @@ impl Lexicon<'_> {
             self;
         let moves = moves.as_slice()?.to_vec();
         detached(py, || {
-            let conditions: Vec<Condition> = conditions
+            let conditions: Vec<EndCondition> = conditions
                 .into_iter()
-                .map(|(negated, state)| Condition { negated, state })
+                .map(|(negated, state)| EndCondition { negated, state })
                 .collect();
             let newline = newline.map(|(terminal, tab)| Newline { terminal, tab });
-            let terminals = Terminals::new(&moves, &ends, &conditions, &offsets, ignored, newline)?;
+            let terminals =
+                TerminalAutomata::new(&moves, &ends, &conditions, &offsets, ignored, newline)?;
             let embedded: Vec<Embedded> = embedded
                 .into_iter()
                 .map(|(pattern, string, is_hidden)| Embedded { pattern, string, is_hidden })
@@ -136,7 +137,7 @@ impl LexerStore {
     ) -> PyResult<Self> {
         let vocabulary = vocabulary.inner.clone();
         let joints = lexicon.joints(py, separate)?;
-        let limits = Limits { max_states, max_work };
+        let limits = WalkLimits { max_states, max_work };
         let call = Call::with(py, None, progress);
         let store =
             call.run(py, |interrupt| Store::new(joints, &vocabulary, &limits, interrupt))?;

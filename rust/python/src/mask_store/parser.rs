@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokfold_core::error::Error;
 use tokfold_core::mask_store::parser::{
-    ANY_TOP, NOTHING_READ, Parser, Production, StackLetter, Table, TableParts,
+    ANY_TOP, NOTHING_READ, ParseTable, Production, StackLanguages, StackLetter, TableParts,
 };
 
 /// A row of pairs for each state.
@@ -16,13 +16,13 @@ type Letter = (i64, Option<Vec<u32>>);
 
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct StackParser {
-    inner: Mutex<Parser>,
+    inner: Mutex<StackLanguages>,
     states: usize,
     end: u32,
 }
 
 impl StackParser {
-    fn lock(&self) -> MutexGuard<'_, Parser> {
+    fn lock(&self) -> MutexGuard<'_, StackLanguages> {
         // A panic in between would leave it as it was: steps only add what is known.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,13 +31,13 @@ impl StackParser {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut Parser) -> Result<T, Error> + Send,
+        work: impl FnOnce(&mut StackLanguages) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         py.detach(|| work(&mut self.lock())).map_err(|error| raise_store(py, &error))
     }
 
     /// A copy for an engine of its own.
-    pub(super) fn copied(&self, py: Python<'_>) -> Parser {
+    pub(super) fn copied(&self, py: Python<'_>) -> StackLanguages {
         py.detach(|| self.lock().clone())
     }
 
@@ -86,7 +86,8 @@ impl StackParser {
         };
         let states = parts.shifts.len();
         let end = parts.terminals.saturating_sub(1);
-        let made = py.detach(|| Ok(Parser::new(Table::new(parts)?, opens, max_states)));
+        let made =
+            py.detach(|| Ok(StackLanguages::new(ParseTable::new(parts)?, opens, max_states)));
         let parser = made.map_err(|error: Error| raise_store(py, &error))?;
         Ok(Self { inner: Mutex::new(parser), states, end })
     }

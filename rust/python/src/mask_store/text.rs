@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokfold_core::mask_store::decode::Text;
+use tokfold_core::mask_store::decode::TextMatcher;
 
 /// Stack (the start first), lexer state, scanner, parentheses, columns, column.
 type PlaceParts = (Vec<u32>, u32, u32, u32, Vec<u32>, Option<u32>);
@@ -14,18 +14,18 @@ type PlaceParts = (Vec<u32>, u32, u32, u32, Vec<u32>, Option<u32>);
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct StoreText {
     engine: Py<StoreEngine>,
-    inner: Mutex<Text>,
+    inner: Mutex<TextMatcher>,
 }
 
 impl StoreText {
-    fn lock(&self) -> MutexGuard<'_, Text> {
+    fn lock(&self) -> MutexGuard<'_, TextMatcher> {
         // What was refused or has failed leaves the text as it was.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The lock is never waited for while the interpreter is held: whoever fills a row from a
     /// mapped file holds it and asks for the interpreter.
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Text) -> T + Send) -> T {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut TextMatcher) -> T + Send) -> T {
         py.detach(|| work(&mut self.lock()))
     }
 }
@@ -45,7 +45,7 @@ impl StoreText {
             return Err(misuse("a token is outside the vocabulary"));
         }
         let (stops, silent): (Arc<[u32]>, Arc<[u32]>) = (stops.into(), silent.into());
-        let text = shared.with(py, |engine| Ok(Text::new(engine, stops, silent)))?;
+        let text = shared.with(py, |engine| Ok(TextMatcher::new(engine, stops, silent)))?;
         Ok(Self { engine, inner: Mutex::new(text) })
     }
 

@@ -19,11 +19,11 @@ use crate::engine::mask::counters::{Counts, WalkCounters};
 use crate::engine::mask::found::Found;
 use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
 use crate::engine::mask::keys::{Digests, FEW_STATES, MOST_STATES};
-use crate::engine::mask::memo::{Answer, Memo, clear_bits, set_bits};
-use crate::engine::mask::pool::{Bits, Entry, Pool};
+use crate::engine::mask::memo::{Answer, AnswerMemo, clear_bits, set_bits};
+use crate::engine::mask::pool::{AcceptedEntries, Pool, PooledAnswer};
 use crate::engine::mask::query::{ALONE, Question};
 use crate::engine::mask::stack_queries::Room;
-use crate::engine::mask::trie_walk::{Bounds, Descent};
+use crate::engine::mask::trie_walk::{Descent, WalkBounds};
 use crate::engine::mask::uncached;
 use crate::engine::stop::Stop;
 use crate::network::{Adjacency, Network};
@@ -62,7 +62,7 @@ pub(crate) struct Walker {
     pub(in crate::engine) trie: Arc<Trie>,
     /// Words of a row.
     pub(in crate::engine) words: usize,
-    pub(in crate::engine) memo: RwLock<Memo>,
+    pub(in crate::engine) memo: RwLock<AnswerMemo>,
     idle: Mutex<Vec<Descent>>,
     /// Bytes of all descents, as they were when last put away.
     descent_bytes: AtomicUsize,
@@ -90,9 +90,9 @@ pub(in crate::engine) struct Attempt {
 }
 
 /// One mask under way.
-pub(in crate::engine) struct Walk<'a> {
+pub(in crate::engine) struct MaskWalk<'a> {
     pub(in crate::engine) descent: Descent,
-    pub(in crate::engine) bounds: Bounds<'a>,
+    pub(in crate::engine) bounds: WalkBounds<'a>,
     /// The age of the memo when it began.
     pub(in crate::engine) age: u64,
     /// So many states may still be described for it.
@@ -110,7 +110,7 @@ impl Walker {
             network,
             trie,
             words,
-            memo: RwLock::new(Memo::new(words, ids, 0)),
+            memo: RwLock::new(AnswerMemo::new(words, ids, 0)),
             idle: Mutex::default(),
             descent_bytes: AtomicUsize::new(0),
             is_whole: false,
@@ -151,7 +151,7 @@ impl Walker {
     /// Forgets every answer. Masks under way begin anew.
     pub(crate) fn forget(&self) {
         let mut memo = self.memo.write();
-        let new = Memo::new(self.words, self.trie.ids(), memo.age + 1);
+        let new = AnswerMemo::new(self.words, self.trie.ids(), memo.age + 1);
         let old = std::mem::replace(&mut *memo, new);
         // Those that are in use are dropped when they come back.
         let gone = std::mem::take(&mut *self.idle.lock());
@@ -166,19 +166,19 @@ impl Walker {
         &self,
         allowance: Allowance,
         interrupt: &'a Interrupt,
-    ) -> Walk<'a> {
+    ) -> MaskWalk<'a> {
         let age = self.memo.read().age;
         let idle = self.idle.lock().pop();
         let make = || Descent::new(self.network.clone(), self.trie.clone(), self.is_whole, age);
         let descent = idle.filter(|descent| descent.age == age).unwrap_or_else(make);
         let limit = descent.spent().saturating_add(allowance.work);
         let max_tables = allowance.bytes / TABLES_OF_MEMORY;
-        let bounds = Bounds { limit, max_bytes: allowance.bytes, max_tables, interrupt };
+        let bounds = WalkBounds { limit, max_bytes: allowance.bytes, max_tables, interrupt };
         let counters = WalkCounters::default();
-        Walk { descent, bounds, age, states: MOST_STATES, added: 0, counters }
+        MaskWalk { descent, bounds, age, states: MOST_STATES, added: 0, counters }
     }
 
-    pub(in crate::engine) fn end(&self, mut walk: Walk<'_>) {
+    pub(in crate::engine) fn end(&self, mut walk: MaskWalk<'_>) {
         let entered = std::mem::take(&mut walk.descent.trie_nodes);
         self.counts.add(&WalkCounters { trie_nodes: entered, ..walk.counters });
         walk.descent.release();
@@ -208,8 +208,8 @@ impl Walker {
     /// The memo, if it is still what it was when the mask began.
     pub(in crate::engine) fn memo(
         &self,
-        walk: &Walk<'_>,
-    ) -> Result<RwLockReadGuard<'_, Memo>, Stop> {
+        walk: &MaskWalk<'_>,
+    ) -> Result<RwLockReadGuard<'_, AnswerMemo>, Stop> {
         let memo = match self.memo.try_read() {
             Some(memo) => memo,
             None => lock::read(&self.memo, walk.bounds.interrupt)?,
@@ -265,7 +265,7 @@ impl Walker {
         let mut directly = |max_bytes: usize| {
             bits.fill(0);
             let work = allowance.work.saturating_sub(spent);
-            let bounds = uncached::Bounds { work, max_bytes, interrupt };
+            let bounds = uncached::StackWalkBounds { work, max_bytes, interrupt };
             uncached::walk(network, &self.trie, (sets, set), bounds, bits)
         };
         let entered = match directly(allowance.bytes / TABLES_OF_MEMORY) {
@@ -281,7 +281,7 @@ impl Walker {
         Ok(())
     }
 
-    pub(in crate::engine) fn count_visit(&self, walk: &mut Walk<'_>) -> Result<(), Stop> {
+    pub(in crate::engine) fn count_visit(&self, walk: &mut MaskWalk<'_>) -> Result<(), Stop> {
         walk.counters.visits += 1;
         walk.descent.work += 1;
         if walk.counters.visits & VISITS_MASK == 0 {
@@ -313,7 +313,12 @@ impl Walker {
         Attempt { result, spent, added }
     }
 
-    fn descend(&self, view: View<'_>, walk: &mut Walk<'_>, bits: &mut [i32]) -> Result<(), Stop> {
+    fn descend(
+        &self,
+        view: View<'_>,
+        walk: &mut MaskWalk<'_>,
+        bits: &mut [i32],
+    ) -> Result<(), Stop> {
         let mut room = Room::default();
         view.walk(&self.trie, &mut room, |question, pending| {
             self.count_visit(walk)?;
@@ -334,7 +339,7 @@ impl Walker {
         &self,
         question: Question,
         pending: PendingId,
-        walk: &mut Walk<'_>,
+        walk: &mut MaskWalk<'_>,
     ) -> Result<Answer, Stop> {
         let question = self.like(question);
         let nodes = {
@@ -389,8 +394,8 @@ impl Walker {
         question: Question,
         pending: PendingId,
         nodes: &[u32],
-        walk: &mut Walk<'_>,
-    ) -> Result<Entry, Stop> {
+        walk: &mut MaskWalk<'_>,
+    ) -> Result<PooledAnswer, Stop> {
         if pending == AT_ROOT && question.under < LABEL {
             let Question { frame, under } = question;
             let entry = walk.descent.by_passes(frame, under, self.words, walk.bounds)?;
@@ -432,21 +437,25 @@ impl Walker {
     }
 
     /// An answer from what was found, and a row of what is accepted besides.
-    pub(in crate::engine) fn entry(&self, mut found: Found, mut row: Option<Vec<i32>>) -> Entry {
+    pub(in crate::engine) fn entry(
+        &self,
+        mut found: Found,
+        mut row: Option<Vec<i32>>,
+    ) -> PooledAnswer {
         if found.accepted.iter().map(Range::len).sum::<usize>() > self.words {
             row.get_or_insert_with(|| vec![0; self.words]);
         }
         let numbers = found.accepted.into_iter().map(|entries| self.trie.numbers_of(entries));
         let accepted = match row {
-            None => Bits::Listed(numbers.flatten().copied().collect()),
+            None => AcceptedEntries::Listed(numbers.flatten().copied().collect()),
             Some(mut bits) => {
                 numbers.for_each(|numbers| set_bits(&mut bits, numbers));
-                Bits::Row(bits.into())
+                AcceptedEntries::Row(bits.into())
             }
         };
         found.popped.sort_unstable();
         found.popped.dedup();
-        Entry { accepted, popped: found.popped.into() }
+        PooledAnswer { accepted, popped: found.popped.into() }
     }
 
     /// Answers to other questions that are together the same but for some parts of the trie, which
@@ -454,7 +463,7 @@ impl Walker {
     fn made_from_another(
         &self,
         question: Question,
-        walk: &mut Walk<'_>,
+        walk: &mut MaskWalk<'_>,
         found: &mut Found,
     ) -> Result<Option<Vec<Answer>>, Stop> {
         // A frame that counts does with few bytes what one does that does not count: then only

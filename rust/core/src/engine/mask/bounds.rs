@@ -3,11 +3,11 @@
 
 use crate::budget::{Budget, Interrupt};
 use crate::engine::lock;
-use crate::engine::mask::answers::{Allowance, Attempt, MAX_ANSWERS_WORK, Walk, Walker};
+use crate::engine::mask::answers::{Allowance, Attempt, MAX_ANSWERS_WORK, MaskWalk, Walker};
 use crate::engine::mask::follow;
 use crate::engine::mask::found::Found;
 use crate::engine::mask::frontier::{NOWHERE, PendingId};
-use crate::engine::mask::memo::{Answer, Place, Undecided, set_bits};
+use crate::engine::mask::memo::{Answer, QuestionPlace, Undecided, set_bits};
 use crate::engine::mask::query::{ALONE, OWN, Question};
 use crate::engine::mask::stack_queries::{self, Room};
 use crate::engine::stop::Stop;
@@ -22,7 +22,7 @@ const MAX_ADJACENCY: usize = 1 << 20;
 const MAX_ADJACENCY_WORK: u64 = 1 << 24;
 
 /// What is known of a question.
-enum Within {
+enum BoundedAnswer {
     Answer(Answer),
     /// What it says for certain, and nodes at most besides.
     Bounds(Answer, Arc<Undecided>),
@@ -77,8 +77,8 @@ impl Walker {
         let answer = |question, pending, after| {
             self.count_visit(&mut walk)?;
             let answer = match self.answer_within(question, pending, adjacency, &mut walk)? {
-                Within::Answer(answer) => answer,
-                Within::Bounds(sure, undecided) => {
+                BoundedAnswer::Answer(answer) => answer,
+                BoundedAnswer::Bounds(sure, undecided) => {
                     self.memo(&walk)?.add(sure, bits);
                     open.extend_from_slice(undecided.nodes.as_deref().ok_or(Stop::Work)?);
                     return Ok(NOWHERE);
@@ -135,8 +135,8 @@ impl Walker {
         question: Question,
         pending: PendingId,
         adjacency: &Arc<Adjacency>,
-        walk: &mut Walk<'_>,
-    ) -> Result<Within, Stop> {
+        walk: &mut MaskWalk<'_>,
+    ) -> Result<BoundedAnswer, Stop> {
         let known = self.memo(walk)?.bounds(question, pending);
         let (sure, undecided) = match known {
             Some(bounds) => bounds,
@@ -144,7 +144,7 @@ impl Walker {
                 Err(Stop::Work) if matches!(question.under, ALONE | OWN) => {
                     self.bounds_of(question, pending, adjacency, walk)?
                 }
-                answer => return answer.map(Within::Answer),
+                answer => return answer.map(BoundedAnswer::Answer),
             },
         };
         // Where bounds leave much, the answer is worth more work.
@@ -153,11 +153,11 @@ impl Walker {
         if is_much && left > MAX_ANSWERS_WORK && !undecided.is_refused() {
             match self.answer_for(question, pending, left / 2, walk) {
                 Err(Stop::Work) => undecided.refuse(),
-                answer => return answer.map(Within::Answer),
+                answer => return answer.map(BoundedAnswer::Answer),
             }
         }
         walk.counters.hits += 1;
-        Ok(Within::Bounds(sure, undecided))
+        Ok(BoundedAnswer::Bounds(sure, undecided))
     }
 
     /// An answer that takes no more than so much work.
@@ -166,7 +166,7 @@ impl Walker {
         question: Question,
         pending: PendingId,
         work: u64,
-        walk: &mut Walk<'_>,
+        walk: &mut MaskWalk<'_>,
     ) -> Result<Answer, Stop> {
         let limit = walk.bounds.limit;
         let spent = walk.descent.spent();
@@ -183,7 +183,7 @@ impl Walker {
         question: Question,
         pending: PendingId,
         adjacency: &Arc<Adjacency>,
-        walk: &mut Walk<'_>,
+        walk: &mut MaskWalk<'_>,
     ) -> Result<(Answer, Arc<Undecided>), Stop> {
         let nodes = self.memo(walk)?.pending.get(pending).to_vec();
         let decided = vec![0; self.words];
@@ -205,10 +205,10 @@ impl Walker {
     /// What is undecided at a place.
     fn undecided(
         &self,
-        place: Place,
+        place: QuestionPlace,
         answer: Answer,
         adjacency: &Arc<Adjacency>,
-        walk: &mut Walk<'_>,
+        walk: &mut MaskWalk<'_>,
     ) -> Result<Arc<Undecided>, Stop> {
         let mut decided = Vec::new();
         let popped = {

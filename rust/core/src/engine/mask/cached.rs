@@ -3,7 +3,7 @@
 use crate::engine::history::View;
 use crate::engine::mask::answers::Walker;
 use crate::engine::mask::counters::WalkCounters;
-use crate::engine::mask::memo::{Answer, Memo};
+use crate::engine::mask::memo::{Answer, AnswerMemo};
 use crate::engine::mask::stack_queries::Room;
 use parking_lot::RwLockReadGuard;
 
@@ -17,7 +17,7 @@ const SOME: u64 = 2_048;
 /// the counters for each mask.
 pub(crate) struct Reading<'a> {
     walker: &'a Walker,
-    memo: RwLockReadGuard<'a, Memo>,
+    memo: RwLockReadGuard<'a, AnswerMemo>,
     counted: WalkCounters,
     room: Room,
     answers: Vec<Answer>,
@@ -90,7 +90,7 @@ impl Walker {
         Some(self.reading_of(self.memo.try_read()?, FEW))
     }
 
-    fn reading_of<'a>(&'a self, memo: RwLockReadGuard<'a, Memo>, most: u64) -> Reading<'a> {
+    fn reading_of<'a>(&'a self, memo: RwLockReadGuard<'a, AnswerMemo>, most: u64) -> Reading<'a> {
         let (counted, room) = (WalkCounters::default(), Room::default());
         Reading { walker: self, memo, counted, room, answers: Vec::new(), most }
     }

@@ -170,7 +170,7 @@ impl<'a> ChartWay<'a> {
     }
 
     /// A frame that counts, above a rule that began at these places: asked about together with what
-    /// can stand beneath, where that is little (see `Way::together`).
+    /// can stand beneath, where that is little (see `PlaceQueue::together`).
     fn together<E>(
         &mut self,
         frame: u32,

@@ -13,6 +13,7 @@ use crate::engine::stop::Stop;
 use crate::network::{Adjacency, BOTTOM, Network, contains};
 use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Elements from here on: all that can stand beneath a rule, by the number of its set.
@@ -143,13 +144,7 @@ impl Upper {
                 node = next;
                 continue;
             }
-            self.looked += 1;
-            if self.looked & CHECK_MASK == 0 {
-                interrupt.check()?;
-            }
-            if self.spent() > limit {
-                return Err(Stop::Work);
-            }
+            self.look(limit, interrupt)?;
             let end = trie.end(node);
             let mut set = EMPTY;
             if before != EMPTY {
@@ -175,14 +170,8 @@ impl Upper {
                 }
                 // A frame that is there for certain may still read some of it.
                 Some(false) if !self.is_sure(set) => {
-                    // Where that is most of the vocabulary, it is soon too many.
-                    for below in node + 1..end {
-                        if is_open(below) {
-                            out.push(below);
-                            if out.len() > most {
-                                return Ok(None);
-                            }
-                        }
+                    if !push_open(node + 1..end, is_open, most, &mut out) {
+                        return Ok(None);
                     }
                     self.looked += u64::from(end - node) / STEPS_OF_WORK;
                     node = end;
@@ -197,6 +186,16 @@ impl Upper {
             node += 1;
         }
         Ok(Some(out))
+    }
+
+    /// Counts one more node, which may be one too many.
+    #[inline]
+    fn look(&mut self, limit: u64, interrupt: &Interrupt) -> Result<(), Stop> {
+        self.looked += 1;
+        if self.looked & CHECK_MASK == 0 {
+            interrupt.check()?;
+        }
+        if self.spent() > limit { Err(Stop::Work) } else { Ok(()) }
     }
 
     fn begin(&mut self, begin: Begin) -> u32 {
@@ -383,4 +382,23 @@ impl Upper {
         }
         true
     }
+}
+
+/// Adds the nodes of a range that are open to those that are undecided; false once these are more than so
+/// many. Where the range is most of the vocabulary, that is soon.
+fn push_open(
+    nodes: Range<u32>,
+    is_open: impl Fn(u32) -> bool,
+    most: usize,
+    undecided: &mut Vec<u32>,
+) -> bool {
+    for node in nodes {
+        if is_open(node) {
+            undecided.push(node);
+            if undecided.len() > most {
+                return false;
+            }
+        }
+    }
+    true
 }

@@ -1,7 +1,7 @@
 //! Under what answers are shared, as far as they are worth it.
 
 use crate::engine::mask::found::class_at;
-use crate::engine::mask::pool::{Key, Pool};
+use crate::engine::mask::pool::{Pool, PoolKey};
 use crate::engine::mask::query::{ALONE, OWN, Question};
 use crate::network::{Network, Quota, contains};
 use crate::vocabulary::Trie;
@@ -42,7 +42,7 @@ impl Digests {
         pool: &Pool,
         (question, nodes): (Question, &[u32]),
         left: &mut usize,
-    ) -> Option<Key> {
+    ) -> Option<PoolKey> {
         let all_below: u32 = nodes.iter().map(|&node| trie.end(node) - node).sum();
         if all_below < pool.least_nodes {
             return None;

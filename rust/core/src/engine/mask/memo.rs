@@ -1,7 +1,7 @@
 //! What masks remember: answers to questions about sets of trie nodes.
 
 use crate::engine::mask::frontier::{PendingId, PendingSets};
-use crate::engine::mask::pool::{Bits, Entry};
+use crate::engine::mask::pool::{AcceptedEntries, PooledAnswer};
 use crate::engine::mask::query::{After, Question};
 use crate::hash::hash_of;
 use hashbrown::HashTable;
@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Entries of the trie that are accepted.
 #[derive(Clone, Copy)]
 enum Accepted {
-    /// One of `Memo::lists`.
+    /// One of `AnswerMemo::lists`.
     Listed(u32),
-    /// One of `Memo::rows`: where that is no larger than the list.
+    /// One of `AnswerMemo::rows`: where that is no larger than the list.
     Row(u32),
 }
 
@@ -59,12 +59,12 @@ impl Undecided {
 }
 
 /// What is asked about with what goes on after it.
-pub(in crate::engine) type Place = (Question, PendingId, After);
+pub(in crate::engine) type QuestionPlace = (Question, PendingId, After);
 
 /// Answers over one trie.
-pub(in crate::engine) struct Memo {
+pub(in crate::engine) struct AnswerMemo {
     answers: FxHashMap<(Question, PendingId), Answer>,
-    undecided: FxHashMap<Place, Arc<Undecided>>,
+    undecided: FxHashMap<QuestionPlace, Arc<Undecided>>,
     /// For questions whose answers take too much, what frames surely accept, and what they may accept at
     /// most.
     bounds: FxHashMap<(Question, PendingId), (Answer, Arc<Undecided>)>,
@@ -84,7 +84,7 @@ pub(in crate::engine) struct Memo {
     pub(in crate::engine) age: u64,
 }
 
-impl Memo {
+impl AnswerMemo {
     pub(in crate::engine) fn new(words: usize, ids: Option<u32>, age: u64) -> Self {
         Self {
             answers: FxHashMap::default(),
@@ -127,7 +127,7 @@ impl Memo {
         &mut self,
         question: Question,
         pending: PendingId,
-        entry: &Entry,
+        entry: &PooledAnswer,
         room: usize,
     ) -> Option<Answer> {
         if let Some(known) = self.get(question, pending) {
@@ -141,26 +141,26 @@ impl Memo {
         Some(answer)
     }
 
-    fn answer_of(&mut self, entry: &Entry) -> Answer {
+    fn answer_of(&mut self, entry: &PooledAnswer) -> Answer {
         let accepted = match &entry.accepted {
-            Bits::Listed(numbers) => {
+            AcceptedEntries::Listed(numbers) => {
                 self.listed += numbers.len();
                 self.lists.push(numbers.clone());
                 Accepted::Listed(self.lists.len() as u32 - 1)
             }
-            Bits::Row(row) => Accepted::Row(self.intern(row)),
+            AcceptedEntries::Row(row) => Accepted::Row(self.intern(row)),
         };
         Answer { accepted, pending: self.pending.intern(&entry.popped) }
     }
 
-    pub(in crate::engine) fn undecided(&self, place: Place) -> Option<Arc<Undecided>> {
+    pub(in crate::engine) fn undecided(&self, place: QuestionPlace) -> Option<Arc<Undecided>> {
         self.undecided.get(&place).cloned()
     }
 
     /// Remembers what is undecided at a place; `None` where there is no room.
     pub(in crate::engine) fn insert_undecided(
         &mut self,
-        place: Place,
+        place: QuestionPlace,
         undecided: Undecided,
         room: usize,
     ) -> Option<Arc<Undecided>> {
@@ -189,7 +189,7 @@ impl Memo {
         &mut self,
         question: Question,
         pending: PendingId,
-        (entry, undecided): (&Entry, Undecided),
+        (entry, undecided): (&PooledAnswer, Undecided),
         room: usize,
     ) -> Option<(Answer, Arc<Undecided>)> {
         if let Some(known) = self.bounds(question, pending) {
@@ -270,10 +270,10 @@ mod tests {
 
     #[test]
     fn equal_rows_are_held_once() {
-        let mut memo = Memo::new(1_000, None, 0);
-        let row = |bits: i32| Bits::Row(vec![bits; 1_000].into());
+        let mut memo = AnswerMemo::new(1_000, None, 0);
+        let row = |bits: i32| AcceptedEntries::Row(vec![bits; 1_000].into());
         for frame in 0..20 {
-            let entry = Entry { accepted: row((frame % 2) as i32), popped: Arc::default() };
+            let entry = PooledAnswer { accepted: row((frame % 2) as i32), popped: Arc::default() };
             let question = Question { frame, under: ALONE };
             memo.insert(question, AT_ROOT, &entry, usize::MAX).expect("there is room");
         }

@@ -11,11 +11,11 @@ use lru::LruCache;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A state and the trie nodes that it is asked about, as one digest.
-pub(in crate::engine) type Key = [u8; 32];
+pub(in crate::engine) type PoolKey = [u8; 32];
 
 /// Entries of the trie that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Bits {
+pub(in crate::engine) enum AcceptedEntries {
     /// Their numbers.
     Listed(Arc<[u32]>),
     /// A row of bits.
@@ -24,18 +24,18 @@ pub(in crate::engine) enum Bits {
 
 /// What a state does from some trie nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::engine) struct Entry {
+pub(in crate::engine) struct PooledAnswer {
     /// Accepted for certain.
-    pub(in crate::engine) accepted: Bits,
+    pub(in crate::engine) accepted: AcceptedEntries,
     /// Where the state's rule has been completed, with more of the trie below.
     pub(in crate::engine) popped: Arc<[u32]>,
 }
 
-impl Entry {
+impl PooledAnswer {
     pub(in crate::engine) fn bytes(&self) -> usize {
         let accepted = match &self.accepted {
-            Bits::Listed(numbers) => numbers.len(),
-            Bits::Row(row) => row.len(),
+            AcceptedEntries::Listed(numbers) => numbers.len(),
+            AcceptedEntries::Row(row) => row.len(),
         };
         ENTRY + 4 * (accepted + self.popped.len())
     }
@@ -59,14 +59,14 @@ pub struct PoolCounters {
     pub evicted: u64,
 }
 
-struct Inner {
-    entries: LruCache<Key, Entry>,
+struct PoolContents {
+    entries: LruCache<PoolKey, PooledAnswer>,
     counters: PoolCounters,
 }
 
 /// Answers over one trie, for all engines that share it.
 pub struct Pool {
-    inner: Mutex<Inner>,
+    inner: Mutex<PoolContents>,
     max_bytes: usize,
     /// Trie nodes below those that are asked about, from which on an answer is shared.
     pub(in crate::engine) least_nodes: u32,
@@ -78,11 +78,12 @@ pub const LEAST_NODES: u32 = 256;
 impl Pool {
     /// An empty pool that holds at most so many bytes, of answers about so many trie nodes or more.
     pub fn new(max_bytes: usize, least_nodes: u32) -> Self {
-        let inner = Inner { entries: LruCache::unbounded(), counters: PoolCounters::default() };
+        let inner =
+            PoolContents { entries: LruCache::unbounded(), counters: PoolCounters::default() };
         Self { inner: Mutex::new(inner), max_bytes, least_nodes }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, PoolContents> {
         // Whoever panicked was not between two changes that belong together.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,14 +102,14 @@ impl Pool {
     }
 
     /// The key of a question about some trie nodes.
-    pub(in crate::engine) fn key(question: &[Identity], nodes: &[u32]) -> Key {
+    pub(in crate::engine) fn key(question: &[Identity], nodes: &[u32]) -> PoolKey {
         let mut text = question.concat();
         text.reserve(4 * nodes.len());
         nodes.iter().for_each(|node| text.extend(node.to_le_bytes()));
         *blake3::hash(&text).as_bytes()
     }
 
-    pub(in crate::engine) fn get(&self, key: &Key) -> Option<Entry> {
+    pub(in crate::engine) fn get(&self, key: &PoolKey) -> Option<PooledAnswer> {
         let mut inner = self.lock();
         let found = inner.entries.get(key).cloned();
         match found {
@@ -118,7 +119,7 @@ impl Pool {
         found
     }
 
-    pub(in crate::engine) fn put(&self, key: Key, entry: Entry) {
+    pub(in crate::engine) fn put(&self, key: PoolKey, entry: PooledAnswer) {
         let bytes = entry.bytes();
         if bytes > self.max_bytes {
             return;
@@ -138,7 +139,7 @@ impl Pool {
     /// All answers as bytes, those used last first; at most `max_bytes` of them.
     pub fn to_bytes(&self, max_bytes: usize) -> Vec<u8> {
         // Copies of the handles only: requests do not wait while bytes are written.
-        let entries: Vec<(Key, Entry)> =
+        let entries: Vec<(PoolKey, PooledAnswer)> =
             self.lock().entries.iter().map(|(key, entry)| (*key, entry.clone())).collect();
         let mut out = Vec::new();
         let numbers = |out: &mut Vec<u8>, numbers: &[u32]| {
@@ -149,11 +150,11 @@ impl Pool {
             let before = out.len();
             out.extend(key);
             match &entry.accepted {
-                Bits::Listed(listed) => {
+                AcceptedEntries::Listed(listed) => {
                     out.push(0);
                     numbers(&mut out, listed);
                 }
-                Bits::Row(row) => {
+                AcceptedEntries::Row(row) => {
                     out.push(1);
                     out.extend((row.len() as u32).to_le_bytes());
                     row.iter().for_each(|word| out.extend(word.to_le_bytes()));
@@ -175,16 +176,19 @@ impl Pool {
     /// [`Error::Vocabulary`] where the bytes are no such answers; nothing was taken up then.
     pub fn add_bytes(&self, data: &[u8], numbers: u32, words: usize, nodes: u32) -> Result<usize> {
         let damaged = || Error::Vocabulary("the saved masks are damaged".into());
-        let mut reader = Reader { data };
+        let mut reader = PoolReader { data };
         let mut entries = Vec::new();
         while !reader.data.is_empty() {
-            let key: Key = reader.take(32).and_then(|b| b.try_into().ok()).ok_or_else(damaged)?;
+            let key: PoolKey =
+                reader.take(32).and_then(|b| b.try_into().ok()).ok_or_else(damaged)?;
             let kind = reader.take(1).ok_or_else(damaged)?[0];
             let accepted = reader.numbers().ok_or_else(damaged)?;
             let accepted = match kind {
-                0 if accepted.iter().all(|&n| n < numbers) => Bits::Listed(accepted.into()),
+                0 if accepted.iter().all(|&n| n < numbers) => {
+                    AcceptedEntries::Listed(accepted.into())
+                }
                 1 if accepted.len() == words && fits(&accepted, numbers) => {
-                    Bits::Row(accepted.into_iter().map(|word| word as i32).collect())
+                    AcceptedEntries::Row(accepted.into_iter().map(|word| word as i32).collect())
                 }
                 _ => return Err(damaged()),
             };
@@ -192,7 +196,7 @@ impl Pool {
             if !popped.is_sorted_by(|a, b| a < b) || popped.last().is_some_and(|&n| n >= nodes) {
                 return Err(damaged());
             }
-            entries.push((key, Entry { accepted, popped: popped.into() }));
+            entries.push((key, PooledAnswer { accepted, popped: popped.into() }));
         }
         let count = entries.len();
         // Those used last are to stay last.
@@ -211,11 +215,11 @@ fn fits(row: &[u32], numbers: u32) -> bool {
     rest == 0 || row.last().is_none_or(|word| word >> rest == 0)
 }
 
-struct Reader<'a> {
+struct PoolReader<'a> {
     data: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PoolReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.data.split_at_checked(count)?;
         self.data = rest;

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 
 /// A place on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum StackPlace {
     /// The tops of a set.
     Set(SetId),
     /// One frame above a set.
@@ -21,8 +21,8 @@ enum Place {
 /// Room that is used again and again.
 #[derive(Default)]
 pub(in crate::engine) struct Room {
-    queue: Vec<(Place, PendingId)>,
-    seen: FxHashSet<(Place, PendingId)>,
+    queue: Vec<(StackPlace, PendingId)>,
+    seen: FxHashSet<(StackPlace, PendingId)>,
     chart: ChartRoom,
 }
 
@@ -46,7 +46,7 @@ impl View<'_> {
         match self {
             View::Stacks(network, sets, set) => {
                 let answer = |question, pending, _| answer(question, pending);
-                Way::new(network, sets, set, trie, room).walk(answer)
+                PlaceQueue::new(network, sets, set, trie, room).walk(answer)
             }
             View::Chart(tables, columns) => {
                 ChartWay::new(tables, columns, &mut room.chart).walk(answer)
@@ -63,11 +63,11 @@ pub(in crate::engine) fn walk_stacks<E>(
     room: &mut Room,
     answer: impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
 ) -> Result<(), E> {
-    Way::new(network, sets, set, trie, room).walk(answer)
+    PlaceQueue::new(network, sets, set, trie, room).walk(answer)
 }
 
 /// Places, each with the pending nodes to ask it about.
-struct Way<'a> {
+struct PlaceQueue<'a> {
     network: &'a Network,
     sets: &'a StackSets,
     /// The class of the letter before an id, where tokens are asked about by their ids.
@@ -77,7 +77,7 @@ struct Way<'a> {
     room: &'a mut Room,
 }
 
-impl<'a> Way<'a> {
+impl<'a> PlaceQueue<'a> {
     fn new(
         network: &'a Network,
         sets: &'a StackSets,
@@ -89,15 +89,15 @@ impl<'a> Way<'a> {
         room.seen.clear();
         let escape = trie.ids().and(network.alphabet().escape());
         if escape.is_some() {
-            room.queue.push((Place::Set(set), AT_IDS));
+            room.queue.push((StackPlace::Set(set), AT_IDS));
         }
         Self { network, sets, escape, first: set, room }
     }
 
     /// What stands beneath a frame that has been popped.
-    fn go_on(&mut self, place: Place, pending: PendingId) {
+    fn go_on(&mut self, place: StackPlace, pending: PendingId) {
         if pending != NOWHERE
-            && place != Place::Set(REST)
+            && place != StackPlace::Set(REST)
             && self.room.seen.insert((place, pending))
         {
             self.room.queue.push((place, pending));
@@ -109,15 +109,15 @@ impl<'a> Way<'a> {
         mut self,
         mut answer: impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
     ) -> Result<(), E> {
-        let mut next = Some((Place::Set(self.first), AT_ROOT));
+        let mut next = Some((StackPlace::Set(self.first), AT_ROOT));
         while let Some((place, pending)) = next.take().or_else(|| self.room.queue.pop()) {
             match place {
-                Place::Frame(state, beneath) => {
+                StackPlace::Frame(state, beneath) => {
                     self.visit((state, beneath), pending, &mut answer)?;
                 }
-                Place::Set(set) => match self.sets.halves(set) {
+                StackPlace::Set(set) => match self.sets.halves(set) {
                     Some((left, right)) => {
-                        let halves = [right, left].map(|half| (Place::Set(half), pending));
+                        let halves = [right, left].map(|half| (StackPlace::Set(half), pending));
                         self.room.queue.extend(halves);
                     }
                     None => {
@@ -154,7 +154,7 @@ impl<'a> Way<'a> {
         if !is_set && (delegated.is_empty() || self.network.has_own(top)) {
             let under = if delegated.is_empty() { ALONE } else { OWN };
             let popped = answer(Question { frame: top, under }, pending, beneath_top)?;
-            self.go_on(Place::Set(beneath), popped);
+            self.go_on(StackPlace::Set(beneath), popped);
         }
         for &call in delegated {
             self.call(call, (beneath_top, beneath), pending, answer)?;
@@ -179,17 +179,17 @@ impl<'a> Way<'a> {
             };
             let popped = answer(Question { frame: call.start, under: ALONE }, pending, after)?;
             if network.stays(call.to) {
-                self.go_on(Place::Frame(call.to, beneath), popped);
+                self.go_on(StackPlace::Frame(call.to, beneath), popped);
             }
             if network.is_final(call.to) {
-                self.go_on(Place::Set(beneath), popped);
+                self.go_on(StackPlace::Set(beneath), popped);
             }
             return Ok(());
         }
         if network.stays(call.to) {
             let question = Question { frame: call.start, under: call.to };
             let popped = answer(question, pending, beneath_top)?;
-            self.go_on(Place::Set(beneath), popped);
+            self.go_on(StackPlace::Set(beneath), popped);
         }
         if network.is_final(call.to) {
             self.together(call.start, beneath, pending, answer)?;
@@ -213,7 +213,7 @@ impl<'a> Way<'a> {
         if tops.is_empty() || tops.len() > MAX_UNDER || tops.iter().any(|top| is_set(top.0)) {
             let after = After { to: None, rule: Some(self.network.rule_of(frame)) };
             let popped = answer(Question { frame, under: ALONE }, pending, after)?;
-            self.go_on(Place::Set(beneath), popped);
+            self.go_on(StackPlace::Set(beneath), popped);
             return Ok(());
         }
         for &(under, rest) in tops {
@@ -221,7 +221,7 @@ impl<'a> Way<'a> {
             let after = After { to: None, rule: Some(self.network.rule_of(last)) };
             let popped = answer(Question { frame, under }, pending, after)?; // BOTTOM is ALONE
             if under != BOTTOM {
-                self.go_on(Place::Set(rest), popped);
+                self.go_on(StackPlace::Set(rest), popped);
             }
         }
         Ok(())

@@ -39,14 +39,14 @@ pub(in crate::engine) struct Reads {
 #[derive(Default)]
 pub(in crate::engine) struct HotSets {
     /// For each set its table, or how often it was met.
-    of: Vec<Met>,
+    of: Vec<Heat>,
     next: Vec<SetId>,
     reads: Vec<Option<Reads>>,
     classes: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Met {
+enum Heat {
     Times(u16),
     Table(u16),
 }
@@ -63,17 +63,17 @@ impl HotSets {
     pub(in crate::engine) fn meet(&mut self, set: SetId, classes: usize) -> u16 {
         let set = set as usize;
         if self.of.len() <= set {
-            self.of.resize(set + 1 + set / 2, Met::Times(0));
+            self.of.resize(set + 1 + set / 2, Heat::Times(0));
         }
         match &mut self.of[set] {
-            Met::Table(table) => *table,
-            Met::Times(times) if *times < MEETINGS || self.reads.len() >= MAX_TABLES => {
+            Heat::Table(table) => *table,
+            Heat::Times(times) if *times < MEETINGS || self.reads.len() >= MAX_TABLES => {
                 *times = times.saturating_add(1);
                 COLD
             }
             met => {
                 let table = self.reads.len() as u16;
-                *met = Met::Table(table);
+                *met = Heat::Table(table);
                 self.classes = classes;
                 self.reads.push(None);
                 self.next.resize(self.next.len() + classes, UNKNOWN);

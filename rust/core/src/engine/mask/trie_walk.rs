@@ -2,7 +2,11 @@
 //!
 //! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
 //! bytes below a node, or one of its stacks does, all entries there are accepted at once.
+//!
+//! Files: [`roots`] finds where a walk begins, [`runs`] what is read as a whole, [`repeat_counts`] what a counted
+//! repetition does for all numbers of passes, [`likeness`] questions that have the answer of another.
 
+mod likeness;
 mod repeat_counts;
 mod roots;
 mod runs;
@@ -35,7 +39,7 @@ const LEAST_CLEARED: usize = 1 << 20;
 
 /// One walk over a part of the trie.
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct SubtreeWalk<'a> {
     /// The stacks to begin with.
     start: SetId,
     /// Their only frame, where its delegated calls are left out.
@@ -49,7 +53,7 @@ struct Walk<'a> {
 
 /// What one answer may cost, and whom it asks whether to go on.
 #[derive(Clone, Copy)]
-pub(in crate::engine) struct Bounds<'a> {
+pub(in crate::engine) struct WalkBounds<'a> {
     /// What [`Descent::spent`] may not pass.
     pub(in crate::engine) limit: u64,
     pub(in crate::engine) max_bytes: usize,
@@ -57,9 +61,6 @@ pub(in crate::engine) struct Bounds<'a> {
     pub(in crate::engine) max_tables: usize,
     pub(in crate::engine) interrupt: &'a Interrupt,
 }
-
-/// A question with the same answer but for some children of the root.
-pub(in crate::engine) type Likeness = (Question, Vec<Range<u32>>);
 
 /// Walks over one trie, with what they remember of stacks.
 pub(in crate::engine) struct Descent {
@@ -155,7 +156,7 @@ impl Descent {
     }
 
     /// Lets the stepper work up to what is left.
-    fn allow(&mut self, bounds: Bounds<'_>) {
+    fn allow(&mut self, bounds: WalkBounds<'_>) {
         let left = bounds.limit.saturating_sub(self.spent());
         self.stepper.sets.meter.allow(left, bounds.interrupt);
         self.stepper.sets.max_bytes = bounds.max_tables;
@@ -187,110 +188,6 @@ impl Descent {
         true
     }
 
-    /// A loop that does what the question does, as a question, where most of the trie leads into
-    /// one, and the children of the root where it does not.
-    pub(in crate::engine) fn like_a_loop(
-        &mut self,
-        question: Question,
-        bounds: Bounds<'_>,
-    ) -> Result<Option<Likeness>, Stop> {
-        if !self.is_whole || !self.begins_with_most(question.frame) {
-            return Ok(None);
-        }
-        self.allow(bounds);
-        let (start, own) = self.start(question)?;
-        let Some((like, looping)) = self.main_loop(question, start, own)? else {
-            return Ok(None);
-        };
-        let trie = self.trie.clone();
-        let mut node = 1;
-        let mut apart = Vec::new();
-        while node < trie.end(0) {
-            let end = trie.end(node);
-            let class = self.network.alphabet().class(trie.byte(node));
-            if self.first_step(start, own, class)? != self.stepper.step(looping, class)? {
-                apart.push(node..end);
-            }
-            node = end;
-        }
-        let nodes: usize = apart.iter().map(Range::len).sum();
-        Ok((nodes <= trie.end(0) as usize / 4).then_some((like, apart)))
-    }
-
-    /// Walks some children of the root, with all that is below them.
-    pub(in crate::engine) fn walk_some(
-        &mut self,
-        question: Question,
-        children: Vec<Range<u32>>,
-        bounds: Bounds<'_>,
-        found: &mut Found,
-    ) -> Result<(), Stop> {
-        self.allow(bounds);
-        let (start, own) = self.start(question)?;
-        let walk = Walk { start, own, counts: false, near: 0, interrupt: bounds.interrupt };
-        for nodes in children {
-            self.walk(nodes.clone(), walk, found)?;
-            found.walked.push(nodes);
-        }
-        Ok(())
-    }
-
-    /// A loop that most of the trie leads to, as a question and as a set.
-    fn main_loop(
-        &mut self,
-        question: Question,
-        start: SetId,
-        own: Option<u32>,
-    ) -> Result<Option<(Question, SetId)>, Halt> {
-        if !matches!(question.under, ALONE | OWN) {
-            return Ok(None);
-        }
-        let trie = self.trie.clone();
-        let network = self.network.clone();
-        let alphabet = network.alphabet();
-        let mut weights: Vec<(SetId, u32)> = Vec::new();
-        let mut node = 1;
-        while node < trie.end(0) {
-            let set = self.first_step(start, own, alphabet.class(trie.byte(node)))?;
-            let weight = trie.end(node) - node;
-            match weights.iter_mut().find(|known| known.0 == set) {
-                Some(known) => known.1 += weight,
-                None => weights.push((set, weight)),
-            }
-            node = trie.end(node);
-        }
-        let Some(&(set, weight)) = weights.iter().max_by_key(|known| known.1) else {
-            return Ok(None);
-        };
-        let like = match *self.stepper.sets.list(set) {
-            [(frame, _)] if frame >= LABEL || network.is_counting(frame) => return Ok(None),
-            [(frame, REST)] => Question { frame, under: ALONE },
-            [(frame, beneath)] => match *self.stepper.sets.list(beneath) {
-                // A set of members has a number here only.
-                [(under, REST)] if under < LABEL && network.as_set(under).is_none() => {
-                    Question { frame, under }
-                }
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
-        if like == question || weight < trie.end(0) / 2 {
-            return Ok(None);
-        }
-        // Only what most of the trie leads back to, so that no frame is asked about by way of
-        // itself.
-        let mut back = 0;
-        let mut node = 1;
-        while node < trie.end(0) {
-            let class = alphabet.class(trie.byte(node));
-            if self.stepper.step(set, class)? == set {
-                back += trie.end(node) - node;
-            }
-            node = trie.end(node);
-        }
-        Ok((back > trie.end(0) / 2).then_some((like, set)))
-    }
-
     /// The stacks of a question, and its frame where that leaves its delegated calls out.
     fn start(&mut self, question: Question) -> Result<(SetId, Option<u32>), Halt> {
         let beneath = match question.under {
@@ -315,13 +212,13 @@ impl Descent {
         question: Question,
         (roots, pending): (&[u32], PendingId),
         near: u32,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
         found: &mut Found,
     ) -> Result<(), Stop> {
         self.allow(bounds);
         let (start, own) = self.start(question)?;
         let counts = self.network.is_counting(question.frame);
-        let walk = Walk { start, own, counts, near, interrupt: bounds.interrupt };
+        let walk = SubtreeWalk { start, own, counts, near, interrupt: bounds.interrupt };
         // Most roots have few nodes below: a look at the clock for each would take as long.
         let mut looked = self.trie_nodes;
         for (place, nodes) in
@@ -344,7 +241,7 @@ impl Descent {
         &mut self,
         adjacency: &Arc<Adjacency>,
         asked: follow::Asked<'_>,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
         found: &mut Found,
     ) -> Result<Option<Vec<u32>>, Stop> {
         let work = bounds.limit.saturating_sub(self.spent());
@@ -363,7 +260,7 @@ impl Descent {
         &mut self,
         (sets, set): (&StackSets, SetId),
         nodes: &[u32],
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
         mut read: impl FnMut(u32),
     ) -> Result<(), Stop> {
         self.allow(bounds);
@@ -402,8 +299,13 @@ impl Descent {
     }
 
     /// Walks children of one node with all that is below them.
-    fn walk(&mut self, nodes: Range<u32>, walk: Walk<'_>, found: &mut Found) -> Result<(), Stop> {
-        let Walk { start, own, counts, near, interrupt } = walk;
+    fn walk(
+        &mut self,
+        nodes: Range<u32>,
+        walk: SubtreeWalk<'_>,
+        found: &mut Found,
+    ) -> Result<(), Stop> {
+        let SubtreeWalk { start, own, counts, near, interrupt } = walk;
         let trie = self.trie.clone();
         let network = self.network.clone();
         let alphabet = network.alphabet();

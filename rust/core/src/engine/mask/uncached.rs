@@ -23,7 +23,7 @@ const LEAST_BYTES: usize = 1 << 20;
 
 /// What the walk may use.
 #[derive(Clone, Copy)]
-pub(in crate::engine) struct Bounds<'a> {
+pub(in crate::engine) struct StackWalkBounds<'a> {
     pub(in crate::engine) work: u64,
     pub(in crate::engine) max_bytes: usize,
     pub(in crate::engine) interrupt: &'a Interrupt,
@@ -38,10 +38,10 @@ pub(in crate::engine) fn walk(
     network: &Arc<Network>,
     trie: &Trie,
     (sets, set): (&StackSets, SetId),
-    bounds: Bounds<'_>,
+    bounds: StackWalkBounds<'_>,
     bits: &mut [i32],
 ) -> Result<u64, Halt> {
-    let mut walk = Walk {
+    let mut walk = StackWalk {
         network,
         stepper: fresh(network),
         max_bytes: bounds.max_bytes.max(LEAST_BYTES),
@@ -67,7 +67,7 @@ fn fresh(network: &Arc<Network>) -> Stepper<Arc<Network>> {
     stepper
 }
 
-struct Walk<'a> {
+struct StackWalk<'a> {
     network: &'a Arc<Network>,
     stepper: Stepper<Arc<Network>>,
     max_bytes: usize,
@@ -77,7 +77,7 @@ struct Walk<'a> {
     interrupt: &'a Interrupt,
 }
 
-impl Walk<'_> {
+impl StackWalk<'_> {
     /// Walks some nodes; the path begins with the stacks before them, and has them at the end too.
     fn below(
         &mut self,

@@ -1,23 +1,23 @@
 //! How far a newline terminal that is in progress has come in its line.
 
 use super::super::step::Stepped;
-use super::engine::Engine;
-use super::matcher::Place;
+use super::decoder::Decoder;
+use super::matcher::Interpretation;
 use hashbrown::HashSet;
 
 /// The columns that a newline terminal in progress can have reached.
 pub(super) fn columns(
-    engine: &mut Engine,
-    place: &Place,
+    decoder: &mut Decoder,
+    place: &Interpretation,
     way: &Stepped,
     data: &[u8],
     begun: bool,
 ) -> Vec<Option<u32>> {
-    let tab = engine.tab();
+    let tab = decoder.tab();
     if !begun {
         return vec![column(place.layout.column, data, tab)];
     }
-    let starts = begins(engine, place.state, way, data);
+    let starts = begins(decoder, place.state, way, data);
     let mut columns: Vec<Option<u32>> =
         starts.into_iter().map(|start| column(None, &data[start..], tab)).collect();
     columns.sort_unstable();
@@ -41,17 +41,17 @@ fn column(before: Option<u32>, data: &[u8], tab: u32) -> Option<u32> {
 }
 
 /// Where in a token the newline terminal that is in progress at its end can have begun.
-fn begins(engine: &mut Engine, state: u32, way: &Stepped, data: &[u8]) -> Vec<usize> {
+fn begins(decoder: &mut Decoder, state: u32, way: &Stepped, data: &[u8]) -> Vec<usize> {
     // States of the lexer byte by byte, with where the newline terminal in progress began.
     let mut front: HashSet<(u32, Option<usize>)> = HashSet::new();
     front.insert((state, None));
     for i in 0..data.len() {
         let mut after = HashSet::new();
         for (current, start) in front {
-            for step in engine.ways(current, &data[i..=i]).iter() {
+            for step in decoder.ways(current, &data[i..=i]).iter() {
                 let Some(state) = step.state else { continue };
                 let began = if step.letters.is_empty() { start } else { Some(i) };
-                after.insert((state, began.filter(|_| engine.is_newline_state(state))));
+                after.insert((state, began.filter(|_| decoder.is_newline_state(state))));
             }
         }
         front = after;

@@ -1,8 +1,8 @@
 //! The rows of lexer states in groups that states share, ready to be asked for by a stack.
 
-use super::super::letters::{Column, Letter, SequenceId};
-use super::super::rows::Row;
-use super::super::sets::{EMPTY, SetId};
+use super::super::letters::{LexerLetter, NewlineColumn, SequenceId};
+use super::super::rows::LexerRow;
+use super::super::sets::{EMPTY, ScannerSetId};
 use super::layout::NewlineRules;
 use crate::error::{Error, Result};
 use hashbrown::HashMap;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 pub(super) type GroupId = u32;
 
 /// Letters, and which of the token sets of the rows.
-pub(super) type GroupRow = (Arc<[Letter]>, u32);
+pub(super) type GroupRow = (Arc<[LexerLetter]>, u32);
 
 /// Rows that do not ask for the layout, and those that do.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct RowGroup {
     pub(super) plain: Vec<GroupRow>,
     pub(super) asking: Vec<GroupRow>,
     /// The most parentheses that an asking row closes; `None` if no row asks.
@@ -25,7 +25,7 @@ pub(super) struct Group {
 }
 
 /// Scanners, sequence, tokens.
-pub(super) type OwnRow = (SetId, SequenceId, u32);
+pub(super) type OwnRow = (ScannerSetId, SequenceId, u32);
 
 /// How many there are of what rows speak of.
 #[derive(Clone, Copy, Debug)]
@@ -42,13 +42,13 @@ pub struct RowLimits {
 #[derive(Clone, Debug, Default)]
 pub struct RowTable {
     /// Letters of each sequence.
-    pub sequences: Vec<Arc<[Letter]>>,
+    pub sequences: Vec<Arc<[LexerLetter]>>,
     /// For each shared part: sequence, tokens.
     pub parts: Vec<Vec<(SequenceId, u32)>>,
     /// For each configuration and terminal: scanners, sequence, tokens.
     pub(super) own: HashMap<(u32, u32), Vec<OwnRow>, FxBuildHasher>,
     /// For each configuration and terminal: scanners, part.
-    pub at_once: HashMap<(u32, u32), Vec<(SetId, u32)>, FxBuildHasher>,
+    pub at_once: HashMap<(u32, u32), Vec<(ScannerSetId, u32)>, FxBuildHasher>,
 }
 
 impl RowTable {
@@ -58,10 +58,10 @@ impl RowTable {
     /// # Errors
     /// [`Error::Artifact`] where a number is outside of what it counts.
     pub fn saved(
-        letters: &[Letter],
+        letters: &[LexerLetter],
         (flat, offsets): (&[u32], &[u32]),
-        shared: &[Row],
-        own: &[Row],
+        shared: &[LexerRow],
+        own: &[LexerRow],
         ends: &[[u32; 4]],
         limits: RowLimits,
     ) -> Result<Self> {
@@ -74,13 +74,14 @@ impl RowTable {
         if !fits {
             return Err(broken());
         }
-        let sequences: Vec<Arc<[Letter]>> = offsets
+        let sequences: Vec<Arc<[LexerLetter]>> = offsets
             .windows(2)
             .map(|w| flat[w[0] as usize..w[1] as usize].iter().map(|&l| letters[l as usize]))
             .map(Iterator::collect)
             .collect();
-        let is_row =
-            |row: &Row| (row.sequence as usize) < sequences.len() && row.tokens < limits.token_sets;
+        let is_row = |row: &LexerRow| {
+            (row.sequence as usize) < sequences.len() && row.tokens < limits.token_sets
+        };
         let parts = shared.iter().map(|row| row.source.saturating_add(1)).max().unwrap_or(1);
         let fits = parts <= shared.len() as u32 + ends.len() as u32 + 1
             && shared.iter().chain(own).all(is_row)
@@ -95,9 +96,9 @@ impl RowTable {
     /// A table of rows: those of the parts, those of the configurations, and for each
     /// configuration and terminal the scanners and parts that follow an end at the first byte.
     pub fn new(
-        sequences: Vec<Arc<[Letter]>>,
-        shared: &[Row],
-        own: &[Row],
+        sequences: Vec<Arc<[LexerLetter]>>,
+        shared: &[LexerRow],
+        own: &[LexerRow],
         ends: &[[u32; 4]],
     ) -> Self {
         let mut made = Self { sequences, ..Self::default() };
@@ -119,14 +120,14 @@ impl RowTable {
 
 /// Groups as they are met; equal ones are one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Groups {
-    pub(super) groups: Vec<Group>,
+pub(super) struct RowGroups {
+    pub(super) groups: Vec<RowGroup>,
     known: HashMap<Vec<GroupRow>, GroupId, FxBuildHasher>,
     parts: HashMap<(u32, bool), GroupId, FxBuildHasher>,
     of_state: HashMap<(u32, u32), Arc<[GroupId]>, FxBuildHasher>,
 }
 
-impl Groups {
+impl RowGroups {
     /// The groups of a configuration's terminal in a scanner; `None` for what stands at the start
     /// of a text.
     pub(super) fn of(
@@ -135,7 +136,7 @@ impl Groups {
         place: Option<(u32, u32)>,
         table: &RowTable,
         newlines: &NewlineRules,
-        mut is_in: impl FnMut(SetId) -> bool,
+        mut is_in: impl FnMut(ScannerSetId) -> bool,
     ) -> Arc<[GroupId]> {
         if let Some(known) = self.of_state.get(&key) {
             return known.clone();
@@ -184,10 +185,10 @@ impl Groups {
         if let Some(&known) = self.parts.get(&(part, ended)) {
             return known;
         }
-        let before = newlines.indentation.as_ref().filter(|_| ended).map(|rules| Letter {
+        let before = newlines.indentation.as_ref().filter(|_| ended).map(|rules| LexerLetter {
             terminal: rules.newline,
             scanners: EMPTY,
-            column: Column::After(0),
+            column: NewlineColumn::After(0),
         });
         let rows = table.parts[part as usize].iter().map(|&(sequence, tokens)| {
             let letters = &table.sequences[sequence as usize];
@@ -211,7 +212,7 @@ impl Groups {
             rows.iter().cloned().partition(|(letters, _)| newlines.asks(letters));
         let closes = asking.iter().map(|(letters, _)| newlines.closes(letters)).max();
         let id = self.groups.len() as GroupId;
-        self.groups.push(Group { plain, asking, closes });
+        self.groups.push(RowGroup { plain, asking, closes });
         self.known.insert(rows, id);
         id
     }

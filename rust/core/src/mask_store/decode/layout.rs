@@ -4,9 +4,9 @@
 //! followed by indents and dedents, as its column compares with those of the lines that the text
 //! stands in.
 
-use super::super::letters::{Column, Letter};
-use super::super::parser::{ANY_TOP, NOTHING_READ, Parser, StackLetter, Tops};
-use super::super::sets::{EMPTY, SetId};
+use super::super::letters::{LexerLetter, NewlineColumn};
+use super::super::parser::{ANY_TOP, NOTHING_READ, StackLanguages, StackLetter, Tops};
+use super::super::sets::{EMPTY, ScannerSetId};
 use std::sync::Arc;
 
 /// What the post-lexer remembers, and the newline terminal in progress.
@@ -63,13 +63,13 @@ pub(super) struct NewlineRules {
 }
 
 /// What the parser reads, and the layout behind it (its column is not kept up).
-pub(super) type Read = (Vec<StackLetter>, Layout);
+pub(super) type LettersRead = (Vec<StackLetter>, Layout);
 
 impl NewlineRules {
     pub(super) fn new(
         ignored: Vec<bool>,
         indentation: Option<Indentation>,
-        parser: &mut Parser,
+        parser: &mut StackLanguages,
     ) -> Self {
         // The parser refuses a terminal that no rule mentions.
         let nowhere = parser.tops(std::iter::empty());
@@ -81,7 +81,7 @@ impl NewlineRules {
         &mut self,
         sets: &[Box<[u64]>],
         scanner_of_state: &[u32],
-        parser: &mut Parser,
+        parser: &mut StackLanguages,
     ) {
         for set in &sets[self.tops.len()..] {
             let has = |scanner: u32| set[scanner as usize / 64] >> (scanner % 64) & 1 == 1;
@@ -111,7 +111,7 @@ impl NewlineRules {
     ///
     /// A parenthesis that closes none is an error of the post-lexer, but where the rules keep
     /// parentheses in balance the parser has refused it before.
-    pub(super) fn asks(&self, letters: &[Letter]) -> bool {
+    pub(super) fn asks(&self, letters: &[LexerLetter]) -> bool {
         self.indentation.as_ref().is_some_and(|rules| {
             letters.iter().any(|letter| {
                 letter.terminal == rules.newline
@@ -121,7 +121,7 @@ impl NewlineRules {
     }
 
     /// How many parentheses the letters close.
-    pub(super) fn closes(&self, letters: &[Letter]) -> u32 {
+    pub(super) fn closes(&self, letters: &[LexerLetter]) -> u32 {
         self.indentation.as_ref().map_or(0, |rules| {
             letters.iter().filter(|letter| rules.closes.contains(&letter.terminal)).count() as u32
         })
@@ -133,11 +133,11 @@ impl NewlineRules {
     /// parentheses, and leaves the layout as it is.
     pub(super) fn read(
         &self,
-        letters: &[Letter],
+        letters: &[LexerLetter],
         layout: &Layout,
-        parser: &mut Parser,
-    ) -> Option<Read> {
-        let mut out = Out { letters: Vec::with_capacity(letters.len()), parser };
+        parser: &mut StackLanguages,
+    ) -> Option<LettersRead> {
+        let mut out = StackLetters { letters: Vec::with_capacity(letters.len()), parser };
         let mut parens = layout.parens;
         let mut columns: Option<Vec<u32>> = None;
         for letter in letters {
@@ -154,13 +154,13 @@ impl NewlineRules {
                     continue;
                 }
                 let at = match letter.column {
-                    Column::Missing => return None,
-                    Column::None | Column::Open(_) => {
+                    NewlineColumn::Missing => return None,
+                    NewlineColumn::None | NewlineColumn::Open(_) => {
                         out.push(StackLetter { terminal, tops });
                         continue;
                     }
-                    Column::At(at) => at,
-                    Column::After(by) => layout.column?.saturating_add(by),
+                    NewlineColumn::At(at) => at,
+                    NewlineColumn::After(by) => layout.column?.saturating_add(by),
                 };
                 out.push(StackLetter { terminal, tops });
                 let columns = columns.get_or_insert_with(|| layout.columns.to_vec());
@@ -191,14 +191,14 @@ impl NewlineRules {
         Some((out.letters, Layout { parens, columns, column: None }))
     }
 
-    fn plain(&self, terminal: u32, tops: Tops, out: &mut Out<'_>) {
+    fn plain(&self, terminal: u32, tops: Tops, out: &mut StackLetters<'_>) {
         match self.ignored[terminal as usize] {
             true => out.check(tops),
             false => out.push(StackLetter { terminal, tops }),
         }
     }
 
-    fn tops_of(&self, scanners: SetId) -> Tops {
+    fn tops_of(&self, scanners: ScannerSetId) -> Tops {
         match scanners {
             EMPTY => ANY_TOP,
             set => self.tops[set as usize],
@@ -223,12 +223,12 @@ impl NewlineRules {
 }
 
 /// Letters for the parser; what is only asked of a top stands with the letter behind it.
-struct Out<'a> {
+struct StackLetters<'a> {
     letters: Vec<StackLetter>,
-    parser: &'a mut Parser,
+    parser: &'a mut StackLanguages,
 }
 
-impl Out<'_> {
+impl StackLetters<'_> {
     /// Asks for the top of the stack without reading.
     fn check(&mut self, tops: Tops) {
         if tops != ANY_TOP {

@@ -1,11 +1,11 @@
 //! One text on its way through a grammar of terminals and rules.
 
-use super::super::letters::Column;
+use super::super::letters::NewlineColumn;
 use super::super::parser::StackLetter;
 use super::super::stack::Stack;
 use super::super::step::Stepped;
 use super::columns::columns;
-use super::engine::{Engine, only_asks};
+use super::decoder::{Decoder, only_asks};
 use super::layout::Layout;
 use crate::error::{Error, Result};
 use crate::vocabulary::Vocabulary;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// One way in which the text so far may be meant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Interpretation {
     /// States of the parser; the terminal in progress has been read, unless it is ignored or the
     /// newline of a post-lexer.
     pub stack: Stack,
@@ -27,18 +27,18 @@ pub struct Place {
 }
 
 #[derive(Clone, Debug)]
-struct Step {
-    places: Arc<[Place]>,
+struct TextStep {
+    places: Arc<[Interpretation]>,
     /// The length of the text behind the step.
     length: usize,
     is_end: bool,
 }
 
-/// The steps of one text; see [`Text::accept`].
+/// The steps of one text; see [`TextMatcher::accept`].
 #[derive(Clone, Debug)]
-pub struct Text {
-    first: Step,
-    steps: Vec<Step>,
+pub struct TextMatcher {
+    first: TextStep,
+    steps: Vec<TextStep>,
     bytes: Vec<u8>,
     /// Tokens that end the text, ascending.
     stops: Arc<[u32]>,
@@ -46,25 +46,25 @@ pub struct Text {
     silent: Arc<[u32]>,
 }
 
-impl Text {
+impl TextMatcher {
     /// The start of a text; `silent` are the tokens that are no text besides `stops`.
-    pub fn new(engine: &Engine, stops: Arc<[u32]>, silent: Arc<[u32]>) -> Self {
-        let start = engine.parser.table.start();
-        let place = Place {
+    pub fn new(decoder: &Decoder, stops: Arc<[u32]>, silent: Arc<[u32]>) -> Self {
+        let start = decoder.parser.table.start();
+        let place = Interpretation {
             stack: Stack::new(start),
-            state: engine.start(),
-            scanner: engine.scanner(start),
+            state: decoder.start(),
+            scanner: decoder.scanner(start),
             layout: Layout::start(),
         };
-        let first = Step { places: Arc::from([place]), length: 0, is_end: false };
+        let first = TextStep { places: Arc::from([place]), length: 0, is_end: false };
         Self { first, steps: Vec::new(), bytes: Vec::new(), stops, silent }
     }
 
-    fn last(&self) -> &Step {
+    fn last(&self) -> &TextStep {
         self.steps.last().unwrap_or(&self.first)
     }
 
-    fn now(&self) -> Result<Arc<[Place]>> {
+    fn now(&self) -> Result<Arc<[Interpretation]>> {
         let step = self.last();
         if step.is_end {
             return Err(Error::State(
@@ -75,7 +75,7 @@ impl Text {
     }
 
     /// The ways in which the text so far may be meant.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[Interpretation] {
         &self.last().places
     }
 
@@ -125,13 +125,13 @@ impl Text {
     ///
     /// # Errors
     /// [`Error::State`] where the text has ended; [`Error::Limit`] at a bound of the parser's side.
-    pub fn fill(&self, engine: &mut Engine, row: &mut [i32]) -> Result<()> {
+    pub fn fill(&self, decoder: &mut Decoder, row: &mut [i32]) -> Result<()> {
         let places = self.now()?;
         let mut may_end = false;
         for (i, place) in places.iter().enumerate() {
-            let (allowed, _) = engine.allowed(place)?;
-            engine.unions.tokens.add_to_row(allowed, row, i == 0);
-            may_end |= engine.unions.tokens.has_end(allowed);
+            let (allowed, _) = decoder.allowed(place)?;
+            decoder.unions.tokens.add_to_row(allowed, row, i == 0);
+            may_end |= decoder.unions.tokens.has_end(allowed);
         }
         for &stop in &*self.stops {
             let word = &mut row[stop as usize / 32];
@@ -144,10 +144,10 @@ impl Text {
     /// How many states of the stack, the top included, decide the mask of each place.
     ///
     /// # Errors
-    /// As [`Text::fill`].
-    pub fn depths(&self, engine: &mut Engine) -> Result<Vec<usize>> {
+    /// As [`TextMatcher::fill`].
+    pub fn depths(&self, decoder: &mut Decoder) -> Result<Vec<usize>> {
         let places = self.now()?;
-        places.iter().map(|place| Ok(engine.allowed(place)?.1 + 1)).collect()
+        places.iter().map(|place| Ok(decoder.allowed(place)?.1 + 1)).collect()
     }
 
     /// Reads a token of a vocabulary; false where it cannot follow, and nothing has changed.
@@ -156,15 +156,15 @@ impl Text {
     /// [`Error::State`] where the text has ended; [`Error::Limit`] at a bound of the parser's side.
     pub fn accept(
         &mut self,
-        engine: &mut Engine,
+        decoder: &mut Decoder,
         vocabulary: &Vocabulary,
         token: u32,
     ) -> Result<bool> {
         let places = self.now()?;
         if self.stops.binary_search(&token).is_ok() {
-            let may_end = self.may_end(engine)?;
+            let may_end = self.may_end(decoder)?;
             if may_end {
-                self.steps.push(Step { places, length: self.bytes.len(), is_end: true });
+                self.steps.push(TextStep { places, length: self.bytes.len(), is_end: true });
             }
             return Ok(may_end);
         }
@@ -175,18 +175,18 @@ impl Text {
         if data.is_empty() {
             return Ok(false);
         }
-        let places = advanced(engine, &places, data)?;
+        let places = advanced(decoder, &places, data)?;
         Ok(self.step(places, data))
     }
 
-    /// Reads the bytes of some tokens as one step; as [`Text::accept`].
+    /// Reads the bytes of some tokens as one step; as [`TextMatcher::accept`].
     ///
     /// # Errors
-    /// As [`Text::accept`].
-    pub fn accept_pieces(&mut self, engine: &mut Engine, pieces: &[&[u8]]) -> Result<bool> {
+    /// As [`TextMatcher::accept`].
+    pub fn accept_pieces(&mut self, decoder: &mut Decoder, pieces: &[&[u8]]) -> Result<bool> {
         let mut places = self.now()?;
         for piece in pieces {
-            places = advanced(engine, &places, piece)?.into();
+            places = advanced(decoder, &places, piece)?.into();
             if places.is_empty() {
                 return Ok(false);
             }
@@ -194,12 +194,12 @@ impl Text {
         Ok(self.step(places, &pieces.concat()))
     }
 
-    fn step(&mut self, places: impl Into<Arc<[Place]>>, data: &[u8]) -> bool {
+    fn step(&mut self, places: impl Into<Arc<[Interpretation]>>, data: &[u8]) -> bool {
         let places = places.into();
         let is_taken = !places.is_empty();
         if is_taken {
             self.bytes.extend_from_slice(data);
-            self.steps.push(Step { places, length: self.bytes.len(), is_end: false });
+            self.steps.push(TextStep { places, length: self.bytes.len(), is_end: false });
         }
         is_taken
     }
@@ -208,14 +208,14 @@ impl Text {
     ///
     /// # Errors
     /// [`Error::Limit`] at a bound of the parser's side.
-    pub fn may_end(&self, engine: &mut Engine) -> Result<bool> {
+    pub fn may_end(&self, decoder: &mut Decoder) -> Result<bool> {
         if self.is_ended() {
             return Ok(false);
         }
         for place in self.last().places.iter() {
-            let letters = engine.end_letters(place.state, place.scanner, &place.layout);
+            let letters = decoder.end_letters(place.state, place.scanner, &place.layout);
             let Some(letters) = letters else { continue };
-            if engine.parser.read(&place.stack, &letters)?.is_some() {
+            if decoder.parser.read(&place.stack, &letters)?.is_some() {
                 return Ok(true);
             }
         }
@@ -224,13 +224,17 @@ impl Text {
 }
 
 /// Where a text leads from some places; none where it cannot follow.
-fn advanced(engine: &mut Engine, places: &[Place], data: &[u8]) -> Result<Vec<Place>> {
+fn advanced(
+    decoder: &mut Decoder,
+    places: &[Interpretation],
+    data: &[u8],
+) -> Result<Vec<Interpretation>> {
     let mut found = Vec::new();
-    let mut seen: HashSet<Place> = HashSet::new();
+    let mut seen: HashSet<Interpretation> = HashSet::new();
     for place in places {
-        let ways = engine.ways(place.state, data);
+        let ways = decoder.ways(place.state, data);
         for way in ways.iter() {
-            for after in after(engine, place, way, data)? {
+            for after in after(decoder, place, way, data)? {
                 if seen.insert(after.clone()) {
                     found.push(after);
                 }
@@ -241,30 +245,35 @@ fn advanced(engine: &mut Engine, places: &[Place], data: &[u8]) -> Result<Vec<Pl
 }
 
 /// Where a way leads: no place if the parser does not read its letters.
-fn after(engine: &mut Engine, place: &Place, way: &Stepped, data: &[u8]) -> Result<Vec<Place>> {
-    if !engine.is_in(place.scanner, way.scanners) {
+fn after(
+    decoder: &mut Decoder,
+    place: &Interpretation,
+    way: &Stepped,
+    data: &[u8],
+) -> Result<Vec<Interpretation>> {
+    if !decoder.is_in(place.scanner, way.scanners) {
         return Ok(Vec::new());
     }
     let Some(state) = way.state else { return Ok(Vec::new()) };
-    let Engine { newlines, parser, .. } = engine;
+    let Decoder { newlines, parser, .. } = decoder;
     let Some((letters, layout)) = newlines.read(&way.letters, &place.layout, parser) else {
         return Ok(Vec::new());
     };
-    let is_newline = engine.is_newline_state(state);
+    let is_newline = decoder.is_newline_state(state);
     let kept = match letters.last() {
         // The newline in progress is tried, but not kept.
-        Some(last) if is_newline && engine.newlines.is_newline(last.terminal) => letters.len() - 1,
+        Some(last) if is_newline && decoder.newlines.is_newline(last.terminal) => letters.len() - 1,
         _ => letters.len(),
     };
-    let Some((stack, last_scanner)) = read(engine, &place.stack, &letters, kept)? else {
+    let Some((stack, last_scanner)) = read(decoder, &place.stack, &letters, kept)? else {
         return Ok(Vec::new());
     };
     if is_newline {
-        let is_open = |column: Column| matches!(column, Column::Open(_));
+        let is_open = |column: NewlineColumn| matches!(column, NewlineColumn::Open(_));
         let begun = way.letters.last().is_some_and(|last| is_open(last.column));
-        let columns = columns(engine, place, way, data, begun);
-        let scanner = engine.scanner(stack.top());
-        let placed = columns.into_iter().map(|column| Place {
+        let columns = columns(decoder, place, way, data, begun);
+        let scanner = decoder.scanner(stack.top());
+        let placed = columns.into_iter().map(|column| Interpretation {
             stack: stack.clone(),
             state,
             scanner,
@@ -272,33 +281,33 @@ fn after(engine: &mut Engine, place: &Place, way: &Stepped, data: &[u8]) -> Resu
         });
         return Ok(placed.collect());
     }
-    let is_ignored = engine.terminal(state).is_some_and(|t| engine.newlines.is_ignored(t));
+    let is_ignored = decoder.terminal(state).is_some_and(|t| decoder.newlines.is_ignored(t));
     let scanner = if is_ignored {
-        engine.scanner(stack.top())
+        decoder.scanner(stack.top())
     } else if way.letters.is_empty() {
         place.scanner
     } else {
         last_scanner
     };
-    Ok(vec![Place { stack, state, scanner, layout }])
+    Ok(vec![Interpretation { stack, state, scanner, layout }])
 }
 
 /// Reads letters, of which those behind the first `kept` are tried but not kept.
 ///
 /// Returns the stack, and the scanner before the last letter; `None` if the parser refuses one.
 fn read(
-    engine: &Engine,
+    decoder: &Decoder,
     stack: &Stack,
     letters: &[StackLetter],
     kept: usize,
 ) -> Result<Option<(Stack, u32)>> {
     let mut stack = stack.clone();
-    let mut scanner = engine.scanner(stack.top());
+    let mut scanner = decoder.scanner(stack.top());
     for (i, letter) in letters.iter().enumerate() {
         if !only_asks(letter) {
-            scanner = engine.scanner(stack.top());
+            scanner = decoder.scanner(stack.top());
         }
-        let Some(after) = engine.parser.read(&stack, std::slice::from_ref(letter))? else {
+        let Some(after) = decoder.parser.read(&stack, std::slice::from_ref(letter))? else {
             return Ok(None);
         };
         if i < kept {

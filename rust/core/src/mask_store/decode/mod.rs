@@ -3,7 +3,7 @@
 //! Design: docs/design/mask-stores.md, "Decoding".
 
 mod columns;
-mod engine;
+mod decoder;
 mod groups;
 mod layout;
 mod matcher;
@@ -15,8 +15,8 @@ mod walks;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{Engine, EngineParts, Memory, RawRow};
+pub use decoder::{Decoder, DecoderParts, Memory, RawRow};
 pub use groups::{RowLimits, RowTable};
 pub use layout::{Indentation, Layout};
-pub use matcher::{Place, Text};
+pub use matcher::{Interpretation, TextMatcher};
 pub use row_tokens::TokenSource;

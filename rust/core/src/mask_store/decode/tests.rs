@@ -1,7 +1,7 @@
 //! Nested brackets, whose table can be written by hand.
 
 use super::*;
-use crate::mask_store::parser::{Parser, Production, Table, TableParts};
+use crate::mask_store::parser::{ParseTable, Production, StackLanguages, TableParts};
 use crate::mask_store::tests::store_of_words;
 use crate::vocabulary::Vocabulary;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ const ONE: u32 = 2;
 const END: u32 = 3;
 
 /// `start: "[" start "]" | "1"`.
-fn table() -> Table {
+fn table() -> ParseTable {
     let shifts = vec![
         vec![(OPEN, 1), (ONE, 2)],
         vec![(OPEN, 1), (ONE, 2)],
@@ -38,7 +38,7 @@ fn table() -> Table {
         start: 0,
         end_state: 3,
     };
-    Table::new(parts).expect("a table that fits")
+    ParseTable::new(parts).expect("a table that fits")
 }
 
 const TOKENS: [&str; 7] = ["[", "]", "1", "[[", "]]", "1]", "[1]]"];
@@ -55,7 +55,7 @@ impl TokenSource for Sets {
     }
 }
 
-fn engine() -> (Engine, Vocabulary) {
+fn decoder() -> (Decoder, Vocabulary) {
     let (store, vocabulary) = store_of_words(&["[", "]", "1"], &TOKENS);
     let (shared, own) = store.rows();
     let sequences = (0..store.sequences.len() as u32)
@@ -66,47 +66,47 @@ fn engine() -> (Engine, Vocabulary) {
         .collect();
     let rows = RowTable::new(sequences, &shared, &own.rows, &store.at_once());
     let tokens = Sets(own.token_sets);
-    let engine = Engine::new(EngineParts {
+    let decoder = Decoder::new(DecoderParts {
         lexer: Arc::new(Mutex::new(store)),
         rows,
         tokens: Box::new(tokens),
         size: TOKENS.len(),
-        parser: Parser::new(table(), vec![0; 6], 1_000),
+        parser: StackLanguages::new(table(), vec![0; 6], 1_000),
         ignored: vec![false; 3],
         indentation: None,
         scanner_of_state: vec![0; 6],
         memory: Memory { max_starts: 1_000, max_bytes: 1 << 20 },
     });
-    (engine.expect("parts that fit"), vocabulary)
+    (decoder.expect("parts that fit"), vocabulary)
 }
 
-fn text(engine: &Engine) -> Text {
-    Text::new(engine, Arc::from([]), Arc::from([]))
+fn text(decoder: &Decoder) -> TextMatcher {
+    TextMatcher::new(decoder, Arc::from([]), Arc::from([]))
 }
 
-fn allowed(engine: &mut Engine, text: &Text) -> Vec<u32> {
+fn allowed(decoder: &mut Decoder, text: &TextMatcher) -> Vec<u32> {
     let mut row = [0];
-    text.fill(engine, &mut row).expect("small");
+    text.fill(decoder, &mut row).expect("small");
     (0..TOKENS.len() as u32).filter(|token| row[0] >> token & 1 == 1).collect()
 }
 
-fn accepted(engine: &mut Engine, vocabulary: &Vocabulary, text: &Text) -> Vec<u32> {
-    let taken = |token: &u32| text.clone().accept(engine, vocabulary, *token).expect("small");
+fn accepted(decoder: &mut Decoder, vocabulary: &Vocabulary, text: &TextMatcher) -> Vec<u32> {
+    let taken = |token: &u32| text.clone().accept(decoder, vocabulary, *token).expect("small");
     (0..TOKENS.len() as u32).filter(taken).collect()
 }
 
 #[test]
 fn masks_are_what_is_accepted() {
-    let (mut engine, vocabulary) = engine();
-    let mut waiting = vec![text(&engine)];
+    let (mut decoder, vocabulary) = decoder();
+    let mut waiting = vec![text(&decoder)];
     let mut looked = 0;
     while let Some(text) = waiting.pop() {
-        let mask = allowed(&mut engine, &text);
-        assert_eq!(mask, accepted(&mut engine, &vocabulary, &text), "{:?}", text.bytes());
+        let mask = allowed(&mut decoder, &text);
+        assert_eq!(mask, accepted(&mut decoder, &vocabulary, &text), "{:?}", text.bytes());
         looked += 1;
         for token in mask {
             let mut after = text.clone();
-            assert!(after.accept(&mut engine, &vocabulary, token).expect("small"));
+            assert!(after.accept(&mut decoder, &vocabulary, token).expect("small"));
             if after.bytes().len() < 7 {
                 waiting.push(after);
             }
@@ -117,25 +117,25 @@ fn masks_are_what_is_accepted() {
 
 #[test]
 fn a_mutated_class_changes_masks() {
-    let (mut engine, vocabulary) = engine();
-    let mut inside = text(&engine);
+    let (mut decoder, vocabulary) = decoder();
+    let mut inside = text(&decoder);
     for token in [3, 2] {
-        assert!(inside.accept(&mut engine, &vocabulary, token).expect("small"));
+        assert!(inside.accept(&mut decoder, &vocabulary, token).expect("small"));
     }
-    let right = allowed(&mut engine, &inside);
-    assert_eq!(right, accepted(&mut engine, &vocabulary, &inside));
-    assert!(engine.mutate() > 0);
-    assert_ne!(allowed(&mut engine, &inside), right);
+    let right = allowed(&mut decoder, &inside);
+    assert_eq!(right, accepted(&mut decoder, &vocabulary, &inside));
+    assert!(decoder.mutate() > 0);
+    assert_ne!(allowed(&mut decoder, &inside), right);
 }
 
 #[test]
 fn deep_stacks_are_read_and_let_go_of_without_recursion() {
-    let (mut engine, vocabulary) = engine();
-    let mut deep = text(&engine);
+    let (mut decoder, vocabulary) = decoder();
+    let mut deep = text(&decoder);
     for _ in 0..300_000 {
-        assert!(deep.accept(&mut engine, &vocabulary, 0).expect("small"));
+        assert!(deep.accept(&mut decoder, &vocabulary, 0).expect("small"));
     }
-    assert!(allowed(&mut engine, &deep).contains(&2));
+    assert!(allowed(&mut decoder, &deep).contains(&2));
     assert_eq!(deep.places()[0].stack.depth(), 300_001);
     deep.rollback(299_999).expect("there are as many");
     assert_eq!(deep.bytes(), b"[");

@@ -16,7 +16,7 @@ const TOKENS_A_WORD: usize = 2;
 
 /// Equal sets are written in the same way: by how many tokens there are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Tokens {
+enum PackedTokens {
     /// In order.
     Few(Arc<[u32]>),
     Bits(Arc<[u64]>),
@@ -26,8 +26,8 @@ enum Tokens {
 #[derive(Clone, Debug)]
 pub(super) struct TokenSets {
     pub(super) size: usize,
-    sets: Vec<Tokens>,
-    known: HashMap<Tokens, TokenSet, FxBuildHasher>,
+    sets: Vec<PackedTokens>,
+    known: HashMap<PackedTokens, TokenSet, FxBuildHasher>,
     bytes: usize,
 }
 
@@ -56,13 +56,13 @@ impl TokenSets {
             None => {
                 few.sort_unstable();
                 few.dedup();
-                Tokens::Few(few.into())
+                PackedTokens::Few(few.into())
             }
             Some(bits) => {
                 let count: u32 = bits.iter().map(|word| word.count_ones()).sum();
                 match count as usize <= self.words() * TOKENS_A_WORD {
-                    true => Tokens::Few(listed(&bits)),
-                    false => Tokens::Bits(bits.into()),
+                    true => PackedTokens::Few(listed(&bits)),
+                    false => PackedTokens::Bits(bits.into()),
                 }
             }
         };
@@ -71,8 +71,8 @@ impl TokenSets {
             Some(&id) => (id, 0),
             None => {
                 let bytes = match &tokens {
-                    Tokens::Few(few) => few.len() * 4,
-                    Tokens::Bits(bits) => bits.len() * 8,
+                    PackedTokens::Few(few) => few.len() * 4,
+                    PackedTokens::Bits(bits) => bits.len() * 8,
                 };
                 self.sets.push(tokens.clone());
                 self.known.insert(tokens, next);
@@ -86,16 +86,16 @@ impl TokenSets {
     /// Adds the tokens of a set to others.
     pub(super) fn add_to(&self, set: TokenSet, into: &mut Gathered) {
         match &self.sets[set as usize] {
-            Tokens::Few(few) => into.add_tokens(few, self.words()),
-            Tokens::Bits(bits) => into.add_bits(bits),
+            PackedTokens::Few(few) => into.add_tokens(few, self.words()),
+            PackedTokens::Bits(bits) => into.add_bits(bits),
         }
     }
 
     /// Whether the end of the text is in a set.
     pub(super) fn has_end(&self, set: TokenSet) -> bool {
         match &self.sets[set as usize] {
-            Tokens::Few(few) => few.last() == Some(&(self.size as u32)),
-            Tokens::Bits(bits) => bits[self.size / 64] >> (self.size % 64) & 1 == 1,
+            PackedTokens::Few(few) => few.last() == Some(&(self.size as u32)),
+            PackedTokens::Bits(bits) => bits[self.size / 64] >> (self.size % 64) & 1 == 1,
         }
     }
 
@@ -111,7 +111,7 @@ impl TokenSets {
     /// Adds the tokens of a set, without the end of the text, to the row of a bitmask.
     pub(super) fn add_to_row(&self, set: TokenSet, row: &mut [i32], is_first: bool) {
         match &self.sets[set as usize] {
-            Tokens::Few(few) => {
+            PackedTokens::Few(few) => {
                 if is_first {
                     row.fill(0);
                 }
@@ -120,7 +120,7 @@ impl TokenSets {
                     row[token / 32] |= 1 << (token % 32);
                 }
             }
-            Tokens::Bits(words) => self.add_bits_to_row(words, row, is_first),
+            PackedTokens::Bits(words) => self.add_bits_to_row(words, row, is_first),
         }
     }
 

@@ -5,7 +5,7 @@
 //! are made when a stack first asks for them and kept, so a text that comes by again takes one
 //! look-up for each state read.
 
-use super::super::parser::{ACCEPT, Automaton, REJECT, StackState};
+use super::super::parser::{ACCEPT, REJECT, StackAutomaton, StackState};
 use super::token_sets::{Gathered, NO_TOKENS, TokenSet, TokenSets};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -18,7 +18,7 @@ pub(super) type UnionId = u32;
 type Pending = Arc<[(StackState, TokenSet)]>;
 
 #[derive(Clone, Debug)]
-struct Union {
+struct TokenUnion {
     allowed: TokenSet,
     pending: Pending,
 }
@@ -27,7 +27,7 @@ struct Union {
 #[derive(Clone, Debug)]
 pub(super) struct Unions {
     pub(super) tokens: TokenSets,
-    unions: Vec<Union>,
+    unions: Vec<TokenUnion>,
     known: HashMap<(TokenSet, Pending), UnionId, FxBuildHasher>,
     following: HashMap<(UnionId, u32), UnionId, FxBuildHasher>,
     joined: HashMap<Box<[TokenSet]>, TokenSet, FxBuildHasher>,
@@ -90,7 +90,7 @@ impl Unions {
         let next = self.unions.len() as UnionId;
         let id = *self.known.entry((allowed, pending.clone())).or_insert(next);
         if id == next {
-            self.unions.push(Union { allowed, pending });
+            self.unions.push(TokenUnion { allowed, pending });
         }
         id
     }
@@ -111,7 +111,7 @@ impl Unions {
         &mut self,
         mut union: UnionId,
         below: impl Iterator<Item = u32>,
-        automaton: &Automaton,
+        automaton: &StackAutomaton,
     ) -> (TokenSet, usize) {
         let mut read = 0;
         let mut below = below;
@@ -135,8 +135,8 @@ impl Unions {
     }
 
     /// The union after reading one more state of the stack.
-    fn below(&mut self, union: UnionId, state: u32, automaton: &Automaton) -> UnionId {
-        let Union { allowed, pending } = self.unions[union as usize].clone();
+    fn below(&mut self, union: UnionId, state: u32, automaton: &StackAutomaton) -> UnionId {
+        let TokenUnion { allowed, pending } = self.unions[union as usize].clone();
         let mut left: Vec<(StackState, TokenSet)> = Vec::with_capacity(pending.len());
         let mut accepted: Vec<TokenSet> = Vec::new();
         for &(from, set) in pending.iter() {

@@ -1,10 +1,10 @@
 //! Walks down the stack: what is allowed at a place, and what is remembered of it.
 
 use super::super::parser::{REJECT, ReadingId};
-use super::engine::{Begun, Engine, Readings, Start, holds};
+use super::decoder::{Begun, Decoder, Start, TokenReadings, holds};
 use super::groups::{GroupId, GroupRow};
 use super::layout::Layout;
-use super::matcher::Place;
+use super::matcher::Interpretation;
 use super::token_sets::{ONLY_END, TokenSet};
 use super::unions::{UnionId, Unions};
 use crate::error::Result;
@@ -13,15 +13,15 @@ use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
 
 /// Which kinds of rows a group has.
-struct Group {
+struct GroupKinds {
     has_plain: bool,
     has_asking: bool,
 }
 
-impl Engine {
+impl Decoder {
     /// The tokens that are allowed at a place, and how many states of the stack below its top
     /// were read for it.
-    pub(super) fn allowed(&mut self, place: &Place) -> Result<(TokenSet, usize)> {
+    pub(super) fn allowed(&mut self, place: &Interpretation) -> Result<(TokenSet, usize)> {
         let begun = self.begun(place.state, place.scanner, &place.layout, place.stack.top())?;
         let mut depth = 0;
         let mut sets = Vec::with_capacity(begun.len());
@@ -60,7 +60,7 @@ impl Engine {
     fn begin(&mut self, state: u32, scanner: u32, layout: &Layout, top: u32) -> Result<Begun> {
         let mut pieces = Vec::new();
         for &group in self.groups_of(state, scanner).iter() {
-            let Group { has_plain, has_asking } = self.kinds(group);
+            let GroupKinds { has_plain, has_asking } = self.kinds(group);
             if has_plain {
                 pieces.push(self.piece(group, None, top)?);
             }
@@ -78,9 +78,9 @@ impl Engine {
         Ok(pieces.into())
     }
 
-    fn kinds(&self, group: GroupId) -> Group {
+    fn kinds(&self, group: GroupId) -> GroupKinds {
         let group = &self.groups.groups[group as usize];
-        Group { has_plain: !group.plain.is_empty(), has_asking: !group.asking.is_empty() }
+        GroupKinds { has_plain: !group.plain.is_empty(), has_asking: !group.asking.is_empty() }
     }
 
     pub(super) fn groups_of(&mut self, state: u32, scanner: u32) -> Arc<[GroupId]> {
@@ -135,7 +135,11 @@ impl Engine {
     }
 
     /// Rows that nothing tells apart are joined.
-    pub(super) fn readings(&mut self, group: GroupId, layout: Option<&Layout>) -> Result<Readings> {
+    pub(super) fn readings(
+        &mut self,
+        group: GroupId,
+        layout: Option<&Layout>,
+    ) -> Result<TokenReadings> {
         let key = (group, layout.cloned());
         if let Some(known) = self.readings.get(&key) {
             return Ok(known.clone());
@@ -154,7 +158,7 @@ impl Engine {
         let mut made: Vec<(ReadingId, Box<[u32]>)> =
             sets.into_iter().map(|(reading, sets)| (reading, sets.into())).collect();
         made.sort_unstable();
-        let made: Readings = made.into();
+        let made: TokenReadings = made.into();
         self.readings.insert(key, made.clone());
         Ok(made)
     }

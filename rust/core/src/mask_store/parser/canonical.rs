@@ -18,7 +18,7 @@ pub const REJECT: StackState = 0;
 pub const ACCEPT: StackState = 1;
 
 /// Moves in ascending order of what is read.
-pub(super) type Moves = Arc<[(u32, StackState)]>;
+pub(super) type StackMoves = Arc<[(u32, StackState)]>;
 /// Moves of new states: a target below 0 is the new state `-1 - target`.
 pub(super) type NewMoves = Vec<(u32, i64)>;
 
@@ -27,19 +27,19 @@ pub(super) type NewMoves = Vec<(u32, i64)>;
 /// Equal means: the same stacks are accepted. A state from which all stacks are accepted is
 /// [`ACCEPT`], one from which none is [`REJECT`].
 #[derive(Clone, Debug)]
-pub struct Automaton {
-    moves: Vec<Moves>,
-    known: HashMap<Moves, StackState, FxBuildHasher>,
+pub struct StackAutomaton {
+    moves: Vec<StackMoves>,
+    known: HashMap<StackMoves, StackState, FxBuildHasher>,
     cycles: HashMap<Box<[NewMoves]>, StackState, FxBuildHasher>,
     /// Whether a cycle can be reached from a state; only such are equal to states of a new one.
     leads: Vec<bool>,
     max_states: usize,
 }
 
-impl Automaton {
+impl StackAutomaton {
     /// An automaton with the two states that are decided.
     pub fn new(max_states: usize) -> Self {
-        let none: Moves = Arc::from([]);
+        let none: StackMoves = Arc::from([]);
         Self {
             moves: vec![none.clone(), none],
             known: HashMap::default(),
@@ -93,7 +93,7 @@ impl Automaton {
         {
             return Ok(only);
         }
-        let moves: Moves = moves.into();
+        let moves: StackMoves = moves.into();
         if let Some(&state) = self.known.get(&moves) {
             return Ok(state);
         }
@@ -103,7 +103,7 @@ impl Automaton {
         Ok(state)
     }
 
-    fn make(&mut self, moves: Moves, leads: bool) -> Result<StackState> {
+    fn make(&mut self, moves: StackMoves, leads: bool) -> Result<StackState> {
         self.check_room(1)?;
         self.moves.push(moves);
         self.leads.push(leads);
@@ -127,7 +127,7 @@ impl Automaton {
     /// reached.
     ///
     /// # Errors
-    /// As [`Automaton::add`].
+    /// As [`StackAutomaton::add`].
     pub(super) fn add_cycle(&mut self, moves: &[NewMoves]) -> Result<Vec<StackState>> {
         let mut found = one_sided(moves);
         let rows: Vec<(usize, NewMoves)> = (0..moves.len())
@@ -204,7 +204,7 @@ impl Automaton {
                 let known = new.map_or(Some(to as StackState), |new| found[new]);
                 (read, known.unwrap_or_else(|| numbers[&block_of[&to]]))
             });
-            let row: Moves = row.collect();
+            let row: StackMoves = row.collect();
             // What leads into the cycle from outside may be equal to one of its states.
             self.known.insert(row.clone(), state);
             self.moves[state as usize] = row;
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn equal_cycles_are_one_state_whenever_they_come() {
-        let mut automaton = Automaton::new(100);
+        let mut automaton = StackAutomaton::new(100);
         let (accept, reject) = (i64::from(ACCEPT), i64::from(REJECT));
         let made = automaton
             .add_cycle(&[vec![(5, -2), (6, accept)], vec![(5, -1), (6, reject)]])
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_bound_on_states_is_an_error() {
-        let mut automaton = Automaton::new(3);
+        let mut automaton = StackAutomaton::new(3);
         let one = automaton.add(vec![(1, ACCEPT), (2, REJECT)]).expect("one more");
         assert_eq!(automaton.add(vec![(1, ACCEPT), (2, REJECT)]), Ok(one));
         let error = automaton.add(vec![(1, one)]).expect_err("full");

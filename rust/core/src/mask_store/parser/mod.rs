@@ -16,43 +16,43 @@ mod readings;
 mod solve;
 mod table;
 
-pub use canonical::{ACCEPT, Automaton, REJECT, StackState};
-pub use paths::Paths;
+pub use canonical::{ACCEPT, REJECT, StackAutomaton, StackState};
+pub use paths::StackPaths;
 pub use readings::{ANY_TOP, EMPTY_READING, NOTHING_READ, ReadingId, StackLetter, Tops};
-pub use table::{Outcome, Production, TABLE_LOOP, Table, TableParts};
+pub use table::{Outcome, ParseTable, Production, TABLE_LOOP, TableParts};
 
 use super::stack::Stack;
 use crate::error::Result;
 use parentheses::ParenthesesChoice;
-use readings::{Ground, Readings, TopSets};
+use readings::{Ground, KnownReadings, TopSets};
 
 /// Languages of stacks for rows of letters.
 ///
 /// A *reading* is a row of letters, known by a number; rows that the automaton cannot tell apart
-/// after their first letter have the same. [`Parser::state`] is the state of the automaton that
+/// after their first letter have the same. [`StackLanguages::state`] is the state of the automaton that
 /// reads what is below a given top. Equal states accept the same stacks.
 #[derive(Clone, Debug)]
-pub struct Parser {
+pub struct StackLanguages {
     /// Lark's table.
-    pub table: Table,
+    pub table: ParseTable,
     /// The stacks that it can have.
-    pub paths: Paths,
+    pub paths: StackPaths,
     /// The minimal automaton.
-    pub automaton: Automaton,
+    pub automaton: StackAutomaton,
     tops: TopSets,
-    readings: Readings,
+    readings: KnownReadings,
     parentheses: ParenthesesChoice,
 }
 
-impl Parser {
+impl StackLanguages {
     /// The languages of a table's stacks; `opens` says for each state of the parser how many
     /// parentheses the terminal that led to it opens (below 0: closes).
-    pub fn new(table: Table, opens: Vec<i32>, max_states: usize) -> Self {
-        let paths = Paths::new(&table);
+    pub fn new(table: ParseTable, opens: Vec<i32>, max_states: usize) -> Self {
+        let paths = StackPaths::new(&table);
         let tops = TopSets::new(table.size());
         let parentheses = ParenthesesChoice::new(opens, table.start());
-        let automaton = Automaton::new(max_states);
-        Self { table, paths, automaton, tops, readings: Readings::default(), parentheses }
+        let automaton = StackAutomaton::new(max_states);
+        Self { table, paths, automaton, tops, readings: KnownReadings::default(), parentheses }
     }
 
     /// A set of states of the parser.
@@ -91,7 +91,7 @@ impl Parser {
     /// The reading of a letter and then a reading.
     ///
     /// # Errors
-    /// As [`Parser::reading`].
+    /// As [`StackLanguages::reading`].
     pub fn prepend(&mut self, letter: StackLetter, rest: ReadingId) -> Result<ReadingId> {
         let (mut ground, readings) = self.ground();
         readings.prepend(&mut ground, letter, rest)
@@ -100,7 +100,7 @@ impl Parser {
     /// What decides, below a state on top of a stack, whether a reading can be read.
     ///
     /// # Errors
-    /// As [`Parser::reading`].
+    /// As [`StackLanguages::reading`].
     pub fn state(&mut self, reading: ReadingId, top: u32) -> Result<StackState> {
         let (mut ground, readings) = self.ground();
         readings.state(&mut ground, reading, top)
@@ -151,7 +151,7 @@ impl Parser {
             .sum()
     }
 
-    fn ground(&mut self) -> (Ground<'_>, &mut Readings) {
+    fn ground(&mut self) -> (Ground<'_>, &mut KnownReadings) {
         let Self { table, paths, automaton, tops, readings, .. } = self;
         (Ground { table, paths, tops, automaton }, readings)
     }
@@ -160,7 +160,7 @@ impl Parser {
     /// else as `outside`; both are for what is below `top`, which counts itself.
     ///
     /// # Errors
-    /// As [`Parser::reading`].
+    /// As [`StackLanguages::reading`].
     pub fn choose(
         &mut self,
         inside: StackState,

@@ -4,15 +4,15 @@
 //! on its stack. So whether an indenting post-lexer drops a newline is a question to the stack, and
 //! rows with newlines can be compared exactly as other rows.
 
-use super::canonical::{Automaton, StackState};
-use super::paths::Paths;
-use super::solve::{Computations, Found, Next, Nexts, solve};
+use super::canonical::{StackAutomaton, StackState};
+use super::paths::StackPaths;
+use super::solve::{Computations, NextComputation, Nexts, SolvedStates, solve};
 use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 /// State inside, state outside, the top, how many parentheses must be open.
-type Key = (StackState, StackState, u32, i32);
+type ChoiceKey = (StackState, StackState, u32, i32);
 
 /// Chooses between states of the minimal automaton by the parentheses open on the stack.
 #[derive(Clone, Debug)]
@@ -20,9 +20,9 @@ pub(super) struct ParenthesesChoice {
     /// For each state of the parser how many parentheses the terminal that led to it opens.
     opens: Vec<i32>,
     start: u32,
-    numbers: HashMap<Key, u32, FxBuildHasher>,
-    keys: Vec<Key>,
-    found: Found,
+    numbers: HashMap<ChoiceKey, u32, FxBuildHasher>,
+    keys: Vec<ChoiceKey>,
+    found: SolvedStates,
 }
 
 impl ParenthesesChoice {
@@ -35,8 +35,8 @@ impl ParenthesesChoice {
     /// `outside`; both are for what is below `top`, which counts itself.
     pub(super) fn choose(
         &mut self,
-        automaton: &mut Automaton,
-        paths: &Paths,
+        automaton: &mut StackAutomaton,
+        paths: &StackPaths,
         inside: StackState,
         outside: StackState,
         top: u32,
@@ -61,14 +61,20 @@ impl ParenthesesChoice {
     }
 
     /// The computation that is left when `top` has been counted; below 0: a state.
-    fn begin(&mut self, inside: StackState, outside: StackState, top: u32, needed: i32) -> Next {
+    fn begin(
+        &mut self,
+        inside: StackState,
+        outside: StackState,
+        top: u32,
+        needed: i32,
+    ) -> NextComputation {
         // A production that closes has opened further down: what closes adds to what is needed.
         let needed = needed - self.opens[top as usize];
         if inside == outside || needed <= 0 {
-            return -1 - Next::from(inside);
+            return -1 - NextComputation::from(inside);
         }
         if top == self.start {
-            return -1 - Next::from(outside);
+            return -1 - NextComputation::from(outside);
         }
         let key = (inside, outside, top, needed);
         let next = self.keys.len() as u32;
@@ -76,17 +82,17 @@ impl ParenthesesChoice {
         if number == next {
             self.keys.push(key);
         }
-        Next::from(number)
+        NextComputation::from(number)
     }
 }
 
 struct Chooser<'a> {
     choice: &'a mut ParenthesesChoice,
-    paths: &'a Paths,
+    paths: &'a StackPaths,
 }
 
 impl Computations for Chooser<'_> {
-    fn moves(&mut self, automaton: &Automaton, computation: u32) -> Result<Nexts> {
+    fn moves(&mut self, automaton: &StackAutomaton, computation: u32) -> Result<Nexts> {
         let (inside, outside, top, needed) = self.choice.keys[computation as usize];
         let moves = self.paths.below[top as usize].iter().map(|&state| {
             let inside = automaton.step(inside, state);
@@ -96,7 +102,7 @@ impl Computations for Chooser<'_> {
         Ok(moves.collect())
     }
 
-    fn leaf(&self, _: &Automaton, leaf: Next) -> StackState {
+    fn leaf(&self, _: &StackAutomaton, leaf: NextComputation) -> StackState {
         (-1 - leaf) as StackState
     }
 }

@@ -9,13 +9,13 @@
 //!   lay ahead of it;
 //! - a production is reduced before a terminal where its symbols were passed in this way.
 
-use super::table::Table;
+use super::table::ParseTable;
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 /// The stacks of a table.
 #[derive(Clone, Debug)]
-pub struct Paths {
+pub struct StackPaths {
     /// For each state those that can stand below it, ascending.
     pub below: Vec<Vec<u32>>,
     /// For each terminal the states that can be on top once it was read, ascending; for the end
@@ -26,7 +26,7 @@ pub struct Paths {
 }
 
 /// Terminals as bits.
-type Bits = Box<[u64]>;
+type TerminalBits = Box<[u64]>;
 
 fn has(bits: &[u64], terminal: u32) -> bool {
     bits[terminal as usize / 64] >> (terminal % 64) & 1 == 1
@@ -37,30 +37,30 @@ fn is_empty(bits: &[u64]) -> bool {
 }
 
 /// A production begun on a state, to be reduced before some terminals.
-struct Work<'a> {
+struct BegunProduction<'a> {
     state: u32,
     rule: u32,
     symbols: &'a [(bool, u32)],
-    ahead: Bits,
+    ahead: TerminalBits,
 }
 
 struct Solving<'a> {
-    table: &'a Table,
+    table: &'a ParseTable,
     shifts: HashMap<(u32, u32), u32, FxBuildHasher>,
     /// What may come next on a state.
-    nexts: Vec<Bits>,
+    nexts: Vec<TerminalBits>,
     /// What may come next after a rule that began on a state.
-    ahead: HashMap<(u32, u32), Bits, FxBuildHasher>,
-    every: Bits,
-    none: Bits,
+    ahead: HashMap<(u32, u32), TerminalBits, FxBuildHasher>,
+    every: TerminalBits,
+    none: TerminalBits,
 }
 
-impl Paths {
+impl StackPaths {
     /// The stacks of a table.
-    pub fn new(table: &Table) -> Self {
+    pub fn new(table: &ParseTable) -> Self {
         let words = (table.parts.terminals as usize).div_ceil(64);
-        let every: Bits = vec![u64::MAX; words].into();
-        let none: Bits = vec![0; words].into();
+        let every: TerminalBits = vec![u64::MAX; words].into();
+        let none: TerminalBits = vec![0; words].into();
         let mut nexts = vec![none.clone(); table.size()];
         nexts[table.start() as usize] = every.clone();
         let mut shifts = HashMap::default();
@@ -89,7 +89,8 @@ impl<'a> Solving<'a> {
                     continue;
                 }
                 let Some(next) = self.passed(one.state, one.symbols) else { continue };
-                let found: Bits = one.ahead.iter().zip(next).map(|(&a, &n)| a & n).collect();
+                let found: TerminalBits =
+                    one.ahead.iter().zip(next).map(|(&a, &n)| a & n).collect();
                 if found.iter().zip(before).all(|(&f, &b)| f & !b == 0) {
                     continue;
                 }
@@ -105,13 +106,13 @@ impl<'a> Solving<'a> {
     }
 
     /// Productions where they can begin and end, with the terminals before which they do.
-    fn work(&self) -> Vec<Work<'a>> {
+    fn work(&self) -> Vec<BegunProduction<'a>> {
         let parts = &self.table.parts;
         let mut by_rule = vec![Vec::new(); parts.rules as usize];
         for (number, production) in parts.productions.iter().enumerate() {
             by_rule[production.rule as usize].push(number as u32);
         }
-        let mut reduced: HashMap<(u32, u32), Bits, FxBuildHasher> = HashMap::default();
+        let mut reduced: HashMap<(u32, u32), TerminalBits, FxBuildHasher> = HashMap::default();
         for (state, row) in parts.reductions.iter().enumerate() {
             for &(terminal, production) in row {
                 let bits =
@@ -128,7 +129,7 @@ impl<'a> Solving<'a> {
                     let ahead = end.and_then(|end| reduced.get(&(end, production)));
                     if let Some(ahead) = ahead {
                         let (state, ahead) = (state as u32, ahead.clone());
-                        work.push(Work { state, rule, symbols, ahead });
+                        work.push(BegunProduction { state, rule, symbols, ahead });
                     }
                 }
             }
@@ -148,7 +149,7 @@ impl<'a> Solving<'a> {
     }
 
     /// What may come next behind a production begun on a state, if it can be passed.
-    fn passed(&self, mut state: u32, symbols: &[(bool, u32)]) -> Option<&Bits> {
+    fn passed(&self, mut state: u32, symbols: &[(bool, u32)]) -> Option<&TerminalBits> {
         let mut next = &self.nexts[state as usize];
         for &(is_rule, symbol) in symbols {
             next = match is_rule {
@@ -165,7 +166,7 @@ impl<'a> Solving<'a> {
     }
 
     /// The pairs that can be reached from the start.
-    fn write(&self) -> Paths {
+    fn write(&self) -> StackPaths {
         let table = self.table;
         let mut below = vec![Vec::new(); table.size()];
         let mut after = vec![Vec::new(); table.parts.terminals as usize];
@@ -202,6 +203,6 @@ impl<'a> Solving<'a> {
             states.sort_unstable();
             states.dedup();
         }
-        Paths { below, after, is_reduced }
+        StackPaths { below, after, is_reduced }
     }
 }

@@ -7,10 +7,10 @@
 //! that the terminal can leave on top. So each terminal is worked out once for each distinct rest,
 //! and many rows have equal rests.
 
-use super::canonical::{ACCEPT, Automaton, REJECT, StackState};
-use super::paths::Paths;
-use super::solve::{Computations, Found, Next, Nexts, solve};
-use super::table::{Outcome, Table};
+use super::canonical::{ACCEPT, REJECT, StackAutomaton, StackState};
+use super::paths::StackPaths;
+use super::solve::{Computations, NextComputation, Nexts, SolvedStates, solve};
+use super::table::{Outcome, ParseTable};
 use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -39,7 +39,7 @@ pub struct StackLetter {
     pub tops: Tops,
 }
 
-const REFUSED: Next = -1;
+const REFUSED: NextComputation = -1;
 
 const UNKNOWN: StackState = StackState::MAX;
 
@@ -51,14 +51,14 @@ const MAX_CELLS: usize = 1 << 26;
 /// A result is [`REFUSED`], a waiting computation (0 or more), or below that a leaf: the terminal
 /// was read, `leaves[-2 - result]` is the known part of the stack, its top first.
 #[derive(Clone, Debug, Default)]
-struct Machine {
+struct StackMachine {
     numbers: HashMap<Waiting, u32, FxBuildHasher>,
     waiting: Vec<Waiting>,
     moves: Vec<Option<Nexts>>,
     leaves: Vec<Box<[u32]>>,
     leaf_numbers: HashMap<Box<[u32]>, u32, FxBuildHasher>,
-    starts: HashMap<u32, Next, FxBuildHasher>,
-    laid_bare: HashMap<(u32, u32), Next, FxBuildHasher>,
+    starts: HashMap<u32, NextComputation, FxBuildHasher>,
+    laid_bare: HashMap<(u32, u32), NextComputation, FxBuildHasher>,
 }
 
 /// A state read last, states to skip below it, and the rule to go on with then.
@@ -66,34 +66,34 @@ type Waiting = (u32, u32, u32);
 
 /// A letter and what is read after it, told by the states for the tops that the letter leaves.
 #[derive(Clone, Debug)]
-struct Reading {
+struct LetterReading {
     letter: StackLetter,
     /// By top, ascending.
     leaves: Box<[(u32, StackState)]>,
-    found: Found,
+    found: SolvedStates,
     /// For each state of the parser on top; [`UNKNOWN`] until it is asked for.
     starts: Box<[StackState]>,
 }
 
 /// Readings as they are asked for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Readings {
-    machines: HashMap<u32, Machine, FxBuildHasher>,
+pub(super) struct KnownReadings {
+    machines: HashMap<u32, StackMachine, FxBuildHasher>,
     /// The first is that of no letter and never looked into.
-    readings: Vec<Reading>,
+    readings: Vec<LetterReading>,
     numbers: HashMap<(StackLetter, Box<[StackState]>), ReadingId, FxBuildHasher>,
     prepended: HashMap<(StackLetter, ReadingId), ReadingId, FxBuildHasher>,
 }
 
 /// What readings are made in.
 pub(super) struct Ground<'a> {
-    pub(super) table: &'a Table,
-    pub(super) paths: &'a Paths,
+    pub(super) table: &'a ParseTable,
+    pub(super) paths: &'a StackPaths,
     pub(super) tops: &'a TopSets,
-    pub(super) automaton: &'a mut Automaton,
+    pub(super) automaton: &'a mut StackAutomaton,
 }
 
-impl Readings {
+impl KnownReadings {
     /// The reading of a letter and then a reading.
     pub(super) fn prepend(
         &mut self,
@@ -126,7 +126,7 @@ impl Readings {
         let next = self.readings.len() as ReadingId + 1;
         let id = *self.numbers.entry((letter, states)).or_insert(next);
         if id == next {
-            self.readings.push(Reading {
+            self.readings.push(LetterReading {
                 letter,
                 leaves: leaves.into(),
                 found: HashMap::default(),
@@ -186,9 +186,9 @@ impl Readings {
                 made
             }
         };
-        let Reading { leaves, found, .. } = &mut self.readings[reading as usize - 1];
+        let LetterReading { leaves, found, .. } = &mut self.readings[reading as usize - 1];
         let mut work =
-            Reader { machine, table: ground.table, paths: ground.paths, terminal, leaves };
+            TerminalReader { machine, table: ground.table, paths: ground.paths, terminal, leaves };
         let Ok(computation) = u32::try_from(result) else {
             return Ok(work.leaf(ground.automaton, result));
         };
@@ -205,11 +205,13 @@ impl Readings {
     }
 }
 
-impl Machine {
-    fn result(&mut self, outcome: Outcome, last: u32) -> Next {
+impl StackMachine {
+    fn result(&mut self, outcome: Outcome, last: u32) -> NextComputation {
         match outcome {
             Outcome::Refused => REFUSED,
-            Outcome::Below { skipped, rule } => Next::from(self.number((last, skipped, rule))),
+            Outcome::Below { skipped, rule } => {
+                NextComputation::from(self.number((last, skipped, rule)))
+            }
             Outcome::Read(mut known) => {
                 known.reverse();
                 let known = known.into_boxed_slice();
@@ -218,7 +220,7 @@ impl Machine {
                 if number == next {
                     self.leaves.push(known);
                 }
-                -2 - Next::from(number)
+                -2 - NextComputation::from(number)
             }
         }
     }
@@ -235,16 +237,16 @@ impl Machine {
 }
 
 /// One terminal on its way down the stack, before one reading of the rest.
-struct Reader<'a> {
-    machine: &'a mut Machine,
-    table: &'a Table,
-    paths: &'a Paths,
+struct TerminalReader<'a> {
+    machine: &'a mut StackMachine,
+    table: &'a ParseTable,
+    paths: &'a StackPaths,
     terminal: u32,
     leaves: &'a [(u32, StackState)],
 }
 
-impl Computations for Reader<'_> {
-    fn moves(&mut self, _: &Automaton, computation: u32) -> Result<Nexts> {
+impl Computations for TerminalReader<'_> {
+    fn moves(&mut self, _: &StackAutomaton, computation: u32) -> Result<Nexts> {
         if let Some(known) = &self.machine.moves[computation as usize] {
             return Ok(known.clone());
         }
@@ -252,7 +254,7 @@ impl Computations for Reader<'_> {
         let mut moves = Vec::new();
         for &state in &self.paths.below[last as usize] {
             let next = if skipped > 0 {
-                Next::from(self.machine.number((state, skipped - 1, rule)))
+                NextComputation::from(self.machine.number((state, skipped - 1, rule)))
             } else if let Some(&known) = self.machine.laid_bare.get(&(state, rule)) {
                 known
             } else {
@@ -268,7 +270,7 @@ impl Computations for Reader<'_> {
         Ok(moves)
     }
 
-    fn leaf(&self, automaton: &Automaton, leaf: Next) -> StackState {
+    fn leaf(&self, automaton: &StackAutomaton, leaf: NextComputation) -> StackState {
         let Ok(number) = usize::try_from(-2 - leaf) else { return REJECT };
         let known = &self.machine.leaves[number];
         let state = match self.leaves.binary_search_by_key(&known[0], |&(top, _)| top) {

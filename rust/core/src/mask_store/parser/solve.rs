@@ -1,26 +1,26 @@
 //! Computations that wait for more of a stack, as states of the minimal automaton.
 
-use super::canonical::{Automaton, NewMoves, StackState};
+use super::canonical::{NewMoves, StackAutomaton, StackState};
 use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
 
 /// What became of a computation: a number from 0 is another one, below 0 it is a leaf.
-pub(super) type Next = i64;
+pub(super) type NextComputation = i64;
 
 /// For each state of the parser that can be read, ascending, what comes next.
-pub(super) type Nexts = Arc<[(u32, Next)]>;
+pub(super) type Nexts = Arc<[(u32, NextComputation)]>;
 
 /// The states found so far, for each computation.
-pub(super) type Found = HashMap<u32, StackState, FxBuildHasher>;
+pub(super) type SolvedStates = HashMap<u32, StackState, FxBuildHasher>;
 
 /// Computations by number.
 pub(super) trait Computations {
     /// What a computation does with each state of the parser that can be read next.
-    fn moves(&mut self, automaton: &Automaton, computation: u32) -> Result<Nexts>;
+    fn moves(&mut self, automaton: &StackAutomaton, computation: u32) -> Result<Nexts>;
     /// The state for a leaf.
-    fn leaf(&self, automaton: &Automaton, leaf: Next) -> StackState;
+    fn leaf(&self, automaton: &StackAutomaton, leaf: NextComputation) -> StackState;
 }
 
 /// Finds the state for a computation and for all those that it leads to.
@@ -28,12 +28,12 @@ pub(super) trait Computations {
 /// Tarjan's strongly connected components, inner ones first, without recursion. After an error
 /// what had been found stays, and is right.
 pub(super) fn solve(
-    automaton: &mut Automaton,
+    automaton: &mut StackAutomaton,
     start: u32,
     work: &mut dyn Computations,
-    found: &mut Found,
+    found: &mut SolvedStates,
 ) -> Result<()> {
-    struct Visit {
+    struct ComputationVisit {
         computation: u32,
         moves: Nexts,
         at: usize,
@@ -42,7 +42,7 @@ pub(super) fn solve(
     let mut low: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
     let mut open: Vec<u32> = Vec::new();
     let mut is_open: HashMap<u32, Nexts, FxBuildHasher> = HashMap::default();
-    let mut path: Vec<Visit> = Vec::new();
+    let mut path: Vec<ComputationVisit> = Vec::new();
     let mut enter = Some(start);
     loop {
         if let Some(computation) = enter.take() {
@@ -52,7 +52,7 @@ pub(super) fn solve(
             low.insert(computation, number);
             open.push(computation);
             is_open.insert(computation, moves.clone());
-            path.push(Visit { computation, moves, at: 0 });
+            path.push(ComputationVisit { computation, moves, at: 0 });
         }
         let Some(visit) = path.last_mut() else { return Ok(()) };
         let current = visit.computation;
@@ -97,14 +97,14 @@ fn lower(low: &mut HashMap<u32, u32, FxBuildHasher>, computation: u32, number: u
 }
 
 fn close(
-    automaton: &mut Automaton,
+    automaton: &mut StackAutomaton,
     component: &[(u32, Nexts)],
     work: &dyn Computations,
-    found: &mut Found,
+    found: &mut SolvedStates,
 ) -> Result<()> {
     let local: HashMap<u32, i64, FxBuildHasher> =
         component.iter().enumerate().map(|(i, &(c, _))| (c, -1 - i as i64)).collect();
-    let mut leaves: HashMap<Next, StackState, FxBuildHasher> = HashMap::default();
+    let mut leaves: HashMap<NextComputation, StackState, FxBuildHasher> = HashMap::default();
     let mut is_cycle = component.len() > 1;
     let mut rows: Vec<NewMoves> = Vec::with_capacity(component.len());
     for (_, moves) in component {

@@ -47,7 +47,7 @@ pub struct Production {
     pub symbols: Vec<(bool, u32)>,
 }
 
-/// The table in the numbers of a caller; see [`Table::new`].
+/// The table in the numbers of a caller; see [`ParseTable::new`].
 #[derive(Clone, Debug, Default)]
 pub struct TableParts {
     /// For each state: terminal and state to shift to.
@@ -70,13 +70,13 @@ pub struct TableParts {
 
 /// Lark's table.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct ParseTable {
     pub(super) parts: TableParts,
     actions: HashMap<(u32, u32), Action, FxBuildHasher>,
     gotos: HashMap<(u32, u32), u32, FxBuildHasher>,
 }
 
-impl Table {
+impl ParseTable {
     /// A table of its parts.
     ///
     /// # Errors
@@ -181,10 +181,10 @@ impl Table {
         })
     }
 
-    /// As [`Table::read`], where a reduction to `rule` has just laid bare `state`.
+    /// As [`ParseTable::read`], where a reduction to `rule` has just laid bare `state`.
     ///
     /// # Errors
-    /// As [`Table::read`].
+    /// As [`ParseTable::read`].
     pub fn go_on(&self, state: u32, rule: u32, terminal: u32) -> Result<Outcome> {
         match self.goto(state, rule) {
             None => Ok(Outcome::Refused),
@@ -201,7 +201,7 @@ impl Table {
     /// table refuses it.
     ///
     /// # Errors
-    /// As [`Table::read`].
+    /// As [`ParseTable::read`].
     pub fn shift(
         &self,
         stack: impl IntoIterator<Item = u32>,

@@ -8,10 +8,10 @@
 //! It takes a repetition in which a node of the trie tells how many passes are done: characters, and
 //! all else that is read in one way. Others are walked for each count.
 
-use super::{Bounds, CHECK_MASK, COLD, Descent, NODES_OF_WORK, Stop};
+use super::{CHECK_MASK, COLD, Descent, NODES_OF_WORK, Stop, WalkBounds};
 use crate::budget::Halt;
 use crate::engine::mask::memo::set_bits;
-use crate::engine::mask::pool::{self, Bits};
+use crate::engine::mask::pool::{AcceptedEntries, PooledAnswer};
 use crate::stacks::{Entry, NONE, REST, SetId};
 use crate::vocabulary::{BETWEEN, Trie, UTF8_STATES, group, utf8_step};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,6 +37,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Of no entry so far, with rows of so many words.
+    fn new(words: usize) -> Self {
+        Self { within: vec![NEVER; words * 32], many: vec![], left: vec![], popped: vec![] }
+    }
+
     fn bytes(&self) -> usize {
         self.within.capacity()
             + self.many.capacity() * 8
@@ -51,8 +56,21 @@ impl Tally {
         }
     }
 
+    /// Puts down entries that take a pass for each character past the first ones, after so many passes;
+    /// false where one has more than can be told.
+    fn put_all(&mut self, entries: Range<u32>, passes: u32, characters: u32, trie: &Trie) -> bool {
+        let lengths = trie.characters_of(entries.clone());
+        for (&number, &length) in trie.numbers_of(entries).iter().zip(lengths) {
+            if length == u8::MAX {
+                return false;
+            }
+            self.put(number, passes + u32::from(length) - characters);
+        }
+        true
+    }
+
     /// The answer where so many passes are needed and allowed.
-    fn answer(&self, needed: u32, allowed: u32, trie: &Trie) -> pool::Entry {
+    fn answer(&self, needed: u32, allowed: u32, trie: &Trie) -> PooledAnswer {
         let mut row = at_most(&self.within, allowed.min(u32::from(MOST)) as u8);
         for &(number, passes) in &self.many {
             if passes <= allowed {
@@ -68,7 +86,7 @@ impl Tally {
         let popped = self.popped.iter().filter(|(passes, _)| is_time(*passes));
         let mut popped: Vec<u32> = popped.map(|&(_, node)| node).collect();
         popped.sort_unstable();
-        pool::Entry { accepted: Bits::Row(row.into()), popped: popped.into() }
+        PooledAnswer { accepted: AcceptedEntries::Row(row.into()), popped: popped.into() }
     }
 }
 
@@ -90,7 +108,7 @@ fn at_most(within: &[u8], most: u8) -> Vec<i32> {
 
 /// Where a walk stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum PassPhase {
     /// Before the first pass, or after a pass.
     Between,
     /// In a pass.
@@ -101,7 +119,7 @@ enum At {
 
 /// A node on the path: past its last node, the stacks there, their table, where it stands, the
 /// passes that were begun, the characters that were begun.
-type Step = (u32, SetId, u16, At, u32, u32);
+type TallyStep = (u32, SetId, u16, PassPhase, u32, u32);
 
 impl Descent {
     /// The answer to a question about a state that counts, with the frame beneath; `None` where its
@@ -111,8 +129,8 @@ impl Descent {
         frame: u32,
         under: u32,
         words: usize,
-        bounds: Bounds<'_>,
-    ) -> Result<Option<pool::Entry>, Stop> {
+        bounds: WalkBounds<'_>,
+    ) -> Result<Option<PooledAnswer>, Stop> {
         let network = self.network.clone();
         let Some((free, counts)) = network.free(frame).filter(|_| self.is_whole) else {
             return Ok(None);
@@ -145,24 +163,18 @@ impl Descent {
         free: u32,
         under: u32,
         words: usize,
-        bounds: Bounds<'_>,
+        bounds: WalkBounds<'_>,
     ) -> Result<Option<Tally>, Stop> {
         if self.network.is_final(under) {
             return Ok(None); // Nearly every node would be pending beneath.
         }
         self.allow(bounds);
-        let sets = &mut self.stepper.sets;
-        let beneath = sets.add(&[(under, REST)])?;
-        let start = sets.add(&[(free, beneath)])?;
-        let after = sets.union(start, beneath)?;
-        let mut is_in_pass = InPass { start: (free, beneath), after, known: FxHashMap::default() };
+        let (start, mut passing) = self.before_passes(free, under)?;
         let trie = self.trie.clone();
         let network = self.network.clone();
         let alphabet = network.alphabet();
-        let mut out =
-            Tally { within: vec![NEVER; words * 32], many: vec![], left: vec![], popped: vec![] };
-        let mut reads_characters = None;
-        let mut path: Vec<Step> = vec![(trie.end(0), start, COLD, At::Between, 0, 0)];
+        let mut out = Tally::new(words);
+        let mut path: Vec<TallyStep> = vec![(trie.end(0), start, COLD, PassPhase::Between, 0, 0)];
         let mut entered = 0u64;
         let mut node = 1;
         while node < trie.end(0) {
@@ -176,70 +188,42 @@ impl Descent {
                 bounds.interrupt.check()?;
             }
             let byte = trie.byte(node);
-            let set = self.step(before, hot, alphabet.class(byte))?;
+            let mut set = self.step(before, hot, alphabet.class(byte))?;
             if set == NONE {
                 node = end;
                 continue;
             }
-            let in_pass = at != At::Behind && is_in_pass.is(self, set)?;
-            let (at, passes) = match at {
-                At::Between if set == after => (At::Between, passes + 1),
-                At::Between if in_pass => (At::Pass, passes + 1),
-                At::Between if is_in_pass.never(set) => (At::Behind, passes),
-                At::Pass if set == after => (At::Between, passes),
-                At::Pass if in_pass => (At::Pass, passes),
-                At::Behind => (At::Behind, passes),
-                // Read in several ways, which differ in their passes.
-                _ => return Ok(None),
+            let Some((at, passes)) = passing.step(self, (at, passes), set)? else {
+                return Ok(None);
             };
             let characters = characters + u32::from(starts_character(byte));
             match at {
-                At::Behind => out.left.push((passes, trie.entries_of(node..node + 1))),
+                PassPhase::Behind => out.left.push((passes, trie.entries_of(node..node + 1))),
                 _ => trie.numbers(node).iter().for_each(|&number| out.put(number, passes)),
             }
             if end == node + 1 {
                 node = end;
                 continue;
             }
-            let set = match at {
-                At::Behind => {
-                    let depth = path.len() as u32;
-                    self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?
-                }
-                _ => set,
-            };
-            let hot = self.hot.meet(set, alphabet.len());
-            if hot != COLD && at != At::Pass {
-                let mut stays = self.stays(set, hot)?;
-                if at == At::Between && stays & group(u8::MAX) != 0 {
-                    let known = match reads_characters {
-                        Some(known) => known,
-                        None => self.passes_are_characters(after, &mut is_in_pass)?,
-                    };
-                    reads_characters = Some(known);
-                    if !known {
-                        stays &= !group(u8::MAX);
-                    }
-                }
-                if trie.groups_below(node) & !stays == 0 {
-                    let entries = trie.entries_of(node + 1..end);
-                    match at {
-                        At::Behind => out.left.push((passes, entries)),
-                        _ => {
-                            let lengths = trie.characters_of(entries.clone());
-                            for (&number, &length) in trie.numbers_of(entries).iter().zip(lengths) {
-                                if length == u8::MAX {
-                                    return Ok(None); // More than can be told.
-                                }
-                                out.put(number, passes + u32::from(length) - characters);
-                            }
-                        }
-                    }
-                    node = end;
-                    continue;
-                }
+            if at == PassPhase::Behind {
+                let depth = path.len() as u32;
+                set = self.uncounted(set, trie.longest_below(node).saturating_sub(depth))?;
             }
-            if at == At::Behind && self.stepper.sets.has_rest(set) {
+            let hot = self.hot.meet(set, alphabet.len());
+            if hot != COLD
+                && at != PassPhase::Pass
+                && self.stays_counted((set, hot), at, trie.groups_below(node), &mut passing)?
+            {
+                let entries = trie.entries_of(node + 1..end);
+                match at {
+                    PassPhase::Behind => out.left.push((passes, entries)),
+                    _ if out.put_all(entries, passes, characters, &trie) => {}
+                    _ => return Ok(None),
+                }
+                node = end;
+                continue;
+            }
+            if at == PassPhase::Behind && self.stepper.sets.has_rest(set) {
                 out.popped.push((passes, node));
             }
             if set == REST {
@@ -255,13 +239,38 @@ impl Descent {
         Ok(Some(out))
     }
 
+    /// The stack before a pass, and what tells whether stacks stand in one.
+    fn before_passes(&mut self, free: u32, under: u32) -> Result<(SetId, InPass), Halt> {
+        let sets = &mut self.stepper.sets;
+        let beneath = sets.add(&[(under, REST)])?;
+        let before = sets.add(&[(free, beneath)])?;
+        let after = sets.union(before, beneath)?;
+        let (start, known) = ((free, beneath), FxHashMap::default());
+        Ok((before, InPass { start, after, known, reads_characters: None }))
+    }
+
+    /// Whether a hot set stays as it is under some groups of bytes, each character a pass where passes begin.
+    fn stays_counted(
+        &mut self,
+        (set, hot): (SetId, u16),
+        at: PassPhase,
+        groups: u32,
+        passing: &mut InPass,
+    ) -> Result<bool, Halt> {
+        let mut stays = self.stays(set, hot)?;
+        if at == PassPhase::Between
+            && stays & group(u8::MAX) != 0
+            && !passing.reads_characters(self)?
+        {
+            stays &= !group(u8::MAX);
+        }
+        Ok(groups & !stays == 0)
+    }
+
     /// Whether each character past ASCII that is read between passes is a pass. It is in whatever
     /// grammar text can say; an automaton in a macro's place might read half of one.
-    fn passes_are_characters(
-        &mut self,
-        after: SetId,
-        is_in_pass: &mut InPass,
-    ) -> Result<bool, Halt> {
+    fn passes_are_characters(&mut self, passing: &mut InPass) -> Result<bool, Halt> {
+        let after = passing.after;
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let mut sets = [NONE; UTF8_STATES as usize];
@@ -273,7 +282,7 @@ impl Descent {
                 let set = self.stepper.step(sets[state as usize], alphabet.class(byte))?;
                 let is_right = match next {
                     BETWEEN => set == after,
-                    _ => set != after && is_in_pass.is(self, set)?,
+                    _ => set != after && passing.is(self, set)?,
                 };
                 if !is_right {
                     return Ok(false);
@@ -304,6 +313,8 @@ struct InPass {
     after: SetId,
     /// For each set whether some of its stacks stand above those, and whether others do not.
     known: FxHashMap<SetId, (bool, bool)>,
+    /// Whether each character past ASCII is a pass, once that was asked for.
+    reads_characters: Option<bool>,
 }
 
 impl InPass {
@@ -323,6 +334,37 @@ impl InPass {
     /// Whether none does, of a set that was asked about.
     fn never(&self, set: SetId) -> bool {
         self.known.get(&set) == Some(&(false, true))
+    }
+
+    /// Where a walk stands that led to a set, and the passes that were begun; `None` where it is read in
+    /// several ways, which differ in their passes.
+    #[inline]
+    fn step(
+        &mut self,
+        descent: &mut Descent,
+        (at, passes): (PassPhase, u32),
+        set: SetId,
+    ) -> Result<Option<(PassPhase, u32)>, Halt> {
+        let in_pass = at != PassPhase::Behind && self.is(descent, set)?;
+        Ok(Some(match at {
+            PassPhase::Between if set == self.after => (PassPhase::Between, passes + 1),
+            PassPhase::Between if in_pass => (PassPhase::Pass, passes + 1),
+            PassPhase::Between if self.never(set) => (PassPhase::Behind, passes),
+            PassPhase::Pass if set == self.after => (PassPhase::Between, passes),
+            PassPhase::Pass if in_pass => (PassPhase::Pass, passes),
+            PassPhase::Behind => (PassPhase::Behind, passes),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Whether each character past ASCII is a pass, found out once.
+    fn reads_characters(&mut self, descent: &mut Descent) -> Result<bool, Halt> {
+        let known = match self.reads_characters {
+            Some(known) => known,
+            None => descent.passes_are_characters(self)?,
+        };
+        self.reads_characters = Some(known);
+        Ok(known)
     }
 
     fn look(&self, descent: &mut Descent, set: SetId) -> (bool, bool) {

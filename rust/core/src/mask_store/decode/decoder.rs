@@ -1,11 +1,11 @@
 //! All that decoding needs of a grammar and a vocabulary, shared by any number of texts.
 
-use super::super::letters::{Column, Letter};
-use super::super::parser::{ANY_TOP, NOTHING_READ, Parser, ReadingId, StackLetter};
-use super::super::sets::{EMPTY, SetId};
+use super::super::letters::{LexerLetter, NewlineColumn};
+use super::super::parser::{ANY_TOP, NOTHING_READ, ReadingId, StackLanguages, StackLetter};
+use super::super::sets::{EMPTY, ScannerSetId};
 use super::super::step::Stepped;
 use super::super::walk::Store;
-use super::groups::{GroupId, Groups, RowTable};
+use super::groups::{GroupId, RowGroups, RowTable};
 use super::layout::{Indentation, Layout, NewlineRules};
 use super::row_tokens::{RowTokens, TokenSource};
 use super::unions::{UnionId, Unions};
@@ -25,14 +25,14 @@ pub struct Memory {
 }
 
 /// Readings, each with the sets of its tokens.
-pub(super) type Readings = Arc<[(ReadingId, Box<[u32]>)]>;
+pub(super) type TokenReadings = Arc<[(ReadingId, Box<[u32]>)]>;
 
 /// What the parser reads of a row: terminals ([`NOTHING_READ`] for none) with the tops that they
 /// can be read on, if not all; and the set of its tokens.
 pub type RawRow = (Vec<(u32, Option<Vec<u32>>)>, u32);
 
 /// What texts do from one lexer state.
-type Ways = HashMap<Box<[u8]>, Arc<[Stepped]>, FxBuildHasher>;
+type TextWays = HashMap<Box<[u8]>, Arc<[Stepped]>, FxBuildHasher>;
 
 /// Where a walk down the stack begins: lexer state, scanner, layout, top.
 pub(super) type Start = (u32, u32, Layout, u32);
@@ -40,8 +40,8 @@ pub(super) type Start = (u32, u32, Layout, u32);
 /// Unions at which walks begin.
 pub(super) type Begun = Arc<[UnionId]>;
 
-/// The parts of an [`Engine`].
-pub struct EngineParts {
+/// The parts of a [`Decoder`].
+pub struct DecoderParts {
     /// The lexer's side.
     pub lexer: Arc<Mutex<Store>>,
     /// Its rows; the token sets are in `tokens`.
@@ -51,7 +51,7 @@ pub struct EngineParts {
     /// The number of tokens of the vocabulary.
     pub size: usize,
     /// The parser's side.
-    pub parser: Parser,
+    pub parser: StackLanguages,
     /// For each terminal whether it is dropped.
     pub ignored: Vec<bool>,
     /// The post-lexer.
@@ -63,25 +63,25 @@ pub struct EngineParts {
 }
 
 /// The store of a grammar and a vocabulary, with what texts have asked of it.
-pub struct Engine {
+pub struct Decoder {
     lexer: Arc<Mutex<Store>>,
     pub(super) rows: RowTable,
     pub(super) tokens: RowTokens,
-    pub(super) parser: Parser,
+    pub(super) parser: StackLanguages,
     pub(super) newlines: NewlineRules,
     pub(super) scanner_of_state: Vec<u32>,
     pub(super) scanner_sets: Vec<Box<[u64]>>,
     pub(super) states: Vec<(u32, u32)>,
-    pub(super) groups: Groups,
+    pub(super) groups: RowGroups,
     pub(super) unions: Unions,
     pub(super) memory: Memory,
     pub(super) closing: HashMap<(u32, u32), Option<u32>, FxBuildHasher>,
-    pub(super) readings: HashMap<(GroupId, Option<Layout>), Readings, FxBuildHasher>,
+    pub(super) readings: HashMap<(GroupId, Option<Layout>), TokenReadings, FxBuildHasher>,
     pub(super) pieces: HashMap<(GroupId, Option<Layout>, u32), UnionId, FxBuildHasher>,
     pub(super) starts: HashMap<Start, Begun, FxBuildHasher>,
-    ways: HashMap<u32, Ways, FxBuildHasher>,
+    ways: HashMap<u32, TextWays, FxBuildHasher>,
     ways_kept: usize,
-    complete: HashMap<u32, SetId, FxBuildHasher>,
+    complete: HashMap<u32, ScannerSetId, FxBuildHasher>,
     /// How often all was forgotten.
     pub forgotten: u64,
 }
@@ -91,13 +91,13 @@ fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Engine {
-    /// An engine of its parts.
+impl Decoder {
+    /// A decoder of its parts.
     ///
     /// # Errors
     /// [`Error::State`] where the parts do not fit together.
-    pub fn new(parts: EngineParts) -> Result<Self> {
-        let EngineParts { lexer, rows, tokens, size, mut parser, memory, .. } = parts;
+    pub fn new(parts: DecoderParts) -> Result<Self> {
+        let DecoderParts { lexer, rows, tokens, size, mut parser, memory, .. } = parts;
         if parts.scanner_of_state.len() != parser.table.size() {
             return Err(Error::State("a scanner is needed for each state of the parser".into()));
         }
@@ -112,7 +112,7 @@ impl Engine {
             scanner_of_state: parts.scanner_of_state,
             scanner_sets: Vec::new(),
             states,
-            groups: Groups::default(),
+            groups: RowGroups::default(),
             unions: Unions::new(size),
             memory,
             closing: HashMap::default(),
@@ -202,7 +202,7 @@ impl Engine {
 
     /// Whether a set of scanners has one; the empty set has none.
     #[inline]
-    pub(super) fn is_in(&self, scanner: u32, set: SetId) -> bool {
+    pub(super) fn is_in(&self, scanner: u32, set: ScannerSetId) -> bool {
         holds(&self.scanner_sets, scanner, set)
     }
 
@@ -254,7 +254,8 @@ impl Engine {
         let mut letters = Vec::new();
         let mut ended = layout.clone();
         if let Some(newline) = self.terminal(state).filter(|&t| self.newlines.is_newline(t)) {
-            let letter = Letter { terminal: newline, scanners: EMPTY, column: Column::After(0) };
+            let letter =
+                LexerLetter { terminal: newline, scanners: EMPTY, column: NewlineColumn::After(0) };
             (letters, ended) = self.newlines.read(&[letter], layout, &mut self.parser)?;
         }
         letters.extend(self.newlines.end(&ended));
@@ -313,7 +314,7 @@ impl Engine {
 }
 
 #[inline]
-pub(super) fn holds(sets: &[Box<[u64]>], scanner: u32, set: SetId) -> bool {
+pub(super) fn holds(sets: &[Box<[u64]>], scanner: u32, set: ScannerSetId) -> bool {
     sets[set as usize][scanner as usize / 64] >> (scanner % 64) & 1 == 1
 }
 
