@@ -64,7 +64,8 @@ impl Letters {
                 let (waiter, cost) = match waits {
                     Waits::Edge(from) => (from, cost + 1),
                     Waits::Half(from, Call { start, to }) => {
-                        (from, out.of(network, start).saturating_add(out.of(network, to)))
+                        let start = out.of(network, network.unguarded(start));
+                        (from, start.saturating_add(out.of(network, to)))
                     }
                 };
                 if cost < out.fewest[waiter as usize] {
@@ -101,7 +102,8 @@ impl Letters {
     /// The most that one letter raises what is needed: over all frames and all ways to read a letter
     /// from them, what the frames that are there then need, less what the frame needed.
     fn raise(&self, network: &Network, meter: &mut Meter) -> Result<Option<u32>, Halt> {
-        if network.is_for_charts() || network.has_sets() || network.has_counted_automata() {
+        let is_guarded = network.has_sets() && network.only_unique_items().is_none();
+        if network.is_for_charts() || is_guarded || network.has_counted_automata() {
             return Ok(None);
         }
         // What reading a letter from a fresh frame adds; `i64::MIN` while it is under way.
@@ -159,6 +161,7 @@ impl Letters {
 
 /// The state of the tables in which a rule begins to read: of a repetition that of its body.
 fn listed(network: &Network, state: u32) -> u32 {
+    let state = network.unguarded(state);
     match network.is_counting(state) {
         true => network.counting(state).0,
         false => state,

@@ -45,12 +45,33 @@ pub(crate) struct Memo {
     fewest: FxHashMap<(SetId, NodeId), u32>,
     /// The most letters that any stack of a set needs, and the fewest.
     letters: FxHashMap<SetId, (u32, u32)>,
+    /// For sets a shortest completion in tokens, and in bytes.
+    shortest: [FxHashMap<SetId, Arc<[u32]>>; 2],
+    shortest_length: usize,
 }
 
 impl Memo {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.fewest.capacity() * 13 + self.letters.capacity() * 13
+        let shortest: usize = self.shortest.iter().map(FxHashMap::capacity).sum();
+        self.fewest.capacity() * 13
+            + self.letters.capacity() * 13
+            + shortest * 21
+            + self.shortest_length * 4
+    }
+
+    /// A shortest completion of a set that was found before.
+    pub(crate) fn shortest(&self, in_bytes: bool, set: SetId) -> Option<Arc<[u32]>> {
+        self.shortest[usize::from(in_bytes)].get(&set).cloned()
+    }
+
+    /// Remembers one.
+    pub(crate) fn keep_shortest(&mut self, in_bytes: bool, set: SetId, units: Arc<[u32]>) {
+        if self.shortest_length > MOST_REMEMBERED {
+            (self.shortest, self.shortest_length) = (Default::default(), 0);
+        }
+        self.shortest_length += units.len() + 4;
+        self.shortest[usize::from(in_bytes)].insert(set, units);
     }
 
     fn keep_small(&mut self) {
@@ -61,6 +82,14 @@ impl Memo {
             self.letters = FxHashMap::default();
         }
     }
+}
+
+/// Sets of stacks over the network of a text, whose states that are sets have numbers there only. What is
+/// said of such a state is what the state without guards does: of the items of an array that they may repeat.
+#[derive(Clone, Copy)]
+pub(crate) struct Stacks<'s> {
+    pub(crate) network: &'s Network,
+    pub(crate) sets: &'s StackSets,
 }
 
 /// The class of the letter that leads to a node of a trie.
@@ -125,17 +154,17 @@ impl Asking<'_> {
     /// Those of the meter; [`Halt::Bytes`].
     pub(crate) fn fewest(
         &mut self,
-        sets: &StackSets,
+        stacks: Stacks<'_>,
         memo: &mut Memo,
         set: SetId,
         meter: &mut Meter,
     ) -> Result<u32, Halt> {
-        self.fewest_from(sets, memo, (set, self.dawg.root()), meter)
+        self.fewest_from(stacks, memo, (set, self.dawg.root()), meter)
     }
 
     fn fewest_from(
         &mut self,
-        sets: &StackSets,
+        Stacks { network, sets }: Stacks<'_>,
         memo: &mut Memo,
         asked: (SetId, NodeId),
         meter: &mut Meter,
@@ -172,7 +201,7 @@ impl Asking<'_> {
                         }
                         continue;
                     }
-                    for exit in self.rows.exits(top, node, meter)? {
+                    for exit in self.rows.exits(network.unguarded(top), node, meter)? {
                         let beneath = (beneath, exit.node);
                         ask(memo.fewest.get(&beneath), exit.tokens, beneath);
                     }
@@ -226,7 +255,7 @@ impl Countdown {
     /// Those of the meter.
     pub(crate) fn letters(
         &self,
-        sets: &StackSets,
+        Stacks { network, sets }: Stacks<'_>,
         memo: &mut Memo,
         set: SetId,
         meter: &mut Meter,
@@ -260,7 +289,7 @@ impl Countdown {
                     match top {
                         BOTTOM => ask(Some(&(0, 0)), 0, set),
                         _ => {
-                            let own = self.letters.of(&self.network, top);
+                            let own = self.letters.of(&self.network, network.unguarded(top));
                             ask(memo.letters.get(&beneath), own, beneath);
                         }
                     }

@@ -260,7 +260,7 @@ impl Rows {
             if !meet(network.first(call.start), next) {
                 continue;
             }
-            let callee = self.pair(call.start, node);
+            let callee = self.pair(network.unguarded(call.start), node);
             self.pairs[callee as usize].callers.push((pair, call.to));
             self.bytes += 8;
             for index in 0..self.pairs[callee as usize].row.len() {

@@ -118,10 +118,11 @@ fn compare(text: &str, words: &[String], picks: &[usize]) -> Result<u32, TestCas
     let mut decided = 0;
     let mut most_before: Option<u32> = None;
     for &pick in picks {
+        let stacks = Stacks { network: &network, sets: &stepper.sets };
         let mut asking = ending.ask(usize::MAX, &Interrupt::default()).expect("nobody else asks");
-        let found = asking.fewest(&stepper.sets, &mut memo, set, &mut meter).expect("no bound");
+        let found = asking.fewest(stacks, &mut memo, set, &mut meter).expect("no bound");
         drop(asking);
-        let letters = countdown.letters(&stepper.sets, &mut memo, set, &mut meter);
+        let letters = countdown.letters(stacks, &mut memo, set, &mut meter);
         let (least, most) = letters.expect("no bound");
         if let Some(raised) = countdown.most_raised {
             prop_assert!(found <= most, "{text} {words:?}: {found} tokens, {most} letters");

@@ -76,6 +76,10 @@ pub struct UniqueItems {
     pub nested: bool,
     /// Whether each number in an item may end behind each digit of it.
     pub whole_numbers: bool,
+    /// Whether few bytes end any array, whatever it has read: it may end behind each item, and behind
+    /// each prefix of a string item, and of a number item that has a nonzero digit, follow two printable
+    /// ASCII letters, for numbers two nonzero digits, and an end within [`Self::MOST_TO_END`] letters.
+    pub ends_soon: bool,
 }
 
 impl UniqueItems {
@@ -87,7 +91,11 @@ impl UniqueItems {
         strings: u32::MAX,
         nested: false,
         whole_numbers: true,
+        ends_soon: true,
     };
+
+    /// The letters that end an item, at most, where [`Self::ends_soon`] says so.
+    pub(crate) const MOST_TO_END: u32 = 8;
 
     /// What holds for both of two.
     pub(crate) fn both(self, other: Self) -> Self {
@@ -98,6 +106,7 @@ impl UniqueItems {
             strings: self.strings.min(other.strings),
             nested: self.nested || other.nested,
             whole_numbers: self.whole_numbers && other.whole_numbers,
+            ends_soon: self.ends_soon && other.ends_soon,
         }
     }
 
@@ -109,7 +118,8 @@ impl UniqueItems {
     /// It as numbers, for fingerprints.
     pub(crate) fn key(self) -> [u32; 3] {
         let flags = [self.endless_strings, self.endless_numbers, self.nested, self.whole_numbers];
-        let flags = flags.into_iter().fold(0, |all, flag| all << 1 | u32::from(flag));
+        let flags = flags.into_iter().chain([self.ends_soon]);
+        let flags = flags.fold(0, |all, flag| all << 1 | u32::from(flag));
         [flags, self.least, self.strings]
     }
 }

@@ -22,7 +22,9 @@ use super::sizes::Sizes;
 use super::values::ReachedValues;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
-use counting::{has_endless_numbers, has_endless_strings, has_whole_numbers};
+use counting::{
+    has_endless_numbers, has_endless_strings, has_whole_numbers, numbers_end_soon, strings_end_soon,
+};
 
 /// Of so many listed items there is a state for each set of those that were read.
 const FEW_LISTED: usize = 8;
@@ -156,10 +158,46 @@ impl Converter<'_> {
             out = out.both(items);
             is_exact &= counts_all;
         }
+        let is_plain = matches!(self.arrays[usize::from(inner)], ArrayAutomaton::Plain { .. });
+        out.ends_soon &= is_plain && least <= 1 && !out.nested && out.least == u32::MAX;
+        for &value in &values {
+            out.ends_soon = out.ends_soon && self.values_end_soon(value)?;
+        }
         match self.suffices(&values, least, out, is_exact, schema)? {
             true => Ok(Some(out)),
             false => Ok(None),
         }
+    }
+
+    /// Whether few letters end an item that is equal to none of those before; see
+    /// [`UniqueItems::ends_soon`].
+    fn values_end_soon(&mut self, value: ValueId) -> Result<bool> {
+        let key = **self.values.get(value);
+        let (strings, numbers) = (key.of(Type::String), key.of(Type::Number));
+        if strings != FormulaId::FALSE {
+            let automaton = match self.text(strings)? {
+                StringForm::Characters(_, most) if most.is_some() => return Ok(false),
+                StringForm::Characters(..) | StringForm::RegularExpression => None,
+                StringForm::Automaton(automaton) | StringForm::Counted(automaton, 0, None) => {
+                    Some(automaton)
+                }
+                _ => return Ok(false),
+            };
+            if let Some(automaton) = automaton {
+                self.spend(automaton.num_states())?;
+                if !strings_end_soon(&automaton) {
+                    return Ok(false);
+                }
+            }
+        }
+        if numbers != FormulaId::FALSE {
+            let automaton = self.written_numbers(numbers)?;
+            self.spend(automaton.num_states())?;
+            if !numbers_end_soon(&automaton) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether arrays of such items can be completed whatever they have read; false where there are fewer

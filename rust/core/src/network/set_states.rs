@@ -83,6 +83,23 @@ impl Network {
         self.set_state(state).map(|(_, set)| (set.listed, &*set.read))
     }
 
+    /// For a state that is a set, the state without guards; else the state itself.
+    #[inline]
+    pub(crate) fn unguarded(&self, state: u32) -> u32 {
+        self.set_state(state).map_or(state, |(_, set)| set.listed)
+    }
+
+    /// What is known of all arrays whose items are unique, where nothing but such arrays makes states that
+    /// are sets.
+    pub(crate) fn only_unique_items(&self) -> Option<UniqueItems> {
+        let rules = self.sets.as_ref()?.rules().values();
+        let mut guards = rules.flat_map(|rule| rule.guards.values());
+        guards.try_fold(UniqueItems::ENDLESS, |all, guard| match guard {
+            MemberGuard::Unique(items) => Some(all.both(*items)),
+            MemberGuard::Adds(_) | MemberGuard::Needs(_) => None,
+        })
+    }
+
     /// Whether the items of some arrays are unique.
     pub(crate) fn has_unique_items(&self) -> bool {
         self.sets.as_ref().is_some_and(|sets| !sets.unique().is_empty())

@@ -1,16 +1,20 @@
-//! Stacks, and beside them the array that they read.
+//! Stacks, and beside them the array that they read. `frames`: which stacks are in how many arrays; `saved`:
+//! places as numbers, and in other tables.
 
-use super::encoding;
+mod frames;
+mod saved;
+
+pub(crate) use saved::Copying;
+
 use super::kept::Kept;
 use super::nested::Nested;
-use super::numbers;
 use super::pieces::{Piece, trim};
-use super::reader::{End, Escape, Phase, Reader, STRING};
-use super::values::{Like, Mark, NodeId, Values};
+use super::reader::{End, Phase, Reader};
+use super::values::{Like, Mark, SeenId, Values};
 use crate::budget::Halt;
 use crate::grammar::UniqueItems;
-use crate::network::{BOTTOM, Network};
-use crate::stacks::{Entry, LABEL, NONE, SetId, StackSets, Stepper, beneath_first};
+use crate::network::Network;
+use crate::stacks::{LABEL, NONE, SetId, Stepper};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -32,7 +36,7 @@ pub(crate) enum At {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) set: SetId,
-    pub(super) seen: NodeId,
+    pub(super) seen: SeenId,
     pub(super) phase: Phase,
     pub(super) like: Option<Like>,
     pub(super) piece: Option<Piece>,
@@ -98,7 +102,7 @@ enum Open {
 impl Open {
     fn new(items: UniqueItems) -> Self {
         match items.nested {
-            true => Self::Nested(Nested::new(NodeId::NONE, &Values::default())),
+            true => Self::Nested(Nested::new(SeenId::NONE, &Values::default())),
             false => Self::Flat(Reader::new()),
         }
     }
@@ -111,7 +115,7 @@ const MOST_READERS: usize = 4;
 const CHUNK: usize = 1_024;
 
 /// What a caller does now and then while a long text is read: it may end that.
-pub(crate) type Look<'l, N> = dyn FnMut(&mut Stepper<N>) -> Result<(), Halt> + 'l;
+pub(crate) type Pause<'l, N> = dyn FnMut(&mut Stepper<N>) -> Result<(), Halt> + 'l;
 
 impl Arrays {
     /// A place in an array.
@@ -226,190 +230,6 @@ impl Arrays {
         Ok(self.push(Place { set, ..place }))
     }
 
-    /// What copies places into other tables.
-    pub(crate) fn copying(&self) -> Copying<'_> {
-        Copying { from: self, nodes: FxHashMap::default(), pieces: FxHashMap::default() }
-    }
-
-    /// A place without its stacks as numbers. Places with equal numbers and equal stacks allow the same
-    /// texts; numbers that differ may do so too, as after `1.0` and `1.00`.
-    pub(crate) fn written(&self, id: ArrayId) -> Vec<u32> {
-        let place = self.place(id);
-        let (phase, escape) = match place.phase {
-            Phase::Open => (0, Escape::default()),
-            Phase::Comma => (1, Escape::default()),
-            Phase::String(escape) => (2, escape),
-            Phase::Number => (3, Escape::default()),
-            Phase::Literal => (4, Escape::default()),
-            Phase::Behind => (5, Escape::default()),
-            Phase::Nested => (6, Escape::default()),
-        };
-        let mut out = vec![phase];
-        out.extend(escape.number());
-        write_bytes(
-            &place.piece.map(|piece| self.values.text(piece)).unwrap_or_default(),
-            &mut out,
-        );
-        let mut read = self.values.read(place.seen);
-        read.sort_unstable();
-        read.into_iter().for_each(|key| write_bytes(key, &mut out));
-        out
-    }
-
-    /// The place that was written, over stacks; `None` where it is none.
-    pub(crate) fn restored(
-        &mut self,
-        network: &Network,
-        sets: &mut StackSets,
-        set: SetId,
-        written: &[u32],
-    ) -> Option<ArrayId> {
-        let (&[phase, high, rest], mut written) = written.split_first_chunk::<3>()?;
-        let escape = Escape::of([high, rest])?;
-        let phase = match phase {
-            0 => Phase::Open,
-            1 => Phase::Comma,
-            2 => Phase::String(escape),
-            3 => Phase::Number,
-            4 => Phase::Literal,
-            5 => Phase::Behind,
-            6 => Phase::Nested,
-            _ => return None,
-        };
-        let beginning = read_bytes(&mut written)?;
-        let is_sound = match phase {
-            Phase::String(_) => beginning.first() == Some(&STRING),
-            Phase::Number => numbers::is_part(&beginning) && beginning.len() > 1,
-            Phase::Nested => true,
-            _ => beginning.is_empty(),
-        };
-        if !is_sound || escape != Escape::default() && !matches!(phase, Phase::String(_)) {
-            return None;
-        }
-        let (mut seen, mut before) = (NodeId::NONE, Vec::new());
-        while !written.is_empty() {
-            let key = read_bytes(&mut written)?;
-            let is_container = matches!(key.first(), Some(b'[' | b'{'));
-            let is_key = encoding::is_key(&key) && (phase == Phase::Nested || !is_container);
-            if !is_key || key <= before {
-                return None;
-            }
-            seen = self.values.add(seen, &key);
-            before = key;
-        }
-        let like = match phase {
-            Phase::String(_) => self.values.like(&beginning),
-            _ => None,
-        };
-        let within = self.within(network, sets, set).ok().filter(|within| within.any)?;
-        if (phase == Phase::Nested) != within.items.nested && within.most() == 1 {
-            return None;
-        }
-        if phase == Phase::Nested {
-            let reader = Nested::replay(seen, &beginning, &self.values)?;
-            if (reader.depth() as u32) < within.most() {
-                return None;
-            }
-        }
-        let piece = self.values.piece(None, &beginning).ok()?;
-        Some(self.push(Place { set, seen, phase, like, piece }))
-    }
-
-    /// What is known of the frames of a set.
-    pub(crate) fn within(
-        &mut self,
-        network: &Network,
-        sets: &mut StackSets,
-        set: SetId,
-    ) -> Result<Within, Halt> {
-        if let Some(known) = self.within.get(&set) {
-            return Ok(known.clone());
-        }
-        let mut steps = 0;
-        let known = |set| self.within.contains_key(&set);
-        let listed = beneath_first(sets, set, known, &mut |more| {
-            steps += more;
-            Ok(())
-        })?;
-        sets.spend(steps)?;
-        for set in listed {
-            let mut counts: Vec<u32> = Vec::new();
-            let (mut items, mut fewest) = (UniqueItems::ENDLESS, u32::MAX);
-            for (top, beneath) in sets.entries(set) {
-                let below = self.within.get(&beneath).filter(|_| top != BOTTOM);
-                let guard = items_of(network, top);
-                match below {
-                    None => counts.push(u32::from(guard.is_some())),
-                    Some(below) => {
-                        let more = u32::from(guard.is_some());
-                        counts.extend(below.counts.iter().map(|count| count + more));
-                        fewest = fewest.min(below.fewest);
-                    }
-                }
-                let here = guard.or(below.filter(|below| below.any).map(|below| below.items));
-                items = here.map_or(items, |here| items.both(here));
-                fewest = guard.map_or(fewest, |guard| fewest.min(guard.least).min(guard.strings));
-            }
-            counts.sort_unstable();
-            counts.dedup();
-            let any = counts.iter().any(|&count| count > 0);
-            self.within.insert(set, Within { any, counts: counts.into(), items, fewest });
-        }
-        Ok(self.within[&set].clone())
-    }
-
-    /// The stacks of a set that have a number of such frames in a range.
-    pub(super) fn part(
-        &mut self,
-        network: &Network,
-        sets: &mut StackSets,
-        set: SetId,
-        (least, most): (u32, u32),
-    ) -> Result<SetId, Halt> {
-        // For each set that is met with a range its part: all, none, or what is made of those beneath.
-        let mut parts: FxHashMap<(SetId, u32, u32), SetId> = FxHashMap::default();
-        let mut work = vec![(set, least, most, false)];
-        while let Some((set, least, most, is_ready)) = work.pop() {
-            if parts.contains_key(&(set, least, most)) {
-                continue;
-            }
-            sets.spend(1)?;
-            let counts = self.within(network, sets, set)?.counts;
-            let is_in = |count: &u32| (least..=most).contains(count);
-            if counts.iter().all(is_in) || !counts.iter().any(is_in) {
-                parts.insert((set, least, most), if is_in(&counts[0]) { set } else { NONE });
-                continue;
-            }
-            let below = |top: u32| match items_of(network, top) {
-                Some(_) => most.checked_sub(1).map(|most| (least.saturating_sub(1), most)),
-                None => Some((least, most)),
-            };
-            let entries = sets.entries(set);
-            if !is_ready {
-                work.push((set, least, most, true));
-                let entries = entries.iter().filter(|entry| entry.0 != BOTTOM);
-                work.extend(entries.filter_map(|&(top, beneath)| {
-                    below(top).map(|(least, most)| (beneath, least, most, false))
-                }));
-                continue;
-            }
-            let mut kept: Vec<Entry> = Vec::new();
-            for (top, beneath) in entries {
-                let part = match (top, below(top)) {
-                    (BOTTOM, _) if least == 0 => Some(beneath),
-                    (BOTTOM, _) | (_, None) => None,
-                    (_, Some((least, most))) => parts.get(&(beneath, least, most)).copied(),
-                };
-                kept.extend(
-                    part.filter(|&part| top == BOTTOM || part != NONE).map(|part| (top, part)),
-                );
-            }
-            let part = if kept.is_empty() { NONE } else { sets.add(&kept)? };
-            parts.insert((set, least, most), part);
-        }
-        Ok(parts[&(set, least, most)])
-    }
-
     /// Where a text stands after some bytes; `None` where they cannot follow, and how many could be read.
     pub(crate) fn advance<N: Deref<Target = Network>>(
         &mut self,
@@ -417,7 +237,7 @@ impl Arrays {
         stepper: &mut Stepper<N>,
         at: At,
         bytes: &[u8],
-        look: &mut Look<'_, N>,
+        pause: &mut Pause<'_, N>,
     ) -> Result<(Option<At>, usize), Halt> {
         let mut set = self.set(at);
         let mut reader = match at {
@@ -426,7 +246,7 @@ impl Arrays {
         };
         for (place, &byte) in bytes.iter().enumerate() {
             if place > 0 && place.is_multiple_of(CHUNK) {
-                look(stepper)?;
+                pause(stepper)?;
             }
             let class = network.alphabet().class(byte);
             let is_over = match &mut reader {
@@ -617,72 +437,6 @@ impl Arrays {
             }
         };
         Ok(Some(At::Array(self.push(place))))
-    }
-
-    /// Whether all stacks of a place are in so many arrays.
-    pub(super) fn is_alone(&self, id: ArrayId, depth: usize) -> bool {
-        self.within_of(id).are(depth as u32)
-    }
-}
-
-/// Bytes behind their number, four in a word.
-fn write_bytes(bytes: &[u8], out: &mut Vec<u32>) {
-    out.push(bytes.len() as u32);
-    out.extend(
-        bytes
-            .chunks(4)
-            .map(|chunk| chunk.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte))),
-    );
-}
-
-/// The bytes that stand in front, which are taken away; `None` where there are no such.
-fn read_bytes(from: &mut &[u32]) -> Option<Vec<u8>> {
-    let (&length, rest) = from.split_first()?;
-    let (words, rest) = rest.split_at_checked((length as usize).div_ceil(4))?;
-    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    if bytes.drain(length as usize..).any(|byte| byte != 0) {
-        return None;
-    }
-    *from = rest;
-    Some(bytes)
-}
-
-/// Copies places into other tables.
-pub(crate) struct Copying<'a> {
-    from: &'a Arrays,
-    nodes: FxHashMap<NodeId, NodeId>,
-    pieces: FxHashMap<Piece, Piece>,
-}
-
-impl Copying<'_> {
-    /// A place there, over a copy of its stacks.
-    ///
-    /// # Errors
-    /// [`Halt::Bytes`] where there is no room.
-    pub(crate) fn copy(
-        &mut self,
-        id: ArrayId,
-        set: SetId,
-        to: &mut Arrays,
-    ) -> Result<ArrayId, Halt> {
-        let (place, from) = (self.from.place(id), &self.from.values);
-        let seen = from.copy_node(place.seen, &mut to.values, &mut self.nodes);
-        let piece = match place.piece {
-            None => None,
-            Some(piece) => from.pieces.copy(piece, &mut to.values.pieces, &mut self.pieces)?,
-        };
-        let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
-        to.within.insert(set, self.from.within_of(id).clone());
-        Ok(to.push(Place { set, seen, piece, like, ..*place }))
-    }
-
-    /// A place there that is kept, over a copy of its stacks; all of them are copied in their order.
-    pub(crate) fn copy_kept(&mut self, kept: ArrayId, set: SetId, to: &mut Arrays) -> ArrayId {
-        let (place, from) = (*self.from.kept.place(kept), &self.from.values);
-        let seen = from.copy_node(place.seen, &mut to.values, &mut self.nodes);
-        let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
-        to.within.insert(set, self.from.within[&place.set].clone());
-        to.kept.add_copy(&self.from.kept, kept, Place { set, seen, like, ..place })
     }
 }
 

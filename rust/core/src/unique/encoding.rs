@@ -172,10 +172,10 @@ fn is_scalar(key: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::unique::nested::Nested;
-    use crate::unique::values::{NodeId, Values};
+    use crate::unique::values::{SeenId, Values};
 
     fn key(item: &str) -> Vec<u8> {
-        let mut array = Nested::new(NodeId::NONE, &Values::default());
+        let mut array = Nested::new(SeenId::NONE, &Values::default());
         let mut out = None;
         for byte in format!("{item},").bytes() {
             if byte == b'[' && array.awaits_value() {

@@ -19,14 +19,17 @@
 //! - [`nested`]: what the bytes of an array of any values say.
 //! - [`values`]: what was read, over [`keys`] and [`pieces`] of items that are being read.
 //! - [`arrays`]: the stacks and the reader together; [`kept`]: those of long ago.
+//! - [`glance`]: what the bytes of a token say of all its items.
 //! - [`search`]: whether an item that begins as others do can still be another.
-//! - [`tokens`]: the tokens of a vocabulary that need a second look wherever they stand; which tokens of a
-//!   row repeat an item; [`nested_tokens`]: the same in an array of any values.
+//! - [`many_items`]: the tokens of a vocabulary that need a second look wherever they stand; [`tokens`]: which
+//!   tokens of a row repeat an item; [`nested_tokens`]: the same in an array of any values.
 
 mod arrays;
 mod encoding;
+mod glance;
 mod kept;
 mod keys;
+mod many_items;
 mod nested;
 mod nested_tokens;
 mod numbers;
@@ -36,8 +39,9 @@ mod search;
 mod tokens;
 mod values;
 
-pub(crate) use arrays::{ArrayId, Arrays, At, Copying, Look};
-pub(crate) use tokens::ManyItems;
+pub(crate) use arrays::{ArrayId, Arrays, At, Copying, Pause};
+pub(crate) use glance::Glance;
+pub(crate) use many_items::ManyItems;
 
 use crate::error::Error;
 

@@ -1,17 +1,21 @@
 //! A reader of JSON arrays of any values, byte by byte: which items were read, and which of them the one
 //! that is being read may still be equal to. Arrays in it may have unique items as well.
 //!
-//! It reads nothing but arrays that a network reads as well, which is what refuses all other texts.
+//! `content`: what a container holds so far; `questions`: what can be asked of the reader. It reads nothing but
+//! arrays that a network reads as well, which is what refuses all other texts.
+
+mod content;
+mod questions;
 
 use super::encoding::{
     END, HEADER, element, encoded_array, encoded_item, encoded_object, item_key, member,
     member_names, nth_element,
 };
-use super::numbers::{self, NUMBER};
+use super::numbers::NUMBER;
 use super::pieces::Piece;
-use super::reader::{End, Escape, Phase, Reader, STRING};
-use super::values::{NodeId, Values};
-use crate::grammar::UniqueItems;
+use super::reader::{End, Phase, Reader, STRING};
+use super::values::{SeenId, Values};
+use content::Content;
 use std::sync::Arc;
 
 /// How an array with unique items that stands in another is written where the text of an item is kept. No
@@ -37,36 +41,6 @@ enum State {
     Scalar,
     /// Behind an item or a member.
     Behind,
-}
-
-/// What a container holds, in parts that copies share: a copy takes a fraction of its length.
-#[derive(Clone, Debug, Default)]
-struct Content {
-    parts: Vec<Arc<Vec<Part>>>,
-    rest: Vec<Part>,
-}
-
-/// An item or a member, encoded; of a member with its name.
-type Part = (Vec<u8>, Arc<[u8]>);
-
-/// So many are in a part that copies share.
-const SHARED: usize = 64;
-
-impl Content {
-    fn push(&mut self, part: Part) {
-        self.rest.push(part);
-        if self.rest.len() == SHARED {
-            self.parts.push(Arc::new(std::mem::take(&mut self.rest)));
-        }
-    }
-
-    fn len(&self) -> usize {
-        SHARED * self.parts.len() + self.rest.len()
-    }
-
-    fn iter(&self) -> impl DoubleEndedIterator<Item = &Part> {
-        self.parts.iter().flat_map(|part| part.iter()).chain(&self.rest)
-    }
 }
 
 /// A container that is open.
@@ -167,7 +141,7 @@ impl Level {
 
 /// What a byte does.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct NestedStep {
     /// The item of the outermost array that is complete with it, or was before it: its key.
     pub(super) item: Option<Vec<u8>>,
     /// The array an item of which is equal to one before, if it is another: its place among those with unique
@@ -180,7 +154,7 @@ pub(super) struct Step {
 #[derive(Clone, Debug)]
 pub(super) struct Nested {
     /// The items of the outermost array.
-    pub(super) seen: NodeId,
+    pub(super) seen: SeenId,
     frames: Vec<Arc<Frame>>,
     state: State,
     /// Reads the scalar or the name.
@@ -194,8 +168,8 @@ pub(super) struct Nested {
 
 impl Nested {
     /// Behind the opening bracket, or behind the items that were read.
-    pub(super) fn new(seen: NodeId, values: &Values) -> Self {
-        let state = if seen == NodeId::NONE { State::Open } else { State::Behind };
+    pub(super) fn new(seen: SeenId, values: &Values) -> Self {
+        let state = if seen == SeenId::NONE { State::Open } else { State::Behind };
         let items = values.read(seen).into_iter().map(|key| Candidate::new(encoded_item(key)));
         let level = Level::new(0, items.collect());
         Self {
@@ -210,7 +184,7 @@ impl Nested {
     }
 
     /// It again, from the text that was kept; `None` where that is not the beginning of an item.
-    pub(super) fn replay(seen: NodeId, text: &[u8], values: &Values) -> Option<Self> {
+    pub(super) fn replay(seen: SeenId, text: &[u8], values: &Values) -> Option<Self> {
         let mut out = Self::new(seen, values);
         for &byte in text {
             match byte {
@@ -231,7 +205,7 @@ impl Nested {
     }
 
     /// Adds an item to the outermost array.
-    pub(super) fn add(&mut self, key: Vec<u8>, seen: NodeId) {
+    pub(super) fn add(&mut self, key: Vec<u8>, seen: SeenId) {
         self.seen = seen;
         self.levels[0].add(encoded_item(&key));
     }
@@ -267,211 +241,6 @@ impl Nested {
         Arc::make_mut(&mut self.frames[last])
     }
 
-    /// Whether the innermost container is an array with unique items.
-    pub(super) fn is_on_level(&self) -> bool {
-        self.levels.last().is_some_and(|level| level.frame + 1 == self.frames.len())
-    }
-
-    /// The number of items that the innermost array with unique items has read.
-    pub(super) fn count(&self, values: &Values) -> u32 {
-        match self.levels.last() {
-            Some(level) if level.frame > 0 => level.items.len() as u32,
-            _ => values.count(self.seen),
-        }
-    }
-
-    /// The most items that one of the arrays with unique items has read.
-    pub(super) fn most_items(&self, values: &Values) -> u32 {
-        let inner = self.levels[1..].iter().map(|level| level.items.len() as u32).max();
-        inner.unwrap_or(0).max(values.count(self.seen))
-    }
-
-    /// Whether nothing that was read can be repeated by the items that are being read, whatever follows;
-    /// and whether the item that must come, if one must, can be another than all before.
-    pub(super) fn is_free(&self, items: UniqueItems, values: &Values) -> bool {
-        self.is_apart()
-            && (self.state != State::Comma
-                || !self.is_on_level()
-                || items.least > self.count(values))
-    }
-
-    /// Whether no item that was read begins as one that is being read does.
-    pub(super) fn is_apart(&self) -> bool {
-        self.levels.iter().all(|level| level.from == level.to)
-    }
-
-    /// Whether an item of an array with unique items may begin here that was read before.
-    pub(super) fn begins_item(&self, values: &Values) -> bool {
-        self.is_on_level()
-            && matches!(self.state, State::Open | State::Comma)
-            && self.count(values) > 0
-    }
-
-    /// Whether the text stands between values: white space may stand here.
-    pub(super) fn is_between(&self) -> bool {
-        !matches!(self.state, State::Name | State::Scalar)
-    }
-
-    /// Whether the text stands in an item of the outermost array, or right behind one.
-    pub(super) fn is_within_item(&self) -> bool {
-        self.frames.len() > 1
-    }
-
-    /// Whether some bytes may follow as far as is seen without the stacks: they repeat nothing, and what they
-    /// lead to is free.
-    pub(super) fn leads_apart(mut self, bytes: &[u8], items: UniqueItems, values: &Values) -> bool {
-        let mut has_item = false;
-        for (place, &byte) in bytes.iter().enumerate() {
-            if byte == b'[' && self.awaits_value() {
-                return false;
-            }
-            let step = self.read(byte);
-            if let Some(key) = step.item {
-                // A second one is compared with the first, and it is one less that is left.
-                if has_item || values.has(self.seen, &key) {
-                    return false;
-                }
-                has_item = true;
-            }
-            if step.repeats.is_some() {
-                return false;
-            }
-            if step.end != End::Within {
-                // Behind the array another may begin.
-                return !bytes[place + 1..].contains(&b'[');
-            }
-            // What such an item is compared with holds the one before.
-            if has_item && (self.is_within_item() || !self.is_between()) {
-                return false;
-            }
-        }
-        self.is_free(items, values)
-    }
-
-    /// Whether the text is in a number.
-    pub(super) fn is_in_number(&self) -> bool {
-        self.state == State::Scalar && self.lexer.phase == Phase::Number
-    }
-
-    /// Whether a number that ends here would leave the items apart from all before.
-    pub(super) fn differs_as_number(&self, more: &[u8]) -> bool {
-        let text = [&self.lexer.piece[1..], more].concat();
-        if !text.last().is_some_and(u8::is_ascii_digit) {
-            return false;
-        }
-        let value = [&*numbers::key(&text), &[END]].concat();
-        self.levels.iter().all(|level| {
-            let mut level = level.clone();
-            level.narrow(&value);
-            level.from == level.to
-        })
-    }
-
-    /// Whether the text is in a string or a name, and in no escape sequence there.
-    pub(super) fn is_in_string(&self) -> bool {
-        !self.is_between() && self.lexer.phase == Phase::String(Escape::default())
-    }
-
-    /// How many items that were read the current ones may be equal to.
-    pub(super) fn candidates(&self) -> usize {
-        self.levels.iter().map(|level| level.to - level.from).sum()
-    }
-
-    /// How many items the inner arrays with unique items have read, and members the innermost object: so many
-    /// values or names at most may not be read once more.
-    pub(super) fn taken(&self) -> usize {
-        let items = self.levels[1..].iter().map(|level| level.items.len()).sum::<usize>();
-        items + self.top().content.len()
-    }
-
-    /// How many containers are open within the innermost item that may be equal to one before.
-    pub(super) fn height(&self) -> usize {
-        let held = self.levels.iter().rfind(|level| level.from < level.to);
-        self.frames.len() - held.map_or(0, |level| level.frame + 1)
-    }
-
-    /// It without the items that were read.
-    pub(super) fn bare(&self) -> Self {
-        let mut out = self.clone();
-        out.seen = NodeId::NONE;
-        out.levels.iter_mut().for_each(|level| *level = Level::new(level.frame, Vec::new()));
-        out
-    }
-
-    /// How many containers are open.
-    pub(super) fn open_containers(&self) -> usize {
-        self.frames.len()
-    }
-
-    /// The bytes with which a string or a name may go on as one of an item before does, where each byte
-    /// stands for itself.
-    pub(super) fn next_bytes(&self) -> Option<[u64; 4]> {
-        if self.is_between() || self.lexer.phase != Phase::String(Escape::default()) {
-            return None;
-        }
-        let mut out = [0; 4];
-        let mut add = |byte: u8| out[byte as usize >> 6] |= 1 << (byte & 63);
-        add(b'"');
-        add(b'\\');
-        let piece = &self.lexer.piece;
-        for level in self.levels.iter().filter(|level| level.from < level.to) {
-            if self.state == State::Name {
-                for one in level.current() {
-                    let names = member_names(&one.item, one.container);
-                    let rest = names.filter_map(|name| name.strip_prefix(&piece[1..])?.first());
-                    rest.for_each(|&byte| add(byte));
-                }
-                continue;
-            }
-            let mut left = level.current();
-            while let Some(one) = left.first() {
-                let byte = one.item[one.value + piece.len()];
-                if byte != END {
-                    add(byte);
-                }
-                let same = |one: &Candidate| one.item[one.value + piece.len()] == byte;
-                left = &left[left.partition_point(same)..];
-            }
-        }
-        Some(out)
-    }
-
-    /// What tells beginnings of items apart that may be completed by other texts, of those that go on from
-    /// one text.
-    pub(super) fn signature(&self) -> Vec<u8> {
-        let mut out = vec![self.state as u8];
-        let open = self.levels.iter().find(|level| level.from < level.to);
-        let from = open.or(self.levels.last()).map_or(0, |level| level.frame + 1);
-        for frame in &self.frames[from.min(self.frames.len())..] {
-            out.push(if frame.is_object { b'{' } else { b'[' });
-            for (name, value) in frame.content.iter() {
-                [&**name, &[END], value].iter().for_each(|part| out.extend_from_slice(part));
-            }
-            frame.name.iter().for_each(|name| out.extend_from_slice(name));
-        }
-        out.push(END);
-        if !self.is_between() {
-            let piece = &self.lexer.piece;
-            match self.lexer.phase {
-                // Spellings of one number that end in a digit have the same continuations here.
-                Phase::Number if piece.last().is_some_and(u8::is_ascii_digit) => {
-                    out.extend(numbers::key(&piece[1..]));
-                }
-                Phase::String(escape) => {
-                    escape.number().iter().for_each(|part| out.extend(part.to_le_bytes()));
-                    out.extend_from_slice(piece);
-                }
-                _ => out.extend_from_slice(piece),
-            }
-        }
-        out
-    }
-
-    /// A measure of the work that a byte takes.
-    pub(super) fn weight(&self) -> u64 {
-        self.levels.iter().map(|level| (level.to - level.from) as u64).sum::<u64>() / 16
-    }
-
     /// Opens an array, with unique items or without.
     pub(super) fn open_array(&mut self, is_unique: bool) {
         self.text.push(if is_unique { UNIQUE_ARRAY } else { b'[' });
@@ -495,8 +264,8 @@ impl Nested {
     }
 
     /// Reads a byte that opens no array.
-    pub(super) fn read(&mut self, byte: u8) -> Step {
-        let mut step = Step { item: None, repeats: None, end: End::Within };
+    pub(super) fn read(&mut self, byte: u8) -> NestedStep {
+        let mut step = NestedStep { item: None, repeats: None, end: End::Within };
         if matches!(self.state, State::Name | State::Scalar) {
             let is_string = self.lexer.phase != Phase::Number;
             let length = self.lexer.piece.len();
@@ -593,7 +362,7 @@ impl Nested {
     }
 
     /// The scalar or the name that is being read is complete.
-    fn end_scalar(&mut self, key: &[u8], step: &mut Step) {
+    fn end_scalar(&mut self, key: &[u8], step: &mut NestedStep) {
         if self.state == State::Name {
             let name = key[1..].to_vec();
             for level in &mut self.levels {
@@ -647,7 +416,7 @@ impl Nested {
     }
 
     /// Closes the innermost container.
-    fn close(&mut self, step: &mut Step) {
+    fn close(&mut self, step: &mut NestedStep) {
         let Some(frame) = self.frames.pop() else { return };
         let value: Arc<[u8]> = match frame.is_object {
             true => encoded_object(frame.content.iter()).into(),
@@ -668,7 +437,7 @@ impl Nested {
     }
 
     /// A value of the innermost container is complete.
-    fn end_value(&mut self, value: Arc<[u8]>, step: &mut Step) {
+    fn end_value(&mut self, value: Arc<[u8]>, step: &mut NestedStep) {
         self.state = State::Behind;
         if self.is_on_level()
             && let Some(level) = self.levels.last_mut()
@@ -727,24 +496,4 @@ fn order(byte: u8) -> u8 {
 
 fn compare(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     a.iter().map(|&byte| order(byte)).cmp(b.iter().map(|&byte| order(byte)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copies_share_what_a_container_holds() {
-        let mut content = Content::default();
-        for number in 0..1_000u32 {
-            content.push((Vec::new(), number.to_be_bytes().to_vec().into()));
-        }
-        let mut copy = content.clone();
-        copy.push((Vec::new(), Arc::default()));
-        assert!(content.parts.iter().zip(&copy.parts).all(|(a, b)| Arc::ptr_eq(a, b)));
-        assert!(content.rest.len() < SHARED);
-        assert_eq!((content.len(), copy.len()), (1_000, 1_001));
-        let values = content.iter().map(|part| part.1.to_vec());
-        assert!(values.eq((0..1_000u32).map(|number| number.to_be_bytes().to_vec())));
-    }
 }

@@ -1,9 +1,9 @@
 //! Which tokens repeat an item of an array of any values, or leave it no other end.
 
 use super::arrays::{ArrayId, Arrays};
+use super::many_items::{ManyItems, children};
 use super::nested::Nested;
 use super::reader::End;
-use super::tokens::{ManyItems, children};
 use crate::vocabulary::Trie;
 
 /// One token in so many is looked at by itself, rather than the trie of all.

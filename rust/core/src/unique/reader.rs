@@ -5,7 +5,7 @@
 
 use super::numbers::{self, NUMBER};
 use super::pieces::Piece;
-use super::values::{Like, NodeId, Values};
+use super::values::{Like, SeenId, Values};
 use std::num::NonZeroU16;
 
 /// What the key of a string begins with.
@@ -64,7 +64,7 @@ impl Escape {
 
 /// What a byte does.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ByteRead {
     /// The value that is complete with it, or was before it.
     pub(super) value: Option<Vec<u8>>,
     pub(super) end: End,
@@ -85,7 +85,7 @@ pub(super) enum End {
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     /// The values that were read.
-    pub(super) seen: NodeId,
+    pub(super) seen: SeenId,
     pub(super) phase: Phase,
     /// A value that begins as the string does that is being read, and how many bytes of its key have been
     /// read; `None` where there is none.
@@ -99,7 +99,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// Behind an opening bracket.
     pub(super) fn new() -> Self {
-        let (seen, phase) = (NodeId::NONE, Phase::Open);
+        let (seen, phase) = (SeenId::NONE, Phase::Open);
         Self { seen, phase, like: None, before: None, piece: Vec::new() }
     }
 
@@ -137,7 +137,7 @@ impl Reader {
     }
 
     /// Reads a byte.
-    pub(super) fn read(&mut self, byte: u8, values: &Values) -> Read {
+    pub(super) fn read(&mut self, byte: u8, values: &Values) -> ByteRead {
         let mut value = None;
         let end = match self.phase {
             Phase::Open | Phase::Comma => match byte {
@@ -177,7 +177,7 @@ impl Reader {
             Phase::Literal | Phase::Behind => self.behind(byte),
             Phase::Nested => End::Outside, // that is for another reader
         };
-        Read { value, end }
+        ByteRead { value, end }
     }
 
     /// The key of the item, which is complete.

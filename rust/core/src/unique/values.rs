@@ -17,30 +17,30 @@ pub(super) type Like = (u32, NonZeroU32);
 
 /// The last value that an array has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NodeId(u32);
+pub(super) struct SeenId(u32);
 
-impl NodeId {
+impl SeenId {
     /// Of an array that has read none.
     pub(super) const NONE: Self = Self(u32::MAX);
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    parent: NodeId,
+struct SeenNode {
+    parent: SeenId,
     /// An ancestor further up, or the node itself where none has a parent.
-    jump: NodeId,
+    jump: SeenId,
     depth: u32,
     value: u32,
     /// The last node before with the same value.
-    same: NodeId,
+    same: SeenId,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Values {
     keys: Keys,
     /// For each value its last node.
-    nodes_of: Vec<NodeId>,
-    nodes: Vec<Node>,
+    nodes_of: Vec<SeenId>,
+    nodes: Vec<SeenNode>,
     pub(super) pieces: Pieces,
 }
 
@@ -53,23 +53,23 @@ pub(super) struct Mark {
 }
 
 impl Values {
-    fn node(&self, id: NodeId) -> Node {
+    fn node(&self, id: SeenId) -> SeenNode {
         self.nodes[id.0 as usize]
     }
 
     /// The number of values that an array has read.
-    pub(super) fn count(&self, seen: NodeId) -> u32 {
-        if seen == NodeId::NONE { 0 } else { self.node(seen).depth + 1 }
+    pub(super) fn count(&self, seen: SeenId) -> u32 {
+        if seen == SeenId::NONE { 0 } else { self.node(seen).depth + 1 }
     }
 
     /// Whether an array has read a value.
-    pub(super) fn has(&self, seen: NodeId, key: &[u8]) -> bool {
-        if seen == NodeId::NONE {
+    pub(super) fn has(&self, seen: SeenId, key: &[u8]) -> bool {
+        if seen == SeenId::NONE {
             return false;
         }
         let Some(value) = self.keys.find(key) else { return false };
         let mut node = self.nodes_of[value as usize];
-        while node != NodeId::NONE {
+        while node != SeenId::NONE {
             if self.is_above(node, seen) {
                 return true;
             }
@@ -78,10 +78,10 @@ impl Values {
         false
     }
 
-    fn is_above(&self, above: NodeId, mut node: NodeId) -> bool {
+    fn is_above(&self, above: SeenId, mut node: SeenId) -> bool {
         let depth = self.node(above).depth;
         loop {
-            let Node { parent, jump, depth: here, .. } = self.node(node);
+            let SeenNode { parent, jump, depth: here, .. } = self.node(node);
             if here <= depth {
                 return node == above;
             }
@@ -90,15 +90,15 @@ impl Values {
     }
 
     /// What an array has read after one more value.
-    pub(super) fn add(&mut self, seen: NodeId, key: &[u8]) -> NodeId {
+    pub(super) fn add(&mut self, seen: SeenId, key: &[u8]) -> SeenId {
         let value = self.keys.find(key).unwrap_or_else(|| {
             make_room(&mut self.nodes_of, 1);
-            self.nodes_of.push(NodeId::NONE);
+            self.nodes_of.push(SeenId::NONE);
             self.keys.add(key)
         });
-        let id = NodeId(self.nodes.len() as u32);
+        let id = SeenId(self.nodes.len() as u32);
         let (depth, jump) = match seen {
-            NodeId::NONE => (0, id),
+            SeenId::NONE => (0, id),
             seen => {
                 let p = self.node(seen);
                 let j = if p.jump == seen { p } else { self.node(p.jump) };
@@ -109,7 +109,7 @@ impl Values {
         };
         let same = std::mem::replace(&mut self.nodes_of[value as usize], id);
         make_room(&mut self.nodes, 1);
-        self.nodes.push(Node { parent: seen, jump, depth, value, same });
+        self.nodes.push(SeenNode { parent: seen, jump, depth, value, same });
         id
     }
 
@@ -138,7 +138,7 @@ impl Values {
     }
 
     /// Whether an array has read the value that is the beginning of another.
-    pub(super) fn has_beginning(&self, seen: NodeId, like: Like) -> bool {
+    pub(super) fn has_beginning(&self, seen: SeenId, like: Like) -> bool {
         self.has(seen, self.beginning(like))
     }
 
@@ -160,10 +160,10 @@ impl Values {
     }
 
     /// The values that an array has read, the first one first.
-    pub(super) fn read(&self, seen: NodeId) -> Vec<&[u8]> {
+    pub(super) fn read(&self, seen: SeenId) -> Vec<&[u8]> {
         let mut out = Vec::new();
         let mut at = seen;
-        while at != NodeId::NONE {
+        while at != SeenId::NONE {
             let node = self.node(at);
             out.push(self.keys.get(node.value));
             at = node.parent;
@@ -180,17 +180,17 @@ impl Values {
     /// A node in other tables; `copies` are those that are there.
     pub(super) fn copy_node(
         &self,
-        node: NodeId,
+        node: SeenId,
         to: &mut Self,
-        copies: &mut FxHashMap<NodeId, NodeId>,
-    ) -> NodeId {
+        copies: &mut FxHashMap<SeenId, SeenId>,
+    ) -> SeenId {
         let mut missing = Vec::new();
         let mut at = node;
-        while at != NodeId::NONE && !copies.contains_key(&at) {
+        while at != SeenId::NONE && !copies.contains_key(&at) {
             missing.push(at);
             at = self.node(at).parent;
         }
-        let mut copy = copies.get(&at).copied().unwrap_or(NodeId::NONE);
+        let mut copy = copies.get(&at).copied().unwrap_or(SeenId::NONE);
         for node in missing.into_iter().rev() {
             copy = to.add(copy, self.keys.get(self.node(node).value));
             copies.insert(node, copy);
@@ -201,8 +201,8 @@ impl Values {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.keys.bytes()
-            + self.nodes_of.capacity() * size_of::<NodeId>()
-            + self.nodes.capacity() * size_of::<Node>()
+            + self.nodes_of.capacity() * size_of::<SeenId>()
+            + self.nodes.capacity() * size_of::<SeenNode>()
             + self.pieces.bytes()
     }
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn values_are_those_of_the_way_to_the_root() {
         let mut values = Values::default();
-        let mut texts: Vec<(NodeId, BTreeSet<Vec<u8>>)> = vec![(NodeId::NONE, BTreeSet::new())];
+        let mut texts: Vec<(SeenId, BTreeSet<Vec<u8>>)> = vec![(SeenId::NONE, BTreeSet::new())];
         let mut random = 7u64;
         for step in 0..2_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_value_is_found_by_how_it_begins() {
         let mut values = Values::default();
-        let mut seen = NodeId::NONE;
+        let mut seen = SeenId::NONE;
         for key in ["\"ab", "\"abc", "\"b", "#1e0"] {
             seen = values.add(seen, key.as_bytes());
         }

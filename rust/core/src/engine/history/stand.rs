@@ -6,7 +6,7 @@ use crate::engine::history::chart::Chart;
 use crate::engine::history::{Family, Stand};
 use crate::network::{BOTTOM, ClassSet, Network};
 use crate::stacks::{NONE, SetId, StackSets};
-use crate::unique::{At, Look};
+use crate::unique::{At, Pause};
 use std::sync::Arc;
 
 /// What can stand on top of each other: where the way begins, and where it goes on.
@@ -93,7 +93,7 @@ impl Family {
         &mut self,
         stand: Stand,
         bytes: &[u8],
-        look: &mut Look<'_, Arc<Network>>,
+        pause: &mut Pause<'_, Arc<Network>>,
     ) -> Result<(Option<Stand>, usize), Halt> {
         let at = match stand {
             Stand::Stacks(set) => At::Plain(set),
@@ -102,7 +102,7 @@ impl Family {
         };
         let Self { network, stepper, arrays, .. } = self;
         let mark = arrays.mark();
-        let advanced = arrays.advance(network, stepper, at, bytes, look);
+        let advanced = arrays.advance(network, stepper, at, bytes, pause);
         if !matches!(advanced, Ok((Some(_), _))) {
             arrays.reset(mark); // what was read cannot follow
         }

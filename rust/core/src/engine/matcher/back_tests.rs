@@ -201,9 +201,9 @@ fn may_chart(matcher: &Matcher) -> bool {
 fn walk(engine: &Arc<Engine>, seed: u64, met: &mut Met) {
     let (mut random, stops) = (Random(seed), StopRule::default());
     let mut pairs = vec![Pair::new(engine, &stops)];
-    let may_be_counted =
-        seed % 4 == 1 && !engine.network.has_sets() && !engine.network.takes_tokens();
-    if may_be_counted && !engine.network.has_unique_items() {
+    let unique = engine.network.only_unique_items();
+    let is_counted = !engine.network.has_sets() || unique.is_some_and(|items| !items.nested);
+    if seed % 4 == 1 && is_counted && !engine.network.takes_tokens() {
         drop(pairs[0].both(|matcher| matcher.limit_tokens(120, &none())));
     }
     let mut is_restored = false;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 type Known<'m> = Option<(&'m Engine, CachedMasks<'m>)>;
 
 /// What a mask that is not cached is made of.
-enum Source {
+enum RowSource {
     /// The family of the matcher: nobody else has it.
     Own,
     /// A copy of the stacks: forks read on meanwhile.
@@ -131,7 +131,7 @@ impl Matcher {
     }
 
     /// [`Self::fill`] where no budget forbids anything.
-    fn fill_far(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
+    pub(super) fn fill_far(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
         let family = lock::read(&self.family, &self.mask_interrupt(interrupt))?;
         let stand = family.step(self.at).stand;
         self.fill_locked(&mut None, family, stand, row, interrupt)
@@ -220,12 +220,12 @@ impl Matcher {
         let source = self.source(&mut family, stand, interrupt)?;
         let refused = family.refused();
         let made = match source {
-            Source::Own => mask(&mut family, stand, row),
-            Source::Stacks(copied) => {
+            RowSource::Own => mask(&mut family, stand, row),
+            RowSource::Stacks(copied) => {
                 drop(family);
                 stacks(&copied, row)
             }
-            Source::Chart(mut copied) => {
+            RowSource::Chart(mut copied) => {
                 drop(family);
                 let stand = copied.1;
                 mask(&mut copied.0, stand, row)
@@ -238,16 +238,21 @@ impl Matcher {
         made
     }
 
-    fn source(&self, family: &mut Family, stand: Stand, interrupt: &Interrupt) -> Result<Source> {
+    fn source(
+        &self,
+        family: &mut Family,
+        stand: Stand,
+        interrupt: &Interrupt,
+    ) -> Result<RowSource> {
         if Arc::strong_count(&self.family) == 1 {
-            return Ok(Source::Own);
+            return Ok(RowSource::Own);
         }
         let halted = |halt| self.halted(halt, interrupt);
         if let Some(copied) = family.stacks_apart(stand, interrupt).map_err(halted)? {
-            return Ok(Source::Stacks(Box::new(copied)));
+            return Ok(RowSource::Stacks(Box::new(copied)));
         }
         let copied = family.chart_apart(stand, interrupt).map_err(halted)?;
-        Ok(copied.map_or(Source::Own, |copied| Source::Chart(Box::new(copied))))
+        Ok(copied.map_or(RowSource::Own, |copied| RowSource::Chart(Box::new(copied))))
     }
 
     /// Writes the row of token classes that may come next and says whether it forbids any token.

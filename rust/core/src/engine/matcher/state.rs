@@ -22,13 +22,13 @@ const ENTRIES_BETWEEN_CHECKS: u64 = 4_096;
 
 /// The states of a saved state that are sets of members.
 #[derive(Default)]
-struct Members {
+struct SavedMembers {
     places: FxHashMap<(u32, Box<[u64]>), u32>,
     /// For each the state without guards, the words of the set, and those words.
     written: Vec<u32>,
 }
 
-impl Members {
+impl SavedMembers {
     /// A state as it is saved.
     fn name(&mut self, network: &Network, state: u32) -> u32 {
         if state >= LABEL {
@@ -101,7 +101,7 @@ impl Matcher {
         };
         let mut places: FxHashMap<SetId, u32> = FxHashMap::default();
         let network = family.network();
-        let mut members = Members::default();
+        let mut members = SavedMembers::default();
         let mut out = vec![match step.read {
             Read::Stop(id) => id + 1,
             _ => 0,

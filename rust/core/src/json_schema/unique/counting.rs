@@ -1,6 +1,7 @@
 //! How many texts and numbers an automaton has, and whether each beginning of one is one of infinitely many.
 
 use crate::error::Result;
+use crate::grammar::UniqueItems;
 use crate::json_schema::converter::Converter;
 use crate::regular::Dfa;
 
@@ -118,6 +119,56 @@ impl Graph {
         self.reaching(found)
     }
 
+    /// Whether from each state from which there is an end few letters lead to one, and either two letters
+    /// of `others`, which has the same states, lead to such a state, or few lead to one of these; behind no
+    /// letter of the others there may be `none` of these.
+    fn ends_soon(&self, others: &Self, none: bool) -> bool {
+        let live: Vec<bool> = self.live().collect();
+        let forks: Vec<bool> = others
+            .edges
+            .iter()
+            .map(|edges| {
+                let sizes = edges.iter().filter(|edge| live[edge.0 as usize]).map(|edge| edge.1);
+                sizes.sum::<u64>() > 1
+            })
+            .collect();
+        // Behind a letter of the others all states fork.
+        let mut behind: Vec<bool> = vec![false; live.len()];
+        let mut work: Vec<u32> = others.edges.iter().flatten().map(|edge| edge.0).collect();
+        while let Some(state) = work.pop() {
+            if !std::mem::replace(&mut behind[state as usize], true) {
+                work.extend(self.edges[state as usize].iter().map(|edge| edge.0));
+            }
+        }
+        let (ends, forking) = (self.distances(&self.finals), self.distances(&forks));
+        let reaches = self.reaching(forks.clone());
+        let most = UniqueItems::MOST_TO_END;
+        (0..live.len()).filter(|&state| live[state]).all(|state| {
+            let is_near = ends[state] <= most;
+            let is_soon = forking[state] <= most || none && !reaches[state];
+            is_near && (forks[state] || !behind[state] && is_soon)
+        })
+    }
+
+    /// For each state the letters to the nearest of some states, as far as that is near.
+    fn distances(&self, to: &[bool]) -> Vec<u32> {
+        let mut out: Vec<u32> =
+            to.iter().map(|&is_there| if is_there { 0 } else { u32::MAX }).collect();
+        let mut level = 0;
+        let mut is_new = true;
+        while std::mem::take(&mut is_new) && level < UniqueItems::MOST_TO_END {
+            for state in 0..out.len() {
+                let mut targets = self.edges[state].iter().map(|edge| out[edge.0 as usize]);
+                if out[state] == u32::MAX && targets.any(|distance| distance == level) {
+                    out[state] = level + 1;
+                    is_new = true;
+                }
+            }
+            level += 1;
+        }
+        out
+    }
+
     /// For each state whether infinitely many texts lead to an end.
     fn endless(&self) -> impl Iterator<Item = bool> {
         self.loops(|_, _| true).into_iter()
@@ -162,6 +213,18 @@ pub(super) fn has_endless_numbers(automaton: &Dfa) -> bool {
         }
     }
     (0..live.len()).all(|state| !met[state] || !live[state] || endless[state])
+}
+
+/// Whether few letters make any beginning of a text another than many others, and end it.
+pub(super) fn strings_end_soon(automaton: &Dfa) -> bool {
+    let is_plain = |c: u32| (0x20..0x7f).contains(&c) && c != 0x22 && c != 0x5c;
+    Graph::of(automaton, |_| true).ends_soon(&Graph::of(automaton, is_plain), false)
+}
+
+/// The same of the values of numbers; where no digit but zero may follow, zero is the only value.
+pub(super) fn numbers_end_soon(automaton: &Dfa) -> bool {
+    let is_digit = |c: u32| (u32::from('1')..=u32::from('9')).contains(&c);
+    Graph::of(automaton, |_| true).ends_soon(&Graph::of(automaton, is_digit), true)
 }
 
 /// Whether each beginning of a number that ends in a digit is a number.

@@ -6,20 +6,26 @@
 //! completed after it with `k - 1`. While the budget is far that forbids nothing, and a mask pays one
 //! comparison: [`Hint`](super::hint::Hint) says what the stacks of a text needed at most when they were last looked at, and
 //! one token adds a bounded number to that. Near the end the trie is walked with the stacks of the text,
-//! and each entry is asked for the fewest tokens that end the text after it.
+//! and each entry is asked for the fewest tokens that end the text after it. Of arrays whose items are unique
+//! the stacks give a bound alone: [`unique`]. [`walk`] walks the trie.
 
-use crate::budget::{Halt, Interrupt, Meter};
-use crate::ending::{UNREACHABLE, class_of};
+mod unique;
+mod walk;
+
+use crate::budget::{Interrupt, Meter};
+use crate::ending::{Stacks, UNREACHABLE};
 use crate::engine::history::{Family, Read, Stand};
 use crate::engine::lock;
-use crate::engine::mask::answers::Walker;
-use crate::engine::mask::memo::set_bits;
 use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Position, Result};
-use crate::stacks::{NONE, SetId, Stepper};
+use crate::stacks::{NONE, SetId};
+use crate::unique::At;
+use unique::{Completions, Unit};
 
-/// Trie nodes between two looks at the interrupt, less one.
-const CHECK_MASK: u32 = 255;
+/// Letters that make an item another than the million before it and end it, at most, where
+/// [`UniqueItems::ends_soon`](crate::grammar::UniqueItems) says so: 25 until it differs, the rest of a
+/// character or an escape sequence, and its end, each letter of which may be an escape sequence.
+const MOST_TO_DIFFER: u32 = 25 + 16 + 6 * crate::grammar::UniqueItems::MOST_TO_END;
 
 /// What it takes to end the text of a matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,68 +35,6 @@ pub struct Shortest {
     pub tokens: Option<u32>,
     /// The fewest bytes; `None` where no text completes it.
     pub bytes: Option<u32>,
-}
-
-impl Engine {
-    /// Writes which entries of a walker leave the text to be ended with `most` more tokens.
-    fn entries_in_time(
-        &self,
-        walker: &Walker,
-        family: &mut Family,
-        set: SetId,
-        most: u32,
-        interrupt: &Interrupt,
-        bits: &mut [i32],
-    ) -> std::result::Result<(), Halt> {
-        bits.fill(0);
-        let is_folded = self.folded.get().is_some_and(|f| std::ptr::eq(&f.walker, walker));
-        let ending = self.ending(is_folded, interrupt)?;
-        let mut meter = Meter::default();
-        meter.allow(self.limits.max_mask_work, interrupt);
-        let mut asking = ending.ask(self.limits.max_memo_bytes, interrupt)?;
-        let mut memo = family.take_memo(is_folded);
-        let stepper = &mut family.stepper;
-        let trie = &walker.trie;
-        let step = |stepper: &mut Stepper<_>, before, node| {
-            stepper.step(before, class_of(&self.network, trie, node))
-        };
-        let mut walk = || {
-            let mut path = vec![(trie.end(0), set)];
-            let mut node = 1;
-            while node < trie.len() as u32 {
-                if trie.ids() == Some(node) {
-                    path = vec![(trie.end(node), set)];
-                    node += 1;
-                    continue;
-                }
-                while path[path.len() - 1].0 <= node {
-                    path.pop();
-                }
-                if node & CHECK_MASK == 0 {
-                    interrupt.check()?;
-                }
-                meter.spend(1)?;
-                let end = trie.end(node);
-                let after = step(stepper, path[path.len() - 1].1, node)?;
-                if after == NONE {
-                    node = end;
-                    continue;
-                }
-                let numbers = trie.numbers(node);
-                if !numbers.is_empty()
-                    && asking.fewest(&stepper.sets, &mut memo, after, &mut meter)? <= most
-                {
-                    set_bits(bits, numbers);
-                }
-                path.push((end, after));
-                node += 1;
-            }
-            Ok(())
-        };
-        let walked = walk();
-        family.put_memo(memo);
-        walked
-    }
 }
 
 impl Matcher {
@@ -120,13 +64,14 @@ impl Matcher {
         let is_text = |&&id: &&u32| {
             vocabulary.is_textual(id) || network.takes_tokens() && vocabulary.is_whole(id)
         };
-        let message = if network.has_unique_items() {
-            "the text has arrays with uniqueItems, whose items are not counted; pass \
-             lossy={\"uniqueItems\"} and check the result"
-                .into()
-        } else if network.has_sets() {
+        let unique = network.only_unique_items();
+        let message = if network.has_sets() && unique.is_none() {
             "the text is read with members in any order, whose sets are not counted; compile with \
              key_order=\"schema\""
+                .into()
+        } else if unique.is_some_and(|items| items.nested) {
+            "the text has arrays with uniqueItems whose items may be arrays or objects, which are not \
+             counted; pass lossy={\"uniqueItems\"} and check the result"
                 .into()
         } else if network.is_for_charts() || self.engine.begins_on_a_chart() {
             "the text is read with a chart, which has no stacks to count; compile with \
@@ -140,8 +85,7 @@ impl Matcher {
         } else {
             return Ok(());
         };
-        let (construct, position) = ("max_tokens".into(), Position { line: 1, column: 1 });
-        Err(Error::Unsupported { construct, message, position })
+        Err(uncounted(message))
     }
 
     /// The tokens that this text may still take, the stop token counted.
@@ -181,22 +125,38 @@ impl Matcher {
             return Ok(true);
         }
         let Some(set) = family.set_of(step.stand) else { return Ok(false) };
-        let halted = |halt| self.engine.ending_halted(halt, interrupt);
-        if self.engine.network.has_sets() {
+        let network = &self.engine.network;
+        let unique = network.only_unique_items();
+        if network.has_sets() && unique.is_none_or(|items| !items.ends_soon || items.nested) {
             return Ok(false);
         }
+        let halted = |halt| self.engine.ending_halted(halt, interrupt);
         let countdown = self.engine.countdown(interrupt).map_err(halted)?;
         if countdown.most_raised.is_none() {
             return Ok(false);
         }
+        let (_, needed) = self.letters(family, set, interrupt)?;
+        let more = if unique.is_some() { MOST_TO_DIFFER } else { 0 };
+        self.hint.set(step.tokens, needed.saturating_add(more));
+        Ok(self.is_far(step.tokens, left))
+    }
+
+    /// The fewest letters that complete some stacks, and the most that any of them needs.
+    fn letters(
+        &self,
+        family: &mut Family,
+        set: SetId,
+        interrupt: &Interrupt,
+    ) -> Result<(u32, u32)> {
+        let halted = |halt| self.engine.ending_halted(halt, interrupt);
+        let countdown = self.engine.countdown(interrupt).map_err(halted)?;
         let mut meter = Meter::default();
         meter.allow(self.engine.limits.max_mask_work, interrupt);
         let mut memo = family.take_memo(self.engine.has_classes());
-        let letters = countdown.letters(&family.stepper.sets, &mut memo, set, &mut meter);
+        let stacks = Stacks { network: family.network(), sets: &family.stepper.sets };
+        let letters = countdown.letters(stacks, &mut memo, set, &mut meter);
         family.put_memo(memo);
-        let (_, needed) = letters.map_err(halted)?;
-        self.hint.set(step.tokens, needed);
-        Ok(self.is_far(step.tokens, left))
+        letters.map_err(halted)
     }
 
     /// The fewest tokens that complete the text from some stacks, the stop token not counted.
@@ -209,7 +169,8 @@ impl Matcher {
         let most_bytes = self.engine.limits.max_memo_bytes;
         let mut asking = ending.ask(most_bytes, interrupt).map_err(halted)?;
         let mut memo = family.take_memo(is_folded);
-        let fewest = asking.fewest(&family.stepper.sets, &mut memo, set, &mut meter);
+        let stacks = Stacks { network: family.network(), sets: &family.stepper.sets };
+        let fewest = asking.fewest(stacks, &mut memo, set, &mut meter);
         family.put_memo(memo);
         fewest.map_err(halted)
     }
@@ -223,9 +184,9 @@ impl Matcher {
     ) -> Result<T> {
         match family.step(self.at).stand {
             Stand::Stacks(set) => work(family, set),
-            Stand::Array(_) => {
-                self.refuse_uncounted()?;
-                Err(chart_refused()) // such arrays are sets, which are not counted
+            Stand::Array(id) => {
+                let set = family.arrays.set(At::Array(id));
+                work(family, set)
             }
             Stand::Chart(_) => {
                 self.refuse_uncounted()?;
@@ -235,13 +196,25 @@ impl Matcher {
         }
     }
 
+    /// The fewest tokens that complete the text from where it stands, the stop token not counted.
+    fn fewest_now(&self, family: &mut Family, interrupt: &Interrupt) -> Result<u32> {
+        let stand = family.step(self.at).stand;
+        match self.engine.network.has_unique_items() {
+            true => Completions::new(self, Unit::Tokens, interrupt).fewest(family, stand),
+            false => self
+                .with_stacks(family, interrupt, |family, set| self.fewest(family, set, interrupt)),
+        }
+    }
+
     /// Refuses a budget with which the text cannot be completed from where it stands.
     fn refuse_late(&self, family: &mut Family, left: u32, interrupt: &Interrupt) -> Result<()> {
         if self.is_far_now(family, left, interrupt)? {
             return Ok(());
         }
-        let fewest =
-            self.with_stacks(family, interrupt, |family, set| self.fewest(family, set, interrupt))?;
+        if self.engine.network.has_unique_items() {
+            return self.refuse_late_unique(family, left, interrupt);
+        }
+        let fewest = self.fewest_now(family, interrupt)?;
         let needed = fewest.saturating_add(self.stop_tokens());
         match needed <= left {
             true => Ok(()),
@@ -262,6 +235,12 @@ impl Matcher {
         if token.is_some() && self.is_far_now(family, left, interrupt)? {
             return Ok(true);
         }
+        let taken = u32::from(token.is_some()) + self.stop_tokens();
+        if self.engine.network.has_unique_items() {
+            let Some(most) = left.checked_sub(taken) else { return Ok(false) };
+            let mut completions = Completions::new(self, Unit::Tokens, interrupt);
+            return Ok(completions.within(family, stand, most)?.is_some());
+        }
         let fewest = match (stand, token) {
             (Stand::Stacks(set), _) => self.fewest(family, set, interrupt)?,
             // Another fork went over to a chart.
@@ -272,14 +251,10 @@ impl Matcher {
                     _ => Ok(UNREACHABLE),
                 }
             })?,
-            (Stand::Array(_), _) => {
-                self.refuse_uncounted()?;
-                return Err(chart_refused());
-            }
-            (Stand::Chart(_), None) => return Err(chart_refused()),
+            // Only a network with unique items has arrays.
+            (Stand::Chart(_), None) | (Stand::Array(_), _) => return Err(chart_refused()),
         };
-        let taken = u32::from(token.is_some());
-        Ok(fewest.saturating_add(self.stop_tokens() + taken) <= left)
+        Ok(fewest.saturating_add(taken) <= left)
     }
 
     /// Writes the row of tokens that leave the text to be completed with `left` tokens, one of them
@@ -294,6 +269,22 @@ impl Matcher {
         interrupt: &Interrupt,
     ) -> Result<bool> {
         let mut family = lock::write(&self.family, interrupt)?;
+        if self.engine.network.has_unique_items() {
+            self.refuse_uncounted()?;
+            if self.is_far_now(&mut family, left, interrupt)? {
+                return Ok(false);
+            }
+            self.refuse_late(&mut family, left, interrupt)?;
+            drop(family);
+            match left.checked_sub(1 + self.stop_tokens()) {
+                None => row.fill(0),
+                Some(most) => {
+                    self.fill_far(row, interrupt)?;
+                    self.narrow_in_time(most, row, interrupt)?;
+                }
+            }
+            return Ok(true);
+        }
         self.with_rows_in_time(&mut family, left, interrupt, |family, set, most| {
             self.engine.over_tokens(row, |walker, bits| {
                 let engine = &self.engine;
@@ -340,6 +331,13 @@ impl Matcher {
         interrupt: &Interrupt,
     ) -> Result<bool> {
         let Some(folded) = self.engine.folded.get() else { return Ok(false) };
+        if self.engine.network.has_unique_items() {
+            return Err(uncounted(
+                "the text has arrays with uniqueItems, whose items tell tokens of one class apart; use \
+                 masks of tokens"
+                    .into(),
+            ));
+        }
         self.with_rows_in_time(family, left, interrupt, |family, set, most| {
             let walker = &folded.walker;
             let made = self.engine.entries_in_time(walker, family, set, most, interrupt, row);
@@ -360,18 +358,17 @@ impl Matcher {
             return Ok(Shortest { tokens: Some(0), bytes: Some(0) });
         }
         let known = |number: u32| (number < UNREACHABLE).then_some(number);
-        self.with_stacks(&mut family, interrupt, |family, set| {
-            let tokens = self.fewest(family, set, interrupt)?;
-            let halted = |halt| self.engine.ending_halted(halt, interrupt);
-            let countdown = self.engine.countdown(interrupt).map_err(halted)?;
-            let mut meter = Meter::default();
-            meter.allow(self.engine.limits.max_mask_work, interrupt);
-            let mut memo = family.take_memo(self.engine.has_classes());
-            let letters = countdown.letters(&family.stepper.sets, &mut memo, set, &mut meter);
-            family.put_memo(memo);
-            let (bytes, _) = letters.map_err(halted)?;
-            Ok(Shortest { tokens: known(tokens), bytes: known(bytes) })
-        })
+        let tokens = self.fewest_now(&mut family, interrupt)?;
+        let bytes = match self.engine.network.has_unique_items() {
+            true => {
+                let stand = family.step(self.at).stand;
+                Completions::new(self, Unit::Bytes, interrupt).fewest(&mut family, stand)?
+            }
+            false => self.with_stacks(&mut family, interrupt, |family, set| {
+                Ok(self.letters(family, set, interrupt)?.0)
+            })?,
+        };
+        Ok(Shortest { tokens: known(tokens), bytes: known(bytes) })
     }
 
     /// A shortest completion: of the tokens with which the fewest follow always that with the lowest id;
@@ -408,12 +405,21 @@ impl Matcher {
                 (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 32 + bit)
             });
             let mut ids = ids.filter(|id| stops.binary_search(id).is_err());
-            let Some(id) = ids.next() else { break };
+            let id = match self.engine.network.has_unique_items() {
+                true => fork.first_in_time(ids, left, interrupt)?,
+                false => ids.next(),
+            };
+            let Some(id) = id else { break };
             fork.accept_token(id, interrupt)?;
             out.push(id);
         }
         Ok(out)
     }
+}
+
+fn uncounted(message: String) -> Error {
+    let (construct, position) = ("max_tokens".into(), Position { line: 1, column: 1 });
+    Error::Unsupported { construct, message, position }
 }
 
 fn chart_refused() -> Error {

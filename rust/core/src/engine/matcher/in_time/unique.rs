@@ -1,0 +1,480 @@
+//! Texts with arrays whose items are unique: their ends in time.
+//!
+//! The stacks alone say what a completion takes at least: they know nothing of what an array has read, so
+//! their shortest completion may repeat an item. What it takes exactly is searched forwards with the text
+//! itself, guided by that bound: iterative deepening (Korf, 1985), and of each text the shortest completion
+//! of its stacks first. That one nearly always stands, and a mask asks for it once for all tokens that lead to the
+//! same stacks with an item that is like none before.
+
+use crate::budget::{Halt, Interrupt, Meter};
+use crate::ending::UNREACHABLE;
+use crate::engine::history::{Family, Stand};
+use crate::engine::lock;
+use crate::engine::matcher::in_time::walk::VisitInTime;
+use crate::engine::{Engine, Matcher};
+use crate::error::{Error, Result};
+use crate::stacks::{NONE, SetId};
+use crate::unique::{At, Glance};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Units that are tried before all others are looked for.
+const FEW: usize = 64;
+/// A search goes so deep, at most, past the last text whose shortest completion was tried.
+const MOST_DEPTH: usize = 256;
+
+/// What completions are made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Tokens,
+    Bytes,
+}
+
+/// Tokens, or bytes, each behind the fewest of them that complete the stacks behind it, and with these.
+type Ways = Rc<[(u32, u32, SetId)]>;
+
+/// A search for completions of the texts of one family.
+pub(super) struct Completions<'m> {
+    matcher: &'m Matcher,
+    interrupt: &'m Interrupt,
+    unit: Unit,
+    /// For stacks, a bound and a number as many of the units behind which the stacks need no more than that.
+    ways: FxHashMap<(SetId, u32, usize), Ways>,
+    /// Places in arrays that cannot be completed with so many units.
+    failed: FxHashSet<(SetId, Vec<u32>, u32)>,
+    meter: Meter,
+}
+
+impl<'m> Completions<'m> {
+    pub(super) fn new(matcher: &'m Matcher, unit: Unit, interrupt: &'m Interrupt) -> Self {
+        let mut meter = Meter::default();
+        meter.allow(matcher.engine.limits.max_mask_work, interrupt);
+        let (ways, failed) = (FxHashMap::default(), FxHashSet::default());
+        Self { matcher, interrupt, unit, ways, failed, meter }
+    }
+
+    /// A completion of at most so many units, if there is one.
+    ///
+    /// # Errors
+    /// Those of a mask.
+    pub(super) fn within(
+        &mut self,
+        family: &mut Family,
+        stand: Stand,
+        most: u32,
+    ) -> Result<Option<Vec<u32>>> {
+        let mark = family.arrays.mark();
+        family.arrays.try_out(true);
+        let found = self.search(family, stand, most, 0);
+        family.arrays.reset(mark);
+        family.arrays.try_out(false);
+        found
+    }
+
+    /// The fewest units that complete a text; [`UNREACHABLE`] where none do.
+    ///
+    /// # Errors
+    /// As for [`Self::within`].
+    pub(super) fn fewest(&mut self, family: &mut Family, stand: Stand) -> Result<u32> {
+        let Some(set) = family.set_of(stand) else { return Ok(UNREACHABLE) };
+        let mut count = self.least(family, set)?;
+        while count < UNREACHABLE && self.within(family, stand, count)?.is_none() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn search(
+        &mut self,
+        family: &mut Family,
+        stand: Stand,
+        most: u32,
+        depth: usize,
+    ) -> Result<Option<Vec<u32>>> {
+        let Some(set) = family.set_of(stand) else { return Ok(None) };
+        let least = self.least(family, set)?;
+        if least > most {
+            return Ok(None);
+        }
+        let shortest = self.shortest(family, set)?;
+        if self.runs(family, stand, &shortest)? {
+            return Ok(Some(shortest.to_vec()));
+        }
+        if most == 0 {
+            return Ok(None);
+        }
+        if depth == MOST_DEPTH {
+            return Err(self.halted(Halt::Work));
+        }
+        let written = match stand {
+            Stand::Array(id) => family.arrays.written(id),
+            Stand::Stacks(_) | Stand::Chart(_) => Vec::new(),
+        };
+        let place = (set, written, most);
+        if self.failed.contains(&place) {
+            return Ok(None);
+        }
+        for room in [FEW, usize::MAX] {
+            let ways = self.ways(family, set, most - 1, room)?;
+            for &(_, unit, _) in &*ways {
+                let Some(after) = self.advance(family, stand, unit)? else { continue };
+                if let Some(mut rest) = self.search(family, after, most - 1, depth + 1)? {
+                    rest.insert(0, unit);
+                    return Ok(Some(rest));
+                }
+            }
+            if ways.len() < room {
+                break;
+            }
+        }
+        self.failed.insert(place);
+        Ok(None)
+    }
+
+    /// Whether a text goes on so to its end.
+    fn runs(&mut self, family: &mut Family, stand: Stand, units: &[u32]) -> Result<bool> {
+        let mut at = stand;
+        for &unit in units {
+            match self.advance(family, at, unit)? {
+                Some(after) => at = after,
+                None => return Ok(false),
+            }
+        }
+        Ok(family.accepts(at))
+    }
+
+    fn advance(&mut self, family: &mut Family, stand: Stand, unit: u32) -> Result<Option<Stand>> {
+        let (matcher, interrupt) = (self.matcher, self.interrupt);
+        self.meter.spend(8).map_err(|halt| self.halted(halt))?;
+        matcher.allow(family, interrupt);
+        let after = match self.unit {
+            Unit::Tokens => matcher.advance_token(family, stand, unit, interrupt),
+            Unit::Bytes => {
+                matcher.advance(family, stand, &[unit as u8], interrupt).map(|(after, _)| after)
+            }
+        };
+        family.release();
+        after.map_err(|halt| matcher.halted(halt, interrupt))
+    }
+
+    /// The fewest units that complete some stacks, whatever their arrays have read.
+    fn least(&self, family: &mut Family, set: SetId) -> Result<u32> {
+        match self.unit {
+            Unit::Tokens => self.matcher.fewest(family, set, self.interrupt),
+            Unit::Bytes => Ok(self.matcher.letters(family, set, self.interrupt)?.0),
+        }
+    }
+
+    /// A shortest completion of some stacks, always the same.
+    fn shortest(&mut self, family: &mut Family, set: SetId) -> Result<Arc<[u32]>> {
+        let in_bytes = self.unit == Unit::Bytes;
+        let is_folded = self.matcher.engine.has_classes();
+        let memo = family.take_memo(is_folded);
+        let known = memo.shortest(in_bytes, set);
+        family.put_memo(memo);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (mut at, mut out) = (set, Vec::new());
+        for left in (0..self.least(family, set)?).rev() {
+            let Some(&(_, unit, after)) = self.ways(family, at, left, FEW)?.first() else { break };
+            out.push(unit);
+            at = after;
+        }
+        let out: Arc<[u32]> = out.into();
+        let mut memo = family.take_memo(is_folded);
+        memo.keep_shortest(in_bytes, set, out.clone());
+        family.put_memo(memo);
+        Ok(out)
+    }
+
+    /// About as many as asked for of the units behind which some stacks need no more than `most`, those with
+    /// the fewest first; fewer where there are no more.
+    fn ways(&mut self, family: &mut Family, set: SetId, most: u32, room: usize) -> Result<Ways> {
+        if let Some(known) = self.ways.get(&(set, most, room)) {
+            return Ok(known.clone());
+        }
+        let mut out = match self.unit {
+            Unit::Tokens => {
+                self.matcher.tokens_in_time(family, set, (most, room), self.interrupt)?
+            }
+            Unit::Bytes => {
+                let mut out = Vec::new();
+                for byte in 0..=255u8 {
+                    self.matcher.allow(family, self.interrupt);
+                    let after = family.stepper.step(set, self.matcher.engine.class(byte));
+                    family.release();
+                    match after.map_err(|halt| self.matcher.halted(halt, self.interrupt))? {
+                        NONE => {}
+                        after => {
+                            let least = self.least(family, after)?;
+                            out.extend((least <= most).then_some((least, u32::from(byte), after)));
+                        }
+                    }
+                }
+                out
+            }
+        };
+        out.sort_unstable();
+        self.meter.spend(1 + out.len() as u64 / 4).map_err(|halt| self.halted(halt))?;
+        let out: Ways = out.into();
+        self.ways.insert((set, most, room), out.clone());
+        Ok(out)
+    }
+
+    fn halted(&self, halt: Halt) -> Error {
+        self.matcher.engine.ending_halted(halt, self.interrupt)
+    }
+}
+
+/// Collects about so many tokens with the fewest that complete the stacks behind each.
+struct Collect(Vec<(u32, u32, SetId)>, usize);
+
+impl VisitInTime for Collect {
+    type Place = ();
+
+    fn step(&mut self, (): &(), _byte: u8) {}
+
+    fn whole(&mut self, (): &()) {}
+
+    fn found(&mut self, (): &(), tokens: &[u32], after: SetId, fewest: u32) -> bool {
+        self.0.extend(tokens.iter().map(|&token| (fewest, token, after)));
+        self.0.len() < self.1
+    }
+}
+
+/// Sorts the tokens of a row by what is to be asked about them.
+struct Sort<'r> {
+    arrays: &'r crate::unique::Arrays,
+    row: &'r [i32],
+    /// Tokens that lead to the same stacks, and to the same kind of place.
+    alike: FxHashMap<(SetId, u8), (Glance, Vec<u32>)>,
+    /// The others.
+    doubtful: Vec<u32>,
+}
+
+impl VisitInTime for Sort<'_> {
+    type Place = Glance;
+
+    fn step(&mut self, from: &Glance, byte: u8) -> Glance {
+        self.arrays.glance_on(from, byte)
+    }
+
+    fn whole(&mut self, start: &Glance) -> Glance {
+        match start {
+            Glance::Outside => Glance::Outside,
+            _ => Glance::Unknown,
+        }
+    }
+
+    fn found(&mut self, place: &Glance, tokens: &[u32], after: SetId, _fewest: u32) -> bool {
+        let row = self.row;
+        let allowed = tokens.iter().copied();
+        let allowed = allowed.filter(|&id| row[id as usize >> 5] >> (id & 31) & 1 != 0);
+        match place.kind() {
+            None => self.doubtful.extend(allowed),
+            Some(kind) => {
+                let group = self.alike.entry((after, kind));
+                group.or_insert_with(|| (place.clone(), Vec::new())).1.extend(allowed);
+            }
+        }
+        true
+    }
+}
+
+impl Matcher {
+    /// Refuses a budget with which the text cannot be completed from where it stands, with the least number
+    /// where that is soon found.
+    ///
+    /// # Errors
+    /// [`Error::Budget`]; those of a mask.
+    pub(super) fn refuse_late_unique(
+        &self,
+        family: &mut Family,
+        left: u32,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let stand = family.step(self.at).stand;
+        let mut completions = Completions::new(self, Unit::Tokens, interrupt);
+        if let Some(most) = left.checked_sub(self.stop_tokens())
+            && completions.within(family, stand, most)?.is_some()
+        {
+            return Ok(());
+        }
+        let needed = match completions.fewest(family, stand) {
+            Ok(fewest) => Some(fewest).filter(|&fewest| fewest < UNREACHABLE),
+            Err(Error::Limit { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Err(Error::Budget { needed: needed.map(|fewest| fewest + self.stop_tokens()), left })
+    }
+
+    /// Takes out of the row of what may follow, whatever is left, the tokens behind which the text needs more
+    /// than `most`.
+    ///
+    /// # Errors
+    /// Those of a mask.
+    pub(super) fn narrow_in_time(
+        &self,
+        most: u32,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let mut family = lock::write(&self.family, interrupt)?;
+        let family = &mut *family;
+        let stand = family.step(self.at).stand;
+        let at = match stand {
+            Stand::Stacks(set) => At::Plain(set),
+            Stand::Array(id) => At::Array(id),
+            Stand::Chart(_) => return Err(super::chart_refused()),
+        };
+        let set = family.arrays.set(at);
+        let arrays = std::mem::take(&mut family.arrays);
+        let (alike, doubtful) = (FxHashMap::default(), Vec::new());
+        let mut sort = Sort { arrays: &arrays, row, alike, doubtful };
+        let start = arrays.glance(at);
+        let walked = self.walk_in_time(family, set, most, start, &mut sort, interrupt);
+        let Sort { alike, mut doubtful, .. } = sort;
+        family.arrays = arrays;
+        walked?;
+        row.fill(0);
+        let mut completions = Completions::new(self, Unit::Tokens, interrupt);
+        let mut alike: Vec<_> = alike.into_iter().collect();
+        alike.sort_unstable_by_key(|group| group.0);
+        for ((after, _), (place, tokens)) in alike {
+            let Some(&first) = tokens.first() else { continue };
+            match completions.stands_for_all(family, (stand, first), (after, place))? {
+                true => set_tokens(row, &tokens),
+                false => doubtful.extend(tokens),
+            }
+        }
+        for token in doubtful {
+            if completions.after(family, stand, token, most)? {
+                set_tokens(row, &[token]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first of some tokens behind which the text can be completed with `most` more.
+    ///
+    /// # Errors
+    /// Those of a mask.
+    pub(super) fn first_in_time(
+        &self,
+        tokens: impl Iterator<Item = u32>,
+        most: u32,
+        interrupt: &Interrupt,
+    ) -> Result<Option<u32>> {
+        let mut family = lock::write(&self.family, interrupt)?;
+        let stand = family.step(self.at).stand;
+        let mut completions = Completions::new(self, Unit::Tokens, interrupt);
+        for token in tokens {
+            if completions.after(&mut family, stand, token, most)? {
+                return Ok(Some(token));
+            }
+        }
+        Ok(None)
+    }
+
+    /// About `room` of the tokens behind which some stacks need no more than `most`, each behind what these
+    /// need.
+    fn tokens_in_time(
+        &self,
+        family: &mut Family,
+        set: SetId,
+        (most, room): (u32, usize),
+        interrupt: &Interrupt,
+    ) -> Result<Vec<(u32, u32, SetId)>> {
+        let mut out = Collect(Vec::new(), room);
+        self.walk_in_time(family, set, most, (), &mut out, interrupt)?;
+        Ok(out.0)
+    }
+
+    /// Walks the trie of the vocabulary.
+    fn walk_in_time<V: VisitInTime>(
+        &self,
+        family: &mut Family,
+        set: SetId,
+        most: u32,
+        start: V::Place,
+        visit: &mut V,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        self.allow(family, interrupt);
+        let engine: &Engine = &self.engine;
+        let walked =
+            engine.visit_in_time(engine.plain(), family, (set, start), most, visit, interrupt);
+        family.release();
+        walked.map_err(|halt| engine.ending_halted(halt, interrupt))
+    }
+}
+
+impl Completions<'_> {
+    /// Whether the shortest completion of the stacks behind a token stands, and behind all tokens that lead
+    /// to these stacks and to this kind of place.
+    fn stands_for_all(
+        &mut self,
+        family: &mut Family,
+        (stand, token): (Stand, u32),
+        (after, mut place): (SetId, Glance),
+    ) -> Result<bool> {
+        let network = family.network().clone();
+        let stacks = &mut family.stepper.sets;
+        let within = family.arrays.within(&network, stacks, after);
+        let is_within = within.map_err(|halt| self.halted(halt))?.any;
+        if is_within == matches!(place, Glance::Outside) {
+            return Ok(false);
+        }
+        let shortest = self.shortest(family, after)?;
+        let vocabulary = &self.matcher.engine.vocabulary;
+        for &unit in &*shortest {
+            if !vocabulary.is_textual(unit) && is_within {
+                return Ok(false);
+            }
+            for &byte in vocabulary.bytes(unit) {
+                place = family.arrays.glance_on(&place, byte);
+            }
+        }
+        if place.kind() != Some(0) {
+            return Ok(false);
+        }
+        self.tried(family, |completions, family| {
+            match completions.advance(family, stand, token)? {
+                Some(at) => completions.runs(family, at, &shortest),
+                None => Ok(false),
+            }
+        })
+    }
+
+    /// Whether the text behind a token can be completed with at most so many more.
+    fn after(&mut self, family: &mut Family, stand: Stand, token: u32, most: u32) -> Result<bool> {
+        self.tried(family, |completions, family| {
+            match completions.advance(family, stand, token)? {
+                Some(at) => Ok(completions.search(family, at, most, 0)?.is_some()),
+                None => Ok(false),
+            }
+        })
+    }
+
+    /// Reads what is forgotten again.
+    fn tried<T>(
+        &mut self,
+        family: &mut Family,
+        read: impl FnOnce(&mut Self, &mut Family) -> Result<T>,
+    ) -> Result<T> {
+        let mark = family.arrays.mark();
+        family.arrays.try_out(true);
+        let out = read(self, family);
+        family.arrays.reset(mark);
+        family.arrays.try_out(false);
+        out
+    }
+}
+
+fn set_tokens(row: &mut [i32], tokens: &[u32]) {
+    for &token in tokens {
+        row[token as usize >> 5] |= 1 << (token & 31);
+    }
+}

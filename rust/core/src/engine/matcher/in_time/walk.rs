@@ -1,0 +1,131 @@
+//! A walk over a trie along the stacks of a text, with what each entry leaves to be done.
+
+use crate::budget::{Halt, Interrupt, Meter};
+use crate::ending::{Stacks, class_of};
+use crate::engine::Engine;
+use crate::engine::history::Family;
+use crate::engine::mask::answers::Walker;
+use crate::engine::mask::memo::set_bits;
+use crate::stacks::{NONE, SetId, Stepper};
+
+/// Trie nodes between two looks at the interrupt, less one.
+const CHECK_MASK: u32 = 255;
+
+/// What is done at the entries of a trie behind which a text can be completed in time.
+pub(super) trait VisitInTime {
+    /// What is known of a node beside its stacks.
+    type Place: Clone;
+
+    /// Where a byte leads from a node.
+    fn step(&mut self, from: &Self::Place, byte: u8) -> Self::Place;
+
+    /// Where a token that is taken whole leads.
+    fn whole(&mut self, start: &Self::Place) -> Self::Place;
+
+    /// Entries, with the stacks behind them and the fewest tokens that complete these; false where no
+    /// more are wanted.
+    fn found(&mut self, place: &Self::Place, entries: &[u32], after: SetId, fewest: u32) -> bool;
+}
+
+/// Sets the bits of the entries.
+struct EntryBits<'b>(&'b mut [i32]);
+
+impl VisitInTime for EntryBits<'_> {
+    type Place = ();
+
+    #[inline]
+    fn step(&mut self, (): &(), _byte: u8) {}
+
+    fn whole(&mut self, (): &()) {}
+
+    #[inline]
+    fn found(&mut self, (): &(), entries: &[u32], _after: SetId, _fewest: u32) -> bool {
+        set_bits(self.0, entries);
+        true
+    }
+}
+
+impl Engine {
+    /// Writes which entries of a walker leave the text to be ended with `most` more tokens.
+    pub(super) fn entries_in_time(
+        &self,
+        walker: &Walker,
+        family: &mut Family,
+        set: SetId,
+        most: u32,
+        interrupt: &Interrupt,
+        bits: &mut [i32],
+    ) -> std::result::Result<(), Halt> {
+        bits.fill(0);
+        self.visit_in_time(walker, family, (set, ()), most, &mut EntryBits(bits), interrupt)
+    }
+
+    /// Visits the entries of a walker behind which the stacks of the text can be completed with `most` more
+    /// tokens.
+    pub(super) fn visit_in_time<V: VisitInTime>(
+        &self,
+        walker: &Walker,
+        family: &mut Family,
+        (set, start): (SetId, V::Place),
+        most: u32,
+        visit: &mut V,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<(), Halt> {
+        let is_folded = self.folded.get().is_some_and(|f| std::ptr::eq(&f.walker, walker));
+        let ending = self.ending(is_folded, interrupt)?;
+        let mut meter = Meter::default();
+        meter.allow(self.limits.max_mask_work, interrupt);
+        let mut asking = ending.ask(self.limits.max_memo_bytes, interrupt)?;
+        let mut memo = family.take_memo(is_folded);
+        let network = family.network().clone();
+        let stepper = &mut family.stepper;
+        let trie = &walker.trie;
+        let step = |stepper: &mut Stepper<_>, before, node| {
+            stepper.step(before, class_of(&self.network, trie, node))
+        };
+        let mut walk = || {
+            let mut path = vec![(trie.end(0), set, start.clone())];
+            let (mut node, mut is_whole) = (1, false);
+            while node < trie.len() as u32 {
+                if trie.ids() == Some(node) {
+                    path = vec![(trie.end(node), set, visit.whole(&start))];
+                    node += 1;
+                    is_whole = true;
+                    continue;
+                }
+                while path[path.len() - 1].0 <= node {
+                    path.pop();
+                }
+                if node & CHECK_MASK == 0 {
+                    interrupt.check()?;
+                }
+                meter.spend(1)?;
+                let end = trie.end(node);
+                let (_, before, from) = &path[path.len() - 1];
+                let after = step(stepper, *before, node)?;
+                if after == NONE {
+                    node = end;
+                    continue;
+                }
+                let place = match is_whole {
+                    true => from.clone(),
+                    false => visit.step(from, trie.byte(node)),
+                };
+                let entries = trie.numbers(node);
+                if !entries.is_empty() {
+                    let stacks = Stacks { network: &network, sets: &stepper.sets };
+                    let fewest = asking.fewest(stacks, &mut memo, after, &mut meter)?;
+                    if fewest <= most && !visit.found(&place, entries, after, fewest) {
+                        break;
+                    }
+                }
+                path.push((end, after, place));
+                node += 1;
+            }
+            Ok(())
+        };
+        let walked = walk();
+        family.put_memo(memo);
+        walked
+    }
+}

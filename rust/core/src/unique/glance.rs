@@ -1,0 +1,83 @@
+//! What the bytes of a token alone say of the array in which it stands: whether its items are others than
+//! all before, whatever follows.
+
+use super::arrays::{Arrays, At};
+use super::reader::{End, Escape, Phase, Reader, STRING};
+
+/// Where a token has led, as far as its bytes say.
+#[derive(Clone, Debug)]
+pub(crate) enum Glance {
+    /// Into no array whose items are unique, or behind the end of one.
+    Outside,
+    /// Into a string that is no beginning of an item before: any end of it is a new item.
+    Apart,
+    /// Behind an item, which was a new one.
+    Behind,
+    /// Into an item, which may still be one before.
+    Reading(Box<Reader>),
+    /// Somewhere else: behind a comma, say, and an item that the token itself holds.
+    Unknown,
+}
+
+impl Glance {
+    /// Whether a completion that may follow here is as good behind any other token that leads to the
+    /// same stacks here.
+    pub(crate) fn kind(&self) -> Option<u8> {
+        match self {
+            Self::Outside => Some(0),
+            Self::Apart => Some(1),
+            Self::Behind => Some(2),
+            Self::Reading(_) | Self::Unknown => None,
+        }
+    }
+}
+
+impl Arrays {
+    /// Where a text stands.
+    pub(crate) fn glance(&self, at: At) -> Glance {
+        match at {
+            At::Plain(_) => Glance::Outside,
+            At::Array(id) if !self.is_alone(id, 1) => Glance::Unknown,
+            At::Array(id) => self.seen_of(self.reader(id)),
+        }
+    }
+
+    /// Where one more byte leads.
+    pub(crate) fn glance_on(&self, from: &Glance, byte: u8) -> Glance {
+        match (from, byte) {
+            (Glance::Outside, _) => Glance::Outside,
+            (Glance::Apart, b'"') | (Glance::Behind, b' ' | b'\t' | b'\n' | b'\r') => {
+                Glance::Behind
+            }
+            (Glance::Behind, b']') => Glance::Outside,
+            (Glance::Apart, b'\\') => {
+                let phase = Phase::String(Escape::with(6));
+                let piece = vec![STRING];
+                Glance::Reading(Box::new(Reader { phase, piece, ..Reader::new() }))
+            }
+            (Glance::Apart, _) => Glance::Apart,
+            (Glance::Reading(reader), _) => {
+                let mut after = (**reader).clone();
+                let read = after.read(byte, self.values());
+                match (read.end, read.value) {
+                    (End::Closed, _) => Glance::Outside,
+                    (End::Within, None) => self.seen_of(after),
+                    (End::Within, Some(_)) if after.phase == Phase::Behind => Glance::Behind,
+                    _ => Glance::Unknown,
+                }
+            }
+            (Glance::Behind | Glance::Unknown, _) => Glance::Unknown,
+        }
+    }
+
+    fn seen_of(&self, reader: Reader) -> Glance {
+        match reader.phase {
+            Phase::String(escape) if escape == Escape::default() && reader.like.is_none() => {
+                Glance::Apart
+            }
+            Phase::Behind => Glance::Behind,
+            Phase::Nested => Glance::Unknown,
+            _ => Glance::Reading(Box::new(reader)),
+        }
+    }
+}
