@@ -1,4 +1,5 @@
-//! Keywords that speak of members, items, characters and numbers, as atoms.
+//! Keywords that speak of members, items, characters and numbers, as atoms. By which names an object closes is
+//! decided in [`alternatives`](super::alternatives).
 
 use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, DecimalId, LanguageId, SchemaId, SchemaKey, ScopeId, Type};

@@ -17,7 +17,8 @@
 //! - `converter`: what is kept once; `reading`, `constants`, `members`, `one_of`: from schemas to formulas; `scalars`:
 //!   formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
-//!   names; `alternatives`: branches of unions, each with an order of its own
+//!   names; `alternatives`: branches of unions, each with an order of its own, and by which names an object
+//!   closes
 //! - `objects`, `arrays`, `values`: automata; `unique`, `sizes`: arrays whose items are unique, and how many
 //!   values there are; `emit`: the grammar
 //! - `unsatisfiable`: why a schema has no value

@@ -8,7 +8,8 @@
 //!   charts can read.
 //!
 //! An answer is found by a walk of the trie ([`trie_walk`]: its [`found`] nodes and tokens, steps of sets that
-//! are met often in [`transition_cache`]). Remembered are answers in [`memo`], sets of nodes in [`frontier`], and
+//! are met often in [`transition_cache`]). Remembered are answers in [`memo`], which
+//! [`answers`] forgets past `max_memo_bytes`, sets of nodes in [`frontier`], and
 //! what grammars share in [`pool`] under [`keys`]. [`row_scan`] tells whether a row forbids anything;
 //! [`rows`] makes rows of tokens, over classes too, and `warm` answers before they are needed; [`counters`] has what
 //! all of that cost.

@@ -6,12 +6,12 @@
 //! error      what a pattern is refused for, and at which column
 //! syntax     the tree: an arena whose children stand before their parents
 //! parser     alternatives and groups: one loop over the text with a stack of groups
-//!  flags     the flags
-//!  groups    what stands behind `(?`
+//!  flags     which flags are in force
+//!  groups    what stands behind `(?`: groups, lookaround, flags such as `(?i)`
 //!  quantifiers  `*`, `+`, `?`, counts
 //!  escapes   what stands behind a backslash
 //!  classes   what stands in brackets
-//!  foreign   what ECMA-262 lacks and other dialects have
+//!  foreign   what ECMA-262 lacks and other dialects have: `\A`, `\z`, `\h`, `(?P<name>`
 //! rust       the dialect of the crate `regex`, read by its own parser
 //! unicode    properties, case folding, the sets behind \d \w \s
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
