@@ -605,7 +605,6 @@ def test_what_knows_only_grammars_says_so() -> None:
         lambda: compare(plain, grammar),
         lambda: tokfold.compile_classes(grammar, VOCABULARY),
         lambda: compiled_with(grammar, VOCABULARY, engine="chart"),
-        lambda: tokfold.Matcher(tokfold.compile(grammar, VOCABULARY), max_tokens=9),
     ):
         with pytest.raises(tokfold.UnsupportedGrammarError, match="uniqueItems"):
             use()

@@ -5,11 +5,11 @@ bring it; which of these are ever, always or jointly legal on the stacks of the 
 engine that decodes with them. Needs the extra ``lark``, which reads the grammar; the automata are
 ours.
 
-Files, from the grammar to the matcher: ``lark_reader``, ``grammar``; ``patterns`` over ``charsets``,
-``ordered``, ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``, ``stack_classes``,
-``witnesses`` (the stacks of the parser); ``transitions`` over ``lexer_types``, ``predicates``,
-``streamline``, ``store`` (the rows), ``saved`` and ``saved_rows`` (files); ``newlines``, ``place``,
-``matcher``. Lark's priorities order the terminals in ``lark_reader``.
+Files, from the grammar to the matcher: ``lark_reader``, ``grammar``; ``patterns`` over
+``charsets``, ``ordered``, ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``,
+``stack_classes``, ``witnesses`` (the stacks of the parser); ``transitions`` over ``lexer_types``,
+``predicates``, ``streamline``, ``store`` (the rows), ``saved`` and ``saved_rows`` (files);
+``newlines``, ``place``, ``matcher``. ``lark_reader`` orders the terminals by Lark's priorities.
 """
 
 from tokfold.mask_store.grammar import LarkGrammar
