@@ -118,15 +118,9 @@ impl ManyItems {
             if !vocabulary.is_textual(id) {
                 continue;
             }
-            for (phase, ends) in [
-                (Phase::String(Escape::default()), &mut out.in_string),
-                (Phase::Number, &mut out.in_number),
-                (Phase::Comma, &mut out.before),
-                (Phase::Behind, &mut out.behind),
-            ] {
-                let (_, end, reader) = read(beginning(phase, b"0"), bytes, &values);
-                let may_be_zero = end == End::Within && ends_in_zero(&reader, &values);
-                ends.zeros.extend(may_be_zero.then_some(id));
+            // Only these end in a number.
+            if bytes.last().is_some_and(|byte| b"0123456789+-.eE".contains(byte)) {
+                out.note_zeros(id, bytes, &values);
             }
             if !bytes.contains(&b',') {
                 continue;
@@ -169,6 +163,20 @@ impl ManyItems {
             }
         }
         out
+    }
+
+    /// Takes note of the places where a token that ends in a number may end in one that is zero alone.
+    fn note_zeros(&mut self, id: u32, bytes: &[u8], values: &Values) {
+        for (phase, ends) in [
+            (Phase::String(Escape::default()), &mut self.in_string),
+            (Phase::Number, &mut self.in_number),
+            (Phase::Comma, &mut self.before),
+            (Phase::Behind, &mut self.behind),
+        ] {
+            let (_, end, reader) = read(beginning(phase, b"0"), bytes, values);
+            let may_be_zero = end == End::Within && ends_in_zero(&reader, values);
+            ends.zeros.extend(may_be_zero.then_some(id));
+        }
     }
 
     /// The tokens that may begin an array and repeat an item of it.
