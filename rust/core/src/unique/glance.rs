@@ -81,3 +81,44 @@ impl Arrays {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(from: &Glance, text: &[u8]) -> Vec<Option<u8>> {
+        let arrays = Arrays::default();
+        let mut at = from.clone();
+        let mut read = |&byte: &u8| {
+            at = arrays.glance_on(&at, byte);
+            at.kind()
+        };
+        text.iter().map(&mut read).collect()
+    }
+
+    #[test]
+    fn a_string_apart_ends_as_a_new_item_and_nothing_is_known_behind_a_comma() {
+        let (outside, apart, behind) = (Some(0), Some(1), Some(2));
+        assert_eq!(kinds(&Glance::Apart, b"x\" ]"), [apart, behind, behind, outside]);
+        assert_eq!(kinds(&Glance::Apart, b"\",\"a"), [behind, None, None, None]);
+        assert_eq!(kinds(&Glance::Outside, b"[\"a\","), [outside; 5]);
+    }
+
+    #[test]
+    fn escapes_are_read_to_their_end() {
+        let apart = Some(1);
+        assert_eq!(kinds(&Glance::Apart, br#"\"x"#), [None, apart, apart]);
+        let expected = [None, None, None, None, None, apart];
+        assert_eq!(kinds(&Glance::Apart, br"\u0061"), expected);
+        // A high surrogate waits for a low one.
+        assert_eq!(kinds(&Glance::Apart, br"\ud83d").last(), Some(&None));
+    }
+
+    #[test]
+    fn the_first_item_of_an_array_is_like_none() {
+        let start = Glance::Reading(Box::new(Reader::new()));
+        assert_eq!(kinds(&start, br#" "a"]"#), [None, Some(1), Some(1), Some(2), Some(0)]);
+        assert_eq!(kinds(&start, b"10]"), [None, None, Some(0)]);
+        assert_eq!(kinds(&start, b"10 ,"), [None, None, Some(2), None]);
+    }
+}

@@ -298,3 +298,39 @@ pub(in crate::json_schema) fn numbers_of(automaton: &Dfa) -> u64 {
     }
     sum.min(u64::from(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::{Budget, Interrupt};
+    use crate::limits::Limits;
+    use crate::regular::Bounds;
+    use crate::regular::pattern::{PatternDialect, parse};
+
+    fn automaton(text: &str) -> Dfa {
+        let budget = Budget::new(&Limits::default(), &Interrupt::default());
+        let pattern = parse(text, PatternDialect::Ecma, "").expect("a pattern");
+        pattern.to_dfa(true, &Bounds { budget: &budget, max_states: 20_000 }).expect("it is small")
+    }
+
+    #[test]
+    fn strings_that_soon_differ_and_end() {
+        for text in ["^[ab]*$", "^", "^x[a-z]+$", "^([a-z]{8})*$"] {
+            assert!(strings_end_soon(&automaton(text)), "{text}");
+        }
+        // One letter alone, an end, a long way to one, and letters that are no ASCII.
+        for text in ["^a*$", "^[ab]{0,9}$", "^([a-z]{10,})*$", "^[é-ü]*$", "^(a[é-ü])*$"] {
+            assert!(!strings_end_soon(&automaton(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_soon_differ_and_end() {
+        for text in ["^-?(0|[1-9][0-9]*)$", "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$"] {
+            assert!(numbers_end_soon(&automaton(text)), "{text}");
+        }
+        for text in ["^[0-9]{1,4}$", "^1*$", "^(0|[1-9]0*)$"] {
+            assert!(!numbers_end_soon(&automaton(text)), "{text}");
+        }
+    }
+}

@@ -111,6 +111,7 @@ impl<'m> Completions<'m> {
             Stand::Array(id) => family.arrays.written(id),
             Stand::Stacks(_) | Stand::Chart(_) => Vec::new(),
         };
+        self.meter.spend(written.len() as u64).map_err(|halt| self.halted(halt))?;
         let place = (set, written, most);
         if self.failed.contains(&place) {
             return Ok(None);
@@ -217,7 +218,7 @@ impl<'m> Completions<'m> {
             }
         };
         out.sort_unstable();
-        self.meter.spend(1 + out.len() as u64 / 4).map_err(|halt| self.halted(halt))?;
+        self.meter.spend(1 + out.len() as u64).map_err(|halt| self.halted(halt))?;
         let out: Ways = out.into();
         self.ways.insert((set, most, room), out.clone());
         Ok(out)
