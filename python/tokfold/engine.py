@@ -80,7 +80,8 @@ class Shortest(NamedTuple):
     """The fewest tokens, the stop token not counted; None where no tokens of the vocabulary
     complete the text."""
     bytes: int | None
-    """The fewest bytes; None where no text completes it."""
+    """The fewest bytes; None where no bytes complete the text, as where a token must come that is
+    taken whole."""
 
 
 class CompiledGrammar(metaclass=Named):

@@ -287,6 +287,18 @@ def test_stop_tokens_that_are_text_refuse_by_name() -> None:
     assert tokfold.Matcher(compiled, max_tokens=3).shortest() == (2, 2)
 
 
+def test_bytes_where_tokens_are_taken_whole() -> None:
+    vocabulary = tokfold.Vocabulary(
+        [b"a", b"b", b"<x>", b"</s>"], stop_token_ids=[3], special_token_ids=[2]
+    )
+    for text, shortest in (
+        ('root ::= "a" Token(2) "b"', (3, None)),
+        ('root ::= "a" Token(2) | "abababab"', (2, 8)),
+        ('root ::= "a" ("b" | Token(2))', (2, 2)),
+    ):
+        assert tokfold.compile(text, vocabulary).shortest() == shortest
+
+
 def test_why_a_token_is_too_late() -> None:
     matcher = tokfold.Matcher(compiled_of(), max_tokens=4)
     assert matcher.accept_token(ord("["))

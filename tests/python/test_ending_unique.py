@@ -222,6 +222,21 @@ def test_walks_end_in_time() -> None:
         assert len(set(value["ids"])) == len(value["ids"]) >= 3
 
 
+def test_tokens_taken_whole_beside_unique_items() -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), b"<|end|>", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[257], special_token_ids=[256])
+    schema = json.dumps({"type": "array", "items": {"type": "integer"}, "uniqueItems": True})
+    grammar = tokfold.Grammar.from_lark(f"start: %json {schema} <[256]>")
+    matcher = tokfold.Matcher(compiled_with(grammar, vocabulary))
+    assert matcher.accept_string("[1,1")
+    # The shortest end of the stacks would repeat the item.
+    assert matcher.shortest() == (3, None)
+    closing = matcher.closing_tokens()
+    assert vocabulary.decode(closing[:2]) == b"0]"
+    assert closing[2] == 256
+    assert matcher.accept_tokens(closing) == 3
+
+
 def test_what_is_not_counted_is_refused_by_name() -> None:
     tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
     vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[256])

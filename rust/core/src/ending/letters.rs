@@ -28,7 +28,15 @@ enum Waits {
 }
 
 impl Letters {
-    pub(super) fn new(network: &Network, meter: &mut Meter) -> Result<Self, Halt> {
+    /// Of what is read without a class, if one is given; nothing is known then of what one letter raises.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(super) fn new(
+        network: &Network,
+        without: Option<u8>,
+        meter: &mut Meter,
+    ) -> Result<Self, Halt> {
         let count = network.len();
         let mut out = Self { fewest: vec![UNREACHABLE; count], most_raised: None, used: [0; 4] };
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
@@ -38,7 +46,7 @@ impl Letters {
                 heap.push(Reverse((0, state)));
             }
             let mut edges = 0;
-            for (class, to) in network.edges(state) {
+            for (class, to) in network.edges(state).filter(|edge| Some(edge.0) != without) {
                 edges += 1;
                 out.used[class as usize >> 6] |= 1 << (class & 63);
                 waiting[to as usize].push(Waits::Edge(state));
@@ -73,7 +81,9 @@ impl Letters {
                 }
             }
         }
-        out.most_raised = out.raise(network, meter)?;
+        if without.is_none() {
+            out.most_raised = out.raise(network, meter)?;
+        }
         Ok(out)
     }
 

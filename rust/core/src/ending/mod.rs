@@ -43,7 +43,7 @@ pub(crate) struct Ending {
 #[derive(Default)]
 pub(crate) struct Memo {
     fewest: FxHashMap<(SetId, NodeId), u32>,
-    /// The most letters that any stack of a set needs, and the fewest.
+    /// The fewest bytes that any stack of a set needs, and the most letters.
     letters: FxHashMap<SetId, (u32, u32)>,
     /// For sets a shortest completion in tokens, and in bytes.
     shortest: [FxHashMap<SetId, Arc<[u32]>>; 2],
@@ -220,6 +220,8 @@ impl Asking<'_> {
 pub(crate) struct Countdown {
     network: Arc<Network>,
     letters: Letters,
+    /// The same without tokens that are taken whole, where there are any.
+    bytes_alone: Option<Letters>,
     /// The most letters that one token adds to what is needed; `None` where letters bound no tokens.
     pub(crate) most_raised: Option<u32>,
 }
@@ -236,20 +238,25 @@ impl Countdown {
         single: &crate::network::ClassSet,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
-        let letters = Letters::new(&network, meter)?;
+        let letters = Letters::new(&network, None, meter)?;
+        let bytes_alone = match network.alphabet().escape() {
+            Some(escape) => Some(Letters::new(&network, Some(escape), meter)?),
+            None => None,
+        };
         let is_spelled = members(&letters.used).all(|class| contains(single, class));
         let longest = u32::try_from(longest).unwrap_or(u32::MAX);
         let most_raised = letters.most_raised.filter(|_| is_spelled);
         let most_raised = most_raised.map(|most| most.saturating_mul(longest).min(UNREACHABLE));
-        Ok(Self { network, letters, most_raised })
+        Ok(Self { network, letters, bytes_alone, most_raised })
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.letters.bytes()
+        self.letters.bytes() + self.bytes_alone.as_ref().map_or(0, Letters::bytes)
     }
 
-    /// The fewest and the most letters that the stacks of a set need, each by its shortest way.
+    /// The fewest bytes and the most letters that the stacks of a set need, each by its shortest way. A token
+    /// that is taken whole is five letters, and no bytes write it.
     ///
     /// # Errors
     /// Those of the meter.
@@ -273,23 +280,27 @@ impl Countdown {
             meter.spend(1)?;
             let waiting = work.len();
             let (mut least, mut most) = (UNREACHABLE, 0);
-            let mut ask = |known: Option<&(u32, u32)>, own: u32, asked: SetId| match known {
+            let mut ask = |known: Option<&(u32, u32)>, own: (u32, u32), asked: SetId| match known {
                 Some(known) => {
-                    least = least.min(own.saturating_add(known.0));
-                    most = most.max(own.saturating_add(known.1).min(UNREACHABLE));
+                    least = least.min(own.0.saturating_add(known.0));
+                    most = most.max(own.1.saturating_add(known.1).min(UNREACHABLE));
                 }
                 None => work.push(asked),
             };
             if let Some((left, right)) = sets.halves(set) {
                 for half in [left, right] {
-                    ask(memo.letters.get(&half), 0, half);
+                    ask(memo.letters.get(&half), (0, 0), half);
                 }
             } else {
                 for &(top, beneath) in sets.list(set) {
                     match top {
-                        BOTTOM => ask(Some(&(0, 0)), 0, set),
+                        BOTTOM => ask(Some(&(0, 0)), (0, 0), set),
                         _ => {
-                            let own = self.letters.of(&self.network, network.unguarded(top));
+                            let top = network.unguarded(top);
+                            let letters = self.letters.of(&self.network, top);
+                            let alone = self.bytes_alone.as_ref();
+                            let bytes = alone.map_or(letters, |all| all.of(&self.network, top));
+                            let own = (bytes, letters);
                             ask(memo.letters.get(&beneath), own, beneath);
                         }
                     }

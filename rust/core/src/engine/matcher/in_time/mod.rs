@@ -33,7 +33,7 @@ pub struct Shortest {
     /// The fewest tokens, the stop token not counted; `None` where no tokens of the vocabulary complete
     /// the text.
     pub tokens: Option<u32>,
-    /// The fewest bytes; `None` where no text completes it.
+    /// The fewest bytes; `None` where no bytes complete it, as where a token must come that is taken whole.
     pub bytes: Option<u32>,
 }
 
