@@ -237,6 +237,27 @@ def test_tokens_taken_whole_beside_unique_items() -> None:
     assert matcher.accept_tokens(closing) == 3
 
 
+@pytest.mark.parametrize("letters", ["a", "ab"])
+def test_the_end_is_not_far_where_items_differ_by_length_alone(letters: str) -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[256])
+    items = {"type": "string", "pattern": f"^[{letters}]*$"}
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    compiled = compiled_with(tokfold.Grammar.from_json_schema(schema), vocabulary)
+    matcher = tokfold.Matcher(compiled)
+    text = json.dumps(["a" * count for count in range(160)], separators=(",", ":"))
+    assert matcher.accept_string(text[:-1])
+    for left in (140, 150, 160, 164, 165, 180):
+        bitmask = tokfold.allocate_bitmask(1, len(tokens))
+        try:
+            matcher.fill_bitmask(bitmask, tokens_left=left)
+        except tokfold.LimitExceededError:  # a search that takes more than it may says so
+            continue
+        # Behind the comma come two quotes, 160 letters, a bracket and the stop token.
+        is_enough = left - 1 >= 164 or len(letters) > 1
+        assert (ord(",") in tokens_of(bitmask, len(tokens))) == is_enough, left
+
+
 def test_what_is_not_counted_is_refused_by_name() -> None:
     tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
     vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[256])

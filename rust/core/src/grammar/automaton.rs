@@ -95,7 +95,7 @@ impl UniqueItems {
     };
 
     /// The letters that end an item, at most, where [`Self::ends_soon`] says so.
-    pub(crate) const MOST_TO_END: u32 = 8;
+    pub(crate) const MOST_TO_END: u32 = 3;
 
     /// What holds for both of two.
     pub(crate) fn both(self, other: Self) -> Self {

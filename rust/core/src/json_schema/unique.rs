@@ -177,7 +177,7 @@ impl Converter<'_> {
         if strings != FormulaId::FALSE {
             let automaton = match self.text(strings)? {
                 StringForm::Characters(_, most) if most.is_some() => return Ok(false),
-                StringForm::Characters(..) | StringForm::RegularExpression => None,
+                StringForm::Characters(..) => None,
                 StringForm::Automaton(automaton) | StringForm::Counted(automaton, 0, None) => {
                     Some(automaton)
                 }

@@ -64,8 +64,23 @@ impl Engine {
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
         let network = self.network.clone();
-        let made = Countdown::new(network, trie.longest(), &single, &mut meter)?;
+        let mut made = Countdown::new(network, trie.longest(), &single, &mut meter)?;
+        if self.network.has_unique_items() && !self.spells_plain_letters() {
+            // The letters that make an item another one may be no tokens.
+            made.most_raised = None;
+        }
         Ok(self.endings.countdown.get_or_init(|| Arc::new(made)))
+    }
+
+    /// Whether each printable letter of ASCII is a token of its own.
+    fn spells_plain_letters(&self) -> bool {
+        let vocabulary = &self.vocabulary;
+        let bytes = vocabulary.order().iter().map(|&id| vocabulary.bytes(id));
+        let mut missing = (0x20..0x7f).fold(0u128, |all, byte: u8| all | 1 << byte);
+        bytes.filter(|bytes| bytes.len() == 1 && bytes[0] < 0x80).for_each(|bytes| {
+            missing &= !(1 << bytes[0]);
+        });
+        missing == 0
     }
 
     /// The error of a question about the end of a text.

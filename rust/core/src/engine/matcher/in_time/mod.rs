@@ -18,14 +18,16 @@ use crate::engine::history::{Family, Read, Stand};
 use crate::engine::lock;
 use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Position, Result};
+use crate::grammar::UniqueItems;
 use crate::stacks::{NONE, SetId};
 use crate::unique::At;
 use unique::{Completions, Unit};
 
-/// Letters that make an item another than the million before it and end it, at most, where
-/// [`UniqueItems::ends_soon`](crate::grammar::UniqueItems) says so: 25 until it differs, the rest of a
-/// character or an escape sequence, and its end, each letter of which may be an escape sequence.
-const MOST_TO_DIFFER: u32 = 25 + 16 + 6 * crate::grammar::UniqueItems::MOST_TO_END;
+/// Bytes that make an item another than the million before it and end it, at most, where
+/// [`UniqueItems::ends_soon`] says so: the letters to a place where two may follow, 25 of these, and the
+/// letters to an end. The first and the last are few, and each may be two escape sequences. Quotes and the
+/// rest of a letter that has begun are among the other 16.
+const MOST_TO_DIFFER: u32 = 25 + 16 + 2 * 12 * UniqueItems::MOST_TO_END;
 
 /// What it takes to end the text of a matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +241,7 @@ impl Matcher {
         if self.engine.network.has_unique_items() {
             let Some(most) = left.checked_sub(taken) else { return Ok(false) };
             let mut completions = Completions::new(self, Unit::Tokens, interrupt);
-            return Ok(completions.within(family, stand, most)?.is_some());
+            return completions.within(family, stand, most);
         }
         let fewest = match (stand, token) {
             (Stand::Stacks(set), _) => self.fewest(family, set, interrupt)?,

@@ -1,10 +1,10 @@
 //! Texts with arrays whose items are unique: their ends in time.
 //!
-//! The stacks alone say what a completion takes at least: they know nothing of what an array has read, so
-//! their shortest completion may repeat an item. What it takes exactly is searched forwards with the text
-//! itself, guided by that bound: iterative deepening (Korf, 1985), and of each text the shortest completion
-//! of its stacks first. That one nearly always stands, and a mask asks for it once for all tokens that lead to the
-//! same stacks with an item that is like none before.
+//! The stacks know nothing of what an array has read, so their shortest completion may repeat an item: its
+//! length is a lower bound. A depth-first search reads the text forwards and leaves out what this bound
+//! excludes. It tries the shortest completion of the stacks first, which nearly always holds. The fewest tokens
+//! are found by iterative deepening (Korf, 1985): the search is asked with one token more each time. A mask
+//! asks it once for all tokens that lead to the same stacks with an item that is like none before.
 
 use crate::budget::{Halt, Interrupt, Meter};
 use crate::ending::UNREACHABLE;
@@ -54,22 +54,12 @@ impl<'m> Completions<'m> {
         Self { matcher, interrupt, unit, ways, failed, meter }
     }
 
-    /// A completion of at most so many units, if there is one.
+    /// Whether at most so many units complete a text.
     ///
     /// # Errors
     /// Those of a mask.
-    pub(super) fn within(
-        &mut self,
-        family: &mut Family,
-        stand: Stand,
-        most: u32,
-    ) -> Result<Option<Vec<u32>>> {
-        let mark = family.arrays.mark();
-        family.arrays.try_out(true);
-        let found = self.search(family, stand, most, 0);
-        family.arrays.reset(mark);
-        family.arrays.try_out(false);
-        found
+    pub(super) fn within(&mut self, family: &mut Family, stand: Stand, most: u32) -> Result<bool> {
+        self.tried(family, |completions, family| completions.search(family, stand, most, 0))
     }
 
     /// The fewest units that complete a text; [`UNREACHABLE`] where none do.
@@ -79,7 +69,7 @@ impl<'m> Completions<'m> {
     pub(super) fn fewest(&mut self, family: &mut Family, stand: Stand) -> Result<u32> {
         let Some(set) = family.set_of(stand) else { return Ok(UNREACHABLE) };
         let mut count = self.least(family, set)?;
-        while count < UNREACHABLE && self.within(family, stand, count)?.is_none() {
+        while count < UNREACHABLE && !self.within(family, stand, count)? {
             count += 1;
         }
         Ok(count)
@@ -91,18 +81,18 @@ impl<'m> Completions<'m> {
         stand: Stand,
         most: u32,
         depth: usize,
-    ) -> Result<Option<Vec<u32>>> {
-        let Some(set) = family.set_of(stand) else { return Ok(None) };
+    ) -> Result<bool> {
+        let Some(set) = family.set_of(stand) else { return Ok(false) };
         let least = self.least(family, set)?;
         if least > most {
-            return Ok(None);
+            return Ok(false);
         }
         let shortest = self.shortest(family, set)?;
         if self.runs(family, stand, &shortest)? {
-            return Ok(Some(shortest.to_vec()));
+            return Ok(true);
         }
         if most == 0 {
-            return Ok(None);
+            return Ok(false);
         }
         if depth == MOST_DEPTH {
             return Err(self.halted(Halt::Work));
@@ -114,15 +104,14 @@ impl<'m> Completions<'m> {
         self.meter.spend(written.len() as u64).map_err(|halt| self.halted(halt))?;
         let place = (set, written, most);
         if self.failed.contains(&place) {
-            return Ok(None);
+            return Ok(false);
         }
         for room in [FEW, usize::MAX] {
             let ways = self.ways(family, set, most - 1, room)?;
             for &(_, unit, _) in &*ways {
                 let Some(after) = self.advance(family, stand, unit)? else { continue };
-                if let Some(mut rest) = self.search(family, after, most - 1, depth + 1)? {
-                    rest.insert(0, unit);
-                    return Ok(Some(rest));
+                if self.search(family, after, most - 1, depth + 1)? {
+                    return Ok(true);
                 }
             }
             if ways.len() < room {
@@ -130,7 +119,7 @@ impl<'m> Completions<'m> {
             }
         }
         self.failed.insert(place);
-        Ok(None)
+        Ok(false)
     }
 
     /// Whether a text goes on so to its end.
@@ -299,7 +288,7 @@ impl Matcher {
         let stand = family.step(self.at).stand;
         let mut completions = Completions::new(self, Unit::Tokens, interrupt);
         if let Some(most) = left.checked_sub(self.stop_tokens())
-            && completions.within(family, stand, most)?.is_some()
+            && completions.within(family, stand, most)?
         {
             return Ok(());
         }
@@ -453,7 +442,7 @@ impl Completions<'_> {
     fn after(&mut self, family: &mut Family, stand: Stand, token: u32, most: u32) -> Result<bool> {
         self.tried(family, |completions, family| {
             match completions.advance(family, stand, token)? {
-                Some(at) => Ok(completions.search(family, at, most, 0)?.is_some()),
+                Some(at) => completions.search(family, at, most, 0),
                 None => Ok(false),
             }
         })
