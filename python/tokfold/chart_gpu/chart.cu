@@ -14,9 +14,19 @@
 typedef unsigned int Word;      // 32 places, symbols or letters
 typedef long long Index;        // into what is as large as the device's memory
 
-// A word that others may be uniting with something just now.
+// Four words, which one instruction loads: 128 places. What has words for places has them in fours.
+struct alignas(16) Quad {
+    Word words[4];
+
+    __device__ __forceinline__ bool any() const
+    {
+        return words[0] | words[1] | words[2] | words[3];
+    }
+};
+
+// Four words that others may be uniting with something just now: any of their values will do.
 #ifndef SEEN
-#define SEEN(place) (*(volatile Word *)(place))
+#define SEEN(place) (*(const Quad *)(place))
 #endif
 
 struct Chart {
@@ -45,8 +55,8 @@ struct Chart {
     int start, symbol_words, corner_words;
     int rows, columns, width, ahead, tail, nodes;
     int column_words;           // of `ended`: num_lefts * width
-    int pitch;                  // words between symbols in the memory of a block: odd, so that a
-                                // column of them lies in different banks
+    int pitch;                  // words between symbols in the memory of a block: an odd number of
+                                // quads, so that neighbours lie in different banks
     int table_is_near;          // whether a block copies the pairs
     int scratch_words;          // of each block, where its memory is not shared
 };
@@ -99,15 +109,18 @@ __device__ __forceinline__ int lanes_for(int words)
     return words >= 32 ? 5 : 32 - __clz(words - 1);
 }
 
-// Visits all words of all rows, neighbours by neighbours.
+// Visits all parts (words or quads) of all rows, neighbours by neighbours.
 template <typename Visit>
-__device__ __forceinline__ void each_word(int rows, int words, Visit visit)
+__device__ __forceinline__ void each_part(int rows, int parts, Visit visit)
 {
-    const int shift = lanes_for(words), many = 1 << shift;
+    const int shift = lanes_for(parts), many = 1 << shift;
     for (int row = threadIdx.x >> shift; row < rows; row += blockDim.x >> shift)
-        for (int word = threadIdx.x & (many - 1); word < words; word += many)
-            visit(row, word);
+        for (int part = threadIdx.x & (many - 1); part < parts; part += many)
+            visit(row, part);
 }
+
+__device__ __forceinline__ Quad load(const void *place) { return *(const Quad *)place; }
+__device__ __forceinline__ void store(void *place, const Quad &quad) { *(Quad *)place = quad; }
 
 // Where what a text has read lies.
 struct Text {
@@ -134,56 +147,83 @@ __device__ __forceinline__ const int *column_of(const Chart &chart, const Text &
     return text.columns + (Index)place * chart.column_words;
 }
 
-// A warp takes what is fresh of one right in one word: 32 places at most.
+// A warp takes what is fresh of one right in one word: 32 places at most. A lane has a pair, a quad
+// of its left child's columns, and where lanes are left, a slice of the places.
 template <bool TREE, typename Item>
 __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own, const Text &text,
                                      unsigned int item, Item *next, int *queued)
 {
+    const Word all = 0xffffffffu;
     const int lane = threadIdx.x & 31;
     const int right = item / (unsigned int)chart.width, at = item % (unsigned int)chart.width;
     Word places = 0;
     if (lane == 0)
         places = atomicExch(&own.fresh[right * chart.pitch + at], 0u);
-    places = __shfl_sync(0xffffffffu, places, 0);
-    // What begins before place 32 * at + 31 lies in words up to this one.
-    const int words = at + 1, shift = lanes_for(words), many = 1 << shift;
-    const int last = own.starts[right + 1];
-    for (int pair = own.starts[right] + (lane >> shift); pair < last; pair += 32 >> shift) {
-        const int left = own.pairs[pair] & 0xffff;
-        const Word some = places & own.ending[left * chart.pitch + at];
-        if (!some)
+    places = __shfl_sync(all, places, 0);
+    const int first = own.starts[right], last = own.starts[right + 1];
+    // What begins before place 32 * at + 31 lies in quads up to this one.
+    const int quads = (at >> 2) + 1, for_quads = lanes_for(quads), many = 1 << for_quads;
+    const int for_pairs = min(lanes_for(last - first), 5 - for_quads);
+    const int for_slices = min(5 - for_quads - for_pairs, 3), slices = 1 << for_slices;
+    const int slice = lane >> for_quads & (slices - 1);
+    Word turn = 1u << slice;
+    for (int step = slices; step < 32; step *= 2)
+        turn |= turn << step;
+    for (int group = first; group < last; group += 1 << for_pairs) {
+        const int pair = group + (lane >> (for_quads + for_slices));
+        const bool is_there = pair - group < 1 << for_pairs && pair < last;
+        const int left = is_there ? own.pairs[pair] & 0xffff : 0;
+        const Word some = is_there ? places & own.ending[left * chart.pitch + at] & turn : 0;
+        if (!__any_sync(all, some != 0))
             continue;
-        for (int word = lane & (many - 1); word < words; word += many) {
-            // Words past a column's place are not written: place 32 * at has none here.
-            Word rest = word < at ? some : some & ~1u, ends = 0;
+        for (int base = 0; base < quads; base += many) {
+            const int quad = base + (lane & (many - 1));
+            const int offset = left * chart.width + 4 * quad;
+            Quad ends = {};
+            Word rest = quad < quads ? some : 0;
             while (rest) {
-                // Four at a time, so that four loads are under way; the last one over and over. Of
-                // 1, 2, 4 and 8 at a time four are fastest on an H200.
+                // Four at a time, so that four loads are under way; the last one over and over.
                 const int *columns[4];
                 int place = 0;
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     place = rest ? 32 * at + __ffs(rest) - 1 : place;
                     rest &= rest - 1;
-                    columns[i] = column_of<TREE>(chart, text, own.path, place);
+                    columns[i] = column_of<TREE>(chart, text, own.path, place) + offset;
                 }
-                const int offset = left * chart.width + word;
-                ends |= (Word)(columns[0][offset] | columns[1][offset]);
-                ends |= (Word)(columns[2][offset] | columns[3][offset]);
+                Quad found[4];
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    found[i] = load(columns[i]);
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+#pragma unroll
+                    for (int word = 0; word < 4; ++word)
+                        ends.words[word] |= found[i].words[word];
             }
-            if (!ends)
+            for (int step = 1; step < slices; step *= 2)
+#pragma unroll
+                for (int word = 0; word < 4; ++word)
+                    ends.words[word] |= __shfl_xor_sync(all, ends.words[word], step * many);
+            if (!ends.any())
                 continue;
-            for (int head = own.heads[pair]; head < own.heads[pair + 1]; ++head) {
-                const int symbol = own.parents[head], to = symbol * chart.pitch + word;
-                Word add = ends & own.predicted[to];
-                if (!(add & ~SEEN(&own.begins[to])))
-                    continue;
-                add &= ~atomicOr(&own.begins[to], add);
-                // Nothing stands left of place 0.
-                if (word == 0)
-                    add &= ~1u;
-                if (symbol < chart.num_rights && add && !atomicOr(&own.fresh[to], add))
-                    next[atomicAdd(queued, 1)] = (Item)(symbol * chart.width + word);
+            // Each slice gives to parents of its own.
+            for (int head = own.heads[pair] + slice; head < own.heads[pair + 1]; head += slices) {
+                const int symbol = own.parents[head], to = symbol * chart.pitch + 4 * quad;
+                const Quad may = load(&own.predicted[to]);
+                const auto old = SEEN(&own.begins[to]);
+#pragma unroll
+                for (int word = 0; word < 4; ++word) {
+                    Word add = ends.words[word] & may.words[word] & ~old.words[word];
+                    if (!add)
+                        continue;
+                    add &= ~atomicOr(&own.begins[to + word], add);
+                    // Nothing stands left of place 0.
+                    if (to + word == symbol * chart.pitch)
+                        add &= ~1u;
+                    if (symbol < chart.num_rights && add && !atomicOr(&own.fresh[to + word], add))
+                        next[atomicAdd(queued, 1)] = (Item)(symbol * chart.width + 4 * quad + word);
+                }
             }
         }
     }
@@ -195,22 +235,29 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
                                         const Text &text, int n, int letter)
 {
     const int thread = threadIdx.x, threads = blockDim.x, lane = thread & 31, warp = thread >> 5;
-    const int words = (n >> 5) + 1, pitch = chart.pitch, from = text.base >> 5;
-    each_word(chart.num_symbols, words, [&](int symbol, int word) {
-        const int to = symbol * pitch + word;
-        Index place = text.predicted + (Index)symbol * chart.width + word;
-        if (TREE && word >= from)
-            place = text.tail + (Index)symbol * chart.tail + (word - from);
-        own.predicted[to] = chart.predicted[place];
-        own.begins[to] = 0;
+    const int end = n + 1, quads = (end >> 7) + 1, pitch = chart.pitch, from = text.base >> 5;
+    each_part(chart.num_symbols, quads, [&](int symbol, int quad) {
+        const int to = symbol * pitch + 4 * quad;
+        Quad value = load(chart.predicted + text.predicted + (Index)symbol * chart.width + 4 * quad);
+        if (TREE)
+            for (int word = 0; word < 4; ++word) {
+                const int behind = 4 * quad + word - from;
+                if (behind >= 0 && behind < chart.tail)
+                    value.words[word] =
+                        chart.predicted[text.tail + (Index)symbol * chart.tail + behind];
+            }
+        store(&own.predicted[to], value);
+        store(&own.begins[to], Quad{});
         if (symbol < chart.num_rights)
-            own.fresh[to] = 0;
+            store(&own.fresh[to], Quad{});
     });
-    each_word(chart.num_lefts, words, [&](int left, int word) {
-        Word places = ~0u;
-        if (!TREE || word < from)
-            places = chart.ending[text.ending + (Index)left * chart.width + word];
-        own.ending[left * pitch + word] = places;
+    each_part(chart.num_lefts, quads, [&](int left, int quad) {
+        Quad value = load(chart.ending + text.ending + (Index)left * chart.width + 4 * quad);
+        if (TREE)
+            for (int word = 0; word < 4; ++word)
+                if (4 * quad + word >= from)
+                    value.words[word] = ~0u;
+        store(&own.ending[left * pitch + 4 * quad], value);
     });
     for (int at = thread; at < own.found + chart.corner_words - own.wanted; at += threads)
         own.wanted[at] = 0;
@@ -246,11 +293,12 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
             take<TREE>(chart, own, text, items[at], next, &own.queued[(round + 1) % 3]);
     }
 
-    // What ends with the letter is kept for left children alone.
-    each_word(chart.num_lefts, words, [&](int left, int word) {
-        const Word value = own.begins[chart.left_symbols[left] * pitch + word];
-        chart.ended[text.slot * chart.column_words + left * chart.width + word] = (int)value;
-        if (value)
+    // What ends with the letter is kept for left children alone. Words behind those of its places
+    // are 0, up to the quad of the letter's own end.
+    each_part(chart.num_lefts, quads, [&](int left, int quad) {
+        const Quad value = load(&own.begins[chart.left_symbols[left] * pitch + 4 * quad]);
+        store(chart.ended + text.slot * chart.column_words + left * chart.width + 4 * quad, value);
+        if (value.any())
             atomicOr(&own.alive[left >> 5], 1u << (left & 31));
     });
     __syncthreads();
@@ -260,11 +308,15 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
         if (!(own.alive[left >> 5] >> (left & 31) & 1))
             continue;
         const Word *ends = own.begins + chart.left_symbols[left] * pitch;
-        bool may = false;
+        Word may = 0;
         for (int head = own.heads[pair]; head < own.heads[pair + 1] && !may; ++head) {
             const Word *places = own.predicted + own.parents[head] * pitch;
-            for (int word = 0; word < words && !may; ++word)
-                may = ends[word] & places[word];
+            for (int at = 0; at < 4 * quads && !may; at += 4) {
+                const Quad some = load(ends + at), there = load(places + at);
+#pragma unroll
+                for (int word = 0; word < 4; ++word)
+                    may |= some.words[word] & there.words[word];
+            }
         }
         if (may)
             atomicOr(&own.wanted[right >> 5], 1u << (right & 31));
@@ -285,7 +337,6 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
     for (int word = thread; word < letter_words; word += threads)
         chart.following[text.slot * letter_words + word] =
             (int)own.found[chart.symbol_words + word];
-    const int end = n + 1;
     const Word end_bit = 1u << (end & 31);
     // The word that has the end. Places past it may be left of a longer text, and where the end
     // begins a word none below it are there.
@@ -294,7 +345,7 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
         return (int)((old & (end_bit - 1)) | (is_set ? end_bit : 0));
     };
     if (TREE) {
-        each_word(chart.num_symbols, chart.tail, [&](int symbol, int at) {
+        each_part(chart.num_symbols, chart.tail, [&](int symbol, int at) {
             const int word = from + at;
             int value = 0;
             if (word < end >> 5)
@@ -389,7 +440,7 @@ __device__ __forceinline__ void read_level(const Chart &chart, const Memory<Item
 #define NEAR memory_of<unsigned short>(chart, shared_words)
 #define FAR memory_of<unsigned int>(chart, chart.scratch + (Index)blockIdx.x * chart.scratch_words)
 
-extern __shared__ Word shared_words[];
+alignas(16) extern __shared__ Word shared_words[];
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
 read_rows_near(const __grid_constant__ Chart chart, const int *letters, int stride, int many)

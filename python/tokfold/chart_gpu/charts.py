@@ -78,7 +78,7 @@ class Charts:
         self.nodes = nodes + rows if ahead else 0
         grammar = tables.grammar
         symbols, lefts = max(1, grammar.num_symbols), max(1, len(grammar.lefts))
-        self.width = (columns + ahead) // 32 + 1
+        self.width = ((columns + ahead) // 128 + 1) * 4  # kernels in CUDA load four words at once
         self.tail = ahead // 32 + 2 if ahead else 0
         slots = rows * (columns + 1) + self.nodes
         limits = limits or DEFAULT_LIMITS

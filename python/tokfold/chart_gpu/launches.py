@@ -272,7 +272,7 @@ class CudaLaunches:
         grammar = tables.grammar
         symbols, rights = grammar.num_symbols, grammar.num_rights
         self._module = module
-        self._pitch = width | 1
+        self._pitch = width | 4  # an odd number of quads
         lefts = len(grammar.lefts)
         own = (2 * symbols + lefts + rights) * self._pitch + (rights + 31) // 32
         own += (lefts + 31) // 32 + tables.corner_words + ahead + 3
@@ -288,7 +288,7 @@ class CudaLaunches:
         self.is_near = near <= module.max_shared and rights * width <= MOST_ITEMS
         self._table_is_near = self.is_near and near + 4 * table <= module.max_shared
         self.shared = near + 4 * table * self._table_is_near if self.is_near else 0
-        self._words = 1 if self.is_near else own + items
+        self._words = 1 if self.is_near else (own + items + 3) // 4 * 4
         self._programs = _programs(rows, nodes, self._words, limits)
         if self.is_near:
             # More would only wait: two or so find room beside one another.

@@ -13,7 +13,7 @@
 
 thread_local Place threadIdx;
 Place blockIdx, blockDim, gridDim;
-unsigned shared_words[shim::MOST_SHARED / 4 + 1];
+alignas(16) unsigned shared_words[shim::MOST_SHARED / 4 + 1];
 
 namespace shim {
 

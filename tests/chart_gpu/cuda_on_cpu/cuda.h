@@ -40,18 +40,40 @@ void run(int blocks, int threads, size_t shared, unsigned seed, const std::funct
 
 extern thread_local Place threadIdx;
 extern Place blockIdx, blockDim, gridDim;
-extern unsigned shared_words[];
+alignas(16) extern unsigned shared_words[];
 
 inline void __syncthreads() { shim::sync_block(); }
 
-inline unsigned __shfl_sync(unsigned, unsigned value, int lane)
+// What `find` makes of the values that all lanes of the own warp bring.
+template <typename Find> unsigned of_lanes(unsigned value, Find find)
 {
     unsigned *values = shim::lane_values();
     __atomic_store_n(&values[threadIdx.x % shim::WARP], value, __ATOMIC_RELAXED);
     shim::sync_warp();
-    const unsigned found = __atomic_load_n(&values[lane], __ATOMIC_RELAXED);
+    const unsigned found =
+        find([values](int lane) { return __atomic_load_n(&values[lane], __ATOMIC_RELAXED); });
     shim::sync_warp();
     return found;
+}
+
+inline unsigned __shfl_sync(unsigned, unsigned value, int lane)
+{
+    return of_lanes(value, [lane](auto of) { return of(lane); });
+}
+
+inline unsigned __shfl_xor_sync(unsigned, unsigned value, int bits)
+{
+    return of_lanes(value, [bits](auto of) { return of(threadIdx.x % shim::WARP ^ bits); });
+}
+
+inline bool __any_sync(unsigned, bool value)
+{
+    return of_lanes(value, [](auto of) {
+        unsigned any = 0;
+        for (int lane = 0; lane < shim::WARP; ++lane)
+            any |= of(lane);
+        return any;
+    });
 }
 
 inline unsigned atomicOr(unsigned *at, unsigned value)
@@ -72,7 +94,16 @@ inline int atomicAdd(int *at, int value)
     return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
 }
 
-#define SEEN(place) (shim::maybe_yield(), __atomic_load_n(place, __ATOMIC_RELAXED))
+#define SEEN(place) seen(place)
+template <typename Word> auto seen(const Word *place)
+{
+    struct { Word words[4]; } found;
+    for (int word = 0; word < 4; ++word) {
+        shim::maybe_yield();
+        found.words[word] = __atomic_load_n(&place[word], __ATOMIC_RELAXED);
+    }
+    return found;
+}
 
 inline int __clz(int value) { return value ? __builtin_clz((unsigned)value) : 32; }
 inline int __ffs(int value) { return __builtin_ffs(value); }
