@@ -65,8 +65,9 @@ def test_random_grammars(monkeypatch, max_shared):
             same_charts(found, oracles)
             CASES["chart-gpu: rows of charts by CUDA's source against the oracle"] += rows
     kinds = {kernel for kernel, _ in module.launched}
-    assert kinds <= {"read_rows_near", "read_rows_far"}
+    assert kinds <= {"read_rows_near", "read_rows_half", "read_rows_far"}
     assert ("read_rows_near" in kinds) == (max_shared > 0)
+    assert ("read_rows_half" in kinds) == (0 < max_shared < NEAR)
     assert ("read_rows_far" in kinds) == (max_shared < NEAR)
 
 
@@ -111,19 +112,16 @@ def _first(binary: BinaryGrammar, oracle: BinaryChart, length: int) -> BinaryCha
 
 
 @needs_compiler
-@pytest.mark.parametrize(("threads", "max_shared"), [(32, NEAR), (512, NEAR), (256, 9_000)])
+@pytest.mark.parametrize(("threads", "max_shared"), [(32, NEAR), (512, NEAR), (256, 30_000)])
 def test_an_english_sentence(monkeypatch, threads, max_shared):
     """With as many threads as on a GPU; and where the pairs stay in the device's memory."""
     module = on_cpu(monkeypatch, threads=threads, max_shared=max_shared)
     binary = english()
     found, oracles = charts_of(binary, 1, 40), [BinaryChart(binary)]
-    assert found._launches._table_is_near == (max_shared == NEAR)
     read_all(found, oracles, [binary.encode(SENTENCE.split())])
     same_charts(found, oracles)
     assert found.accepting().tolist() == [True]
-    assert module.launched == [
-        ("read_rows_near" if found._launches.is_near else "read_rows_far", 1)
-    ]
+    assert module.launched == [("read_rows_near" if max_shared == NEAR else "read_rows_half", 1)]
 
 
 @needs_compiler

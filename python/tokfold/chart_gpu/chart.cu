@@ -57,7 +57,7 @@ struct Chart {
     int column_words;           // of `ended`: num_lefts * width
     int pitch;                  // words between symbols in the memory of a block: an odd number of
                                 // quads, so that neighbours lie in different banks
-    int table_is_near;          // whether a block copies the pairs
+    int item_bits;              // of an item for its word; the others are for its right
     int scratch_words;          // of each block, where its memory is not shared
 };
 
@@ -76,7 +76,8 @@ template <typename Item> struct Memory {
     Item *queue;                // two of num_rights * width items
 };
 
-template <typename Item>
+// With a copy of the pairs or without.
+template <typename Item, bool HAS_PAIRS>
 __device__ __forceinline__ Memory<Item> memory_of(const Chart &chart, Word *words)
 {
     Memory<Item> own;
@@ -91,12 +92,12 @@ __device__ __forceinline__ Memory<Item> memory_of(const Chart &chart, Word *word
     own.queued = own.path + chart.ahead;
     int *table = own.queued + 3;
     const int table_words = chart.num_rights + 2 + 2 * chart.num_pairs + chart.num_parents;
-    own.queue = (Item *)(chart.table_is_near ? table + table_words : table);
-    if (chart.table_is_near) {
+    own.queue = (Item *)(HAS_PAIRS ? table + table_words : table);
+    if (HAS_PAIRS) {
         for (int at = threadIdx.x; at < table_words; at += blockDim.x)
             table[at] = chart.pairs[at];
     }
-    own.starts = chart.table_is_near ? table : chart.pairs;
+    own.starts = HAS_PAIRS ? table : chart.pairs;
     own.heads = own.starts + chart.num_rights + 1;
     own.pairs = own.heads + chart.num_pairs + 1;
     own.parents = own.pairs + chart.num_pairs;
@@ -137,16 +138,6 @@ __device__ __forceinline__ Index first_node_of(const Chart &chart)
     return (Index)chart.rows * (chart.columns + 1);
 }
 
-template <bool TREE>
-__device__ __forceinline__ const int *column_of(const Chart &chart, const Text &text,
-                                                const int *path, int place)
-{
-    if (TREE && place > text.base)
-        return chart.ended + first_node_of(chart) * chart.column_words
-               + (Index)path[place - text.base - 1] * chart.column_words;
-    return text.columns + (Index)place * chart.column_words;
-}
-
 // A warp takes what is fresh of one right in one word: 32 places at most. A lane has a pair, a quad
 // of its left child's columns, and where lanes are left, a slice of the places.
 template <bool TREE, typename Item>
@@ -155,51 +146,59 @@ __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own
 {
     const Word all = 0xffffffffu;
     const int lane = threadIdx.x & 31;
-    const int right = item / (unsigned int)chart.width, at = item % (unsigned int)chart.width;
+    const int right = item >> chart.item_bits, at = item & ((1u << chart.item_bits) - 1);
     Word places = 0;
     if (lane == 0)
         places = atomicExch(&own.fresh[right * chart.pitch + at], 0u);
-    places = __shfl_sync(all, places, 0);
     const int first = own.starts[right], last = own.starts[right + 1];
+    places = __shfl_sync(all, places, 0);
     // What begins before place 32 * at + 31 lies in quads up to this one.
     const int quads = (at >> 2) + 1, for_quads = lanes_for(quads), many = 1 << for_quads;
     const int for_pairs = min(lanes_for(last - first), 5 - for_quads);
     const int for_slices = min(5 - for_quads - for_pairs, 3), slices = 1 << for_slices;
     const int slice = lane >> for_quads & (slices - 1);
-    Word turn = 1u << slice;
-    for (int step = slices; step < 32; step *= 2)
-        turn |= turn << step;
-    for (int group = first; group < last; group += 1 << for_pairs) {
-        const int pair = group + (lane >> (for_quads + for_slices));
-        const bool is_there = pair - group < 1 << for_pairs && pair < last;
-        const int left = is_there ? own.pairs[pair] & 0xffff : 0;
-        const Word some = is_there ? places & own.ending[left * chart.pitch + at] & turn : 0;
-        if (!__any_sync(all, some != 0))
-            continue;
-        for (int base = 0; base < quads; base += many) {
-            const int quad = base + (lane & (many - 1));
-            const int offset = left * chart.width + 4 * quad;
+    const Word every = slices == 1 ? all : slices == 2 ? 0x55555555u
+                       : slices == 4 ? 0x11111111u : 0x01010101u;
+    places &= every << slice;
+    // Lanes of no pair: there are more than pairs where slices are as many as they may be.
+    const int own_pair = first + (lane >> (for_quads + for_slices));
+    if (own_pair - first >= 1 << for_pairs)
+        places = 0;
+    // Unsigned numbers of 32 bits: an address is then one instruction.
+    const unsigned int column_bytes = chart.column_words * sizeof(Word), first_place = 32 * at;
+    const char *columns = (const char *)text.columns;
+    const char *node_columns = (const char *)chart.ended + first_node_of(chart) * column_bytes;
+    for (int base = 0; base < quads; base += many) {
+        const int quad = base + (lane & (many - 1));
+        for (int pair = own_pair; pair - own_pair < last - first; pair += 1 << for_pairs) {
+            Word rest = 0;
+            int left = 0;
+            if (pair < last && quad < quads) {
+                left = own.pairs[pair] & 0xffff;
+                rest = places & own.ending[left * chart.pitch + at];
+            }
+            if (!__any_sync(all, rest != 0))
+                continue;
             Quad ends = {};
-            Word rest = quad < quads ? some : 0;
+            const Index offset = (left * chart.width + 4 * quad) * (Index)sizeof(Word);
+            const char *here = columns + offset, *node_here = node_columns + offset;
+            unsigned int place = 0;
             while (rest) {
                 // Four at a time, so that four loads are under way; the last one over and over.
-                const int *columns[4];
-                int place = 0;
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    place = rest ? 32 * at + __ffs(rest) - 1 : place;
-                    rest &= rest - 1;
-                    columns[i] = column_of<TREE>(chart, text, own.path, place) + offset;
-                }
                 Quad found[4];
 #pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    found[i] = load(columns[i]);
+                for (int i = 0; i < 4; ++i) {
+                    place = rest ? first_place + __ffs(rest) - 1 : place;
+                    rest &= rest - 1;
+                    const bool is_node = TREE && (int)place > text.base;
+                    const unsigned int number = is_node ? own.path[place - text.base - 1] : place;
+                    const unsigned long long before = (unsigned long long)number * column_bytes;
+                    found[i] = load((is_node ? node_here : here) + before);
+                }
 #pragma unroll
-                for (int i = 0; i < 4; ++i)
-#pragma unroll
-                    for (int word = 0; word < 4; ++word)
-                        ends.words[word] |= found[i].words[word];
+                for (int word = 0; word < 4; ++word)
+                    ends.words[word] |= found[0].words[word] | found[1].words[word]
+                                        | found[2].words[word] | found[3].words[word];
             }
             for (int step = 1; step < slices; step *= 2)
 #pragma unroll
@@ -208,21 +207,29 @@ __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own
             if (!ends.any())
                 continue;
             // Each slice gives to parents of its own.
-            for (int head = own.heads[pair] + slice; head < own.heads[pair + 1]; head += slices) {
+            const int last_head = own.heads[pair + 1];
+            for (int head = own.heads[pair] + slice; head < last_head; head += slices) {
                 const int symbol = own.parents[head], to = symbol * chart.pitch + 4 * quad;
                 const Quad may = load(&own.predicted[to]);
                 const auto old = SEEN(&own.begins[to]);
+                Quad more;
+#pragma unroll
+                for (int word = 0; word < 4; ++word)
+                    more.words[word] = ends.words[word] & may.words[word] & ~old.words[word];
+                if (!more.any())
+                    continue;
 #pragma unroll
                 for (int word = 0; word < 4; ++word) {
-                    Word add = ends.words[word] & may.words[word] & ~old.words[word];
+                    Word add = more.words[word];
                     if (!add)
                         continue;
                     add &= ~atomicOr(&own.begins[to + word], add);
                     // Nothing stands left of place 0.
-                    if (to + word == symbol * chart.pitch)
+                    if (word == 0 && quad == 0)
                         add &= ~1u;
                     if (symbol < chart.num_rights && add && !atomicOr(&own.fresh[to + word], add))
-                        next[atomicAdd(queued, 1)] = (Item)(symbol * chart.width + 4 * quad + word);
+                        next[atomicAdd(queued, 1)] =
+                            (Item)(symbol << chart.item_bits | (4 * quad + word));
                 }
             }
         }
@@ -276,7 +283,7 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
         own.begins[to] = bit;
         if (n > 0 && symbol < chart.num_rights) {
             own.fresh[to] = bit;
-            own.queue[atomicAdd(&own.queued[0], 1)] = (Item)(symbol * chart.width + here);
+            own.queue[atomicAdd(&own.queued[0], 1)] = (Item)(symbol << chart.item_bits | here);
         }
     }
     const int room = chart.num_rights * chart.width;
@@ -436,32 +443,28 @@ __device__ __forceinline__ void read_level(const Chart &chart, const Memory<Item
     }
 }
 
-// In shared memory a queue has fewer than 65,536 items; elsewhere it may have more.
-#define NEAR memory_of<unsigned short>(chart, shared_words)
-#define FAR memory_of<unsigned int>(chart, chart.scratch + (Index)blockIdx.x * chart.scratch_words)
-
+// Where the memory of a block is: shared, with the pairs ("near") or without ("half"), where items
+// have 16 bits; or the device's ("far").
 alignas(16) extern __shared__ Word shared_words[];
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
-read_rows_near(const __grid_constant__ Chart chart, const int *letters, int stride, int many)
-{
-    read_rows(chart, NEAR, letters, stride, many);
-}
+#define NEAR memory_of<unsigned short, true>(chart, shared_words)
+#define HALF memory_of<unsigned short, false>(chart, shared_words)
+#define FAR memory_of<unsigned int, false>(chart, \
+                                           chart.scratch + (Index)blockIdx.x * chart.scratch_words)
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
-read_rows_far(const __grid_constant__ Chart chart, const int *letters, int stride, int many)
-{
-    read_rows(chart, FAR, letters, stride, many);
-}
+#define KERNELS(WHERE, MEMORY)                                                                     \
+    extern "C" __global__ void __launch_bounds__(1024, 1)                                          \
+    read_rows_##WHERE(const __grid_constant__ Chart chart, const int *letters, int stride,         \
+                      int many)                                                                    \
+    {                                                                                              \
+        read_rows(chart, MEMORY, letters, stride, many);                                           \
+    }                                                                                              \
+    extern "C" __global__ void __launch_bounds__(512, 1)                                           \
+    read_level_##WHERE(const __grid_constant__ Chart chart, int level)                             \
+    {                                                                                              \
+        read_level(chart, MEMORY, level);                                                          \
+    }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
-read_level_near(const __grid_constant__ Chart chart, int level)
-{
-    read_level(chart, NEAR, level);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-read_level_far(const __grid_constant__ Chart chart, int level)
-{
-    read_level(chart, FAR, level);
-}
+KERNELS(near, NEAR)
+KERNELS(half, HALF)
+KERNELS(far, FAR)

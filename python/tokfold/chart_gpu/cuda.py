@@ -21,7 +21,9 @@ from tokfold.errors import DeviceError
 __all__ = ["Module", "compiled_for", "module_of"]
 
 SOURCE = "chart.cu"
-KERNELS = ("read_rows_near", "read_rows_far", "read_level_near", "read_level_far")
+KERNELS = tuple(
+    f"read_{what}_{where}" for what in ("rows", "level") for where in ("near", "half", "far")
+)
 
 _lock = threading.Lock()
 _modules: dict[int, Module | DeviceError] = {}

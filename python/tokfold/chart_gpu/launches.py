@@ -236,7 +236,7 @@ _NUMBERS = (
     *("num_symbols", "num_rights", "num_lefts", "num_pairs", "num_parents", "num_letters"),
     *("start", "symbol_words", "corner_words"),
     *("rows", "columns", "width", "ahead", "tail", "nodes", "column_words"),
-    *("pitch", "table_is_near", "scratch_words"),
+    *("pitch", "item_bits", "scratch_words"),
 )
 
 
@@ -254,6 +254,7 @@ class CudaLaunches:
 
     Attributes:
         is_near: whether the memory of a block is shared memory; else it is the device's.
+        memory: ``"near"``, ``"half"`` (shared, without the grammar's pairs) or ``"far"``.
         shared: bytes of shared memory of a block.
     """
 
@@ -284,10 +285,12 @@ class CudaLaunches:
                 "columns",
                 32 * width,
             )
+        self._item_bits = (width - 1).bit_length()
         near = 4 * own + 2 * items
-        self.is_near = near <= module.max_shared and rights * width <= MOST_ITEMS
-        self._table_is_near = self.is_near and near + 4 * table <= module.max_shared
-        self.shared = near + 4 * table * self._table_is_near if self.is_near else 0
+        self.is_near = near <= module.max_shared and rights << self._item_bits <= MOST_ITEMS
+        has_pairs = self.is_near and near + 4 * table <= module.max_shared
+        self.memory = "near" if has_pairs else "half" if self.is_near else "far"
+        self.shared = near + 4 * table * has_pairs if self.is_near else 0
         self._words = 1 if self.is_near else (own + items + 3) // 4 * 4
         self._programs = _programs(rows, nodes, self._words, limits)
         if self.is_near:
@@ -314,7 +317,7 @@ class CudaLaunches:
                 "corner_words": tables.corner_words,
                 "column_words": len(grammar.lefts) * charts.width,
                 "pitch": self._pitch,
-                "table_is_near": int(self._table_is_near),
+                "item_bits": self._item_bits,
                 "scratch_words": self._words,
             }
             numbers |= {name: getattr(charts, name) for name in _NUMBERS if name not in numbers}
@@ -340,5 +343,5 @@ class CudaLaunches:
         self._launch("read_level", min(self._programs, live), NODE_THREADS, arguments)
 
     def _launch(self, kernel: str, blocks: int, threads: int, arguments: list[Any]) -> None:
-        name = f"{kernel}_{'near' if self.is_near else 'far'}"
+        name = f"{kernel}_{self.memory}"
         self._module.launch(name, blocks, threads, self.shared, arguments)

@@ -1,6 +1,7 @@
 // chart.cu (SOURCE) for the CPU, and how its blocks are run: see cuda.h.
 #include "cuda.h"
 
+#include <string>
 #include <vector>
 
 #ifdef THREADS
@@ -178,13 +179,16 @@ extern "C" int launch(const char *name, int blocks, int threads, size_t shared, 
 {
     const Chart &chart = *(const Chart *)arguments[0];
     std::function<void()> kernel;
+    const std::string where = std::strrchr(name, '_') + 1;
     if (!std::strncmp(name, "read_rows_", 10)) {
-        const auto function = std::strcmp(name, "read_rows_far") ? read_rows_near : read_rows_far;
+        const auto function = where == "near"   ? read_rows_near
+                              : where == "half" ? read_rows_half : read_rows_far;
         const int *letters = *(const int **)arguments[1];
         const int stride = *(int *)arguments[2], many = *(int *)arguments[3];
         kernel = [=, &chart] { function(chart, letters, stride, many); };
     } else {
-        const auto function = std::strcmp(name, "read_level_far") ? read_level_near : read_level_far;
+        const auto function = where == "near"   ? read_level_near
+                              : where == "half" ? read_level_half : read_level_far;
         const int level = *(int *)arguments[1];
         kernel = [=, &chart] { function(chart, level); };
     }
@@ -196,7 +200,6 @@ extern "C" size_t chart_bytes() { return sizeof(Chart); }
 
 #ifdef THREADS
 #include <iostream>
-#include <string>
 
 // Reads what a launch takes, runs it, and writes the arrays: the name of the kernel, its sizes and
 // its last two numbers in a line; the struct, whose pointers are numbers of arrays; the arrays, each
