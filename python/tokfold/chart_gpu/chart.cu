@@ -24,6 +24,9 @@ struct alignas(16) Quad {
     }
 };
 
+__device__ __forceinline__ Quad load(const void *place) { return *(const Quad *)place; }
+__device__ __forceinline__ void store(void *place, const Quad &quad) { *(Quad *)place = quad; }
+
 // Four words that others may be uniting with something just now: any of their values will do.
 #ifndef SEEN
 #define SEEN(place) (*(const Quad *)(place))
@@ -90,12 +93,13 @@ __device__ __forceinline__ Memory<Item> memory_of(const Chart &chart, Word *word
     own.found = own.alive + (chart.num_lefts + 31) / 32;
     own.path = (int *)(own.found + chart.corner_words);
     own.queued = own.path + chart.ahead;
-    int *table = own.queued + 3;
+    // Words come in fours from here on.
+    int *table = (int *)words + (((own.queued + 3 - (int *)words) + 3) & ~3);
     const int table_words = chart.num_rights + 2 + 2 * chart.num_pairs + chart.num_parents;
-    own.queue = (Item *)(HAS_PAIRS ? table + table_words : table);
+    own.queue = (Item *)(HAS_PAIRS ? table + ((table_words + 3) & ~3) : table);
     if (HAS_PAIRS) {
-        for (int at = threadIdx.x; at < table_words; at += blockDim.x)
-            table[at] = chart.pairs[at];
+        for (int at = 4 * (int)threadIdx.x; at < table_words; at += 4 * (int)blockDim.x)
+            store(table + at, load(chart.pairs + at));
     }
     own.starts = HAS_PAIRS ? table : chart.pairs;
     own.heads = own.starts + chart.num_rights + 1;
@@ -120,8 +124,6 @@ __device__ __forceinline__ void each_part(int rows, int parts, Visit visit)
             visit(row, part);
 }
 
-__device__ __forceinline__ Quad load(const void *place) { return *(const Quad *)place; }
-__device__ __forceinline__ void store(void *place, const Quad &quad) { *(Quad *)place = quad; }
 
 // Where what a text has read lies.
 struct Text {
@@ -241,8 +243,12 @@ template <bool TREE, typename Item>
 __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &own,
                                         const Text &text, int n, int letter)
 {
-    const int thread = threadIdx.x, threads = blockDim.x, lane = thread & 31, warp = thread >> 5;
+    const int thread = threadIdx.x, threads = blockDim.x, warp = thread >> 5;
     const int end = n + 1, quads = (end >> 7) + 1, pitch = chart.pitch, from = text.base >> 5;
+    // What has the letter: loaded before it is needed.
+    const int first_leaf = chart.leaf_starts[letter] + thread;
+    const int last_leaf = chart.leaf_starts[letter + 1];
+    const int leaf = first_leaf < last_leaf ? chart.leaf_symbols[first_leaf] : 0;
     each_part(chart.num_symbols, quads, [&](int symbol, int quad) {
         const int to = symbol * pitch + 4 * quad;
         Quad value = load(chart.predicted + text.predicted + (Index)symbol * chart.width + 4 * quad);
@@ -275,9 +281,9 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
     // What has the letter begins at n.
     const int here = n >> 5;
     const Word bit = 1u << (n & 31);
-    const int last_leaf = chart.leaf_starts[letter + 1];
-    for (int at = chart.leaf_starts[letter] + thread; at < last_leaf; at += threads) {
-        const int symbol = chart.leaf_symbols[at], to = symbol * pitch + here;
+    for (int at = first_leaf; at < last_leaf; at += threads) {
+        const int symbol = at == first_leaf ? leaf : chart.leaf_symbols[at];
+        const int to = symbol * pitch + here;
         if (!(own.predicted[to] & bit))
             continue;
         own.begins[to] = bit;
@@ -330,10 +336,13 @@ __device__ __forceinline__ void advance(const Chart &chart, const Memory<Item> &
     }
     __syncthreads();
     // And all that may stand first in those: symbols, then letters.
-    for (int word = lane; word < chart.corner_words; word += 32) {
+    const int for_corners = lanes_for(chart.corner_words);
+    for (int word = thread & ((1 << for_corners) - 1); word < chart.corner_words;
+         word += 1 << for_corners) {
         Word value = 0;
-#pragma unroll 4
-        for (int right = warp; right < chart.num_rights; right += threads >> 5)
+#pragma unroll 8
+        for (int right = thread >> for_corners; right < chart.num_rights;
+             right += threads >> for_corners)
             if (own.wanted[right >> 5] >> (right & 31) & 1)
                 value |= (Word)chart.corners[(Index)right * chart.corner_words + word];
         if (value)
@@ -459,7 +468,7 @@ alignas(16) extern __shared__ Word shared_words[];
     {                                                                                              \
         read_rows(chart, MEMORY, letters, stride, many);                                           \
     }                                                                                              \
-    extern "C" __global__ void __launch_bounds__(512, 1)                                           \
+    extern "C" __global__ void __launch_bounds__(256, 2)                                           \
     read_level_##WHERE(const __grid_constant__ Chart chart, int level)                             \
     {                                                                                              \
         read_level(chart, MEMORY, level);                                                          \

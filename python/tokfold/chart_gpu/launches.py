@@ -274,9 +274,11 @@ class CudaLaunches:
         symbols, rights = grammar.num_symbols, grammar.num_rights
         self._module = module
         self._pitch = width | 4  # an odd number of quads
+        self._item_bits = (width - 1).bit_length()
         lefts = len(grammar.lefts)
         own = (2 * symbols + lefts + rights) * self._pitch + (rights + 31) // 32
         own += (lefts + 31) // 32 + tables.corner_words + ahead + 3
+        own = -(-own // 4) * 4
         table, items = tables.pairs.numel(), 2 * rights * width
         if max(own + items, 32 * width) >= 1 << 31:
             raise LimitExceededError(
@@ -285,7 +287,6 @@ class CudaLaunches:
                 "columns",
                 32 * width,
             )
-        self._item_bits = (width - 1).bit_length()
         near = 4 * own + 2 * items
         self.is_near = near <= module.max_shared and rights << self._item_bits <= MOST_ITEMS
         has_pairs = self.is_near and near + 4 * table <= module.max_shared

@@ -23,7 +23,8 @@ class Tables:
             children, places in ``left_symbols``.
         pairs: int32: the rules as pairs (left child, right child) with their parents, one array
             after the other: where the pairs of each right child begin, where the parents of each
-            pair begin, the pairs (``left | right << 16``), the parents.
+            pair begin, the pairs (``left | right << 16``), the parents; zeros up to a multiple of
+            four.
         num_pairs: how many pairs.
         left_symbols: int16, shape ``(L,)``.
         leaf_starts: int32, shape ``(letters + 1,)``: where the symbols of each letter begin.
@@ -95,5 +96,5 @@ def _pairs_of(grammar: BinaryGrammar, lefts: npt.NDArray[Any]) -> tuple[npt.NDAr
     is_first[1:] = both[1:] != both[:-1]
     heads = np.flatnonzero(is_first)
     counts = np.bincount(rights[heads], minlength=grammar.num_rights)
-    parts = ([0], np.cumsum(counts), heads, [len(both)], both[heads], parents)
-    return np.concatenate(parts).astype(np.int32), len(heads)
+    found = np.concatenate(([0], np.cumsum(counts), heads, [len(both)], both[heads], parents))
+    return np.pad(found, (0, -len(found) % 4)).astype(np.int32), len(heads)
