@@ -38,9 +38,10 @@ class _Step(NamedTuple):
 class DeviceMatcher:
     """One text on its way, on a device.
 
-    Its answers are those of a :class:`tokfold.Matcher`. Each step and mask waits for the device,
-    which is the price of answers in Python; what does not wait is :class:`Charts`, for many texts
-    at once. What the device has no answer for, :attr:`on_cpu` has.
+    Its answers are those of a :class:`tokfold.Matcher`. Each mask waits for the device, which is
+    the price of answers in Python, and so does each step but those by a token that the mask before
+    it allows; what does not wait is :class:`Charts`, for many texts at once. What the device has no
+    answer for, :attr:`on_cpu` has.
 
     A step on the device runs to its end: an ``interrupt`` is looked at before it begins.
 
