@@ -9,6 +9,10 @@ one JSON Schema, so no text ends. A step is the time from one call of the last p
 next; generate() itself waits for the device in each. Runs of the engines take turns, the first of
 each is not counted; "added" is to a step without masks, of the medians and of the p99s.
 
+--breakdown waits for the device before each call of a processor, in runs of their own: "lag" is how
+far the device was behind the host there, "call" is what the processor takes of the host after that.
+What a step gets longer by is the call, and of the lag what the host would have done meanwhile.
+
 Every text is held against the schema's grammar, by tokfold's recognizer of prefixes.
 """
 
@@ -82,15 +86,19 @@ def main() -> None:
 
 def _sheets(report: common.Result) -> list[common.Sheet]:
     columns = [">rows", "engine", ">step", ">p99", ">added", ">at p99", ">steps", ">not valid"]
+    columns += [">lag", ">call", ">p99"] if any("call" in row for row in report["rows"]) else []
     rows = []
     for row in report["rows"]:
         cells = [str(row["batch"]), row["engine"]]
         if "failure" in row:
-            rows.append([*cells, row["failure"], "", "", "", "", ""])
+            rows.append([*cells, row["failure"], *[""] * (len(columns) - 3)])
             continue
         cells += [seconds(row["step"]), seconds(row["step_p99"])]
         cells += [f"{row['added']:+.1%}", f"{row['added_p99']:+.1%}"]
-        rows.append([*cells, str(row["steps"]), str(row.get("invalid", "-"))])
+        cells += [str(row["steps"]), str(row.get("invalid", "-"))]
+        if "call" in row:
+            cells += [seconds(row[name]) for name in ("lag", "call", "call_p99")]
+        rows.append(cells + [""] * (len(columns) - len(cells)))
     title = f"generate(), {report['shape']}, {DTYPES[report['device']]}"
     return [common.Sheet(title, columns, rows)]
 
@@ -103,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tokens", type=int, default=32, metavar="N", help="of a text")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="beside the first")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--breakdown", action="store_true", help="what a processor takes by itself")
     return parser
 
 
@@ -184,6 +193,25 @@ class _Clock:
         return scores
 
 
+class _Timed:
+    """A processor whose calls are timed, apart from what the device has still to do before."""
+
+    def __init__(self, processor: Processor) -> None:
+        self._processor = processor
+        self.lags: list[float] = []
+        self.calls: list[float] = []
+
+    def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        began = time.perf_counter()
+        if scores.is_cuda:
+            torch.cuda.synchronize()
+        waited = time.perf_counter()
+        scores = self._processor(ids, scores)
+        self.calls.append(time.perf_counter() - waited)
+        self.lags.append(waited - began)
+        return scores
+
+
 def _rows(
     model: Any,
     engines: dict[str, Callable[[], Processor | None] | str],
@@ -197,7 +225,9 @@ def _rows(
     found: dict[str, list[float]] = {}
     failures: dict[str, str] = {}
     texts: dict[str, list[list[int]]] = {}
-    for turn in range(options.runs + 1):
+    timed: dict[str, _Timed] = {}
+    last = options.runs + 1 if options.breakdown else options.runs
+    for turn in range(last + 1):
         for name, made in engines.items():
             if isinstance(made, str):
                 failures[name] = made
@@ -206,6 +236,8 @@ def _rows(
             clock = _Clock()
             try:
                 processor = made() if callable(made) else None
+                if turn > options.runs and processor is not None:
+                    processor = timed[name] = _Timed(processor)
                 given = [clock] if processor is None else [processor, clock]
                 ids = model.generate(
                     prompt,
@@ -221,7 +253,7 @@ def _rows(
                     raise
                 failures[name] = (str(error).strip().splitlines() or [repr(error)])[0][:60]
                 continue
-            if turn:
+            if 0 < turn <= options.runs:
                 found.setdefault(name, []).extend(np.diff(clock.times).tolist())
                 texts[name] = ids[:, prompt.shape[1] :].tolist()
     grammar = tokfold.Grammar.from_json_schema(SCHEMA)
@@ -234,6 +266,10 @@ def _rows(
         row = {"engine": name, "step": middle, "step_p99": late, "steps": len(found[name])}
         row["added"] = middle / float(np.percentile(found["none"], 50)) - 1
         row["added_p99"] = late / float(np.percentile(found["none"], 99)) - 1
+        if name in timed:
+            calls = timed[name].calls[1:]  # the first has the prompt
+            row["lag"] = float(np.median(timed[name].lags[1:]))
+            row["call"], row["call_p99"] = np.percentile(calls, [50, 99]).tolist()
         if name in ("tokfold", "xgrammar"):  # llguidance bounds no white space
             written = [vocabulary.decode(ids) for ids in texts[name]]
             row["invalid"] = sum(not _begins(grammar, text) for text in written)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import operator
 import os
 from collections.abc import Callable, Sequence
@@ -358,9 +359,16 @@ def _are_ours(matchers: Sequence[BatchMatcher]) -> TypeGuard[Sequence[Matcher]]:
     return False
 
 
+@functools.cache
+def _cpus() -> int:
+    """Asked once: it reads a file, which takes longer than a mask."""
+    return os.cpu_count() or 1
+
+
 def _threads(threads: int | None, count: int) -> int:
     if threads is None:
-        return min(os.cpu_count() or 1, -(-count // MATCHERS_PER_THREAD))
+        wanted = -(-count // MATCHERS_PER_THREAD)
+        return wanted if wanted < 2 else min(_cpus(), wanted)
     if threads < 0:
         raise ValueError(f"threads must be 0 or more, not {threads}")
     return threads

@@ -27,11 +27,12 @@ import warnings
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._checks import of_row
 from tokfold._extras import require
 
 require("torch", "transformers", "tokfold.transformers")
@@ -54,7 +55,6 @@ from tokfold._history import (  # noqa: E402
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._sources import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
-from tokfold.bitmask import allocate_bitmask  # noqa: E402
 from tokfold.engine import compile as tokfold_compile  # noqa: E402
 from tokfold.errors import (  # noqa: E402
     ArgumentTypeError,
@@ -75,6 +75,9 @@ History = npt.NDArray[np.int64]
 
 ON_HOST = 1 << 17
 """Ids of prompts and texts, of all rows together, up to which they are looked at on the host."""
+
+Ids: TypeAlias = "History | torch.Tensor"
+"""Those of all rows: on the host, or where there are too many for that on their device."""
 
 _vocabularies: weakref.WeakKeyDictionary[Any, dict[object, Vocabulary]] = (
     weakref.WeakKeyDictionary()
@@ -255,15 +258,59 @@ class _Row:
         return not self.refused and self.failure is None and not self.matcher.is_terminated
 
 
-def _allocated(rows: int, size: int, device: torch.device) -> npt.NDArray[np.int32]:
-    """Rows of masks, where a GPU reads them without a copy in between."""
-    if device.type != "cuda":
-        return allocate_bitmask(rows, size)
-    words = -(-size // 32)
-    masks: npt.NDArray[np.int32] = torch.full(
-        (rows, words), -1, dtype=torch.int32, pin_memory=True
-    ).numpy()
-    return masks
+def _kept(ids: torch.Tensor) -> Ids:
+    """A copy of ids that nobody else writes to; where they are on the host they can be read."""
+    if ids.numel() > ON_HOST:
+        return ids.clone()
+    if ids.device.type != "cuda":
+        copied: History = np.array(ids.cpu().numpy())
+        return copied
+    there = ids.to("cpu", non_blocking=True)  # into pinned memory: one step of the bus
+    torch.cuda.current_stream(ids.device).synchronize()
+    found: History = there.numpy()
+    return found
+
+
+def _on_host(ids: Ids) -> History:
+    if not isinstance(ids, torch.Tensor):
+        return ids
+    found: History = ids.cpu().numpy()
+    return found
+
+
+def _are_equal(ours: Ids, theirs: Ids) -> bool:
+    """Whether ids are the same; those of a device are compared there."""
+    if isinstance(ours, torch.Tensor) and isinstance(theirs, torch.Tensor):
+        return torch.equal(ours, theirs.to(ours.device))
+    return np.array_equal(_on_host(ours), _on_host(theirs))
+
+
+class _Masks:
+    """Token masks on their way to the scores, in memory that a GPU reads without a copy in between.
+
+    Attributes:
+        words: int32, a row for each mask; written between :meth:`wait` and :meth:`sent`.
+    """
+
+    def __init__(self, rows: int, size: int, device: torch.device) -> None:
+        is_cuda = device.type == "cuda"
+        shape = (rows, -(-size // 32))
+        self._tensor = torch.full(shape, -1, dtype=torch.int32, pin_memory=is_cuda)
+        self.words: npt.NDArray[np.int32] = self._tensor.numpy()
+        self._left: Any = torch.cuda.Event() if is_cuda else None  # type: ignore[no-untyped-call]
+
+    def wait(self) -> None:
+        """Wait until what was sent last has left."""
+        if self._left is not None:
+            self._left.synchronize()
+
+    def sent(self, count: int, device: torch.device) -> torch.Tensor:
+        """The first masks, so many, on a device."""
+        masks = self._tensor if count == len(self._tensor) else self._tensor[:count]
+        masks = masks.to(device, non_blocking=True)
+        if self._left is not None:
+            self._left.record(torch.cuda.current_stream(device))
+        return masks
 
 
 class GrammarLogitsProcessor(transformers.LogitsProcessor):
@@ -369,10 +416,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         """Take the next call for the first of a generation."""
         self._rows: list[_Row] = []
         self._prompt_length = 0
-        self._ids: torch.Tensor | None = None  # those of the call before
+        self._ids: Ids | None = None  # those of the call before
         self._open: list[int] | None = None  # the rows open behind it, where it did not raise
-        self._bitmask: npt.NDArray[np.int32] | None = None
-        self._sent: Any = None  # the event behind the last copy of the bitmask to a device
+        self._masks: _Masks | None = None
 
     @torch.no_grad()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -394,18 +440,17 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         check_width(scores.shape[-1], self._vocab_size)
-        if input_ids.numel() <= ON_HOST:
-            input_ids = input_ids.cpu()  # one wait for the device, instead of one for each look
+        ids = _kept(input_ids)  # one wait for the device, instead of one for each look
         was_open, self._open = self._open, None
-        if was_open is not None and self._goes_on(input_ids, was_open):
-            self._one_token_on(input_ids[:, -1].tolist(), was_open)
+        if was_open is not None and self._goes_on(ids, was_open):
+            self._one_token_on(ids[:, -1].tolist(), was_open)
             self._look_behind_the_end()
-        elif (told := self._continued(input_ids)) is not None:
+        elif (told := self._continued(ids)) is not None:
             self._rows = self._followed(*told)
             self._look_behind_the_end()
         else:
-            self._begin(input_ids, scores.device)
-        self._ids = input_ids.clone()
+            self._begin(ids, scores.device)
+        self._ids = ids
         return self._masked(scores)
 
     def _look_behind_the_end(self) -> None:
@@ -426,45 +471,43 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
 
     # ---------------------------------------------------------------- history
 
-    def _goes_on(self, input_ids: torch.Tensor, was_open: list[int]) -> bool:
+    def _goes_on(self, ids: Ids, was_open: list[int]) -> bool:
         """Whether each row is what it was in the call before, and one token more."""
-        ids = self._ids
-        if ids is None:
+        before = self._ids
+        if before is None:
             return False
-        length = ids.shape[1] - self._prompt_length
+        length = before.shape[1] - self._prompt_length
         return (
             all(self._rows[index].accepted == length for index in was_open)
-            and ids.device == input_ids.device
-            and input_ids.shape == (ids.shape[0], ids.shape[1] + 1)
-            and torch.equal(input_ids[:, :-1], ids)
+            and ids.shape == (before.shape[0], before.shape[1] + 1)
+            and _are_equal(ids[:, :-1], before)
         )
 
-    def _continued(self, input_ids: torch.Tensor) -> tuple[History, History] | None:
+    def _continued(self, ids: Ids) -> tuple[History, History] | None:
         """What was generated at the call before and is now, where that generation goes on."""
-        ids = self._ids
-        if ids is None or input_ids.shape[0] != ids.shape[0]:
+        before = self._ids
+        if before is None or ids.shape[0] != before.shape[0]:
             return None
         start = self._prompt_length
-        generated = input_ids.shape[1] - start
-        if not 0 < generated <= ids.shape[1] - start + 1:
+        generated = ids.shape[1] - start
+        if not 0 < generated <= before.shape[1] - start + 1:
             return None
-        if not torch.equal(input_ids[:, :start], ids[:, :start].to(input_ids.device)):
+        if not _are_equal(ids[:, :start], before[:, :start]):
             return None
-        history: History = input_ids[:, start:].cpu().numpy()
-        previous: History = ids[:, start:].cpu().numpy()
+        history, previous = _on_host(ids[:, start:]), _on_host(before[:, start:])
         # Whatever a row is, but for its last token it was told by some row before.
         known = {row.tobytes() for row in np.ascontiguousarray(previous[:, : generated - 1])}
         told = np.ascontiguousarray(history[:, :-1])
         return (previous, history) if all(row.tobytes() in known for row in told) else None
 
-    def _begin(self, input_ids: torch.Tensor, device: torch.device) -> None:
-        count = input_ids.shape[0]
+    def _begin(self, ids: Ids, device: torch.device) -> None:
+        count = ids.shape[0]
         if count % len(self._grammars):
             raise ValueError(
                 f"{count} rows cannot be shared out among {len(self._grammars)} grammars"
             )
-        self._prompt_length = input_ids.shape[1]
-        self._bitmask = _allocated(count, self._vocab_size, device)
+        self._prompt_length = ids.shape[1]
+        self._masks = _Masks(count, self._vocab_size, device)
         share = count // len(self._grammars)
         self._rows = [
             _Row(
@@ -556,53 +599,58 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     # ------------------------------------------------------------------ masks
 
     def _masked(self, scores: torch.Tensor) -> torch.Tensor:
-        bitmask = self._bitmask
-        assert bitmask is not None
-        if self._sent is not None:
-            self._sent.synchronize()  # what is written below may still be on its way
-            self._sent = None
-        open_rows = [index for index, row in enumerate(self._rows) if row.is_open]
-        ours = {i: m for i in open_rows if isinstance(m := self._rows[i].matcher, Matcher)}
-        try:
-            fill_bitmask_batch(list(ours.values()), bitmask, list(ours))
-        except TokfoldError as error:
-            if self._on_error == "raise" or not is_failure(error):
-                raise
-            ours = {}  # row by row: the others are not to fail with it
-        for index in open_rows:
-            if index not in ours:
-                self._fill(bitmask, index)
-        self._open = masked = [i for i in open_rows if self._rows[i].failure is None]
-        if self._on_error == "end":
-            for index in self.failures:
-                self._only_stops(bitmask[index], self._rows[index])
-            masked = sorted([*masked, *self.failures])
-        if not masked:
+        assert self._masks is not None
+        masks, rows = self._masks, self._rows
+        ends = self._on_error == "end"
+        listed = [
+            i for i, row in enumerate(rows) if row.is_open or (ends and row.failure is not None)
+        ]
+        if not listed:
+            self._open = []
             return scores
-        is_all = len(masked) == len(bitmask)
-        masks = torch.from_numpy(bitmask if is_all else bitmask[masked])
-        masks = masks.to(scores.device, non_blocking=is_all)
-        if masks.is_cuda:
-            self._sent = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._sent.record()
+        masks.wait()
+        self._fill(masks.words, listed)
+        self._open = [index for index in listed if rows[index].failure is None]
+        # A mask for each that is listed, and for none of them where a row has just failed.
+        if not ends and len(self._open) < len(listed):
+            is_open = set(self._open)
+            listed = [index if index in is_open else -1 for index in listed]
+        there = masks.sent(len(listed), scores.device)
+        is_all = len(listed) == len(scores) and listed == list(range(len(scores)))
         if scores.dtype in DTYPES and scores.stride(-1) == 1:
-            places = None if is_all and len(scores) == len(bitmask) else masked
-            return apply_token_bitmask_(scores, masks, self._vocab_size, places)
-        rows = torch.tensor(masked, device=scores.device)
-        plain.apply_tokens(scores, masks, self._vocab_size, rows)
+            places = None if is_all else listed
+            return apply_token_bitmask_(scores, there, self._vocab_size, places)
+        numbers = torch.tensor(listed, device=scores.device)
+        plain.apply_tokens(scores, there, self._vocab_size, numbers)
         return scores
 
-    def _fill(self, bitmask: npt.NDArray[np.int32], index: int) -> None:
-        row = self._rows[index]
+    def _fill(self, words: npt.NDArray[np.int32], listed: list[int]) -> None:
+        """Write the masks of rows, one after the other: all at once, and else row by row."""
+        rows = [self._rows[index] for index in listed]
+        ours = {
+            place: row.matcher
+            for place, row in enumerate(rows)
+            if row.failure is None and isinstance(row.matcher, Matcher)
+        }
         try:
-            if not row.matcher.fill_bitmask(bitmask, index):
-                bitmask[index] = -1
-        except TokfoldError as error:
-            self._fail(row, index, error, row.accepted)
+            fill_bitmask_batch(list(ours.values()), words, list(ours))
+        except TokfoldError:
+            ours = {}  # row by row: each says for itself, and the others do not fail with it
+        if len(ours) == len(rows):
+            return
+        for place, (index, row) in enumerate(zip(listed, rows, strict=True)):
+            if row.failure is None and place not in ours:
+                try:
+                    if not row.matcher.fill_bitmask(words, place):
+                        words[place] = -1
+                except TokfoldError as error:
+                    self._fail(row, index, error, row.accepted)
+            if row.failure is not None:
+                self._only_stops(words[place], row)
 
     def _fail(self, row: _Row, index: int, error: TokfoldError, after: int) -> None:
         if self._on_error == "raise" or not is_failure(error):
-            raise error
+            raise of_row(error, index)
         row.failure, row.failed_after = error, after
         report(error, self._on_error, index)
 

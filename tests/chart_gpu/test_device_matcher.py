@@ -19,7 +19,7 @@ from strategies.engine import compiled_with  # noqa: E402
 from strategies.profiles import CASES  # noqa: E402
 from tokfold import Matcher  # noqa: E402
 from tokfold._history import begin, stop_token_ids, vocab_size  # noqa: E402
-from tokfold.chart_gpu import DeviceGrammar, DeviceMatcher, text  # noqa: E402
+from tokfold.chart_gpu import DeviceGrammar, DeviceMatcher, memory, text  # noqa: E402
 
 pytestmark = needs_device
 TOKENS = [b"a", b"b", b"c", b"ab", b"abc", b"x", b"", b"ca", b"bb", b"</s>", b"<s>", b"cab", b"a"]
@@ -147,7 +147,7 @@ def test_terminals_through_the_same_door():
 
 
 def test_more_lexer_states_than_trees_are_kept(monkeypatch):
-    monkeypatch.setattr(text, "MOST_MASKS", 2)
+    monkeypatch.setattr(memory, "MOST_MASKS", 2)
     grammar = tokfold.Grammar.from_ebnf('root ::= "begin" ("," " "? "xyz")* "end"')
     vocabulary = tokfold.Vocabulary([b"b", b"beg", b"in", b",", b" x", b", xyz,", b"xyzend", b"nd"])
     compiled = tokfold.compile(grammar, vocabulary, classes="never")
@@ -160,7 +160,7 @@ def test_more_lexer_states_than_trees_are_kept(monkeypatch):
         matcher.fill_bitmask(rows[0])
         other.fill_bitmask(rows[1])
         assert (rows[0] == rows[1]).all()
-        assert len(matcher._text._masks) <= 2
+        assert len(matcher._text._memory.masks) <= 2
 
 
 def _takes(matcher: Matcher, token: int) -> bool:
@@ -313,3 +313,87 @@ def test_masks_of_a_long_text():
             first, second = first.fork(), second.fork()
             for matcher in (first, second):
                 matcher.rollback(3)
+
+
+def test_memory_serves_one_text_after_another():
+    """Charts, masks and graphs of a text that is no more are those of the next one."""
+    first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
+    device, compiled = first.device, first.compiled
+    assert answers(first) == answers(second)
+    for token in (0, 3, 0, 1):
+        assert first.accept_token(token)
+        row = first.device_bitmask()
+    kept, before = first._text._memory, row.clone()
+    del first
+    assert list(device.idle) == [kept]
+    other = DeviceMatcher(compiled, device, stop_token_ids=[8])  # another mask
+    assert list(device.idle) == [kept]
+    again = DeviceMatcher(compiled, device)
+    assert (again._text._memory, list(device.idle)) == (kept, [])
+    assert answers(again) == answers(second)
+    for token in (1, 0, 2, 0):
+        assert again.accept_token(token) == second.accept_token(token)
+        again.device_bitmask()
+        assert answers(again) == answers(second)
+    assert torch.equal(row, before)  # a row belongs to the matcher that it was asked of
+    held = again.fork()
+    del again
+    forked = held.fork()
+    assert forked._text._memory is kept
+    assert answers(forked) == answers(held) == answers(second)
+    assert answers(other) == answers(Matcher(compiled, stop_token_ids=[8]))
+
+
+def test_memory_that_is_kept_is_bounded(monkeypatch):
+    first = pair_of(tokfold.Grammar.from_ebnf('root ::= "a" root | "b"'))[0]
+    device, compiled = first.device, first.compiled
+    several = [DeviceMatcher(compiled, device) for _ in range(6)]
+    del several
+    assert len(device.idle) == device.idle.maxlen == 4
+    device.idle.clear()
+    monkeypatch.setattr(text, "IDLE_COLUMNS", text.FIRST_COLUMNS)
+    assert first.accept_bytes(b"a" * (text.FIRST_COLUMNS + 1))
+    del first
+    assert not device.idle
+
+
+def test_a_token_of_the_last_mask_is_read_without_a_look(monkeypatch):
+    """One report for a token and its mask; none for a token that the mask has not."""
+    first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
+    looks = []
+    original = memory.TextMemory._reported
+    monkeypatch.setattr(
+        memory.TextMemory, "_reported", lambda m, n: looks.append(n) or original(m, n)
+    )
+    first.device_bitmask()
+    for token in (1, 0, 2, 4, 5, 7, 6, 10, 3):
+        looks.clear()
+        taken = first.accept_token(token)
+        assert taken == second.accept_token(token)
+        assert not looks
+        first.device_bitmask()
+        assert len(looks) == 1
+        assert answers(first) == answers(second)
+    assert first.is_accepting == second.is_accepting
+    # What the device says is held against what was taken for sure.
+    first._text._row = np.full(1, -1, dtype=np.int32)
+    assert first.accept_token(2)
+    with pytest.raises(tokfold.TokfoldError, match="refuses a token of its mask"):
+        first.device_bitmask()
+    first.rollback(1)
+    assert answers(first) == answers(second)
+
+
+def test_a_call_that_is_interrupted_changes_nothing(monkeypatch):
+    first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
+    for matcher in (first, second):
+        assert matcher.accept_bytes(b"b")
+    with monkeypatch.context() as patch:
+
+        def interrupted(_: object, count: int) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(memory.TextMemory, "_reported", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            first.accept_bytes(b"a")
+    assert answers(first) == answers(second)

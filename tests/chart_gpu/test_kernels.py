@@ -18,7 +18,7 @@ BYTES = ("complete", "viable", "inner")
 WORDS = (
     *("leaf_starts", "corners", "ended", "predicted", "following", "lengths", "status", "counts"),
     *("node_rows", "node_letters", "node_parents", "paths", "scratch", "slots", "overflow"),
-    *("ends", "masks", "class_of", "rows"),
+    *("ends", "masks", "class_of", "rows", "missing", "keep", "stop_bits", "told"),
 )
 ONES = (
     *("num_rules", "num_lefts", "num_rights", "num_symbols", "num_letters", "symbol_words"),
@@ -37,6 +37,7 @@ ONES = (
         ("spread", {"LEVELS": 32, "BLOCK": 256}),
         ("pack", {"WAYS": 2, "BLOCK": 16}),
         ("unfold", {"BLOCK": 16}),
+        ("settle", {"BLOCK": 16, "MAY_END": True}),
         # Triton takes whole numbers that are 1 for constants.
         ("advance", {"TREE": False, "LEVELS": 2, "BLOCK": 512, **dict.fromkeys(ONES, 1)}),
         ("advance", {"TREE": True, "LEVELS": 2, "BLOCK": 512, **dict.fromkeys(ONES, 1)}),
@@ -44,6 +45,7 @@ ONES = (
         ("spread", {"LEVELS": 2, "BLOCK": 256, "num_nodes": 1, "columns": 1, "follow_words": 1}),
         ("pack", {"WAYS": 1, "BLOCK": 16, "num_nodes": 1, "columns": 1, "num_classes": 1}),
         ("unfold", {"BLOCK": 16, "num_tokens": 1, "num_words": 1}),
+        ("settle", {"BLOCK": 16, "MAY_END": False, "follow_words": 1}),
     ],
 )
 def test_it_compiles_for_gpus(capability, name, constants, tmp_path, monkeypatch):

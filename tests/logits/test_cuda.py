@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -359,3 +360,45 @@ def test_generation(way) -> None:
         texts.append([matcher.text for matcher in matchers])
     assert texts[0] == texts[1]
     assert any(texts[0])
+
+
+@pytest.mark.parametrize("on_host", [1 << 17, 40, 0])
+def test_a_processor_of_transformers(monkeypatch, on_host) -> None:
+    """Rows that end one after another: the texts of the CPU, and one wait for each step."""
+    pytest.importorskip("transformers")
+    from tokfold.transformers import GrammarLogitsProcessor
+
+    monkeypatch.setattr("tokfold.transformers.ON_HOST", on_host)
+    tokens = [bytes([b]) for b in b"[]ab,1"] + [b"[[", b"]]", b"a,", b"],", b"</s>"]
+    stop, size = len(tokens) - 1, len(tokens)
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[stop])
+    text = 'root ::= list\nlist ::= "[" (item ("," item)*)? "]"\nitem ::= list | "a" "b"* | "1"'
+    compiled = tokfold.compile(tokfold.Grammar.from_ebnf(text), vocabulary, classes="now")
+    texts = []
+    for device in ("cpu", "cuda"):
+        processor = GrammarLogitsProcessor(compiled)
+        ids = torch.arange(7, device=device)[:, None]
+        for step in range(30):
+            generator = torch.Generator().manual_seed(step)
+            scores = torch.randn(7, size + 5, generator=generator).to(device)
+            scores[:, stop] += step * torch.arange(7, device=device) / 9
+            if device == "cuda":
+                torch.cuda.synchronize()
+                torch.cuda.set_sync_debug_mode("warn")
+            try:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    scores = processor(ids, scores)
+            finally:
+                if device == "cuda":
+                    torch.cuda.set_sync_debug_mode("default")
+            waits = [w for w in caught if "synchronizing" in str(w.message)]
+            assert len(waits) <= 1 or on_host < 1 << 17
+            has_ended = [stop in row for row in ids[:, 1:].tolist()]
+            chosen = torch.where(
+                torch.tensor(has_ended, device=device), 0, scores[:, :size].argmax(dim=-1)
+            )
+            ids = torch.cat([ids, chosen[:, None]], dim=1)
+        texts.append(ids.tolist())
+    assert texts[0] == texts[1]
+    assert sum(stop in row for row in texts[0]) > 3

@@ -296,6 +296,48 @@ def strip(row, start, tokenizer) -> list[int]:
     return [token for token in row[start:].tolist() if token != tokenizer.pad_token_id]
 
 
+def test_rows_that_end_before_one_that_fails(vocabulary, failing) -> None:
+    """Masks are made and sent for the rows that go on alone; an error names the row."""
+    a, b = (vocabulary.encode_greedy(letter)[0] for letter in (b"a", b"b"))
+    [stop] = vocabulary.stop_token_ids
+    short = tokfold.compile(tokfold.Grammar.from_ebnf('root ::= "a" "b"*'), vocabulary)
+    scores = torch.zeros(4, len(vocabulary))
+    for on_error in ("end", "unconstrained", "raise"):
+        processor = GrammarLogitsProcessor([short, short, failing, short], on_error=on_error)
+        rows = torch.tensor([[5]] * 4)
+        if on_error == "raise":
+            with pytest.raises(tokfold.LimitExceededError, match=r"^row 2: limit max_mask_work"):
+                processor(rows, scores.clone())
+            continue
+        steps = [[a, a, a, a], [stop, b, stop, stop], [0, stop, 0, 0]]
+        for step in range(3):
+            if on_error == "unconstrained" and step == 0:
+                with pytest.warns(tokfold.FallbackWarning, match="row 2 goes on without"):
+                    found = processor(rows, scores.clone())
+            else:
+                found = processor(rows, scores.clone())
+            may = [(row == 0).nonzero()[:, 0].tolist() for row in found]
+            everything = list(range(len(vocabulary)))
+            told = [row[1:] for row in rows.tolist()]
+            for index in (0, 1, 3):
+                allowed = allowed_after(short, told[index])
+                expected = everything if allowed is None else allowed.nonzero()[:, 0].tolist()
+                assert may[index] == expected
+            assert may[2] == ([stop] if on_error == "end" else everything)
+            rows = torch.cat([rows, torch.tensor(steps[step])[:, None]], dim=1)
+
+
+@pytest.mark.parametrize("on_host", [0, 40, 90])
+def test_ids_that_are_too_many_for_the_host(model, inputs, own, monkeypatch, on_host) -> None:
+    """They are compared where they are, also where they become too many on the way."""
+    expected = generate(model, inputs, GrammarLogitsProcessor(own), num_beams=2)
+    plain = generate(model, inputs, GrammarLogitsProcessor(own))
+    monkeypatch.setattr("tokfold.transformers.ON_HOST", on_host)
+    processor = GrammarLogitsProcessor(own, dead_rows="leave")
+    assert generate(model, inputs, processor).tolist() == plain.tolist()
+    assert generate(model, inputs, processor, num_beams=2).tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("beams", [2, 3])
 def test_beams_that_fail(model, inputs, failing, beams) -> None:
     processor = GrammarLogitsProcessor(failing, dead_rows="leave")

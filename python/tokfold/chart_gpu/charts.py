@@ -299,14 +299,21 @@ class Charts:
             kernel=self._kernel,
             limits=self._limits,
         )
-        places, words = min(columns, self.columns) + 1, min(self.width, other.width)
-        other.row_columns[:, :places, :, :words] = self.row_columns[:, :places, :, :words]
-        other.row_predictions[:, :, :words] = self.row_predictions[:, :, :words]
-        other._row_endings[:, :, :words] = self._row_endings[:, :, :words]
-        other._row_following[:, :places] = self._row_following[:, :places]
-        other.complete[:, :places] = self.complete[:, :places]
-        other.lengths.copy_(self.lengths)
+        other.take_(self)
         return other
+
+    def take_(self, other: Charts) -> None:
+        """Have the texts of other charts, of the same grammar, kernel and number of rows.
+
+        What the two have room for is copied; no text may be longer than that.
+        """
+        places, words = min(other.columns, self.columns) + 1, min(self.width, other.width)
+        self.row_columns[:, :places, :, :words] = other.row_columns[:, :places, :, :words]
+        self.row_predictions[:, :, :words] = other.row_predictions[:, :, :words]
+        self._row_endings[:, :, :words] = other._row_endings[:, :, :words]
+        self._row_following[:, :places] = other._row_following[:, :places]
+        self.complete[:, :places] = other.complete[:, :places]
+        self.lengths.copy_(other.lengths)
 
     # ------------------------------------------------------------------------- memory
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from typing import TYPE_CHECKING
+
 import torch
 
 from tokfold.chart_gpu.binary import BinaryGrammar
@@ -11,7 +14,13 @@ from tokfold.chart_gpu.tables import Tables
 from tokfold.grammar import Grammar
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
+if TYPE_CHECKING:
+    from tokfold.chart_gpu.memory import TextMemory
+
 __all__ = ["DeviceGrammar"]
+
+MOST_IDLE = 4
+"""Texts that are no more whose memory is kept for the next ones."""
 
 
 class DeviceGrammar:
@@ -23,6 +32,7 @@ class DeviceGrammar:
         reading: how bytes become its letters.
         tables: the same on the device.
         limits: the bounds in force.
+        idle: memory of texts that are no more.
     """
 
     def __init__(
@@ -57,6 +67,7 @@ class DeviceGrammar:
         reading = ByteReading if alphabet == "bytes" else TerminalReading
         self.reading: Reading = reading(self.binary)
         self.tables = Tables(self.binary, chosen)
+        self.idle: deque[TextMemory] = deque(maxlen=MOST_IDLE)
 
     @property
     def device(self) -> torch.device:

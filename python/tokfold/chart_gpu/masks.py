@@ -236,7 +236,10 @@ class TokenMasks:
         Raises:
             LimitExceededError: nodes found no room, and the masks mean nothing.
         """
-        missing = int(self.missing.item())
+        self.refuse(int(self.missing.item()))
+
+    def refuse(self, missing: int) -> None:
+        """Raise what :meth:`check` raises where so many nodes found no room, if any."""
         if missing:
             room = self.charts.nodes - self.charts.rows
             raise LimitExceededError(

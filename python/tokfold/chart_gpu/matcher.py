@@ -38,9 +38,10 @@ class _Step(NamedTuple):
 class DeviceMatcher:
     """One text on its way, on a device.
 
-    Its answers are those of a :class:`tokfold.Matcher`. Each step and mask waits for the device,
-    which is the price of answers in Python; what does not wait is :class:`Charts`, for many texts
-    at once. What the device has no answer for, :attr:`on_cpu` has.
+    Its answers are those of a :class:`tokfold.Matcher`. Each mask waits for the device, which is
+    the price of answers in Python, and so does each step but those by a token that the mask before
+    it allows; what does not wait is :class:`Charts`, for many texts at once. What the device has no
+    answer for, :attr:`on_cpu` has.
 
     A step on the device runs to its end: an ``interrupt`` is looked at before it begins.
 
@@ -53,6 +54,7 @@ class DeviceMatcher:
         "_has_no_end",
         "_is_cancelled",
         "_lock",
+        "_no_text",
         "_steps",
         "_stops",
         "_text",
@@ -103,6 +105,8 @@ class DeviceMatcher:
         self._twin_steps: list[_Step] = []
         self._stops = frozenset(self._twin.stop_token_ids)
         self._has_no_end = self._twin._has_no_end
+        vocabulary = compiled.vocabulary
+        self._no_text = frozenset((*vocabulary.stop_token_ids, *vocabulary.special_token_ids))
         compiled.wait()  # the tree is small over classes, and cannot change later
         self._begin(DeviceText(device, compiled.vocabulary, compiled.classes, self._stops))
         self._steps: list[_Step] = []
@@ -126,7 +130,7 @@ class DeviceMatcher:
         with self._alone(interrupt):
             own = _row_of(bitmask, row, -(-len(self.vocabulary) // 32))
             self._refuse_ended()
-            own[:] = self._text.token_row()[0].cpu().numpy()
+            own[:] = self._text.token_words()
             allowed = int(np.unpackbits(own.view(np.uint8)).sum())
             if self._has_no_end and not allowed and self.is_accepting:
                 warnings.warn(NO_END, StopTokenWarning, stacklevel=2)
@@ -219,19 +223,18 @@ class DeviceMatcher:
 
     def _accept(self, token_id: int) -> bool:
         self._refuse_ended()
-        vocabulary = self.compiled.vocabulary
         if token_id in self._stops:
             if not self.is_accepting:
                 return False
             self._steps.append(_Step(token_id, b"", True, self._text.length, self._text.state))
             return True
-        data = vocabulary[token_id]
-        if not data or token_id in {*vocabulary.stop_token_ids, *vocabulary.special_token_ids}:
+        data = self.compiled.vocabulary[token_id]
+        if not data or token_id in self._no_text:
             return False
         return self._read(token_id, data)
 
     def _read(self, token: int | None, data: bytes) -> bool:
-        if not self._text.read(data):
+        if not self._text.read(data, token):
             return False
         self._steps.append(_Step(token, data, False, self._text.length, self._text.state))
         return True
@@ -263,7 +266,7 @@ class DeviceMatcher:
             forked = object.__new__(type(self))
             forked.compiled, forked.device = self.compiled, self.device
             forked._when_complete, forked._stops = self._when_complete, self._stops
-            forked._has_no_end = self._has_no_end
+            forked._has_no_end, forked._no_text = self._has_no_end, self._no_text
             forked._begin(self._text.fork())
             forked._steps = list(self._steps)
             forked._twin, forked._twin_steps = self._twin.fork(), list(self._twin_steps)

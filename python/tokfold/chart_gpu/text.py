@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import weakref
 
-import numpy as np
 import torch
 
 from tokfold.chart_gpu.charts import Charts
 from tokfold.chart_gpu.device import on_device
 from tokfold.chart_gpu.grammar import DeviceGrammar
-from tokfold.chart_gpu.masks import TokenMasks
+from tokfold.chart_gpu.memory import AT_ONCE, Report, TextMemory, idle_one
+from tokfold.chart_gpu.reading import Words
 from tokfold.chart_gpu.tree import TokenTree
 from tokfold.classes import TokenClasses
+from tokfold.errors import TokfoldError
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["DeviceText"]
@@ -20,35 +21,16 @@ __all__ = ["DeviceText"]
 FIRST_COLUMNS = 64
 """Letters that a text has room for at first; twice as many whenever they do not do."""
 
-AT_ONCE = 256
-"""Letters read before the device is asked whether they were taken."""
-
-MOST_MASKS = 16
-"""Token trees that are on the device at once: over terminals each state of the lexer has one."""
-
-EAGER_ROWS = 3
-"""Rows of a token tree that are launched kernel by kernel, before a graph of them is captured."""
-
-
-@dataclass
-class _Here:
-    """Token masks of a state of the lexer.
-
-    Attributes:
-        masks: by the token tree of the state.
-        rows: how many rows were written with them.
-        graph: the launches of a row as one.
-    """
-
-    masks: TokenMasks
-    rows: int = 0
-    graph: torch.cuda.CUDAGraph | None = None
+IDLE_COLUMNS = 4 * FIRST_COLUMNS
+"""Letters up to which memory is kept for the next text: a wide chart is a slow one."""
 
 
 class DeviceText:
     """A chart of one row, the lexer's state beside it, and token masks.
 
-    Each answer waits for the device. Not safe between threads.
+    Each answer waits for the device, once. What was answered is known until the text moves: a token
+    that the last mask has is read without waiting, and one that it has not is refused without
+    asking. Not safe between threads.
 
     Attributes:
         length: letters read.
@@ -77,17 +59,24 @@ class DeviceText:
         self._grammar, self._vocabulary, self._classes = grammar, vocabulary, classes
         self._stops = stops
         self.length = self.state = 0
-        ahead, nodes = self._size_of(self.tree)
-        limits = grammar.limits
-        charts = Charts(grammar.tables, 1, FIRST_COLUMNS, ahead=ahead, nodes=nodes, limits=limits)
-        self._begin(charts)
+        memory = idle_one(grammar.idle, vocabulary, classes, stops)
+        if memory is not None:
+            memory.cut_(0)
+        else:
+            ahead, nodes = self._size_of(self.tree)
+            charts = Charts(
+                grammar.tables, 1, FIRST_COLUMNS, ahead=ahead, nodes=nodes, limits=grammar.limits
+            )
+            memory = TextMemory(charts, vocabulary, classes, stops)
+        self._begin(memory)
 
-    def _begin(self, charts: Charts) -> None:
+    def _begin(self, memory: TextMemory) -> None:
         """What each text has of its own, forks too."""
-        self.charts = charts
-        self._masks: dict[int, _Here] = {}
-        self._rows: torch.Tensor | None = None
-        self._accepting: bool | None = None
+        self._memory = memory
+        self._own: torch.Tensor | None = None  # the row on the device
+        self._report: Report | None = None  # where it stands, if that is known
+        self._row: Words | None = None  # which tokens may come there, if that is known
+        weakref.finalize(self, _give_back, self._grammar, memory).atexit = False
 
     def fork(self) -> DeviceText:
         """A text at the same place that goes its own way from here; the chart is copied."""
@@ -95,13 +84,22 @@ class DeviceText:
         forked._grammar, forked._vocabulary = self._grammar, self._vocabulary
         forked._classes, forked._stops = self._classes, self._stops
         forked.length, forked.state = self.length, self.state
-        forked._begin(self.charts.with_columns(self.charts.columns))
+        idle = idle_one(self._grammar.idle, self._vocabulary, self._classes, self._stops)
+        forked._begin(self._memory.fork(idle))
         return forked
+
+    @property
+    def charts(self) -> Charts:
+        """The chart."""
+        return self._memory.charts
 
     # ------------------------------------------------------------------------- reading
 
-    def read(self, data: bytes) -> bool:
-        """Read bytes, all of them or none."""
+    def read(self, data: bytes, token: int | None = None) -> bool:
+        """Read bytes, all of them or none; those of a token, if it is one and ends no text."""
+        is_sure = token is not None and self._row is not None
+        if is_sure and not self._allows(token):
+            return False
         found = self._grammar.reading.read(self.state, data)
         if found is None:
             return False
@@ -111,56 +109,70 @@ class DeviceText:
             columns = self.charts.columns
             while columns < end:
                 columns *= 2
-            self._grow(columns, self.charts.ahead, self.charts.nodes - 1)
-        if not self._take(letters) or not self._grammar.reading.may_stand(
-            state, self._words(state)
-        ):
-            self.charts.lengths.fill_(self.length)
-            return False
-        self.length, self.state, self._accepting = end, state, None
-        return True
+            self._memory.grow(columns, self.charts.ahead, self.charts.nodes - 1)
+        is_read = False
+        try:
+            if is_sure and len(letters) <= AT_ONCE:
+                report = None if letters else self._report
+                if letters:
+                    self._memory.read_(letters)  # what comes of it is told when it is asked for
+                is_read = True
+            else:
+                report = self._taken(letters) if letters else self._standing()
+                is_read = report is not None and self._grammar.reading.may_stand(
+                    state, report.following
+                )
+        finally:
+            if not is_read:
+                self._memory.cut_(self.length)
+        if is_read:
+            self.length, self.state, self._report, self._row = end, state, report, None
+        return is_read
 
-    def _take(self, letters: list[int]) -> bool:
-        on_device = torch.tensor([letters], dtype=torch.int32).to(self._grammar.device)
+    def _allows(self, token: int | None) -> bool:
+        """Whether the mask that was made here has a token."""
+        assert self._row is not None
+        assert token is not None
+        return bool(int(self._row[token >> 5]) >> (token & 31) & 1)
+
+    def _taken(self, letters: list[int]) -> Report | None:
+        """Read letters; where the text stands behind them, None where one was refused."""
+        report = None
         for begin in range(0, len(letters), AT_ONCE):
-            part = on_device[:, begin : begin + AT_ONCE].contiguous()
-            self.charts.read_(part)
-            if int(self.charts.lengths.item()) != self.length + begin + part.shape[1]:
-                return False
-        return True
+            part = letters[begin : begin + AT_ONCE]
+            self._memory.read_(part)
+            report = self._memory.report()
+            if report.length != self.length + begin + len(part):
+                return None
+        return report
 
     def cut(self, length: int, state: int) -> None:
         """Go back to where so many letters were read, and the state was this."""
-        self.length, self.state, self._accepting = length, state, None
-        self.charts.lengths.fill_(length)
-
-    def _grow(self, columns: int, ahead: int, nodes: int) -> None:
-        self.charts = self.charts.with_columns(columns, ahead=ahead, nodes=nodes)
-        self._masks.clear()
+        self.length, self.state, self._report, self._row = length, state, None, None
+        self._memory.cut_(length)
 
     # ------------------------------------------------------------------------- answers
 
     @property
     def is_accepting(self) -> bool:
         """Whether the text may end here."""
-        if self._accepting is None:
-            self._accepting = self.state == 0 and bool(self.charts.accepting()[0].item())
-        return self._accepting
+        return self.state == 0 and self._standing().is_complete
 
     @property
     def expected_bytes(self) -> bytes:
         """The bytes that may come next, ascending."""
-        words = self.charts.next_letters()[0].cpu().numpy()
-        return self._grammar.reading.expected(self.state, words)
+        return self._grammar.reading.expected(self.state, self._standing().following)
 
-    def _words(self, state: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-        """The letters that may come; not asked for between two letters, where nothing is open."""
-        if state == 0:
-            return np.zeros(1, dtype=np.int32)
-        found: np.ndarray[tuple[int, ...], np.dtype[np.int32]] = (
-            self.charts.next_letters()[0].cpu().numpy()
-        )
-        return found
+    def _standing(self) -> Report:
+        """Where the text stands."""
+        if self._report is None:
+            self._report = self._checked(self._memory.report())
+        return self._report
+
+    def _checked(self, report: Report) -> Report:
+        if report.length != self.length:
+            raise TokfoldError("the chart refuses a token of its mask: please report it")
+        return report
 
     @property
     def tree(self) -> TokenTree:
@@ -178,67 +190,34 @@ class DeviceText:
         Raises:
             LimitExceededError: more nodes of the token tree are alive than ``max_tree_nodes``.
         """
-        here, device = self._masks_here(), self._grammar.device
-        if self._rows is None:
-            words = -(-len(self._vocabulary) // 32)
-            with on_device(device, "a row of tokens"):
-                self._rows = torch.zeros((1, words), dtype=torch.int32, device=device)
-                never = {*self._stops, *self._vocabulary.stop_token_ids}
-                self._keep = ~_bits(never, words, device)
-                self._stop_bits = _bits(self._stops, words, device)
-        if here.graph is None and here.rows == EAGER_ROWS and device.type == "cuda":
-            here.graph = self._captured(here.masks, self._rows)
-        here.rows += 1
-        if here.graph is None:
-            self._write(here.masks, self._rows)
-        else:
-            here.graph.replay()
-        here.masks.check()
-        return self._rows
+        if self._own is None:
+            with on_device(self._grammar.device, "a row of tokens"):
+                self._own = torch.zeros_like(self._memory.row)
+        self._fill(self._own)
+        return self._own
 
-    def _write(self, masks: TokenMasks, rows: torch.Tensor) -> None:
-        """Launch what writes a row."""
-        masks.fill_()
-        masks.unfold_(rows)
-        # Stop tokens are those of this text, whatever the vocabulary's.
-        rows.bitwise_and_(self._keep)
-        if self.state == 0:
-            may_end = self.charts.accepting().to(torch.int32).neg()
-            rows.bitwise_or_(self._stop_bits & may_end)
+    def token_words(self) -> Words:
+        """The same on the host, until the text moves.
 
-    def _captured(self, masks: TokenMasks, rows: torch.Tensor) -> torch.cuda.CUDAGraph:
-        """The same as a graph: one launch, where Python takes longer for each than the device.
-
-        Not by ``torch.cuda.graph``, which empties the caches of the whole process.
+        Raises:
+            LimitExceededError: as :meth:`token_row`.
         """
-        device = self._grammar.device
-        graph = torch.cuda.CUDAGraph()
-        here, beside = torch.cuda.current_stream(device), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        beside.wait_stream(here)
-        with torch.cuda.stream(beside):
-            graph.capture_begin(capture_error_mode="thread_local")  # other threads go on
-            try:
-                self._write(masks, rows)
-            finally:
-                graph.capture_end()
-        here.wait_stream(beside)
-        return graph
+        return self._fill(None) if self._row is None else self._row
 
-    def _masks_here(self) -> _Here:
-        found = self._masks.get(self.state)
-        if found is None:
-            tree = self.tree
+    def _fill(self, to: torch.Tensor | None) -> Words:
+        self._row = None
+        tree = None if self.state in self._memory.masks else self.tree
+        if tree is not None:
             ahead, nodes = self._size_of(tree)
             if ahead > self.charts.ahead or nodes > self.charts.nodes - 1:
                 ahead = max(ahead, self.charts.ahead)
-                self._grow(self.charts.columns, ahead, max(nodes, self.charts.nodes - 1))
-            if len(self._masks) == MOST_MASKS:
-                self._masks.clear()
-            found = self._masks[self.state] = _Here(TokenMasks(self.charts, tree))
-        return found
+                self._memory.grow(self.charts.columns, ahead, max(nodes, self.charts.nodes - 1))
+        report, row = self._memory.fill(self.state, tree, to)
+        self._report, self._row = self._checked(report), row
+        return row
 
 
-def _bits(ids: frozenset[int] | set[int], words: int, device: torch.device) -> torch.Tensor:
-    flags = np.zeros(words * 32, dtype=np.uint8)
-    flags[list(ids)] = 1
-    return torch.from_numpy(np.packbits(flags, bitorder="little").view(np.int32).copy()).to(device)
+def _give_back(grammar: DeviceGrammar, memory: TextMemory) -> None:
+    """Keep the memory of a text that is no more, with all graphs, for the next one."""
+    if memory.charts.columns <= IDLE_COLUMNS:
+        grammar.idle.append(memory)

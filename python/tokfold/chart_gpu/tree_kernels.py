@@ -13,7 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["pack", "plant", "spread", "unfold"]
+__all__ = ["pack", "plant", "settle", "spread", "unfold"]
 
 
 @triton.jit(do_not_specialize=["num_rows"])
@@ -166,3 +166,41 @@ def unfold(
     word = tl.load(masks + row * mask_stride + (number >> 5), mask=number >= 0, other=0)
     value = tl.sum(((word >> (number & 31)) & 1) << bits[None, :], axis=1)
     tl.store(rows + row * row_stride + words, value, mask=words < num_words)
+
+
+@triton.jit(do_not_specialize=["num_words"])
+def settle(
+    lengths,
+    complete,
+    following,
+    missing,
+    follow_words,
+    keep,
+    stop_bits,
+    told,
+    head,
+    num_words,
+    MAY_END: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Tell where one text stands, and in a row of tokens let those end it that are to."""
+    lanes = tl.arange(0, BLOCK)
+    length = tl.load(lengths)
+    is_complete = tl.load(complete + length).to(tl.int32)
+    if tl.program_id(0) == 0:
+        tl.store(told, length)
+        tl.store(told + 1, is_complete)
+        tl.store(told + 2, tl.load(missing))
+        here = following + length.to(tl.int64) * follow_words
+        for at in range(0, follow_words, BLOCK):
+            is_there = at + lanes < follow_words
+            tl.store(
+                told + 3 + at + lanes, tl.load(here + at + lanes, mask=is_there), mask=is_there
+            )
+    words = tl.program_id(0) * BLOCK + lanes
+    is_there = words < num_words
+    row = told + head + words
+    value = tl.load(row, mask=is_there, other=0) & tl.load(keep + words, mask=is_there, other=0)
+    if MAY_END:
+        value |= tl.load(stop_bits + words, mask=is_there, other=0) & -is_complete
+    tl.store(row, value, mask=is_there)

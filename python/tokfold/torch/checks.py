@@ -162,7 +162,11 @@ def rows_on_device(rows: Rows, masks: int, count: int, device: torch.device) -> 
         if len(rows) != masks:
             raise ValueError(f"{masks} masks, but {len(rows)} rows")
         return rows.contiguous()
-    return torch.tensor(listed_rows(rows, masks, count), dtype=torch.int64, device=device)
+    listed = listed_rows(rows, masks, count)
+    # From pinned memory nothing waits; what a graph would read there is gone when it is replayed.
+    pinned = device.type == "cuda" and not torch.cuda.is_current_stream_capturing()
+    numbers = torch.tensor(listed, dtype=torch.int64, pin_memory=pinned)
+    return numbers.to(device, non_blocking=pinned)
 
 
 def chosen_backend(backend: Backend, device: torch.device) -> Backend:
