@@ -11,13 +11,14 @@ complete whenever the run is stopped. What a part prints is in OUT/NAME.log, its
 OUT/NAME.json.
 
 The tests draw no numbers from the parts: a part that fails or runs out of time says so in the
-table, and the command exits with 1.
+table, and the command exits with 1. Where vLLM is installed it is the last part (serve.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import lzma
 import os
@@ -187,6 +188,9 @@ def _parts(options: argparse.Namespace, tokenizers: Mapping[str, str]) -> list[P
     apply = ["--device", "cuda", "--steps", 20]
     dtypes = ["--dtypes", "float32", "bfloat16", "float16", *figures("gather-wide")]
     write = [*one, "--tokens", 48, "--runs", 3]
+    has_vllm = importlib.util.find_spec("vllm") is not None
+    serve = [str(ROOT / "benches" / "device" / "serve.py"), *one, "--seconds", "115"]
+    serve += figures("serve")
     return [
         Part("tests", "bit for bit as on the CPU", tests, 240),
         Part(
@@ -227,6 +231,7 @@ def _parts(options: argparse.Namespace, tokenizers: Mapping[str, str]) -> list[P
             bench("bench_apply.py", *apply, "--grammars", "cpp", "--batches", 64, *all_of, *dtypes),
             90,
         ),
+        *([Part("serve", "vLLM, beside its own back end", serve, 240)] if has_vllm else []),
     ]
 
 

@@ -213,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--vllm", type=json.loads, default={}, metavar="JSON", help="engine options"
     )
-    parser.add_argument("--seconds", type=float, default=120, help="of an engine (default: 120)")
+    parser.add_argument("--seconds", type=float, default=180, help="of an engine (default: 180)")
     parser.add_argument("--json", type=Path, default=Path("serve.json"), metavar="FILE")
     parser.add_argument("--one", choices=ENGINES, help=argparse.SUPPRESS)
     parser.add_argument("--part", type=Path, help=argparse.SUPPRESS)
@@ -238,6 +238,7 @@ def _environment(options: argparse.Namespace, name: str) -> dict[str, str]:
     ours = {
         "TOKFOLD_VLLM": str(int(name == "tokfold")),
         "TOKFOLD_END_IN_TIME": str(int(options.end_in_time)),
+        "TOKFOLD_WHITESPACE": "compact",
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "WARNING",
@@ -358,13 +359,14 @@ async def _serve(options: argparse.Namespace) -> None:
             "max_num_seqs": options.requests,
             "gpu_memory_utilization": 0.3,
             "enable_prefix_caching": False,
-            "structured_outputs_config": {"backend": backend},
+            # tokfold has a variable for that, since vLLM refuses it beside "auto".
+            "structured_outputs_config": {
+                "backend": backend,
+                "disable_any_whitespace": backend in ("xgrammar", "guidance"),
+            },
             **options.vllm,
         }
-        config = AsyncEngineArgs(**engine_options).create_engine_config()
-        # Of an "auto" back end vLLM takes this only afterwards.
-        config.structured_outputs_config.disable_any_whitespace = True
-        engine = AsyncLLM.from_vllm_config(config)
+        engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_options))
         try:
             figures["start_seconds"] = time.perf_counter() - began
             # Kernels are compiled here, for batches of every size.

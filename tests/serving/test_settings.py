@@ -72,6 +72,14 @@ class TestDeadlines:
         with pytest.raises(ValueError, match=f"{variable} must be .* 0 for none, not '{value}'"):
             Settings.from_environment()
 
+    def test_whitespace(self, monkeypatch):
+        assert Settings.from_environment().whitespace is None
+        monkeypatch.setenv("TOKFOLD_WHITESPACE", "compact")
+        assert Settings.from_environment().whitespace == "compact"
+        monkeypatch.setenv("TOKFOLD_WHITESPACE", "none")
+        with pytest.raises(ValueError, match="WHITESPACE must be one of any, compact, spaced, not"):
+            Settings.from_environment()
+
     def test_limits_without_these_fields_stay_as_they_are(self, monkeypatch):
         @dataclass(frozen=True)
         class Old:

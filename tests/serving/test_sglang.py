@@ -451,6 +451,14 @@ class TestSettings:
         grammar.accept_token(tokens("{")[0])
         assert not allows(filled(grammar), tokens(" ")[0])
 
+    @pytest.mark.parametrize("arguments_ask", [True, False])
+    def test_the_environment_comes_first(self, monkeypatch, serving, arguments_ask) -> None:
+        serving.constrained_json_disable_any_whitespace = arguments_ask
+        monkeypatch.setenv("TOKFOLD_WHITESPACE", "any")
+        grammar = made(make_backend(), OURS[0])
+        grammar.accept_token(tokens("{")[0])
+        assert allows(filled(grammar), tokens(" ")[0])
+
     def test_the_longest_white_space_is_sglangs_choice(self, serving) -> None:
         serving.constrained_json_max_whitespace_cnt = 2
         grammar = made(make_backend(), OURS[0])

@@ -304,11 +304,10 @@ class TestSettings:
     def test_engines_of_one_process_share(self, backend) -> None:
         assert make_backend().grammars is backend.grammars
 
-    def test_whitespace_is_vllms_choice(self) -> None:
-        config = SimpleNamespace(
-            structured_outputs_config=SimpleNamespace(disable_any_whitespace=True)
-        )
-        backend = TokfoldBackend(config, tokenizer=TOKENIZER, vocab_size=SIZE)
+    def test_whitespace_is_the_operators_choice(self, monkeypatch) -> None:
+        """vLLM refuses its own option where it chooses the back end."""
+        monkeypatch.setenv("TOKFOLD_WHITESPACE", "compact")
+        backend = make_backend()
         grammar = compiled(backend, OURS[0])
         assert grammar.validate_tokens(tokens("{ ")) != tokens("{ ")
         spaces = TEXT.replace(": ", ":").replace(", ", ",")

@@ -6,12 +6,14 @@ import json
 import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
 
 __all__ = ["Settings"]
+
+Whitespace: TypeAlias = Literal["any", "compact", "spaced"]
 
 _DEADLINES = ("compile_milliseconds", "mask_milliseconds", "accept_milliseconds")
 
@@ -33,6 +35,8 @@ class Settings:
         accept_milliseconds: ``TOKFOLD_ACCEPT_MILLISECONDS``, of one token that is read.
         end_in_time: ``TOKFOLD_END_IN_TIME``, 1 for yes: the text of a request ends within its
             ``max_tokens``.
+        whitespace: ``TOKFOLD_WHITESPACE``, as for :meth:`tokfold.Grammar.from_json_schema`: where a
+            JSON schema's text may have white space. None: what the server says, or anywhere.
     """
 
     cache_dir: Path | None = None
@@ -42,6 +46,7 @@ class Settings:
     mask_milliseconds: int = 50
     accept_milliseconds: int = 20
     end_in_time: bool = False
+    whitespace: Whitespace | None = None
 
     @property
     def request_limits(self) -> Limits:
@@ -74,7 +79,18 @@ class Settings:
             ) from error
         deadlines = {name: _milliseconds(name) for name in _DEADLINES}
         place = Path(folder) if folder else None
-        return cls(place, classes, limits, **deadlines, end_in_time=_switch("TOKFOLD_END_IN_TIME"))
+        whitespace: Any = os.environ.get("TOKFOLD_WHITESPACE") or None
+        if whitespace not in (None, *get_args(Whitespace)):
+            choices = ", ".join(get_args(Whitespace))
+            raise ValueError(f"TOKFOLD_WHITESPACE must be one of {choices}, not {whitespace!r}")
+        return cls(
+            place,
+            classes,
+            limits,
+            **deadlines,
+            end_in_time=_switch("TOKFOLD_END_IN_TIME"),
+            whitespace=whitespace,
+        )
 
     @staticmethod
     def publish(

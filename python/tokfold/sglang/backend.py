@@ -235,13 +235,16 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         super().__init__()
         _prepare(self)
         vocabulary = vocabulary_of(tokenizer, vocab_size, eos_token_ids)
-        self.grammars = grammars_of(vocabulary, Settings.from_environment())
+        settings = Settings.from_environment()
+        self.grammars = grammars_of(vocabulary, settings)
         self._last_resort = _last_resort(vocabulary)
         self._framing: GrammarCompiler | None = None
         serving = _serving(server_args)
         # Objects that do not say otherwise are closed, as with SGLang's own back ends.
         self._json: dict[str, Any] = {"additional_properties": False}
-        if getattr(serving, "constrained_json_disable_any_whitespace", False):
+        if settings.whitespace is not None:
+            self._json["whitespace"] = settings.whitespace
+        elif getattr(serving, "constrained_json_disable_any_whitespace", False):
             self._json["whitespace"] = "spaced"
         most = getattr(serving, "constrained_json_max_whitespace_cnt", None)
         if most is not None:

@@ -120,11 +120,10 @@ class TokfoldBackend(StructuredOutputBackend):
         settings = Settings.from_environment()
         self.grammars: Grammars | None = grammars_of(vocabulary, settings)
         self.ends_in_time = settings.end_in_time
-        config = getattr(vllm_config, "structured_outputs_config", None)
         # Objects that do not say otherwise are closed, as with vLLM's own back ends.
         self._json: dict[str, Any] = {"additional_properties": False}
-        if getattr(config, "disable_any_whitespace", False):
-            self._json["whitespace"] = "compact"
+        if settings.whitespace is not None:
+            self._json["whitespace"] = settings.whitespace
 
     def compile_grammar(
         self,
