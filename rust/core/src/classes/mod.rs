@@ -32,6 +32,9 @@ pub struct ClassOptions {
     pub prune: bool,
     /// Ignore `(= ...)`: for grammars whose lookahead is implied by the rules.
     pub skip_lookahead: bool,
+    /// Take unique items for items that may repeat. Such classes are none of the texts, but of what the
+    /// stacks of a text say of its end.
+    pub items_may_repeat: bool,
     /// Growth in states that inlining one rule may cause.
     pub inline_budget: usize,
     /// Bounds on size and work.
@@ -44,6 +47,7 @@ impl Default for ClassOptions {
         Self {
             prune: true,
             skip_lookahead: false,
+            items_may_repeat: false,
             inline_budget: network.inline_budget,
             limits: network.limits,
         }
@@ -109,7 +113,7 @@ pub fn compile(
     interrupt: &Interrupt,
 ) -> Result<(TokenClasses, ClassStats)> {
     let began = Instant::now();
-    if grammar.has_guards() {
+    if grammar.has_guards() && !options.items_may_repeat {
         return Err(guards_refused(grammar, "a token class"));
     }
     let total = vocabulary.order().len();
@@ -129,6 +133,7 @@ pub fn compile(
             simplify: true,
             share_wide: None,
             counters: false,
+            unique_items: options.items_may_repeat,
             limits: options.limits.clone(),
             ..NetworkOptions::default()
         },

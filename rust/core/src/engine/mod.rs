@@ -95,7 +95,12 @@ pub struct Engine {
     /// The longest that a mask took which was not cached, in microseconds.
     worst_mask: AtomicU64,
     endings: matcher::endings::Endings,
+    fold: OnceLock<Fold>,
 }
+
+/// Makes classes when they are asked for, as [`classes::compile`](crate::classes::compile) does with
+/// items that may repeat.
+pub type Fold = Box<dyn Fn(&Interrupt) -> Result<TokenClasses> + Send + Sync>;
 
 /// Tables of charts may take this part of the bytes of a matcher.
 const TABLES_OF_MATCHER: usize = 4;
@@ -160,6 +165,7 @@ impl Engine {
             gap: mask::row_scan::Gap::default(),
             worst_mask: AtomicU64::new(0),
             endings: matcher::endings::Endings::default(),
+            fold: OnceLock::new(),
         })
     }
 
@@ -272,25 +278,8 @@ impl Engine {
                 self.vocabulary.len()
             )));
         }
+        let trie = Arc::new(self.trie_of(classes)?);
         let textual = classes.representatives.len().saturating_sub(classes.num_stop_classes);
-        let mut entries: Vec<(&[u8], u32)> = Vec::with_capacity(textual);
-        let mut ids: Vec<(u32, u32)> = Vec::new();
-        for (class, &id) in classes.representatives.iter().take(textual).enumerate() {
-            if id as usize >= self.vocabulary.len() || !self.vocabulary.is_whole(id) {
-                return Err(Error::Vocabulary(format!(
-                    "class {class} has token {id} as representative, which is no text"
-                )));
-            }
-            if self.vocabulary.is_textual(id) {
-                entries.push((self.vocabulary.bytes(id), class as u32));
-            }
-            if self.network.takes_tokens() {
-                ids.push((id, class as u32));
-            }
-        }
-        entries.sort_unstable();
-        ids.sort_unstable();
-        let trie = Arc::new(Trie::with_ids(entries.into_iter(), ids.into_iter()));
         let count = classes.representatives.len();
         let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes)
             .map_err(Error::Vocabulary)?;
@@ -310,6 +299,35 @@ impl Engine {
             plain.forget(); // nobody asks it any more
         }
         Ok(())
+    }
+
+    /// Says how classes are made where there are none and the end of a text asks for them. The first
+    /// counts.
+    pub fn fold_by(&self, fold: Fold) {
+        let _ = self.fold.set(fold);
+    }
+
+    /// The representatives of classes, as a trie.
+    fn trie_of(&self, classes: &TokenClasses) -> Result<Trie> {
+        let textual = classes.representatives.len().saturating_sub(classes.num_stop_classes);
+        let mut entries: Vec<(&[u8], u32)> = Vec::with_capacity(textual);
+        let mut ids: Vec<(u32, u32)> = Vec::new();
+        for (class, &id) in classes.representatives.iter().take(textual).enumerate() {
+            if id as usize >= self.vocabulary.len() || !self.vocabulary.is_whole(id) {
+                return Err(Error::Vocabulary(format!(
+                    "class {class} has token {id} as representative, which is no text"
+                )));
+            }
+            if self.vocabulary.is_textual(id) {
+                entries.push((self.vocabulary.bytes(id), class as u32));
+            }
+            if self.network.takes_tokens() {
+                ids.push((id, class as u32));
+            }
+        }
+        entries.sort_unstable();
+        ids.sort_unstable();
+        Ok(Trie::with_ids(entries.into_iter(), ids.into_iter()))
     }
 
     /// Forgets every answer and every row: for measuring what masks cost at first sight.

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use tokfold_core::budget::Budget;
-use tokfold_core::classes::TokenClasses;
+use tokfold_core::classes::{self, ClassOptions, TokenClasses};
 use tokfold_core::compile::{CompileOptions, Source, compile};
 use tokfold_core::engine::{self, EngineLimits, EngineOptions, Representation};
 use tokfold_core::error::Error;
@@ -62,7 +62,7 @@ impl Heavy for Arc<engine::Engine> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, pool=None, representation="auto", parts=None, loops=true, interrupt=None))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, pool=None, representation="auto", parts=None, whole=None, loops=true, interrupt=None))]
     // The arguments are those of the Python signature, which names them all.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -75,6 +75,7 @@ impl Engine {
         pool: Option<&Pool>,
         representation: &str,
         parts: Option<NamedParts<'_>>,
+        whole: Option<Py<Grammar>>,
         loops: bool,
         interrupt: Option<&Interrupt>,
     ) -> PyResult<Self> {
@@ -114,6 +115,19 @@ impl Engine {
             };
             compile(source, &vocabulary.inner, &options, interrupt)
         })?;
+        if let Some(whole) = whole {
+            let vocabulary = vocabulary.inner.clone();
+            let options = ClassOptions {
+                skip_lookahead,
+                items_may_repeat: true,
+                limits: options.network.limits,
+                ..ClassOptions::default()
+            };
+            inner.fold_by(Box::new(move |interrupt| {
+                let made = classes::compile(&whole.get().inner, &vocabulary, &options, interrupt);
+                made.map(|(classes, _)| classes)
+            }));
+        }
         Ok(Self { inner: OffGil::new(inner) })
     }
 

@@ -5,6 +5,7 @@ use crate::ending::{Countdown, Ending};
 use crate::engine::{Engine, PREPARATION};
 use crate::error::Error;
 use crate::network::ClassSet;
+use crate::vocabulary::Trie;
 use std::sync::{Arc, OnceLock};
 
 /// What an engine knows of the ends of its texts.
@@ -37,11 +38,26 @@ impl Engine {
             return Ok(known);
         }
         let whole = &self.plain().trie;
-        let trie = folded.map_or(whole, |folded| &folded.walker.trie);
+        let thinned = match folded {
+            None => self.thinned(interrupt)?,
+            Some(_) => None,
+        };
+        let own = folded.map(|folded| &*folded.walker.trie);
+        let trie = own.or(thinned.as_ref()).unwrap_or(whole);
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
         let made = Ending::new(self.network.clone(), trie, whole, &mut meter)?;
         Ok(place.get_or_init(|| Arc::new(made)))
+    }
+
+    /// A trie of representatives, made for the rows alone: these look at each token in each state, so
+    /// that classes are sooner made. `None` where there can be none.
+    fn thinned(&self, interrupt: &Interrupt) -> std::result::Result<Option<Trie>, Halt> {
+        let Some(fold) = self.fold.get() else { return Ok(None) };
+        match fold(interrupt).and_then(|classes| self.trie_of(&classes)) {
+            Ok(trie) => Ok(Some(trie)),
+            Err(_) => interrupt.check().map(|()| None), // what halts for good is said of the rows
+        }
     }
 
     /// Bounds from the network alone.
