@@ -113,7 +113,11 @@ pub fn compile(
     interrupt: &Interrupt,
 ) -> Result<(TokenClasses, ClassStats)> {
     let began = Instant::now();
-    if grammar.has_guards() && !options.items_may_repeat {
+    let are_refused = match options.items_may_repeat {
+        true => grammar.has_member_guards(),
+        false => grammar.has_guards(),
+    };
+    if are_refused {
         return Err(guards_refused(grammar, "a token class"));
     }
     let total = vocabulary.order().len();
@@ -133,7 +137,7 @@ pub fn compile(
             simplify: true,
             share_wide: None,
             counters: false,
-            unique_items: options.items_may_repeat,
+            items_may_repeat: options.items_may_repeat,
             limits: options.limits.clone(),
             ..NetworkOptions::default()
         },

@@ -377,6 +377,11 @@ impl Grammar {
         self.guards().next().is_some()
     }
 
+    /// Whether some automaton has guards, unique items left aside.
+    pub(crate) fn has_member_guards(&self) -> bool {
+        self.guards().any(|(_, guard)| !matches!(guard, Guard::Unique(_)))
+    }
+
     /// Whether the items of some arrays are unique.
     pub fn has_unique_items(&self) -> bool {
         self.guards().any(|(_, guard)| matches!(guard, Guard::Unique(_)))

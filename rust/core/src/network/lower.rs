@@ -148,7 +148,9 @@ impl Lowering<'_> {
             return Err(guards_refused(self.grammar, "a network that is not pruned"));
         }
         let is_unique = |guard: &(RuleId, Guard)| matches!(guard.1, Guard::Unique(_));
-        if !self.options.unique_items && automaton.guards.iter().any(is_unique) {
+        let may_repeat = self.options.items_may_repeat;
+        let has_unique = automaton.guards.iter().any(is_unique);
+        if has_unique && !self.options.unique_items && !may_repeat {
             return Err(guards_refused(self.grammar, "this use of a grammar"));
         }
         self.work.spend(automaton.size())?;
@@ -156,7 +158,9 @@ impl Lowering<'_> {
             return Err(guards_refused(self.grammar, "an automaton of this form"));
         };
         out.trim_within(&Ticks::new(self.work))?;
-        self.guarded.borrow_mut().insert(rule.index(), guards);
+        if !(has_unique && may_repeat) {
+            self.guarded.borrow_mut().insert(rule.index(), guards);
+        }
         self.as_they_stand.borrow_mut().insert(rule.index());
         Ok(out)
     }

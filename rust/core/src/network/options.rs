@@ -47,6 +47,8 @@ pub struct NetworkOptions {
     /// Take grammars with arrays whose items are unique. The network reads them as if items might
     /// repeat, so it says what the grammar does only to who keeps the items (`unique`).
     pub unique_items: bool,
+    /// Read arrays whose items are unique as if items might repeat, and keep nothing of that.
+    pub items_may_repeat: bool,
     /// Automata of so many ranges of bytes or more are written down as they stand, where large
     /// repetitions are counted: making them minimal takes long and finds little.
     pub large_automaton: usize,
@@ -67,6 +69,7 @@ impl Default for NetworkOptions {
             counters: false,
             counted_automata: true,
             unique_items: false,
+            items_may_repeat: false,
             large_automaton: LARGE_AUTOMATON,
             limits: Limits::default(),
         }
