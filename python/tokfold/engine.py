@@ -211,7 +211,9 @@ class CompiledGrammar(metaclass=Named):
         """The fewest tokens, and the fewest bytes, with which a text can end.
 
         Exact: a weighted saturation backwards over the states of the network and the nodes of the
-        vocabulary's trie (``docs/design/ending-in-time.md``).
+        vocabulary's trie (``docs/design/ending-in-time.md``). The first call makes what all texts
+        with ``max_tokens`` share, within ``max_compile_milliseconds``; a server makes it here and
+        not in a mask.
 
         Args:
             state: where the text stands, a :attr:`tokfold.Matcher.state`; by default its start.
@@ -222,6 +224,7 @@ class CompiledGrammar(metaclass=Named):
             UnsupportedGrammarError: only charts read the grammar, or members come in any order.
             LimitExceededError, CancelledError: as :meth:`tokfold.Matcher.fill_bitmask`.
         """
+        self._core.prepare_ending(Interrupt._of(interrupt, self.limits))
         matcher = _core.Matcher(self._core)
         if state is not None:
             if state._engine != self._core.fingerprint:

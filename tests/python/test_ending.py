@@ -299,6 +299,56 @@ def test_bytes_where_tokens_are_taken_whole() -> None:
         assert tokfold.compile(text, vocabulary).shortest() == shortest
 
 
+def words_of_json(random: Random) -> tokfold.Vocabulary:
+    """All bytes, and 4,000 tokens of the signs of JSON."""
+    words: set[bytes] = set()
+    while len(words) < 4_000:
+        words.add(bytes(random.choices(b'abcdef{}[]",: 0123456789', k=random.randint(2, 5))))
+    return tokfold.Vocabulary([*BYTES, *sorted(words), b"</s>"], stop_token_ids=[4_256])
+
+
+@pytest.mark.parametrize("is_unique", [False, True])
+def test_without_classes_some_are_made_for_the_end(is_unique: bool) -> None:
+    """Rows over all tokens take ten times the work that is allowed here."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "array", "items": {"type": "string"}, "uniqueItems": is_unique},
+            "b": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "number"}}]},
+        },
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    }
+    vocabulary, limits = words_of_json(Random(3)), tokfold.Limits(max_mask_work=20_000)
+    compiled = tokfold.compile(schema, vocabulary, limits, classes="never")
+    cancelled = tokfold.Interrupt()
+    cancelled.cancel()
+    with pytest.raises(tokfold.CancelledError):
+        compiled.shortest(interrupt=cancelled)
+    shortest = compiled.shortest()
+    assert not compiled.has_classes
+    matcher = tokfold.Matcher(compiled)
+    assert len(matcher.closing_tokens()) == shortest.tokens
+    assert matcher.accept_bytes(b'{"a":["b","c"],"b":[1')
+    row = tokfold.allocate_bitmask(1, len(vocabulary))
+    for left in range(2, 5):
+        matcher.fill_bitmask(row, tokens_left=left)
+        allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+        ends = [
+            matcher.fork().accept_token(int(token)) and _ends_within(matcher, int(token), left - 2)
+            for token in range(len(vocabulary) - 1)
+        ]
+        assert allowed.tolist() == np.flatnonzero(ends).tolist()
+
+
+def _ends_within(matcher: tokfold.Matcher, token: int, tokens: int) -> bool:
+    """Whether so many tokens complete the text behind one."""
+    after = matcher.fork()
+    after.accept_token(token)
+    found = after.shortest().tokens
+    return found is not None and found <= tokens
+
+
 def test_why_a_token_is_too_late() -> None:
     matcher = tokfold.Matcher(compiled_of(), max_tokens=4)
     assert matcher.accept_token(ord("["))

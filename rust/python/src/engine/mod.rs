@@ -153,6 +153,12 @@ impl Engine {
         Call::with(py, interrupt, None).run(py, |interrupt| self.inner.warm(count, interrupt))
     }
 
+    /// Makes what questions about the end of a text share, ahead of the first one.
+    #[pyo3(signature = (interrupt=None))]
+    fn prepare_ending(&self, py: Python<'_>, interrupt: Option<&Interrupt>) -> PyResult<()> {
+        Call::with(py, interrupt, None).run(py, |interrupt| self.inner.prepare_ending(interrupt))
+    }
+
     /// Sets of bytes that are not written, of each of which every text has one; None where some text
     /// has none.
     #[pyo3(signature = (written, interrupt=None))]

@@ -50,6 +50,21 @@ impl Engine {
         Ok(place.get_or_init(|| Arc::new(made)))
     }
 
+    /// Makes what questions about the end of a text share, ahead of the first one. Nothing where no such
+    /// question has an answer.
+    ///
+    /// # Errors
+    /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
+    pub fn prepare_ending(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        let has_stacks = !self.network.is_for_charts() && !self.begins_on_a_chart();
+        let counts = !self.network.has_sets() || self.network.only_unique_items().is_some();
+        if has_stacks && counts {
+            let made = self.ending(self.has_classes(), interrupt);
+            made.map_err(|halt| self.ending_halted(halt, interrupt))?;
+        }
+        Ok(())
+    }
+
     /// A trie of representatives, made for the rows alone: these look at each token in each state, so
     /// that classes are sooner made. `None` where there can be none.
     fn thinned(&self, interrupt: &Interrupt) -> std::result::Result<Option<Trie>, Halt> {
@@ -109,8 +124,8 @@ impl Engine {
             limit,
             value,
             message:
-                "the fewest tokens to the end of this text take more to find out; compile with \
-                      classes=\"now\", raise the limit, or read without max_tokens"
+                "the fewest tokens to the end of this text take more to find out; raise the limit, \
+                 or read without max_tokens"
                     .into(),
         })
     }
