@@ -319,7 +319,7 @@ def test_without_classes_some_are_made_for_the_end(is_unique: bool) -> None:
         "required": ["a", "b"],
         "additionalProperties": False,
     }
-    vocabulary, limits = words_of_json(Random(3)), tokfold.Limits(max_mask_work=20_000)
+    vocabulary, limits = words_of_json(Random(3)), tokfold.Limits(max_mask_work=10_000)
     compiled = tokfold.compile(schema, vocabulary, limits, classes="never")
     cancelled = tokfold.Interrupt()
     cancelled.cancel()

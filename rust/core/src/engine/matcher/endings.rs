@@ -4,8 +4,10 @@ use crate::budget::{Halt, Interrupt, Meter};
 use crate::ending::{Countdown, Ending};
 use crate::engine::{Engine, PREPARATION};
 use crate::error::Error;
+use crate::mask::{Unfolder, words};
 use crate::network::ClassSet;
 use crate::vocabulary::Trie;
+use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock};
 
 /// What an engine knows of the ends of its texts.
@@ -14,6 +16,15 @@ pub(in crate::engine) struct Endings {
     plain: OnceLock<Arc<Ending>>,
     folded: OnceLock<Arc<Ending>>,
     pub(super) countdown: OnceLock<Arc<Countdown>>,
+    /// Classes made for ends alone, where there are no others; `None` where there can be none.
+    thinned: OnceLock<Option<Thinned>>,
+}
+
+/// Classes of what the stacks of a text say of its end.
+struct Thinned {
+    trie: Trie,
+    unfolder: RwLock<Unfolder>,
+    words: usize,
 }
 
 impl Endings {
@@ -21,7 +32,9 @@ impl Endings {
     pub(in crate::engine) fn bytes(&self) -> usize {
         let endings = [&self.plain, &self.folded].into_iter().filter_map(|ending| ending.get());
         let endings: usize = endings.map(|ending| ending.bytes()).sum();
-        endings + self.countdown.get().map_or(0, |countdown| countdown.bytes())
+        let thinned = self.thinned.get().and_then(Option::as_ref);
+        let thinned = thinned.map_or(0, |thinned| thinned.unfolder.read().bytes());
+        endings + thinned + self.countdown.get().map_or(0, |countdown| countdown.bytes())
     }
 }
 
@@ -43,7 +56,7 @@ impl Engine {
             Some(_) => None,
         };
         let own = folded.map(|folded| &*folded.walker.trie);
-        let trie = own.or(thinned.as_ref()).unwrap_or(whole);
+        let trie = own.or(thinned.map(|thinned| &thinned.trie)).unwrap_or(whole);
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
         let made = Ending::new(self.network.clone(), trie, whole, &mut meter)?;
@@ -65,14 +78,43 @@ impl Engine {
         Ok(())
     }
 
-    /// A trie of representatives, made for the rows alone: these look at each token in each state, so
-    /// that classes are sooner made. `None` where there can be none.
-    fn thinned(&self, interrupt: &Interrupt) -> std::result::Result<Option<Trie>, Halt> {
-        let Some(fold) = self.fold.get() else { return Ok(None) };
-        match fold(interrupt).and_then(|classes| self.trie_of(&classes)) {
-            Ok(trie) => Ok(Some(trie)),
-            Err(_) => interrupt.check().map(|()| None), // what halts for good is said of the rows
+    /// Classes made for ends alone: rows and walks look at each token in each state, so that classes
+    /// are sooner made. `None` where there can be none.
+    fn thinned(&self, interrupt: &Interrupt) -> std::result::Result<Option<&Thinned>, Halt> {
+        if let Some(known) = self.endings.thinned.get() {
+            return Ok(known.as_ref());
         }
+        let Some(fold) = self.fold.get() else { return Ok(None) };
+        let made = fold(interrupt).and_then(|classes| {
+            let (trie, count) = (self.trie_of(&classes)?, classes.representatives.len());
+            let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes);
+            let unfolder = RwLock::new(unfolder.map_err(Error::Vocabulary)?);
+            Ok(Thinned { trie, unfolder, words: words(count) })
+        });
+        if made.is_err() {
+            interrupt.check()?; // what halts for good is said of the rows
+        }
+        Ok(self.endings.thinned.get_or_init(|| made.ok()).as_ref())
+    }
+
+    /// Makes a row of tokens of what a trie of representatives says, or of the whole vocabulary.
+    pub(super) fn over_tokens_in_time(
+        &self,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+        make: impl FnOnce(&Trie, &mut [i32]) -> std::result::Result<(), Halt>,
+    ) -> Result<(), Error> {
+        let halted = |halt| self.ending_halted(halt, interrupt);
+        if self.has_classes() {
+            return self.over_tokens(row, |walker, bits| make(&walker.trie, bits).map_err(halted));
+        }
+        let Some(thinned) = self.thinned(interrupt).map_err(halted)? else {
+            return make(&self.plain().trie, row).map_err(halted);
+        };
+        let mut bits = vec![0; thinned.words];
+        make(&thinned.trie, &mut bits).map_err(halted)?;
+        thinned.unfolder.write().unfold(&bits, row);
+        Ok(())
     }
 
     /// Bounds from the network alone.

@@ -288,10 +288,9 @@ impl Matcher {
             return Ok(true);
         }
         self.with_rows_in_time(&mut family, left, interrupt, |family, set, most| {
-            self.engine.over_tokens(row, |walker, bits| {
-                let engine = &self.engine;
-                let made = engine.entries_in_time(walker, family, set, most, interrupt, bits);
-                made.map_err(|halt| engine.ending_halted(halt, interrupt))
+            let engine = &self.engine;
+            engine.over_tokens_in_time(row, interrupt, |trie, bits| {
+                engine.entries_in_time(trie, family, set, most, interrupt, bits)
             })
         })
     }
@@ -341,8 +340,8 @@ impl Matcher {
             ));
         }
         self.with_rows_in_time(family, left, interrupt, |family, set, most| {
-            let walker = &folded.walker;
-            let made = self.engine.entries_in_time(walker, family, set, most, interrupt, row);
+            let trie = &folded.walker.trie;
+            let made = self.engine.entries_in_time(trie, family, set, most, interrupt, row);
             made.map_err(|halt| self.engine.ending_halted(halt, interrupt))
         })
     }
@@ -393,10 +392,9 @@ impl Matcher {
             let mut family = lock::write(&fork.family, interrupt)?;
             fork.with_stacks(&mut family, interrupt, |family, set| {
                 fork.allow(family, interrupt);
-                let made = fork.engine.over_tokens(&mut row, |walker, bits| {
-                    let engine = &fork.engine;
-                    let made = engine.entries_in_time(walker, family, set, left, interrupt, bits);
-                    made.map_err(|halt| engine.ending_halted(halt, interrupt))
+                let engine = &fork.engine;
+                let made = engine.over_tokens_in_time(&mut row, interrupt, |trie, bits| {
+                    engine.entries_in_time(trie, family, set, left, interrupt, bits)
                 });
                 family.release();
                 made

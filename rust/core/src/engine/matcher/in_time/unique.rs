@@ -394,8 +394,14 @@ impl Matcher {
     ) -> Result<()> {
         self.allow(family, interrupt);
         let engine: &Engine = &self.engine;
-        let walked =
-            engine.visit_in_time(engine.plain(), family, (set, start), most, visit, interrupt);
+        let walked = engine.visit_in_time(
+            &engine.plain().trie,
+            family,
+            (set, start),
+            most,
+            visit,
+            interrupt,
+        );
         family.release();
         walked.map_err(|halt| engine.ending_halted(halt, interrupt))
     }

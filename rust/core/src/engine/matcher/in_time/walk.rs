@@ -4,9 +4,9 @@ use crate::budget::{Halt, Interrupt, Meter};
 use crate::ending::{Stacks, class_of};
 use crate::engine::Engine;
 use crate::engine::history::Family;
-use crate::engine::mask::answers::Walker;
 use crate::engine::mask::memo::set_bits;
 use crate::stacks::{NONE, SetId, Stepper};
+use crate::vocabulary::Trie;
 
 /// Trie nodes between two looks at the interrupt, less one.
 const CHECK_MASK: u32 = 255;
@@ -46,10 +46,10 @@ impl VisitInTime for EntryBits<'_> {
 }
 
 impl Engine {
-    /// Writes which entries of a walker leave the text to be ended with `most` more tokens.
+    /// Writes which entries of a trie leave the text to be ended with `most` more tokens.
     pub(super) fn entries_in_time(
         &self,
-        walker: &Walker,
+        trie: &Trie,
         family: &mut Family,
         set: SetId,
         most: u32,
@@ -57,21 +57,21 @@ impl Engine {
         bits: &mut [i32],
     ) -> std::result::Result<(), Halt> {
         bits.fill(0);
-        self.visit_in_time(walker, family, (set, ()), most, &mut EntryBits(bits), interrupt)
+        self.visit_in_time(trie, family, (set, ()), most, &mut EntryBits(bits), interrupt)
     }
 
-    /// Visits the entries of a walker behind which the stacks of the text can be completed with `most` more
+    /// Visits the entries of a trie behind which the stacks of the text can be completed with `most` more
     /// tokens.
     pub(super) fn visit_in_time<V: VisitInTime>(
         &self,
-        walker: &Walker,
+        trie: &Trie,
         family: &mut Family,
         (set, start): (SetId, V::Place),
         most: u32,
         visit: &mut V,
         interrupt: &Interrupt,
     ) -> std::result::Result<(), Halt> {
-        let is_folded = self.folded.get().is_some_and(|f| std::ptr::eq(&f.walker, walker));
+        let is_folded = self.folded.get().is_some_and(|f| std::ptr::eq(&*f.walker.trie, trie));
         let ending = self.ending(is_folded, interrupt)?;
         let mut meter = Meter::default();
         meter.allow(self.limits.max_mask_work, interrupt);
@@ -79,7 +79,6 @@ impl Engine {
         let mut memo = family.take_memo(is_folded);
         let network = family.network().clone();
         let stepper = &mut family.stepper;
-        let trie = &walker.trie;
         let step = |stepper: &mut Stepper<_>, before, node| {
             stepper.step(before, class_of(&self.network, trie, node))
         };
