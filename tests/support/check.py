@@ -26,7 +26,7 @@ BASES = ("origin/main", "origin/master", "main", "master")
 """Branches with which the merge base is looked for, the first one that there is."""
 
 ALL = ("tests",)
-PYTHON = ("tests/python", "tests/differential", "tests/hostile")
+PYTHON = ("tests/python", "tests/compiler", "tests/differential", "tests/hostile")
 PAGES = (
     "tests/python/test_readme.py",
     "tests/python/test_pages.py",
