@@ -211,7 +211,7 @@ class TestSubmit:
         assert takes(compiler.compile_grammar('root ::= "never"'), "never")
 
     def test_equal_requests_in_the_background(self, gate):
-        """More than there are threads, and one that is no background: nobody waits for ever."""
+        """More requests than threads, one of them in the caller's own: each of them ends."""
         compiler = compiler_of()
         made = [compiler.submit("grammar", SLOW) for _ in range(8)]
         assert gate.entered.wait(DEADLINE_S)

@@ -243,7 +243,7 @@ class TextMemory:
         )
 
     def _reported(self, words: int) -> Report:
-        """Copy so many words of what is told, and wait for them."""
+        """Copy the first words of the device's report to the host, and wait."""
         self._heard[:words].copy_(self._told[:words], non_blocking=True)
         self._wait()
         length, is_complete = self._seen[:2].tolist()

@@ -115,7 +115,7 @@ class DeviceText:
             if is_sure and len(letters) <= AT_ONCE:
                 report = None if letters else self._report
                 if letters:
-                    self._memory.read_(letters)  # what comes of it is told when it is asked for
+                    self._memory.read_(letters)  # the next report says what became of it
                 is_read = True
             else:
                 report = self._taken(letters) if letters else self._standing()

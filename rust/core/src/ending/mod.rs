@@ -220,7 +220,7 @@ impl Asking<'_> {
 pub(crate) struct Countdown {
     network: Arc<Network>,
     letters: Letters,
-    /// The same without tokens that are taken whole, where there are any.
+    /// The same bounds for bytes alone, where the grammar takes some tokens whole.
     bytes_alone: Option<Letters>,
     /// The most letters that one token adds to what is needed; `None` where letters bound no tokens.
     pub(crate) most_raised: Option<u32>,

@@ -92,7 +92,7 @@ impl Engine {
             Ok(Thinned { trie, unfolder, words: words(count) })
         });
         if made.is_err() {
-            interrupt.check()?; // what halts for good is said of the rows
+            interrupt.check()?; // without classes the rows are made over all tokens, which is as exact
         }
         Ok(self.endings.thinned.get_or_init(|| made.ok()).as_ref())
     }
