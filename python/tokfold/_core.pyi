@@ -321,7 +321,6 @@ class Engine:
         pool: Pool | None = None,
         representation: str = "auto",
         parts: tuple[list[tuple[str, Grammar | Tags]], Parts] | None = None,
-        whole: Grammar | None = None,
         loops: bool = True,
         interrupt: Interrupt | None = None,
     ) -> Engine: ...

@@ -386,7 +386,6 @@ def _engine(
         pool=None if pool is None else pool._core,
         representation=options.engine,
         parts=None if linkable is None else (linkable[1], _parts.shared),
-        whole=grammar._compilable if linkable is None else None,
         loops=options._left_recursion_as_loops,
         interrupt=interrupt,
     )

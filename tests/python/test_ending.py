@@ -341,6 +341,58 @@ def test_without_classes_some_are_made_for_the_end(is_unique: bool) -> None:
         assert allowed.tolist() == np.flatnonzero(ends).tolist()
 
 
+def test_long_automata_and_counted_letters_take_little() -> None:
+    """A row for each state and each beginning of a token takes a hundred times the work."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "host": {"type": "string", "format": "hostname"},
+            "note": {"type": "string", "minLength": 40, "maxLength": 90},
+        },
+        "required": ["host", "note"],
+        "additionalProperties": False,
+    }
+    limits = tokfold.Limits(max_mask_work=150_000, max_memo_bytes=2 << 20)
+    compiled = tokfold.compile(schema, words_of_json(Random(3)), limits, classes="never")
+    matcher = tokfold.Matcher(compiled)
+    for text in (b'{"host":"', b"ab-c.", b'f","note":"' + b"a " * 18):
+        assert matcher.accept_bytes(text)
+        assert len(matcher.closing_tokens()) == matcher.shortest().tokens
+
+
+def test_structural_tags_have_classes_for_the_end() -> None:
+    """The engine links their tools without a look at the whole, which it takes for the end."""
+    tool = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    tags = [
+        {
+            "type": "tag",
+            "begin": f"<f{number}>",
+            "content": {"type": "json_schema", "json_schema": tool},
+            "end": "</f>",
+        }
+        for number in range(3)
+    ]
+    tag = {
+        "type": "structural_tag",
+        "format": {"type": "triggered_tags", "triggers": ["<f"], "tags": tags},
+    }
+    vocabulary = words_of_json(Random(3))
+    limits = tokfold.Limits(max_mask_work=10_000)
+    compiled = tokfold.compile(tag, vocabulary, limits, classes="never")
+    assert compiled.grammar._linkable is not None
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_bytes(b'text <f1>{"a": "b')
+    assert len(matcher.closing_tokens()) == matcher.shortest().tokens
+    with_classes = tokfold.Matcher(tokfold.compile(tag, vocabulary, classes="now"))
+    assert with_classes.accept_bytes(b'text <f1>{"a": "b')
+    rows = tokfold.allocate_bitmask(2, len(vocabulary))
+    least = len(matcher.closing_tokens()) + 1
+    for left in range(least, least + 5):
+        matcher.fill_bitmask(rows, 0, tokens_left=left)
+        with_classes.fill_bitmask(rows, 1, tokens_left=left)
+        assert (rows[0] == rows[1]).all() and rows[0].any(), left
+
+
 def _ends_within(matcher: tokfold.Matcher, token: int, tokens: int) -> bool:
     """Whether so many tokens complete the text behind one."""
     after = matcher.fork()

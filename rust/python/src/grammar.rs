@@ -4,6 +4,7 @@ use crate::boundary::{Call, Heavy, Interrupt, OffGil, misuse, raise};
 use crate::tags::Tags;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokfold_core::budget::Budget;
@@ -60,6 +61,21 @@ impl Piece {
         match self {
             Piece::Grammar(grammar) => grammar.get().part(options, cache, work),
             Piece::Tags(tags) => tags.get().part(options, cache, work),
+        }
+    }
+
+    /// The grammar that a network is made of.
+    pub(crate) fn grammar(&self) -> Cow<'_, grammar::Grammar> {
+        match self {
+            Piece::Grammar(grammar) => Cow::Borrowed(&*grammar.get().inner),
+            Piece::Tags(tags) => Cow::Owned(tags.get().compiled()),
+        }
+    }
+
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Piece::Grammar(grammar) => Piece::Grammar(grammar.clone_ref(py)),
+            Piece::Tags(tags) => Piece::Tags(tags.clone_ref(py)),
         }
     }
 

@@ -80,7 +80,7 @@ pub(crate) struct Tags {
     bytes: usize,
     /// A hash of the texts.
     hash: u64,
-    whole: OnceLock<grammar::Grammar>,
+    written: OnceLock<grammar::Grammar>,
     part: Made,
 }
 
@@ -157,7 +157,7 @@ impl Tags {
             bytes: excludes.map(|text| text.len()).sum(),
             hash: hasher.finish(),
             dispatch,
-            whole: OnceLock::new(),
+            written: OnceLock::new(),
             part: Made::default(),
         }
     }
@@ -174,13 +174,20 @@ impl Tags {
         self.rules
     }
 
-    /// All of it as a grammar.
-    fn whole(&self) -> &grammar::Grammar {
-        self.whole.get_or_init(|| {
-            let written = self.contents().map(|content| &*content.written.get().inner);
-            let parts: Vec<_> = (1..).map(RuleId::new).zip(written).collect();
-            tags::grammar(&self.tags(), self.way()).composed(&parts)
-        })
+    /// All of it as a grammar, as it was written.
+    fn written(&self) -> &grammar::Grammar {
+        self.written.get_or_init(|| self.with_contents(|content| &content.written))
+    }
+
+    /// All of it as a grammar, as networks are made of it.
+    pub(crate) fn compiled(&self) -> grammar::Grammar {
+        self.with_contents(|content| &content.compiled)
+    }
+
+    fn with_contents(&self, said: impl Fn(&Content) -> &Py<Grammar>) -> grammar::Grammar {
+        let contents = self.contents().map(|content| &*said(content).get().inner);
+        let parts: Vec<_> = (1..).map(RuleId::new).zip(contents).collect();
+        tags::grammar(&self.tags(), self.way()).composed(&parts)
     }
 
     fn tags(&self) -> Vec<Tag<'_>> {
@@ -250,6 +257,6 @@ impl Tags {
     }
 
     fn grammar(&self, py: Python<'_>) -> Grammar {
-        Grammar::of(py.detach(|| self.whole().clone()))
+        Grammar::of(py.detach(|| self.written().clone()))
     }
 }

@@ -15,7 +15,11 @@ pub(crate) const UNREACHABLE: u32 = u32::MAX / 4;
 
 /// Letters of a string of which the suffixes are spelled, at most: more are taken for strings that no
 /// tokens spell, which keeps more exits than are needed and no wrong one.
-const LONGEST_SPELLED: usize = 64;
+const LONGEST_SPELLED: usize = 256;
+/// Strings of more letters than these are spelled while there are not many suffixes: vocabularies have
+/// long runs of one letter, which share theirs.
+const LONG: usize = 64;
+const MANY_SUFFIXES: usize = 1 << 18;
 /// Nodes for which it is known which others can go on as they can, at most: the table is quadratic.
 const MOST_COMPARED: usize = 2_048;
 
@@ -310,32 +314,48 @@ impl Dawg {
             return;
         }
         let words = count.div_ceil(64);
-        let mut covering = vec![0u64; count * words];
-        // Children have lower numbers than their parents.
+        let set = |table: &mut [u64], node: usize, other: usize| {
+            table[node * words + (other >> 6)] |= 1 << (other & 63);
+        };
+        let mut by_class: Vec<Vec<(NodeId, NodeId)>> = vec![Vec::new(); 256];
         for node in 0..count as NodeId {
-            let next = self.next(node);
-            for other in 0..count as NodeId {
-                let is_part = next.iter().zip(self.next(other)).all(|(a, b)| a & !b == 0);
-                let is_covered = is_part
-                    && self.children(node).iter().all(|&(class, child)| {
-                        let Some(below) = self.child(other, class) else { return false };
-                        let is_same = child == below
-                            || covering[child as usize * words + (below as usize >> 6)]
-                                >> (below & 63)
-                                & 1
-                                == 1;
-                        is_same && (!self.is_end(child) || self.is_end(below))
-                    });
-                if is_covered {
-                    covering[node as usize * words + (other as usize >> 6)] |= 1 << (other & 63);
-                }
+            for &(class, child) in self.children(node) {
+                by_class[class as usize].push((node, child));
             }
+        }
+        let mut all = vec![u64::MAX; words];
+        all[words - 1] >>= (words * 64 - count) as u32;
+        let mut covering = vec![0u64; count * words];
+        // By a class and a child the nodes which that class leads to what covers the child.
+        let mut leading: FxHashMap<(u8, NodeId), Vec<u64>> = FxHashMap::default();
+        // Children have lower numbers than their parents.
+        for node in 0..count {
+            let mut covers = all.clone();
+            for &(class, child) in self.children(node as NodeId) {
+                let nodes = leading.entry((class, child)).or_insert_with(|| {
+                    let mut nodes = vec![0; words];
+                    let known = &covering[child as usize * words..][..words];
+                    for &(other, below) in &by_class[class as usize] {
+                        let is_covering = child == below
+                            || known[below as usize >> 6] >> (below & 63) & 1 == 1
+                                && (!self.is_end(child) || self.is_end(below));
+                        if is_covering {
+                            set(&mut nodes, 0, other as usize);
+                        }
+                    }
+                    nodes
+                });
+                covers.iter_mut().zip(nodes).for_each(|(covers, nodes)| *covers &= *nodes);
+            }
+            covering[node * words..][..words].copy_from_slice(&covers);
         }
         let mut covered = vec![0u64; count * words];
         for node in 0..count {
-            for other in 0..count {
-                if covering[node * words + (other >> 6)] >> (other & 63) & 1 == 1 {
-                    covered[other * words + (node >> 6)] |= 1 << (node & 63);
+            for word in 0..words {
+                let mut left = covering[node * words + word];
+                while left != 0 {
+                    set(&mut covered, word * 64 + left.trailing_zeros() as usize, node);
+                    left &= left - 1;
                 }
             }
         }
@@ -346,16 +366,19 @@ impl Dawg {
     /// the rests is given, else of these strings.
     fn spell(&mut self, strings: &Strings, suffixes: Option<&Suffixes>, escape: Option<u8>) {
         let mut needed = Vec::new();
+        let mut paths = Paths::default();
         for string in strings.iter() {
-            let is_spelled = string.len() <= LONGEST_SPELLED && string.first().copied() != escape;
             needed.clear();
             needed.resize(string.len() + 1, UNREACHABLE);
             needed[string.len()] = 0;
-            if is_spelled {
+            if is_spelled(string, escape) {
+                if let Some(suffixes) = suffixes {
+                    paths.turn_to(string, |at| suffixes.next.get(&at).copied());
+                }
                 for from in (1..string.len()).rev() {
                     let (rest, after) = (&string[from..], &needed[from..]);
                     needed[from] = match suffixes {
-                        Some(suffixes) => suffixes.fewest(rest, after),
+                        Some(suffixes) => suffixes.fewest(&paths.of[from], after),
                         None => self.fewest(rest, after),
                     };
                 }
@@ -369,6 +392,39 @@ impl Dawg {
                 }
                 let Some(next) = self.child(node, letter) else { break };
                 node = next;
+            }
+        }
+    }
+}
+
+/// Whether it is found out what the suffixes of a string need.
+fn is_spelled(string: &[u8], escape: Option<u8>) -> bool {
+    string.len() <= LONGEST_SPELLED && string.first().copied() != escape
+}
+
+/// Where the suffixes of a string lead, letter by letter. Of strings that come sorted most is known from
+/// the string before.
+#[derive(Default)]
+struct Paths {
+    string: Vec<u8>,
+    /// The nodes on the way, by the first letter of the suffix.
+    of: Vec<Vec<u32>>,
+}
+
+impl Paths {
+    /// Turns to the next string; a way ends where no letter leads on.
+    fn turn_to(&mut self, string: &[u8], mut step: impl FnMut((u32, u8)) -> Option<u32>) {
+        let shared = self.string.iter().zip(string).take_while(|(a, b)| a == b).count();
+        self.string.clear();
+        self.string.extend_from_slice(string);
+        self.of.resize_with(string.len().max(self.of.len()), Vec::new);
+        for (from, path) in self.of.iter_mut().enumerate().skip(1) {
+            path.truncate(shared.saturating_sub(from));
+            let rest = string.get(from + path.len()..).unwrap_or_default();
+            for &letter in rest {
+                let before = path.last().copied().unwrap_or(0);
+                let Some(next) = step((before, letter)) else { break };
+                path.push(next);
             }
         }
     }
@@ -388,20 +444,20 @@ impl Suffixes {
         escape: Option<u8>,
     ) -> Self {
         let mut out = Self { next: FxHashMap::default(), is_token: vec![false] };
-        for string in strings.iter() {
-            if string.len() > LONGEST_SPELLED || string.first().copied() == escape {
+        let Self { next, is_token } = &mut out;
+        let mut paths = Paths::default();
+        for string in strings.iter().filter(|string| is_spelled(string, escape)) {
+            if string.len() > LONG && is_token.len() > MANY_SUFFIXES {
                 continue;
             }
-            for from in 1..string.len() {
-                let mut node = 0;
-                for &letter in &string[from..] {
-                    let fresh = out.is_token.len() as u32;
-                    node = *out.next.entry((node, letter)).or_insert(fresh);
-                    if node == fresh {
-                        out.is_token.push(false);
-                    }
+            paths.turn_to(string, |at| {
+                let fresh = is_token.len() as u32;
+                let node = *next.entry(at).or_insert(fresh);
+                if node == fresh {
+                    is_token.push(false);
                 }
-            }
+                Some(node)
+            });
         }
         out.mark(whole, class);
         out
@@ -428,16 +484,12 @@ impl Suffixes {
         }
     }
 
-    /// The fewest tokens of a string, given those of what is left after each letter.
-    fn fewest(&self, string: &[u8], needed: &[u32]) -> u32 {
-        let (mut node, mut best) = (0, UNREACHABLE);
-        for (read, letter) in string.iter().enumerate() {
-            let Some(&next) = self.next.get(&(node, *letter)) else { break };
-            node = next;
-            if self.is_token[node as usize] {
-                best = best.min(needed[read + 1].saturating_add(1));
-            }
-        }
-        best.min(UNREACHABLE)
+    /// The fewest tokens of a string that leads along some nodes, given those of what is left after each
+    /// letter.
+    fn fewest(&self, path: &[u32], needed: &[u32]) -> u32 {
+        let ends = path.iter().zip(&needed[1..]);
+        let fewest =
+            ends.filter(|(node, _)| self.is_token[**node as usize]).map(|(_, left)| left + 1);
+        fewest.min().unwrap_or(UNREACHABLE).min(UNREACHABLE)
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! - `dawg`: token strings as a minimal acyclic automaton over byte classes.
 //! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation.
+//! - `walk`: what a state leads to by letters alone, within one token.
 //! - `letters`: the same in letters, which bounds it without any table.
 //!
 //! [`Ending`] is what all texts of a grammar and a vocabulary share; a [`Memo`] has what is known of the
@@ -14,6 +15,7 @@ mod letters;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 pub(crate) use dawg::{Dawg, NodeId, UNREACHABLE};
 

@@ -12,7 +12,9 @@
 //! - `p` calls `s` and returns to `r`: for each exit `(v, k)` of `(s, w)` the row of `(r, v)`, `k` tokens
 //!   more.
 //!
-//! Pairs are made when they are first asked for. Changes are worked off by their cost, cheapest first.
+//! Pairs are made when they are first asked for. What a pair leads to by letters alone is walked at once
+//! ([`Walk`]) and has no rows of its own: pairs are made where a token ends, at calls, and where they
+//! return to. Changes are worked off by their cost, cheapest first.
 //! Only exits that can matter are kept (docs/design/ending-in-time.md, "What may be
 //! dropped", has the proofs):
 //!
@@ -26,6 +28,7 @@
 //! where some read more.
 
 use super::dawg::{Dawg, NodeId, UNREACHABLE};
+use super::walk::Walk;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network};
 use rustc_hash::FxHashMap;
@@ -57,6 +60,17 @@ struct Follower {
     most_bytes: u32,
 }
 
+/// A pair that calls another.
+#[derive(Clone, Copy)]
+struct Caller {
+    pair: PairId,
+    /// Where the call returns to.
+    to: u32,
+    /// The tokens finished before, and the bytes read.
+    tokens: u32,
+    bytes: u32,
+}
+
 struct Pair {
     state: u32,
     node: NodeId,
@@ -64,8 +78,7 @@ struct Pair {
     clean: u32,
     row: Vec<Exit>,
     followers: Vec<Follower>,
-    /// Pairs that call this one, and where they return to.
-    callers: Vec<(PairId, u32)>,
+    callers: Vec<Caller>,
     /// For a state that counts, the pair without a bound of which it takes the exits over.
     unbounded: Option<(PairId, u32)>,
     is_explored: bool,
@@ -93,6 +106,7 @@ pub(super) struct Rows {
     counts_bytes: bool,
     /// Exits passed on so far.
     relaxations: u64,
+    walk: Walk,
     bytes: usize,
     /// Bytes that all may take.
     pub(super) most_bytes: usize,
@@ -117,6 +131,7 @@ impl Rows {
             lowest: 0,
             bounded: Vec::new(),
             relaxations: 0,
+            walk: Walk::default(),
             bytes: 0,
             most_bytes: usize::MAX,
         })
@@ -124,7 +139,7 @@ impl Rows {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.follow.len() * size_of::<ClassSet>()
+        self.bytes + self.walk.bytes() + self.follow.len() * size_of::<ClassSet>()
     }
 
     /// The exits of a frame with a token read as far as a node.
@@ -178,12 +193,12 @@ impl Rows {
     fn work_off(&mut self, meter: &mut Meter) -> Result<(), Halt> {
         loop {
             let before = self.relaxations;
-            if let Some(pair) = self.fresh.pop() {
-                self.begin(pair);
+            if let Some(&pair) = self.fresh.last() {
+                self.begin(pair, meter)?;
             } else if let Some((cost, pair, node)) = self.cheapest() {
                 self.pass_on(pair, node, cost);
-            } else if let Some(pair) = self.bounded.pop() {
-                self.look_again(pair);
+            } else if let Some(&pair) = self.bounded.last() {
+                self.look_again(pair, meter)?;
             } else {
                 self.queue.clear();
                 self.lowest = 0;
@@ -207,78 +222,99 @@ impl Rows {
         None
     }
 
-    /// A pair that is new: one of a state that counts takes over what the state without a bound does.
-    fn begin(&mut self, pair: PairId) {
+    /// The last pair that is new: one of a state that counts takes over what the state without a bound
+    /// does.
+    fn begin(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let Pair { state, node, .. } = self.pairs[pair as usize];
-        if let Some((free, left)) = self.network.unbounded(state) {
-            let free = self.pair(free, node);
-            self.pairs[pair as usize].unbounded = Some((free, left));
-            self.follow_pair(free, Follower { pair, tokens: 0, bytes: 0, most_bytes: left });
-            return;
-        }
-        self.explore(pair);
+        let Some((free, left)) = self.network.unbounded(state) else {
+            self.walk(pair, meter)?;
+            self.fresh.pop();
+            self.explore(pair);
+            return Ok(());
+        };
+        self.fresh.pop();
+        let free = self.pair(free, node);
+        self.pairs[pair as usize].unbounded = Some((free, left));
+        self.follow_pair(free, Follower { pair, tokens: 0, bytes: 0, most_bytes: left });
+        Ok(())
     }
 
-    /// Whether a state that counts is to be looked at itself.
-    fn look_again(&mut self, pair: PairId) {
-        let Pair { unbounded: Some((free, left)), is_explored: false, .. } =
-            self.pairs[pair as usize]
-        else {
-            return;
+    /// Whether a state that counts is to be looked at itself, the last that missed an exit.
+    fn look_again(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
+        let is_needed = match self.pairs[pair as usize] {
+            Pair { unbounded: Some((free, left)), is_explored: false, .. } => {
+                let Pair { row, clean, .. } = &self.pairs[free as usize];
+                let mut kept = row.iter().filter(|exit| is_kept(&self.dawg, exit, *clean));
+                kept.any(|exit| exit.bytes > left)
+            }
+            _ => false,
         };
-        let Pair { row, clean, .. } = &self.pairs[free as usize];
-        let kept = row.iter().filter(|exit| is_kept(&self.dawg, exit, *clean));
-        if kept.into_iter().any(|exit| exit.bytes > left) {
+        if is_needed {
+            self.walk(pair, meter)?;
+        }
+        self.bounded.pop();
+        if is_needed {
             self.explore(pair);
         }
+        Ok(())
     }
 
-    /// Finds out on what the row of a pair depends.
-    fn explore(&mut self, pair: PairId) {
-        self.pairs[pair as usize].is_explored = true;
+    /// Walks on from a pair.
+    fn walk(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let Pair { state, node, .. } = self.pairs[pair as usize];
-        let (network, dawg) = (self.network.clone(), self.dawg.clone());
-        if network.is_final(state) {
-            self.add(pair, Exit { node, tokens: 0, bytes: 0 });
+        let most_bytes = self.most_bytes.saturating_sub(self.bytes);
+        self.walk.from((state, node), (&self.network, &self.dawg), most_bytes, meter)
+    }
+
+    /// Has the row of a pair depend on what was walked from it.
+    fn explore(&mut self, pair: PairId) {
+        let walk = std::mem::take(&mut self.walk);
+        self.pairs[pair as usize].is_explored = true;
+        let root = self.dawg.root();
+        for &(node, bytes) in &walk.left {
+            self.add(pair, Exit { node, tokens: 0, bytes });
         }
         let plain = Follower { pair, tokens: 0, bytes: 0, most_bytes: u32::MAX };
-        if dawg.is_end(node) && node != dawg.root() {
-            let root = self.pair(state, dawg.root());
-            self.follow_pair(root, Follower { tokens: 1, ..plain });
-        }
-        let next = dawg.next(node);
-        if *next == [0; 4] {
-            return;
-        }
-        for (class, to) in network.edges(state) {
-            if let Some(child) = dawg.child(node, class) {
-                let target = self.pair(to, child);
-                self.follow_pair(target, Follower { bytes: 1, ..plain });
+        for &(state, bytes) in &walk.ended {
+            let ended = self.pair(state, root);
+            if ended != pair {
+                self.follow_pair(ended, Follower { tokens: 1, bytes, ..plain });
             }
         }
-        for call in network.calls(state).iter() {
-            if !meet(network.first(call.start), next) {
-                continue;
-            }
-            let callee = self.pair(network.unguarded(call.start), node);
-            self.pairs[callee as usize].callers.push((pair, call.to));
-            self.bytes += 8;
-            for index in 0..self.pairs[callee as usize].row.len() {
-                let exit = self.pairs[callee as usize].row[index];
-                self.go_on(pair, call.to, exit);
-            }
+        for &(state, node, bytes) in &walk.met {
+            let met = self.pair(state, node);
+            self.follow_pair(met, Follower { bytes, ..plain });
+        }
+        for &(start, to) in &walk.calls {
+            let callee = self.pair(start, self.pairs[pair as usize].node);
+            self.add_caller(callee, Caller { pair, to, tokens: 0, bytes: 0 });
+        }
+        for &(state, to, bytes) in &walk.ended_within {
+            let callee = self.pair(state, root);
+            self.add_caller(callee, Caller { pair, to, tokens: 1, bytes });
+        }
+        self.walk = walk;
+    }
+
+    fn add_caller(&mut self, callee: PairId, caller: Caller) {
+        self.pairs[callee as usize].callers.push(caller);
+        self.bytes += size_of::<Caller>();
+        for index in 0..self.pairs[callee as usize].row.len() {
+            let exit = self.pairs[callee as usize].row[index];
+            self.go_on(caller, exit);
         }
     }
 
     /// A caller goes on where the rule that it called was left.
-    fn go_on(&mut self, pair: PairId, to: u32, exit: Exit) {
+    fn go_on(&mut self, Caller { pair, to, tokens, bytes }: Caller, exit: Exit) {
+        let tokens = exit.tokens.saturating_add(tokens);
+        let bytes = exit.bytes.saturating_add(bytes);
         let clean = self.pairs[pair as usize].clean;
         let most = clean.saturating_add(self.dawg.most_tokens());
-        if exit.tokens > clean && exit.tokens + 1 >= most {
+        if tokens > clean && tokens + 1 >= most {
             return; // nothing that comes of it could be kept
         }
         let after = self.pair(to, exit.node);
-        let Exit { tokens, bytes, .. } = exit;
         self.follow_pair(after, Follower { pair, tokens, bytes, most_bytes: u32::MAX });
     }
 
@@ -393,9 +429,9 @@ impl Rows {
             self.take_over(follower, exit);
         }
         for index in 0..self.pairs[pair as usize].callers.len() {
-            let (caller, to) = self.pairs[pair as usize].callers[index];
+            let caller = self.pairs[pair as usize].callers[index];
             self.relaxations += 1;
-            self.go_on(caller, to, exit);
+            self.go_on(caller, exit);
         }
     }
 }
@@ -409,11 +445,11 @@ fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
 }
 
 #[inline]
-fn meet(a: &ClassSet, b: &ClassSet) -> bool {
+pub(super) fn meet(a: &ClassSet, b: &ClassSet) -> bool {
     a.iter().zip(b).any(|(a, b)| a & b != 0)
 }
 
-fn add_all(to: &mut ClassSet, classes: &ClassSet) {
+pub(super) fn add_all(to: &mut ClassSet, classes: &ClassSet) {
     to.iter_mut().zip(classes).for_each(|(a, b)| *a |= b);
 }
 

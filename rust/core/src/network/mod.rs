@@ -100,7 +100,7 @@ pub(crate) fn members(set: &ClassSet) -> impl Iterator<Item = u8> {
     })
 }
 
-fn insert(set: &mut ClassSet, class: u8) {
+pub(crate) fn insert(set: &mut ClassSet, class: u8) {
     set[class as usize >> 6] |= 1 << (class & 63);
 }
 

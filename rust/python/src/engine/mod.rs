@@ -14,12 +14,14 @@ use crate::vocabulary::Vocabulary;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::borrow::Cow;
 use std::sync::Arc;
 use tokfold_core::budget::Budget;
 use tokfold_core::classes::{self, ClassOptions, TokenClasses};
 use tokfold_core::compile::{CompileOptions, Source, compile};
 use tokfold_core::engine::{self, EngineLimits, EngineOptions, Representation};
 use tokfold_core::error::Error;
+use tokfold_core::grammar;
 use tokfold_core::ids::RuleId;
 use tokfold_core::network::{LeftRecursion, NetworkOptions, PartCache};
 
@@ -48,6 +50,19 @@ fn made_of(
     }
 }
 
+/// A grammar with parts in the place of rules, as one.
+fn composed<'g>(
+    frame: &'g grammar::Grammar,
+    parts: &[(RuleId, Piece)],
+) -> Cow<'g, grammar::Grammar> {
+    if parts.is_empty() {
+        return Cow::Borrowed(frame);
+    }
+    let parts: Vec<_> = parts.iter().map(|(rule, piece)| (*rule, piece.grammar())).collect();
+    let parts: Vec<_> = parts.iter().map(|(rule, part)| (*rule, &**part)).collect();
+    Cow::Owned(frame.composed(&parts))
+}
+
 #[pyclass(frozen, module = "tokfold._core")]
 pub(crate) struct Engine {
     inner: OffGil<Arc<engine::Engine>>,
@@ -62,12 +77,12 @@ impl Heavy for Arc<engine::Engine> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, pool=None, representation="auto", parts=None, whole=None, loops=true, interrupt=None))]
+    #[pyo3(signature = (grammar, vocabulary, *, skip_lookahead, counters=true, limits=None, pool=None, representation="auto", parts=None, loops=true, interrupt=None))]
     // The arguments are those of the Python signature, which names them all.
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        grammar: &Grammar,
+        grammar: Py<Grammar>,
         vocabulary: &Vocabulary,
         skip_lookahead: bool,
         counters: bool,
@@ -75,7 +90,6 @@ impl Engine {
         pool: Option<&Pool>,
         representation: &str,
         parts: Option<NamedParts<'_>>,
-        whole: Option<Py<Grammar>>,
         loops: bool,
         interrupt: Option<&Interrupt>,
     ) -> PyResult<Self> {
@@ -100,34 +114,40 @@ impl Engine {
             pool: pool.map(|pool| pool.inner.clone()),
             limits: engine_limits(limits)?,
         };
-        let parts = match &parts {
-            Some((parts, cache)) => Some((grammar.placed(parts)?, &cache.inner)),
+        let frame = grammar.get();
+        let placed = match &parts {
+            Some((parts, cache)) => Some((frame.placed(parts)?, &cache.inner)),
             None => None,
         };
         let inner = Call::with(py, interrupt, None).run(py, |interrupt| {
             let made;
-            let source = match &parts {
-                None => Source::Grammar(&grammar.inner),
+            let source = match &placed {
+                None => Source::Grammar(&frame.inner),
                 Some((parts, cache)) => {
                     made = made_of(parts, cache);
-                    Source::Frame(&grammar.inner, &made)
+                    Source::Frame(&frame.inner, &made)
                 }
             };
             compile(source, &vocabulary.inner, &options, interrupt)
         })?;
-        if let Some(whole) = whole {
-            let vocabulary = vocabulary.inner.clone();
-            let options = ClassOptions {
-                skip_lookahead,
-                items_may_repeat: true,
-                limits: options.network.limits,
-                ..ClassOptions::default()
-            };
-            inner.fold_by(Box::new(move |interrupt| {
-                let made = classes::compile(&whole.get().inner, &vocabulary, &options, interrupt);
-                made.map(|(classes, _)| classes)
-            }));
-        }
+        let parts: Vec<(RuleId, Piece)> = match placed {
+            Some((placed, _)) => {
+                placed.into_iter().map(|(rule, piece)| (rule, piece.clone_ref(py))).collect()
+            }
+            None => Vec::new(),
+        };
+        let vocabulary = vocabulary.inner.clone();
+        let options = ClassOptions {
+            skip_lookahead,
+            items_may_repeat: true,
+            limits: options.network.limits,
+            ..ClassOptions::default()
+        };
+        inner.fold_by(Box::new(move |interrupt| {
+            let whole = composed(&grammar.get().inner, &parts);
+            let made = classes::compile(&whole, &vocabulary, &options, interrupt);
+            made.map(|(classes, _)| classes)
+        }));
         Ok(Self { inner: OffGil::new(inner) })
     }
 

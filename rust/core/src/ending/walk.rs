@@ -1,0 +1,307 @@
+//! What a state leads to by letters alone, within one token.
+
+use super::dawg::{Dawg, NodeId};
+use super::rows::{add_all, meet};
+use crate::budget::{Halt, Meter};
+use crate::network::{ClassSet, Network, contains, insert};
+use rustc_hash::FxHashMap;
+
+/// A walk goes into rules of at most so many states.
+const FEW_STATES: usize = 64;
+/// Walks that hold more give it back.
+const MANY_BYTES: usize = 1 << 20;
+/// What stands beneath where the walk is in no other rule.
+const NO_RETURN: u32 = u32::MAX;
+
+/// What one state leads to by letters alone, with a token read as far as a node: each place with the
+/// fewest bytes read before.
+///
+/// A walk goes into rules that are called where these are finite and call no others, as characters are
+/// that a repetition counts. States of automata are many, and from each a text may read most tokens: the
+/// nodes that a walk reaches in one state, after as many letters, are taken together.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// Nodes at which the rule is complete.
+    pub(super) left: Vec<(NodeId, u32)>,
+    /// States in which a token ends.
+    pub(super) ended: Vec<(u32, u32)>,
+    /// The same within a rule that was called, and where it returns to.
+    pub(super) ended_within: Vec<(u32, u32, u32)>,
+    /// Starts of rules that are called from where the walk begins, and where the calls return to.
+    pub(super) calls: Vec<(u32, u32)>,
+    /// Places with calls, and those of states that count up to a bound far away: many walks meet them,
+    /// so that each has one of its own.
+    pub(super) met: Vec<(u32, NodeId, u32)>,
+    /// Where letters lead from a state.
+    steps: FxHashMap<u32, Steps>,
+    /// Whether walks go into a rule, by its start.
+    is_entered: FxHashMap<u32, bool>,
+    bytes_held: usize,
+    level: Groups,
+    next_level: Groups,
+    /// By node the number of the last group that had it.
+    marks: Vec<u32>,
+    groups: u32,
+}
+
+/// Classes, and the state to which all of them lead.
+type Steps = Box<[(ClassSet, u32)]>;
+
+/// A state, and where the rule of it returns to.
+type Place = (u32, u32);
+
+/// Nodes by the place at which they are reached.
+#[derive(Default)]
+struct Groups {
+    numbers: FxHashMap<Place, usize>,
+    /// Those in use come first.
+    groups: Vec<(Place, Vec<NodeId>)>,
+    used: usize,
+}
+
+impl Groups {
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.groups[..self.used].iter_mut().for_each(|(_, nodes)| nodes.clear());
+        self.used = 0;
+    }
+
+    /// Bytes held.
+    fn bytes(&self) -> usize {
+        self.groups.iter().map(|(_, nodes)| nodes.capacity() * 4).sum()
+    }
+
+    fn nodes(&mut self, place: Place) -> &mut Vec<NodeId> {
+        let number = *self.numbers.entry(place).or_insert(self.used);
+        if number == self.used {
+            match self.groups.get_mut(number) {
+                Some(group) => group.0 = place,
+                None => self.groups.push((place, Vec::new())),
+            }
+            self.used += 1;
+        }
+        &mut self.groups[number].1
+    }
+
+    /// The nodes of a group, which is taken out.
+    fn take(&mut self, number: usize) -> (Place, Vec<NodeId>) {
+        let (place, nodes) = &mut self.groups[number];
+        self.numbers.remove(place);
+        (*place, std::mem::take(nodes))
+    }
+
+    /// Gives the memory of a group back that was taken out.
+    fn put_back(&mut self, number: usize, mut nodes: Vec<NodeId>) {
+        nodes.clear();
+        self.groups[number].1 = nodes;
+    }
+}
+
+impl Walk {
+    /// Bytes held for good.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes_held + self.marks.capacity() * 4
+    }
+
+    fn clear(&mut self) {
+        self.left.clear();
+        self.ended.clear();
+        self.ended_within.clear();
+        self.calls.clear();
+        self.met.clear();
+        self.level.clear();
+        self.next_level.clear();
+    }
+
+    /// Walks on from a state with a token read as far as a node.
+    ///
+    /// # Errors
+    /// Those of the meter; [`Halt::Bytes`] where it takes more than `most_bytes`.
+    pub(super) fn from(
+        &mut self,
+        (state, node): (u32, NodeId),
+        (network, dawg): (&Network, &Dawg),
+        most_bytes: usize,
+        meter: &mut Meter,
+    ) -> Result<(), Halt> {
+        self.clear();
+        self.marks.resize(dawg.len() + 1, 0);
+        self.level.nodes((state, NO_RETURN)).push(node);
+        let mut bytes = 0;
+        while self.level.used > 0 {
+            let mut number = 0;
+            while number < self.level.used {
+                let (place, mut nodes) = self.level.take(number);
+                meter.spend(1 + nodes.len() as u64 / 4)?;
+                self.group(place, &mut nodes, bytes, (network, dawg));
+                self.level.put_back(number, nodes);
+                number += 1;
+            }
+            bytes += 1;
+            std::mem::swap(&mut self.level, &mut self.next_level);
+            self.next_level.clear();
+            let held = self.level.bytes() + self.next_level.bytes();
+            if held > MANY_BYTES {
+                self.next_level = Groups::default();
+            }
+            if self.bytes() + held > most_bytes {
+                self.level = Groups::default();
+                return Err(Halt::Bytes);
+            }
+        }
+        // The first of each has the fewest bytes.
+        self.left.sort_unstable();
+        self.left.dedup_by_key(|(node, _)| *node);
+        self.ended.sort_unstable();
+        self.ended.dedup_by_key(|(state, _)| *state);
+        self.ended_within.sort_unstable();
+        self.ended_within.dedup_by_key(|&mut (state, to, _)| (state, to));
+        self.met.sort_unstable();
+        self.met.dedup_by_key(|&mut (state, node, _)| (state, node));
+        Ok(())
+    }
+
+    /// Goes on from the nodes at one place.
+    fn group(
+        &mut self,
+        (state, beneath): Place,
+        nodes: &mut Vec<NodeId>,
+        bytes: u32,
+        (network, dawg): (&Network, &Dawg),
+    ) {
+        if self.groups == u32::MAX {
+            self.marks.fill(0);
+            self.groups = 0;
+        }
+        self.groups += 1;
+        nodes.retain(|&node| {
+            std::mem::replace(&mut self.marks[node as usize], self.groups) != self.groups
+        });
+        let ends = nodes.iter().any(|&node| node != dawg.root() && dawg.is_end(node));
+        if beneath == NO_RETURN {
+            if bytes > 0 && network.unbounded(state).is_some() {
+                self.met.extend(nodes.iter().map(|&node| (state, node, bytes)));
+                return;
+            }
+            self.call(state, nodes, bytes, (network, dawg));
+            if network.is_final(state) {
+                self.left.extend(nodes.iter().map(|&node| (node, bytes)));
+            }
+            self.ended.extend(ends.then_some((state, bytes)));
+        } else {
+            if network.is_final(state) {
+                self.level.nodes((beneath, NO_RETURN)).extend_from_slice(nodes);
+            }
+            self.ended_within.extend(ends.then_some((state, beneath, bytes)));
+        }
+        self.step(state, |to| (to, beneath), nodes, (network, dawg));
+    }
+
+    /// Goes into the rules that a state calls; what meets others leaves the group.
+    fn call(
+        &mut self,
+        state: u32,
+        nodes: &mut Vec<NodeId>,
+        bytes: u32,
+        (network, dawg): (&Network, &Dawg),
+    ) {
+        let mut others: ClassSet = [0; 4];
+        let calls = network.calls(state);
+        for call in calls.iter() {
+            let first = network.first(call.start);
+            if self.enters(call.start, network) {
+                continue;
+            }
+            if bytes > 0 {
+                add_all(&mut others, first);
+            } else if nodes.iter().any(|&node| meet(first, dawg.next(node))) {
+                self.calls.push((network.unguarded(call.start), call.to));
+            }
+        }
+        nodes.retain(|&node| {
+            let calls = meet(&others, dawg.next(node));
+            self.met.extend(calls.then_some((state, node, bytes)));
+            !calls
+        });
+        for call in calls.iter() {
+            if self.enters(call.start, network) {
+                self.step(call.start, |to| (to, call.to), nodes, (network, dawg));
+            }
+        }
+    }
+
+    /// Reads a letter from a state.
+    fn step(
+        &mut self,
+        state: u32,
+        place: impl Fn(u32) -> Place,
+        nodes: &[NodeId],
+        (network, dawg): (&Network, &Dawg),
+    ) {
+        let steps = self.steps.entry(state).or_insert_with(|| {
+            let steps = steps(network, state);
+            self.bytes_held += 32 + std::mem::size_of_val(&*steps);
+            steps
+        });
+        for (classes, to) in steps {
+            if !nodes.iter().any(|&node| meet(classes, dawg.next(node))) {
+                continue;
+            }
+            let to = self.next_level.nodes(place(*to));
+            for &node in nodes {
+                let children = dawg.children(node).iter();
+                to.extend(children.filter(|(class, _)| contains(classes, *class)).map(|c| c.1));
+            }
+        }
+    }
+
+    /// Whether the rule of a start is finite, small, and calls no other.
+    fn enters(&mut self, start: u32, network: &Network) -> bool {
+        if let Some(&known) = self.is_entered.get(&start) {
+            return known;
+        }
+        let is_entered = is_finite(network, start);
+        self.bytes_held += 16;
+        self.is_entered.insert(start, is_entered);
+        is_entered
+    }
+}
+
+/// Where letters lead from a state.
+fn steps(network: &Network, state: u32) -> Steps {
+    let mut edges: Vec<(u32, u8)> = network.edges(state).map(|(class, to)| (to, class)).collect();
+    edges.sort_unstable();
+    let by_target = edges.chunk_by(|a, b| a.0 == b.0);
+    let step = |edges: &[(u32, u8)]| {
+        let mut classes: ClassSet = [0; 4];
+        edges.iter().for_each(|&(_, class)| insert(&mut classes, class));
+        (classes, edges[0].0)
+    };
+    by_target.map(step).collect()
+}
+
+/// Whether a rule has few states, calls no other, and none of its states leads back to itself.
+fn is_finite(network: &Network, start: u32) -> bool {
+    // Depth first: a state that is met while it is open leads back to itself.
+    let mut is_open: FxHashMap<u32, bool> = FxHashMap::default();
+    let mut work = vec![(start, true)];
+    while let Some((state, enters)) = work.pop() {
+        if !enters {
+            is_open.insert(state, false);
+            continue;
+        }
+        match is_open.get(&state) {
+            Some(true) => return false,
+            Some(false) => continue,
+            None => {}
+        }
+        let has_calls = network.unguarded(state) != state || !network.calls(state).is_empty();
+        if has_calls || network.is_counting(state) || is_open.len() == FEW_STATES {
+            return false;
+        }
+        is_open.insert(state, true);
+        work.push((state, false));
+        work.extend(network.edges(state).map(|(_, to)| (to, true)));
+    }
+    true
+}
