@@ -390,7 +390,8 @@ def test_structural_tags_have_classes_for_the_end() -> None:
     for left in range(least, least + 5):
         matcher.fill_bitmask(rows, 0, tokens_left=left)
         with_classes.fill_bitmask(rows, 1, tokens_left=left)
-        assert (rows[0] == rows[1]).all() and rows[0].any(), left
+        assert (rows[0] == rows[1]).all(), left
+        assert rows.any(), left
 
 
 def _ends_within(matcher: tokfold.Matcher, token: int, tokens: int) -> bool:
