@@ -460,7 +460,7 @@ def cancel_pass(
                     lambda limits=limits: request(case, source, vocabulary, limits),
                 )
         if grammar is not None:
-            grammar._expanded = None
+            grammar.__dict__.pop("_compilable", None)
             assert grammar is not None
 
             def compiling() -> tuple[Callable[[], Any], Callable[[], None]]:

@@ -23,8 +23,9 @@ from tokfold._cache import CacheWarning, check_folder, usable_folder
 from tokfold._checks import check_limits
 from tokfold._converters import TAG_LEVELS, json_text
 from tokfold._names import Named, missing, with_our_options
-from tokfold._schemas import text_of
-from tokfold._sources import Source, kind_of
+from tokfold._source_kinds import Source, kind_of
+from tokfold._sources.frames import FrameSource
+from tokfold._sources.schema import text_of
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
     ArtifactError,
@@ -345,8 +346,8 @@ class GrammarCompiler(metaclass=Named):
             return _Request(("ebnf", _digest(grammar)), len(grammar), make)
         if grammar._is_unread:
             grammar = grammar._over(self.vocabulary)
-        text = grammar._frame_text
-        size = _RULE * grammar.num_rules if text is None else len(text)
+        source = grammar._source
+        size = len(source.text) if isinstance(source, FrameSource) else _RULE * grammar.num_rules
         return _Request(("grammar", grammar._key), size, lambda: grammar)
 
     def _json_schema(self, schema: object, **options: Any) -> _Request:

@@ -13,7 +13,7 @@ from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
 from tokfold._checks import check_limits
 from tokfold._names import Named, missing, with_our_options
-from tokfold._sources import Source, grammar_of, kind_of
+from tokfold._source_kinds import Source, grammar_of, kind_of
 from tokfold._token_checks import check_end
 from tokfold._token_checks import check_tokens as _check_tokens
 from tokfold.classes import TokenClasses, compile_classes

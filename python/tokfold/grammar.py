@@ -5,26 +5,27 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import hashlib
-import operator
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
-from tokfold import _core, _schemas
 from tokfold._checks import wrong_type
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
 from tokfold._names import Named, missing, with_our_options
-from tokfold._operations import Operation, Plan, Step, bounds
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
-from tokfold._token_names import NamedTokens, ids_of_texts
+from tokfold._sources.frames import FrameSource, TagsSource
+from tokfold._sources.operations import Operation, Plan, bounds
+from tokfold._sources.record import Converted, Lookahead, Source
+from tokfold._sources.regular import RegularSource, Step
+from tokfold._sources.schema import SchemaSource
+from tokfold._sources.texts import EbnfSource, LarkSource, TextSource
 from tokfold._written import written_in
 from tokfold.errors import (
     ArgumentTypeError,
     GrammarSyntaxError,
-    InvalidSchemaError,
     MissingFileError,
     StrictSchemaError,
     StructuralTagError,
@@ -34,9 +35,6 @@ from tokfold.interrupt import Interrupt
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from tokfold.structural_tags.assembly import Assembled
-    from tokfold.structural_tags.formats import Format
-    from tokfold.structural_tags.reading import Settings
     from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammar"]
@@ -45,48 +43,7 @@ MACROS_OF_BYTES = frozenset({"Regex", "Substring", "TagDispatch"})
 MACROS_OF_TOKENS = frozenset({"Token", "ExcludeToken", "TokenTagDispatch"})
 """Macros that are automata over bytes; the others take tokens whole, which is no matter of text."""
 
-Lookahead = Literal["exact", "implied"]
-
 Dialect = Literal["draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12"]
-
-_Note = tuple[Literal["warning", "info"], str, str, str]
-_Converted = tuple[CoreGrammar, list[_Note], list[str]]
-"""A grammar, notes and what is not enforced, as the core converts a schema."""
-
-_Steps = list[Step]
-"""A regular language in postfix notation."""
-
-
-class _Lark(NamedTuple):
-    """What :meth:`Grammar.from_lark` reads."""
-
-    text: str
-    start: str
-    dialect: str
-    named: dict[str, Grammar | str]
-    tokens: dict[str, list[int]] | None
-
-
-class _Text(NamedTuple):
-    """What :meth:`Grammar.from_ebnf` reads."""
-
-    text: str
-    root: str
-    lookahead: Lookahead
-
-
-class _Unread(NamedTuple):
-    """Of a text that names tokens and was read without a vocabulary.
-
-    Attributes:
-        error: why it is not read to its end.
-        root: name of the start rule.
-        text: the text, unless it is Lark, which every grammar of Lark keeps.
-    """
-
-    error: UnsupportedGrammarError
-    root: str
-    text: _Text | None
 
 
 class Grammar(metaclass=Named):
@@ -110,49 +67,13 @@ class Grammar(metaclass=Named):
         (True, True)
     """
 
-    __slots__ = (
-        "_expanded",
-        "_frame",
-        "_frame_text",
-        "_languages",
-        "_lark",
-        "_limits",
-        "_not_enforced",
-        "_notes",
-        "_operation",
-        "_origins",
-        "_parts",
-        "_plan_",
-        "_schema",
-        "_tag",
-        "_tags",
-        "_takes_none",
-        "_text",
-        "_unread",
-        "_whole",
-        "lookahead",
-    )
+    __slots__ = ("__dict__", "_converted", "_limits", "_source")
 
-    _whole: _core.Grammar | None
-    _frame: _core.Grammar | None
-    _frame_text: str | None
-    _parts: Mapping[str, Grammar]
-    _tags: CoreTags | None
-    _takes_none: bool | None
-    _unread: _Unread | None
-    _tag: Assembled | None
-    _expanded: CoreGrammar | None
+    _source: Source
+    """What it is made of."""
+    _converted: Converted
+    """What became of that at once; the rest is made when it is first asked for."""
     _limits: Limits | None
-    _text: str | None
-    lookahead: Lookahead
-    _notes: list[SchemaNote] | None
-    _not_enforced: list[str] | None
-    _operation: Operation[Grammar] | None
-    _plan_: Plan[Grammar] | None
-    _schema: _schemas.Request | None
-    _languages: _Steps | None
-    _lark: _Lark | None
-    _origins: Mapping[str, RuleOrigin] | None
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
@@ -196,58 +117,29 @@ class Grammar(metaclass=Named):
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
         with written_in(text, "grammar text"):
-            return cls._of_text(_Text(text, root, lookahead), vocabulary, limits, interrupt)
+            source = EbnfSource(text, root, lookahead == "implied", vocabulary)
+            return cls._of(source, limits, interrupt)
 
     @classmethod
-    def _of_text(
+    def _of(
         cls,
-        source: _Text,
-        vocabulary: Vocabulary | None,
-        limits: Limits | None,
+        source: Source,
+        limits: Limits | None = None,
         interrupt: Interrupt | None = None,
+        converted: Converted | None = None,
     ) -> Grammar:
-        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
-        text, root, lookahead = source
-        self = cls._without_text(lookahead, limits)
-        named = NamedTokens(text, vocabulary) if vocabulary is not None else None
-        try:
-            self._whole = _core.Grammar(named.text if named else text, root, limits, ends)
-        except UnicodeEncodeError as error:
-            if error.object == root:
-                raise GrammarSyntaxError(
-                    f"line 1, column 1: no rule is named {root!a}: a lone surrogate is no "
-                    "character; pass the name of the start rule as the text has it",
-                    1,
-                    1,
-                ) from error
-            raise _lone_surrogate(text, error) from error
-        except (GrammarSyntaxError, UnsupportedGrammarError) as error:
-            if named is not None:
-                raise named.placed(error) from error
-            if isinstance(error, GrammarSyntaxError) or not _names_token(error):
-                raise
-            # All else is looked at now: as if each name were that of a token.
-            named = NamedTokens(text, None)
-            try:
-                _core.Grammar(named.text, root, limits, ends)
-            except (GrammarSyntaxError, UnsupportedGrammarError) as other:
-                raise named.placed(other) from other
-            self._unread = _Unread(_needs_vocabulary(error, "from_ebnf"), root, source)
+        """The grammar of a source, converted here or before."""
+        if converted is None:
+            ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
+            converted = source.convert(limits, ends)
+        self = object.__new__(cls)
+        self._source, self._limits, self._converted = source, limits, converted
         return self
 
-    @classmethod
-    def _without_text(cls, lookahead: Lookahead, limits: Limits | None) -> Grammar:
-        """One whose :attr:`_core` is still to come."""
-        self = object.__new__(cls)
-        self._whole = self._frame = self._frame_text = self._expanded = None
-        self._text = self._takes_none = self._schema = self._languages = None
-        self._notes, self._not_enforced = [], []
-        self._operation = self._plan_ = self._unread = None
-        self._tag = self._tags = self._origins = self._lark = None
-        self._parts = {}
-        self._limits = limits
-        self.lookahead = lookahead
-        return self
+    @property
+    def lookahead(self) -> Lookahead:
+        """What ``(= ...)`` at the end of a rule means; see the class."""
+        return self._source.lookahead
 
     @classmethod
     def from_file(
@@ -371,7 +263,7 @@ class Grammar(metaclass=Named):
         warning #/minLenght no dialect has this keyword, so it is not enforced
         info #/title the keyword is an annotation
         """
-        request = _schemas.Request.of(
+        source = SchemaSource.of(
             schema,
             dialect=dialect,
             key_order=key_order,
@@ -391,42 +283,13 @@ class Grammar(metaclass=Named):
         )
         if not isinstance(strict, bool):
             raise TypeError("strict must be True or False")
-        grammar = cls._of_schema(request, limits, interrupt)
+        grammar = cls._of(source, limits, interrupt)
         warnings = tuple(note for note in grammar.notes if note.level == "warning")
         if strict and warnings:
             counted = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
             lines = [f"the schema has {counted}, and strict=True refuses it:", *map(str, warnings)]
             raise StrictSchemaError("\n".join(lines), warnings)
         return grammar
-
-    @classmethod
-    def _of_schema(
-        cls, request: _schemas.Request, limits: Limits | None, interrupt: Interrupt | None = None
-    ) -> Grammar:
-        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
-        for text in (request.text, *(each for pair in request.resources for each in pair)):
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                found = _lone_surrogate(text, error)
-                raise InvalidSchemaError(
-                    f"#: {found}", "#", "", "a lone surrogate is no character"
-                ) from error
-        converted = _core.convert_json_schema(
-            request.text, request.resources, request.fields, limits, ends
-        )
-        return cls._of_converted(request, limits, converted)
-
-    @classmethod
-    def _of_converted(
-        cls, request: _schemas.Request, limits: Limits | None, converted: _Converted
-    ) -> Grammar:
-        self = cls._without_text("implied", limits)
-        self._whole, notes, self._not_enforced = converted
-        self._notes = [SchemaNote(*note) for note in notes]
-        self._schema = request
-        self._takes_none = True
-        return self
 
     @classmethod
     def from_regex(
@@ -472,7 +335,8 @@ class Grammar(metaclass=Named):
             raise ValueError(f"dialect must be 'ecma', 'python' or 'rust', not {dialect!r}")
         if not isinstance(flags, str) or not set(flags) <= set("ims"):
             raise ValueError(f"flags must be letters of 'ims', not {flags!r}")
-        return cls._of_languages([(pattern, dialect, flags, bool(search))], limits, interrupt)
+        source = RegularSource([(pattern, dialect, flags, bool(search))])
+        return cls._of(source, limits, interrupt)
 
     @classmethod
     def choices(cls, texts: Iterable[str], *, limits: Limits | None = None) -> Grammar:
@@ -496,24 +360,7 @@ class Grammar(metaclass=Named):
             raise ArgumentTypeError("choices must be an iterable of str")
         if not given:
             raise ValueError("choices must hold at least one text")
-        return cls._of_languages([given], limits, None)
-
-    @classmethod
-    def _of_languages(
-        cls, steps: _Steps, limits: Limits | None, interrupt: Interrupt | None
-    ) -> Grammar:
-        """The grammar of a regular language, as operations in postfix notation."""
-        for step in steps:
-            texts = step[:1] if isinstance(step, tuple) else step if isinstance(step, list) else ()
-            for text in texts:
-                if isinstance(text, str):
-                    _check_characters(text)
-        self = cls._without_text("exact", limits)
-        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
-        self._whole = _core.regular_grammar(steps, limits, ends)
-        self._languages = steps
-        self._takes_none = True
-        return self
+        return cls._of(RegularSource([given]), limits)
 
     def __and__(self, other: object) -> Grammar:
         """The texts that both grammars have, where both are regular.
@@ -528,7 +375,7 @@ class Grammar(metaclass=Named):
         if not _is_operand(other, "&"):
             return NotImplemented
         steps = [*self._regular("&"), *other._regular("&"), "and"]
-        return Grammar._of_languages(steps, self._limits or other._limits, None)
+        return Grammar._of(RegularSource(steps), self._limits or other._limits)
 
     def __invert__(self) -> Grammar:
         """All texts that the grammar lacks, where it is regular; errors as for ``&``.
@@ -538,14 +385,15 @@ class Grammar(metaclass=Named):
         >>> recognize(name, "elsewhere").accepted, recognize(name, "else").accepted
         (True, False)
         """
-        return Grammar._of_languages([*self._regular("~"), "not"], self._limits, None)
+        return Grammar._of(RegularSource([*self._regular("~"), "not"]), self._limits)
 
-    def _regular(self, operation: str) -> _Steps:
-        if self._languages is not None:
-            return self._languages
-        plan = self._plan
-        leaves = (self,) if plan is None else plan.leaves
-        of_leaves = [leaf._languages for leaf in leaves if leaf._languages is not None]
+    def _regular(self, operation: str) -> list[Step]:
+        source = self._source
+        if isinstance(source, RegularSource):
+            return source.steps
+        plan = source.plan if isinstance(source, Operation) else None
+        leaves = [leaf._source for leaf in plan.leaves] if plan is not None else [source]
+        of_leaves = [leaf.steps for leaf in leaves if isinstance(leaf, RegularSource)]
         if plan is None or len(of_leaves) < len(leaves):
             raise UnsupportedGrammarError(
                 f"{operation} takes regular grammars: those made by Grammar.from_regex and "
@@ -572,7 +420,7 @@ class Grammar(metaclass=Named):
         """
         if not _is_operand(other, "|"):
             return NotImplemented
-        return Grammar._of_operation(Operation("or", (self, other)))
+        return Grammar._of_operands("or", self, other)
 
     def __add__(self, other: object) -> Grammar:
         r"""A text of this grammar with one of the other behind it; errors as for ``|``.
@@ -584,7 +432,7 @@ class Grammar(metaclass=Named):
         """
         if not _is_operand(other, "+"):
             return NotImplemented
-        return Grammar._of_operation(Operation("then", (self, other)))
+        return Grammar._of_operands("then", self, other)
 
     @classmethod
     def concat(cls, *grammars: Grammar) -> Grammar:
@@ -613,7 +461,7 @@ class Grammar(metaclass=Named):
             raise ValueError('concat takes at least one grammar; Grammar.choices([""]) is no text')
         if len(grammars) == 1:
             return grammars[0]
-        return cls._of_operation(Operation("then", grammars))
+        return cls._of_operands("then", *grammars)
 
     def repeat(self, min: int, max: int | None = None) -> Grammar:
         r"""Texts of the grammar in a row, so many of them.
@@ -633,7 +481,7 @@ class Grammar(metaclass=Named):
         >>> recognize(lines, "a\nb\n").accepted, recognize(lines, "a\nb\nc\n").accepted
         (True, False)
         """
-        return Grammar._of_operation(Operation("repeat", (self,), *bounds(min, max)))
+        return Grammar._of(Operation("repeat", (self,), *bounds(min, max)), self._limits)
 
     def optional(self) -> Grammar:
         """The texts of the grammar, and the empty text: ``repeat(0, 1)``.
@@ -645,31 +493,10 @@ class Grammar(metaclass=Named):
         return self.repeat(0, 1)
 
     @classmethod
-    def _of_operation(cls, operation: Operation[Grammar]) -> Grammar:
+    def _of_operands(cls, name: Literal["or", "then"], *operands: Grammar) -> Grammar:
         """What an operation makes: at once, as it is put together when first needed."""
-        limits = (operand._limits for operand in operation.operands)
-        self = cls._without_text("exact", next(filter(None, limits), None))
-        self._operation = operation
-        self._notes = self._not_enforced = None
-        return self
-
-    @property
-    def _plan(self) -> Plan[Grammar] | None:
-        """The operations that it is made by; None where there are none."""
-        if self._plan_ is None and self._operation is not None:
-            self._plan_ = Plan.of(self)
-        return self._plan_
-
-    def _put_together(self, plan: Plan[Grammar]) -> CoreGrammar:
-        text = plan.text
-        parts = [
-            (f"part_{number}", leaf._without_lookahead) for number, leaf in enumerate(plan.leaves)
-        ]
-        frame = _core.Grammar(
-            text + "".join(f'{name} ::= "-"\n' for name, _ in parts), "root", self._limits
-        )
-        frame.check_composed([(name, part) for name, part in parts], self._limits)
-        return frame.composed(parts)
+        limits = (operand._limits for operand in operands)
+        return cls._of(Operation(name, operands), next(filter(None, limits), None))
 
     @property
     def _without_lookahead(self) -> CoreGrammar:
@@ -684,23 +511,28 @@ class Grammar(metaclass=Named):
         otherwise, and for information annotations, and how patterns are read that have what
         ECMA-262 lacks.
         """
-        if self._notes is None:
-            notes = (note for leaf in self._leaves for note in leaf.notes)
-            self._notes = list(dict.fromkeys(notes))
-        return self._notes
+        return list(self._notes)
 
     @property
     def not_enforced(self) -> list[str]:
         """Pointers of what ``lossy`` left out, of a JSON Schema and of grammars made of some."""
-        if self._not_enforced is None:
-            places = (place for leaf in self._leaves for place in leaf.not_enforced)
-            self._not_enforced = list(dict.fromkeys(places))
-        return self._not_enforced
+        return list(self._not_enforced)
+
+    @cached_property
+    def _notes(self) -> tuple[SchemaNote, ...]:
+        notes = (note for leaf in self._leaves for note in leaf._notes)
+        return self._converted.notes or tuple(dict.fromkeys(notes))
+
+    @cached_property
+    def _not_enforced(self) -> tuple[str, ...]:
+        places = (place for leaf in self._leaves for place in leaf._not_enforced)
+        return self._converted.not_enforced or tuple(dict.fromkeys(places))
 
     @property
     def _leaves(self) -> tuple[Grammar, ...]:
         """The grammars that operations make it of."""
-        return () if (plan := self._plan) is None else plan.leaves
+        plan = self._source.plan if isinstance(self._source, Operation) else None
+        return () if plan is None else cast("tuple[Grammar, ...]", plan.leaves)
 
     @classmethod
     def from_lark(
@@ -746,36 +578,12 @@ class Grammar(metaclass=Named):
             raise wrong_type("a Lark grammar", "a str", text)
         if dialect not in ("rust", "python"):
             raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
-        tokens = None
+        source = LarkSource(text, start, dialect, dict(named or {}))
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
-            tokens = ids_of_texts(_token_names(text, named or {}), vocabulary)
-        source = _Lark(text, start, dialect, dict(named or {}), tokens)
+            source = source.over(vocabulary)
         with written_in(text, "Lark"):
-            return cls._of_lark(source, limits, interrupt)
-
-    @classmethod
-    def _of_lark(
-        cls, source: _Lark, limits: Limits | None, interrupt: Interrupt | None = None
-    ) -> Grammar:
-        text, start, dialect, named, tokens = source
-        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
-        for each in (text, start, *named, *named.values()):
-            if isinstance(each, str):
-                _check_characters(each)
-        self = cls._without_text("exact", limits)
-        given = _core_of(named)
-        self._lark = source
-        try:
-            self._whole = _core.read_lark(text, start, dialect, given, tokens, {}, limits, ends)
-        except UnsupportedGrammarError as error:
-            if tokens is not None or not _names_token(error):
-                raise
-            # As with grammar text.
-            any_ids = {name: [0] for name in _token_names(text, named)}
-            _core.read_lark(text, start, dialect, given, any_ids, {}, limits, ends)
-            self._unread = _Unread(_needs_vocabulary(error, "from_lark"), start, None)
-        return self
+            return cls._of(source, limits, interrupt)
 
     @classmethod
     def from_structural_tag(
@@ -841,110 +649,67 @@ class Grammar(metaclass=Named):
             SchemaError, UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as
                 :meth:`from_structural_tag`.
         """
-        from tokfold.structural_tags.assembly import of_format
+        from tokfold.structural_tags.assembly import TagSource, of_format
         from tokfold.structural_tags.changing import changed
 
-        if self._tag is None:
+        source = self._source
+        if not isinstance(source, TagSource):
             raise StructuralTagError(
                 "tags are added to a grammar made by Grammar.from_structural_tag", "", ""
             )
-        format, settings, written = self._tag
-        new = changed(format, added, removed, settings)
-        return of_format(new, settings, before=written)
+        new = changed(source.format, added, removed, source.settings)
+        return Grammar._of(of_format(new, source.settings, before=source.written))
 
     def _over(self, vocabulary: Vocabulary) -> Grammar:
         """The same with the tokens of a vocabulary that it names, where it was read without one."""
-        if self._unread is not None:
-            if self._lark is None:
-                assert self._unread.text is not None
-                return Grammar._of_text(self._unread.text, vocabulary, self._limits)
-            names = _token_names(self._lark.text, self._lark.named)
-            tokens = ids_of_texts(names, vocabulary)
-            return Grammar._of_lark(self._lark._replace(tokens=tokens), self._limits)
-        if (plan := self._plan) is not None:
-            leaves = [leaf._over(vocabulary) for leaf in plan.leaves]
-            is_same = all(map(operator.is_, leaves, plan.leaves))
-            return self if is_same else plan.built(leaves)
-        if self._tag is None or self._tag.settings.vocabulary is not None:
+        if isinstance(self._source, TextSource) and self._converted.unread is None:
             return self
-        from tokfold.structural_tags.assembly import of_format
-        from tokfold.structural_tags.markers import markers_of
-
-        if not markers_of(vocabulary):
-            return self
-        settings = self._tag.settings._replace(vocabulary=vocabulary)
-        return of_format(self._tag.format, settings)
+        source = self._source.over(vocabulary)
+        return self if source is self._source else Grammar._of(source, self._limits)
 
     @classmethod
     def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
-        """The grammar of a text in which the names of ``parts`` are rules defined elsewhere.
-
-        Lookahead is implied, in the text and in the parts. It is put together when first needed:
-        our engine makes its network of parts that are compiled by themselves.
-        """
-        stubs = "".join(f'{name} ::= "-"\n' for name in parts)
-        self = cls.from_ebnf(f"{text}\n{stubs}", lookahead="implied")
-        self._frame, self._frame_text, self._parts = self._core, text, parts
-        if parts:
-            pieces = [(name, part._tags or part._core) for name, part in parts.items()]
-            self._frame.check_composed(pieces, None)
-            self._whole = None
-        return self
-
-    @classmethod
-    def _of_tags(cls, tags: CoreTags) -> Grammar:
-        """The grammar of a choice of tags, whose lookahead is implied, for a frame to hold.
-
-        Our engine makes a part of the tags as they are; the grammar is put together when something
-        else needs it.
-        """
-        self = cls._without_text("implied", None)
-        self._tags = tags
-        self._takes_none = True
-        return self
+        """The grammar of a text in which the names of ``parts`` are rules defined elsewhere."""
+        return cls._of(FrameSource(text, parts))
 
     @property
     def _is_unread(self) -> bool:
         """Whether it names tokens and has met no vocabulary."""
-        return any(leaf._unread is not None for leaf in (self, *self._leaves))
+        return any(leaf._converted.unread is not None for leaf in (self, *self._leaves))
 
-    @property
+    @cached_property
     def _core(self) -> CoreGrammar:
         """All of it. Two threads may both put it together: what they make is the same."""
-        if self._whole is None:
-            if self._unread is not None:
-                error = self._unread.error
-                raise UnsupportedGrammarError(str(error), error.construct, error.line, error.column)
-            if self._tags is not None:
-                self._whole = self._tags.grammar()
-            elif (plan := self._plan) is not None:
-                self._whole = self._put_together(plan)
-            else:
-                assert self._frame is not None
-                parts = [(name, part._core) for name, part in self._parts.items()]
-                self._whole = self._frame.composed(parts)
-        return self._whole
+        core, unread = self._converted.core, self._converted.unread
+        if unread is not None:
+            raise UnsupportedGrammarError(str(unread), unread.construct, unread.line, unread.column)
+        return self._source.join(self._converted.frame, self._limits) if core is None else core
 
     @property
-    def _key(self) -> object:
-        """Equal for grammars of which it is plain that they are equal; not their text.
+    def _key(self) -> Hashable:
+        """Equal for grammars of which it is plain that they are equal; not their text."""
+        key = self._source.key
+        return self if key is None else key
 
-        The parts of a frame are compared as objects: each schema is converted once.
-        """
-        if self._schema is not None:
-            return self._schema
-        if (plan := self._plan) is not None:
-            return plan.nodes, *(leaf._key for leaf in plan.leaves)
-        if self._frame_text is None:
-            return self
-        return self._frame_text, *((name, p._tags or p._core) for name, p in self._parts.items())
+    @property
+    def _schema(self) -> SchemaSource | None:
+        """The schema that it is made of."""
+        return self._source if isinstance(self._source, SchemaSource) else None
+
+    @property
+    def _tags(self) -> CoreTags | None:
+        """The choice of tags that it is made of."""
+        return self._source.tags if isinstance(self._source, TagsSource) else None
 
     @property
     def root(self) -> str:
         """Name of the start rule."""
-        if self._operation is not None:
+        if isinstance(self._source, Operation):
             return "root"
-        return self._core.root() if self._unread is None else self._unread.root
+        is_unread = self._converted.unread is not None
+        if is_unread and isinstance(self._source, TextSource):
+            return self._source.start
+        return self._core.root()
 
     @property
     def rule_names(self) -> list[str]:
@@ -961,13 +726,15 @@ class Grammar(metaclass=Named):
         >>> [str(o.pointers) for o in grammar.rule_origins.values() if "integer" in o.description]
         ["('#/properties/age',)"]
         """
-        if self._origins is None:
-            if self._schema is None:
-                return {}
-            ends = Interrupt._of(None, self._limits or DEFAULT_LIMITS)
-            origins = self._schema.origins(self._limits, ends)
-            self._origins = dict(zip(self.rule_names, origins, strict=True))
         return self._origins
+
+    @cached_property
+    def _origins(self) -> Mapping[str, RuleOrigin]:
+        if self._schema is None:
+            return {}
+        ends = Interrupt._of(None, self._limits or DEFAULT_LIMITS)
+        origins = self._schema.origins(self._limits, ends)
+        return dict(zip(self.rule_names, origins, strict=True))
 
     def place_in_schema(
         self,
@@ -1028,39 +795,16 @@ class Grammar(metaclass=Named):
         try:
             return str(self)
         except UnsupportedGrammarError:
-            if (sources := self._sources) is None:
+            if (said := self._source.said) is None:
                 raise
-            return repr(sources)
-
-    @property
-    def _sources(self) -> tuple[object, ...] | None:
-        """What the grammar is made of, as values whose ``repr`` says all of it."""
-        if self._schema is not None:
-            return "schema", self._schema.fingerprint
-        if self._lark is not None:
-            text, start, dialect, named, tokens = self._lark
-            parts = sorted(
-                (name, part.fingerprint if isinstance(part, Grammar) else f"text {part}")
-                for name, part in named.items()
-            )
-            return "lark", text, start, dialect, parts, sorted((tokens or {}).items())
-        if self._tag is not None:
-            format, settings, _ = self._tag
-            vocabulary = settings.vocabulary
-            words = "" if vocabulary is None else vocabulary.fingerprint
-            return "tag", format, settings.additional_properties, words
-        if self._unread is not None:
-            return "text", self._unread.text
-        if (plan := self._plan) is not None:
-            return "operation", plan.nodes, [leaf.fingerprint for leaf in plan.leaves]
-        return None
+            return repr(said)
 
     @property
     def _takes_tokens(self) -> bool:
         """Whether tokens are named by their ids: the grammar then needs their vocabulary."""
         return not MACROS_OF_TOKENS.isdisjoint(self._core.macro_names())
 
-    @property
+    @cached_property
     def _compilable(self) -> CoreGrammar:
         """The grammar for the core to compile: automata in place of the macros that have them.
 
@@ -1071,9 +815,7 @@ class Grammar(metaclass=Named):
             LimitExceededError: the automaton of a macro is too large.
             UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read.
         """
-        if self._expanded is None:
-            self._expanded = self._with_automata(self._core)
-        return self._expanded
+        return self._with_automata(self._core)
 
     @property
     def _linkable(self) -> tuple[CoreGrammar, list[tuple[str, CoreGrammar | CoreTags]]] | None:
@@ -1085,19 +827,20 @@ class Grammar(metaclass=Named):
         Raises:
             The errors of :attr:`_compilable`.
         """
-        if self._frame is None:
+        source, frame = self._source, self._converted.frame
+        if frame is None or not isinstance(source, FrameSource):
             return None
-        if not all(part._is_text for part in self._parts.values()):
+        pieces = cast("Mapping[str, Grammar]", source.parts)
+        if not all(part._is_text for part in pieces.values()):
             return None
-        parts = [(name, part._tags or part._compilable) for name, part in self._parts.items()]
-        return self._with_automata(self._frame), parts
+        parts = [(name, part._tags or part._compilable) for name, part in pieces.items()]
+        return self._with_automata(frame), parts
 
-    @property
+    @cached_property
     def _is_text(self) -> bool:
         """Whether no tokens are named by their ids."""
-        if self._takes_none is None:
-            self._takes_none = not self._takes_tokens
-        return self._takes_none
+        known = self._source.is_text
+        return not self._takes_tokens if known is None else known
 
     def _with_automata(self, expanded: CoreGrammar) -> CoreGrammar:
         if MACROS_OF_BYTES.isdisjoint(expanded.macro_names()):
@@ -1114,9 +857,11 @@ class Grammar(metaclass=Named):
         )
 
     def __str__(self) -> str:
-        if self._text is None:
-            self._text = self._core.text()
         return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return self._core.text()
 
     def __repr__(self) -> str:
         if self._is_unread:
@@ -1135,23 +880,18 @@ class Grammar(metaclass=Named):
         return hash((self.root, self.lookahead, self._content))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._schema is not None:
-            return _converted_again, (self._schema, self._limits)
-        if self._languages is not None:
-            return Grammar._of_languages, (self._languages, self._limits, None)
-        if (plan := self._plan) is not None:
-            return Plan.built, (plan, plan.leaves)
+        source = self._source
+        if isinstance(source, Operation):
+            return _joined_again, (source.plan, self._limits)
+        if isinstance(source, SchemaSource | RegularSource):
+            return Grammar._of, (source, self._limits)
         # What was read under raised limits is read back under them. Printing may make the text
         # longer, and that alone must not refuse it.
         try:
             text = str(self)
         except UnsupportedGrammarError:
-            if self._lark is not None:
-                return Grammar._of_lark, (self._lark, self._limits)
-            if self._tag is not None:
-                return _assembled_again, (self._tag.format, self._tag.settings)
-            if self._unread is not None:
-                return Grammar._of_text, (self._unread.text, None, self._limits)
+            if source.has_own_pickle:
+                return Grammar._of, (source, self._limits)
             raise
         limits = self._limits or DEFAULT_LIMITS
         size = len(text.encode())
@@ -1181,57 +921,8 @@ def _is_operand(other: object, operation: str) -> TypeGuard[Grammar]:
     return isinstance(other, Grammar)
 
 
-def _assembled_again(format: Format, settings: Settings) -> Grammar:
-    from tokfold.structural_tags.assembly import of_format
-
-    return of_format(format, settings)
-
-
-def _converted_again(request: _schemas.Request, limits: Limits | None) -> Grammar:
-    return Grammar._of_schema(request, limits)
-
-
-def _check_characters(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise _lone_surrogate(text, error) from error
-
-
-def _lone_surrogate(text: str, error: UnicodeEncodeError) -> GrammarSyntaxError:
-    line = text.count("\n", 0, error.start) + 1
-    column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
-    return GrammarSyntaxError(
-        f"line {line}, column {column}: a lone surrogate is no character; decode the text as UTF-8",
-        line,
-        column,
-    )
-
-
-def _core_of(named: Mapping[str, Grammar | str]) -> dict[str, CoreGrammar | str]:
-    return {
-        name: value._core if isinstance(value, Grammar) else value for name, value in named.items()
-    }
-
-
-def _token_names(text: str, named: Mapping[str, object]) -> set[str]:
-    """What may be names of tokens in Lark text."""
-    texts = [text, *(value for value in named.values() if isinstance(value, str))]
-    return {found for each in texts for found in re.findall(r"<[^<>\s]+>", each)}
-
-
-def _names_token(error: UnsupportedGrammarError) -> bool:
-    return error.construct.startswith(("<", "!<"))  # the one construct that begins so
-
-
-def _needs_vocabulary(error: UnsupportedGrammarError, method: str) -> UnsupportedGrammarError:
-    return UnsupportedGrammarError(
-        f"{error}; or pass the vocabulary, Grammar.{method}(text, vocabulary=vocabulary), as "
-        "tokfold.compile(grammar, vocabulary) does by itself",
-        error.construct,
-        error.line,
-        error.column,
-    )
+def _joined_again(plan: Plan, limits: Limits | None) -> Grammar:
+    return Grammar._of(plan.over(plan.leaves), limits)
 
 
 def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:

@@ -53,7 +53,7 @@ from tokfold._history import (  # noqa: E402
     vocab_size,
 )
 from tokfold._protocols import RowMatcher  # noqa: E402
-from tokfold._sources import Source, kind_of  # noqa: E402
+from tokfold._source_kinds import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
 from tokfold.engine import compile as tokfold_compile  # noqa: E402
 from tokfold.errors import (  # noqa: E402

@@ -121,7 +121,7 @@ def test_random_tags_handed_over(tag, random):
         patch.setattr(known, "MANY_TAGS", 1)
         compare(tag, random, LETTERS)
         with contextlib.suppress(StructuralTagError):  # compared: both refuse it
-            parts = assemble(tag, VOCABULARY)._parts.values()
+            parts = assemble(tag, VOCABULARY)._source.parts.values()
             way = "handed over" if any(part._tags is not None for part in parts) else "written"
             CASES[f"structural tags: {way}, {tag['format']['type']}"] += 1
 

@@ -14,7 +14,7 @@ from json_schema.truth import Validators
 from strategies.engine import mask_of
 from strategies.json_schemas import Builder, small_values
 from strategies.profiles import CASES, LONG, LONG_FACTOR
-from tokfold import _schemas
+from tokfold._sources.schema import SchemaSource
 from tokfold.errors import LimitExceededError, SchemaError, UnsatisfiableSchemaError
 
 VALUES = [value for value in small_values() if isinstance(value, dict)]
@@ -26,8 +26,8 @@ LETTERS = [*range(32, 127), 10]
 
 def language(schema: Any, style: str = "json", **fields: Any) -> tokfold.CompiledGrammar:
     fields = {"style": style, "max_whitespace": 2, **fields}
-    request = _schemas.Request(json.dumps(schema), [], fields)
-    grammar = tokfold.Grammar._of_schema(request, None)
+    request = SchemaSource(json.dumps(schema), [], fields)
+    grammar = tokfold.Grammar._of(request)
     return tokfold.compile(
         grammar, VOCABULARY, classes="never", options=tokfold.CompileOptions(check_tokens=False)
     )

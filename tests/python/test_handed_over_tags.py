@@ -223,7 +223,7 @@ def test_every_shape_as_written(form: str, random: Random):
     compiled += in_all_ways(found, at_once)
     walk(random, [tokfold.Matcher(one) for one in compiled], b"<f=axb>")
     walk(random, [tokfold.Matcher(one) for one in compiled], b"<f=ab>x/{'1}\xc3\xa9")
-    is_handed_over = any(part._tags is not None for part in at_once._parts.values())
+    is_handed_over = any(part._tags is not None for part in at_once._source.parts.values())
     CASES[f"{form}, {'handed over' if is_handed_over else 'written'}: grammars"] += 1
 
 
@@ -273,7 +273,7 @@ def test_free_text_as_written(random: Random):
     compiled += in_all_ways(found, at_once)
     walk(random, [tokfold.Matcher(one) for one in compiled], b"<f=axb>")
     walk(random, [tokfold.Matcher(one) for one in compiled], b"<f=ab>x/{'1}\xc3\xa9")
-    is_handed_over = any(part._tags is not None for part in at_once._parts.values())
+    is_handed_over = any(part._tags is not None for part in at_once._source.parts.values())
     CASES[f"free text {'handed over' if is_handed_over else 'written'}: grammars"] += 1
 
 
@@ -409,9 +409,9 @@ def test_few_are_written():
     few = [{**tag, "begin": f"<f{n}>"} for n in range(known.MANY_TAGS - 1)]
     format = {"type": "triggered_tags", "triggers": ["<f"], "tags": few}
     grammar = Grammar.from_structural_tag({"format": format})
-    assert not any(part._tags for part in grammar._parts.values())
+    assert not any(part._tags for part in grammar._source.parts.values())
     more = grammar.with_tags([tag])
-    (part,) = more._parts.values()
+    (part,) = more._source.parts.values()
     assert part._tags is not None
     assert len(part._tags) == known.MANY_TAGS
 
@@ -485,8 +485,8 @@ def test_known_by_what_they_are_made_of(monkeypatch):
     compiled = compiler.compile_grammar(more)
     assert compiler.compile_grammar(grammar([*there, new])) is compiled
     assert all(compiler.compile_grammar(one) is not compiled for one in different)
-    assert more._whole is None
-    assert different[0]._whole is None
+    assert more.__dict__.get("_core") is None
+    assert different[0].__dict__.get("_core") is None
     plain = Grammar.from_ebnf(str(more), lookahead="implied")
     assert plain == more
     assert plain._key is plain

@@ -154,7 +154,7 @@ def test_texts_and_masks_are_those_of_the_parts(random):
         cases.append(joined(random, cases, f"o{number}"))
     case = cases[-1]
     model = Model({"root": case.expr, **case.rules})
-    note(f"{case.grammar._plan}\n{model}")
+    note(f"{case.grammar._source}\n{model}")
     again = pickle.loads(pickle.dumps(case.grammar))
     assert again == case.grammar
     assert Grammar.from_ebnf(str(case.grammar)) == case.grammar

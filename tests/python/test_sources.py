@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 import tokfold
 from tokfold import AmbiguousSourceError, Grammar, GrammarCompiler, Matcher, Vocabulary
-from tokfold._sources import kind_of
+from tokfold._source_kinds import kind_of
 
 BYTES = Vocabulary([*(bytes([b]) for b in range(256)), b"</s>"], stop_token_ids=[256])
 TAG = {"type": "structural_tag", "format": {"type": "const_string", "value": "x"}}

@@ -9,7 +9,7 @@ import typer
 
 from tokfold import Grammar
 from tokfold._schema_records import SchemaNote
-from tokfold._schemas import DIALECTS
+from tokfold._sources.schema import DIALECTS
 from tokfold.cli.console import report_note
 from tokfold.cli.inputs import STDIN, decoded, read_text
 from tokfold.errors import TokfoldError

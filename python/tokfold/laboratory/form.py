@@ -16,7 +16,8 @@ from typing import ClassVar, final
 from weakref import WeakValueDictionary
 
 from tokfold import _core
-from tokfold.grammar import Grammar, Lookahead
+from tokfold._sources.record import Lookahead
+from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 
 __all__ = [

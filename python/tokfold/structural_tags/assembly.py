@@ -31,10 +31,11 @@ written before, and nothing for one that was handed over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from tokfold._sources.frames import FrameSource, TagsSource
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.grammar import Grammar
 from tokfold.structural_tags import formats, known
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from tokfold import _core
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["Assembled", "assemble", "of_format"]
+__all__ = ["TagSource", "assemble", "of_format"]
 
 _T = TypeVar("_T")
 
@@ -100,16 +101,43 @@ def assemble(
     if not isinstance(additional_properties, bool):
         raise TypeError("additional_properties must be True or False")
     format, settings = read_tag(tag, Settings(vocabulary, additional_properties))
-    return of_format(format, settings, cache)
+    return Grammar._of(of_format(format, settings, cache))
 
 
-class Assembled(NamedTuple):
-    """What a grammar was put together of."""
+@dataclass(frozen=True, eq=False)
+class TagSource(FrameSource):
+    """A structural tag: its frame, and what that was put together of.
+
+    Attributes:
+        format: the format that was read.
+        settings: go with the grammar.
+        written: what the next frame may take over.
+    """
 
     format: Format
     settings: Settings
     written: Before
-    """What the next frame may take over."""
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """The format, and what it was read with."""
+        vocabulary = self.settings.vocabulary
+        words = "" if vocabulary is None else vocabulary.fingerprint
+        return "tag", self.format, self.settings.additional_properties, words
+
+    @property
+    def has_own_pickle(self) -> bool:
+        """The format is pickled, and put together again."""
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return of_format, (self.format, self.settings)
+
+    def over(self, vocabulary: Vocabulary) -> TagSource:
+        """The same with the special tokens of a vocabulary that stand in its texts."""
+        if self.settings.vocabulary is not None or not markers_of(vocabulary):
+            return self
+        return of_format(self.format, self.settings._replace(vocabulary=vocabulary))
 
 
 def of_format(
@@ -117,8 +145,8 @@ def of_format(
     settings: Settings,
     cache: LeafCache | None = None,
     before: Before | None = None,
-) -> Grammar:
-    """The grammar of a format that was read; see :func:`assemble`.
+) -> TagSource:
+    """The source of a format that was read; see :func:`assemble`.
 
     Args:
         format: the format.
@@ -133,9 +161,7 @@ def of_format(
         markers = markers_of(settings.vocabulary, settings.spelled)
     frame = _Frame(default_cache if cache is None else cache, before, markers)
     text = frame.text(format)
-    grammar = Grammar._composed(text, frame.parts)
-    grammar._tag = Assembled(format, settings, frame.written)
-    return grammar
+    return TagSource(text, frame.parts, format, settings, frame.written)
 
 
 # ------------------------------------------------------------------- the frame
@@ -203,7 +229,7 @@ class _Frame:
 
     def _handed_over(self, hint: str, tags: _core.Tags) -> str:
         name = self._fresh(hint)
-        self.parts[name] = Grammar._of_tags(tags)
+        self.parts[name] = Grammar._of(TagsSource(tags))
         return name
 
     def _text_of(

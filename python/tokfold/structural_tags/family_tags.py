@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tokfold._schemas import MAX_WHITESPACE
+from tokfold._sources.schema import MAX_WHITESPACE
 from tokfold.structural_tags.family import Answer, Call, Family, MessageFamily, Section
 from tokfold.structural_tags.fields import fail, short
 from tokfold.structural_tags.tool_choice import Choice, Tool

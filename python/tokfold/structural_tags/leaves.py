@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from tokfold import _core, _schemas
+from tokfold import _core
+from tokfold._sources.frames import FrameSource
+from tokfold._sources.schema import SchemaSource, converted
 from tokfold.errors import (
     DeadlineExceededError,
     GrammarSyntaxError,
@@ -138,14 +140,14 @@ class LeafCache:
                 continue
             check_governing()
             fields = _fields(next(iter(leaves.values())))
-            converted = _core.convert_json_schemas(
+            all_found = _core.convert_json_schemas(
                 list(leaves), fields, None, Interrupt._of(None, Limits())
             )
-            for leaf, found in zip(leaves.values(), converted, strict=True):
+            for leaf, found in zip(leaves.values(), all_found, strict=True):
                 if found is None:
                     continue
-                request = _schemas.Request(leaf.schema, [], fields)
-                grammar = Grammar._of_converted(request, None, found)
+                source = SchemaSource(leaf.schema, [], fields)
+                grammar = Grammar._of(source, converted=converted(found))
                 key = _key(leaf)
                 with self._lock:
                     self._misses += 1
@@ -160,7 +162,8 @@ class LeafCache:
             if found is not None:
                 self._leaves.move_to_end(key)
                 return found[0]
-        characters = len(grammar._frame_text or "")
+        source = grammar._source
+        characters = len(source.text) if isinstance(source, FrameSource) else 0
         self._keep(key, grammar, _BYTES_FOR_A_GRAMMAR + _BYTES_FOR_A_CHARACTER * characters)
         return grammar
 
@@ -231,7 +234,7 @@ def _key(leaf: Leaf) -> tuple[object, ...]:
 
 
 def _json_schema(leaf: Any) -> Grammar:  # noqa: ANN401 - a leaf of this type
-    return Grammar._of_schema(_schemas.Request(leaf.schema, [], _fields(leaf)), None)
+    return Grammar._of(SchemaSource(leaf.schema, [], _fields(leaf)))
 
 
 _WRITTEN = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from tokfold._schemas import MAX_WHITESPACE
+from tokfold._sources.schema import MAX_WHITESPACE
 from tokfold.structural_tags.family import Family, MessageFamily
 from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of

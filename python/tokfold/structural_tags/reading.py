@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from tokfold import _json
 from tokfold._converters import json_text
-from tokfold._schemas import MAX_WHITESPACE
+from tokfold._sources.schema import MAX_WHITESPACE
 from tokfold._token_names import NamedTokens
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.structural_tags import fields

@@ -7,44 +7,71 @@ of unions is one union, whichever way it was built.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tokfold import _core
 from tokfold._checks import wrong_type
+from tokfold._sources.record import Converted, Operand, Source
+from tokfold._sources.regular import Step
 from tokfold.errors import LimitExceededError
+from tokfold.limits import Limits
 
-__all__ = ["MOST_TIMES", "Operation", "Plan", "Step", "bounds"]
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
+
+__all__ = ["MOST_TIMES", "Operation", "Plan", "bounds"]
 
 Name = Literal["or", "then", "repeat"]
-
-Step = tuple[str, str, str, bool] | list[str] | tuple[int, int | None] | str
-"""A step of a regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
 
 MOST_TIMES = (1 << 32) - 1
 """The greatest bound of a repetition."""
 
 
-class Operand(Protocol):
-    """What operations need of a grammar."""
+@dataclass(frozen=True, eq=False)
+class Operation(Source):
+    """What a grammar is made of: some of ``operands``, all in a row, or one so many times.
 
-    _operation: Operation[Any] | None
-    _plan_: Plan[Any] | None
-
-    @classmethod
-    def _of_operation(cls, operation: Operation[Any]) -> Self: ...
-
-
-G = TypeVar("G", bound=Operand)
-
-
-class Operation(NamedTuple, Generic[G]):
-    """What a grammar is made of: some of ``operands``, all in a row, or one so many times."""
+    An operand that is an operation itself stands for the grammar of it.
+    """
 
     name: Name
-    operands: tuple[G, ...]
+    operands: tuple[Operand | Operation, ...]
     min: int = 1
     max: int | None = 1
+
+    @cached_property
+    def plan(self) -> Plan:
+        """All operations that it is made by."""
+        return Plan.of(self)
+
+    @property
+    def key(self) -> Hashable:
+        return self.plan.nodes, *(leaf._key for leaf in self.plan.leaves)
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        return "operation", self.plan.nodes, [leaf.fingerprint for leaf in self.plan.leaves]
+
+    def convert(self, limits: Limits | None, interrupt: _core.Interrupt | None) -> Converted:
+        return Converted()
+
+    def join(self, frame: _core.Grammar | None, limits: Limits | None) -> _core.Grammar:
+        leaves = enumerate(self.plan.leaves)
+        parts = [(f"part_{number}", leaf._without_lookahead) for number, leaf in leaves]
+        text = self.plan.text + "".join(f'{name} ::= "-"\n' for name, _ in parts)
+        frame = _core.Grammar(text, "root", limits)
+        frame.check_composed([(name, part) for name, part in parts], limits)
+        return frame.composed(parts)
+
+    def over(self, vocabulary: Vocabulary) -> Operation:
+        leaves = [leaf._over(vocabulary) for leaf in self.plan.leaves]
+        is_same = all(map(operator.is_, leaves, self.plan.leaves))
+        return self if is_same else self.plan.over(leaves)
 
 
 class _Node(NamedTuple):
@@ -56,7 +83,7 @@ class _Node(NamedTuple):
     max: int | None
 
 
-class Plan(NamedTuple, Generic[G]):
+class Plan(NamedTuple):
     """All operations of a grammar, operands first.
 
     Attributes:
@@ -65,45 +92,43 @@ class Plan(NamedTuple, Generic[G]):
     """
 
     nodes: tuple[_Node, ...]
-    leaves: tuple[G, ...]
+    leaves: tuple[Operand, ...]
 
     @classmethod
-    def of(cls, root: G) -> Plan[G]:
-        """The plan of a grammar that is made by an operation. Cost: n log n in nodes and leaves."""
+    def of(cls, root: Operation) -> Plan:
+        """The plan of an operation. Cost: n log n in nodes and leaves."""
         order, uses = _postorder(root)
-        leaves: dict[int, tuple[int, G]] = {}
+        leaves: dict[int, tuple[int, Operand]] = {}
         nodes: list[_Node] = []
         numbers: dict[int, int] = {}
         open_items: dict[int, deque[int]] = {}
-        for grammar in order:
-            operation = grammar._operation
-            if operation is None:
-                number, _ = leaves.setdefault(id(grammar), (len(leaves), grammar))
-                numbers[id(grammar)] = ~number
+        for operation in order:
+            if not isinstance(operation, Operation):
+                number, _ = leaves.setdefault(id(operation), (len(leaves), operation))
+                numbers[id(operation)] = ~number
                 continue
             items: deque[int] = deque()
-            for operand in operation.operands:
+            for operand in map(_below, operation.operands):
                 of = open_items.get(id(operand))
-                below = operand._operation
-                if of is not None and below is not None and below.name == operation.name:
-                    # The larger takes up the smaller, so that chains cost no square.
-                    if len(of) > len(items):
-                        of.extendleft(reversed(items))
-                        items = of
-                    else:
-                        items.extend(of)
-                    continue
-                if of is not None and below is not None:
-                    numbers[id(operand)] = _close(nodes, below, of)
+                if of is not None and isinstance(operand, Operation):
+                    if operand.name == operation.name:
+                        # The larger takes up the smaller, so that chains cost no square.
+                        if len(of) > len(items):
+                            of.extendleft(reversed(items))
+                            items = of
+                        else:
+                            items.extend(of)
+                        continue
+                    numbers[id(operand)] = _close(nodes, operand, of)
                     del open_items[id(operand)]
                 items.append(numbers[id(operand)])
             # What stands once within the same operation becomes part of that.
-            if uses[id(grammar)] == 1 and operation.name != "repeat":
-                open_items[id(grammar)] = items
+            if uses[id(operation)] == 1 and operation.name != "repeat":
+                open_items[id(operation)] = items
             else:
-                numbers[id(grammar)] = _close(nodes, operation, items)
-        if id(root) in open_items and root._operation is not None:
-            _close(nodes, root._operation, open_items[id(root)])
+                numbers[id(operation)] = _close(nodes, operation, items)
+        if id(root) in open_items:
+            _close(nodes, root, open_items[id(root)])
         return cls(tuple(nodes), tuple(leaf for _, leaf in leaves.values()))
 
     @property
@@ -123,14 +148,14 @@ class Plan(NamedTuple, Generic[G]):
             lines.append(f"{'root' if number == last else said(number)} ::= {body}\n")
         return "".join(reversed(lines))
 
-    def built(self, leaves: Sequence[G]) -> G:
-        """The grammar of this plan over other leaves."""
-        made: list[G] = []
+    def over(self, leaves: Sequence[Operand]) -> Operation:
+        """The operation of this plan over other leaves."""
+        made: list[Operation] = []
         for name, items, low, high in self.nodes:
             operands = tuple(leaves[~n] if n < 0 else made[n] for n in items)
-            made.append(type(leaves[0])._of_operation(Operation(name, operands, low, high)))
+            made.append(Operation(name, operands, low, high))
         # As it is: what was shared by chains that became one is now within one.
-        made[-1]._plan_ = self._replace(leaves=tuple(leaves))
+        made[-1].__dict__["plan"] = self._replace(leaves=tuple(leaves))
         return made[-1]
 
     def steps(self, of_leaves: Sequence[list[Step]], most: int) -> list[Step]:
@@ -166,33 +191,39 @@ class Plan(NamedTuple, Generic[G]):
         return made[-1]
 
 
-def _postorder(root: G) -> tuple[list[G], dict[int, int]]:
-    """The grammars that one is made of, operands first, and how often each is an operand."""
+def _below(operand: Operand | Operation) -> Operand | Operation:
+    """An operand as a node: its operation, where it is made by one."""
+    source = operand if isinstance(operand, Operation) else operand._source
+    return source if isinstance(source, Operation) else operand
+
+
+def _postorder(root: Operation) -> tuple[list[Operand | Operation], dict[int, int]]:
+    """What an operation is made of, operands first, and how often each is an operand."""
     uses = {id(root): 1}
-    order: list[G] = []
+    order: list[Operand | Operation] = []
     done: set[int] = set()
-    work = [(root, False)]
+    work: list[tuple[Operand | Operation, bool]] = [(root, False)]
     while work:
-        grammar, is_left = work.pop()
+        node, is_left = work.pop()
         if is_left:
-            order.append(grammar)
+            order.append(node)
             continue
-        if id(grammar) in done:
+        if id(node) in done:
             continue
-        done.add(id(grammar))
-        work.append((grammar, True))
-        operands = () if grammar._operation is None else grammar._operation.operands
-        for operand in reversed(operands):
+        done.add(id(node))
+        work.append((node, True))
+        operands = node.operands if isinstance(node, Operation) else ()
+        for operand in reversed([*map(_below, operands)]):
             uses[id(operand)] = uses.get(id(operand), 0) + 1
             work.append((operand, False))
     return order, uses
 
 
-def _close(nodes: list[_Node], operation: Operation[Any], items: deque[int]) -> int:
+def _close(nodes: list[_Node], operation: Operation, items: deque[int]) -> int:
     """Adds a node and returns its number."""
-    name, _, low, high = operation
+    name = operation.name
     found = tuple(dict.fromkeys(items)) if name == "or" else tuple(items)
-    nodes.append(_Node(name, found, low, high))
+    nodes.append(_Node(name, found, operation.min, operation.max))
     return len(nodes) - 1
 
 

@@ -6,14 +6,17 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from tokfold import _converters, _core
 from tokfold._extras import require
-from tokfold._schema_records import RuleOrigin, SchemaPlace, SchemaReason
+from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
+from tokfold._sources.characters import lone_surrogate
+from tokfold._sources.record import Converted, Lookahead, Source
+from tokfold.errors import InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["DIALECTS", "MAX_WHITESPACE", "Request", "text_of"]
+__all__ = ["DIALECTS", "MAX_WHITESPACE", "SchemaSource", "converted", "text_of"]
 
 DIALECTS = ("draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12")
 """What ``dialect`` may be."""
@@ -26,7 +29,7 @@ MOST_DEPTH = 256
 
 
 @dataclass(frozen=True)
-class Request:
+class SchemaSource(Source):
     """A schema and how it is to be converted; equal ones have equal grammars."""
 
     text: str
@@ -42,9 +45,38 @@ class Request:
         return hash(self._key)
 
     @property
+    def lookahead(self) -> Lookahead:
+        return "implied"
+
+    @property
+    def is_text(self) -> bool:
+        return True
+
+    @property
+    def key(self) -> SchemaSource:
+        return self
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        return "schema", self.fingerprint
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of all of it, in hexadecimal."""
         return hashlib.sha256(repr(("json schema", self._key)).encode()).hexdigest()
+
+    def convert(self, limits: Limits | None, interrupt: _core.Interrupt | None) -> Converted:
+        for text in (self.text, *(each for pair in self.resources for each in pair)):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                found = lone_surrogate(text, error)
+                raise InvalidSchemaError(
+                    f"#: {found}", "#", "", "a lone surrogate is no character"
+                ) from error
+        return converted(
+            _core.convert_json_schema(self.text, self.resources, self.fields, limits, interrupt)
+        )
 
     def origins(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[RuleOrigin]:
         """Where each rule of the grammar comes from; the schema is converted again."""
@@ -88,7 +120,7 @@ class Request:
         resources: Mapping[str, object] | None,
         lossy: Collection[str],
         limits: Limits | None,
-    ) -> Request:
+    ) -> SchemaSource:
         """Check the options.
 
         Raises:
@@ -126,6 +158,14 @@ class Request:
             fields["formats"] = own
         given = sorted((uri, text_of(value, limits)) for uri, value in (resources or {}).items())
         return cls(text_of(schema, limits), given, fields)
+
+
+def converted(
+    found: tuple[_core.Grammar, list[tuple[Literal["warning", "info"], str, str, str]], list[str]],
+) -> Converted:
+    """What becomes of a schema: a grammar, notes and what is not enforced, as the core says it."""
+    core, notes, not_enforced = found
+    return Converted(core, tuple(SchemaNote(*note) for note in notes), tuple(not_enforced))
 
 
 def _own_formats(formats: object) -> list[tuple[str, str]]:

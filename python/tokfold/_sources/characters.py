@@ -1,0 +1,30 @@
+"""Texts with lone surrogates, which no grammar reads."""
+
+from __future__ import annotations
+
+from tokfold.errors import GrammarSyntaxError
+
+__all__ = ["check_characters", "lone_surrogate"]
+
+
+def check_characters(text: str) -> None:
+    """Refuse a text with a lone surrogate.
+
+    Raises:
+        GrammarSyntaxError: it has one; says where.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise lone_surrogate(text, error) from error
+
+
+def lone_surrogate(text: str, error: UnicodeEncodeError) -> GrammarSyntaxError:
+    """The error of a text that has no UTF-8."""
+    line = text.count("\n", 0, error.start) + 1
+    column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
+    return GrammarSyntaxError(
+        f"line {line}, column {column}: a lone surrogate is no character; decode the text as UTF-8",
+        line,
+        column,
+    )

@@ -1,0 +1,34 @@
+"""Regular languages: patterns, choices of texts, and what set operations make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tokfold import _core
+from tokfold._sources.characters import check_characters
+from tokfold._sources.record import Converted, Source
+from tokfold.limits import Limits
+
+__all__ = ["RegularSource", "Step"]
+
+Step = tuple[str, str, str, bool] | list[str] | tuple[int, int | None] | str
+"""A step of a regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegularSource(Source):
+    """A regular language in postfix notation."""
+
+    steps: list[Step]
+
+    @property
+    def is_text(self) -> bool:
+        return True
+
+    def convert(self, limits: Limits | None, interrupt: _core.Interrupt | None) -> Converted:
+        for step in self.steps:
+            texts = step[:1] if isinstance(step, tuple) else step if isinstance(step, list) else ()
+            for text in texts:
+                if isinstance(text, str):
+                    check_characters(text)
+        return Converted(_core.regular_grammar(self.steps, limits, interrupt))

@@ -1,0 +1,159 @@
+"""Grammar text and Lark, which may name tokens of a vocabulary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tokfold import _core
+from tokfold._sources.characters import check_characters, lone_surrogate
+from tokfold._sources.record import Converted, Lookahead, Operand, Source
+from tokfold._token_names import NamedTokens, ids_of_texts
+from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
+from tokfold.limits import Limits
+
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
+
+__all__ = ["EbnfSource", "LarkSource", "TextSource"]
+
+
+@dataclass(frozen=True, eq=False)
+class TextSource(Source):
+    """A text whose tokens are looked up in a vocabulary, once there is one.
+
+    Attributes:
+        text: the text.
+        start: name of the start rule.
+    """
+
+    text: str
+    start: str
+
+    @property
+    def has_own_pickle(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class EbnfSource(TextSource):
+    """XGrammar's EBNF or llama.cpp's GBNF.
+
+    Attributes:
+        ignores_lookahead: whether ``(= ...)`` is ignored without a look.
+        vocabulary: where tokens are looked up.
+    """
+
+    ignores_lookahead: bool = False
+    vocabulary: Vocabulary | None = None
+
+    @property
+    def lookahead(self) -> Lookahead:
+        return "implied" if self.ignores_lookahead else "exact"
+
+    @property
+    def said(self) -> tuple[object, ...] | None:
+        return None if self.vocabulary else ("text", self.text, self.start, self.lookahead)
+
+    def convert(self, limits: Limits | None, interrupt: _core.Interrupt | None) -> Converted:
+        text, root = self.text, self.start
+        named = None if self.vocabulary is None else NamedTokens(text, self.vocabulary)
+        try:
+            return Converted(_core.Grammar(named.text if named else text, root, limits, interrupt))
+        except UnicodeEncodeError as error:
+            if error.object == root:
+                raise GrammarSyntaxError(
+                    f"line 1, column 1: no rule is named {root!a}: a lone surrogate is no "
+                    "character; pass the name of the start rule as the text has it",
+                    1,
+                    1,
+                ) from error
+            raise lone_surrogate(text, error) from error
+        except (GrammarSyntaxError, UnsupportedGrammarError) as error:
+            if named is not None:
+                raise named.placed(error) from error
+            if isinstance(error, GrammarSyntaxError) or not _names_token(error):
+                raise
+            # All else is looked at now: as if each name were that of a token.
+            named = NamedTokens(text, None)
+            try:
+                _core.Grammar(named.text, root, limits, interrupt)
+            except (GrammarSyntaxError, UnsupportedGrammarError) as other:
+                raise named.placed(other) from other
+            return Converted(unread=_needs_vocabulary(error, "from_ebnf"))
+
+    def over(self, vocabulary: Vocabulary) -> EbnfSource:
+        return replace(self, vocabulary=vocabulary)
+
+
+@dataclass(frozen=True, eq=False)
+class LarkSource(TextSource):
+    """Lark, in the dialect of llguidance.
+
+    Attributes:
+        dialect: of its regular expressions.
+        named: what ``%import`` finds, grammars and texts by name.
+        tokens: ids of the tokens that the texts name; None without a vocabulary.
+    """
+
+    dialect: str
+    named: dict[str, Operand | str]
+    tokens: dict[str, list[int]] | None = None
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        parts = sorted(
+            (name, f"text {part}" if isinstance(part, str) else part.fingerprint)
+            for name, part in self.named.items()
+        )
+        tokens = sorted((self.tokens or {}).items())
+        return "lark", self.text, self.start, self.dialect, parts, tokens
+
+    def convert(self, limits: Limits | None, interrupt: _core.Interrupt | None) -> Converted:
+        for each in (self.text, self.start, *self.named, *self.named.values()):
+            if isinstance(each, str):
+                check_characters(each)
+        named = {
+            name: value if isinstance(value, str) else value._core
+            for name, value in self.named.items()
+        }
+
+        def read(tokens: dict[str, list[int]] | None) -> _core.Grammar:
+            return _core.read_lark(
+                self.text, self.start, self.dialect, named, tokens, {}, limits, interrupt
+            )
+
+        try:
+            return Converted(read(self.tokens))
+        except UnsupportedGrammarError as error:
+            if self.tokens is not None or not _names_token(error):
+                raise
+            # As with grammar text.
+            read({name: [0] for name in _names_in(self.text, self.named)})
+            return Converted(unread=_needs_vocabulary(error, "from_lark"))
+
+    def over(self, vocabulary: Vocabulary) -> LarkSource:
+        tokens = ids_of_texts(_names_in(self.text, self.named), vocabulary)
+        return replace(self, tokens=tokens)
+
+
+def _names_in(text: str, named: Mapping[str, object]) -> set[str]:
+    """What may be names of tokens in Lark text."""
+    texts = [text, *(value for value in named.values() if isinstance(value, str))]
+    return {found for each in texts for found in re.findall(r"<[^<>\s]+>", each)}
+
+
+def _names_token(error: UnsupportedGrammarError) -> bool:
+    return error.construct.startswith(("<", "!<"))  # the one construct that begins so
+
+
+def _needs_vocabulary(error: UnsupportedGrammarError, method: str) -> UnsupportedGrammarError:
+    return UnsupportedGrammarError(
+        f"{error}; or pass the vocabulary, Grammar.{method}(text, vocabulary=vocabulary), as "
+        "tokfold.compile(grammar, vocabulary) does by itself",
+        error.construct,
+        error.line,
+        error.column,
+    )
