@@ -137,7 +137,7 @@ types: $(HAS_TOOLS)
 	$(BIN)/mypy
 
 stub: $(HAS_TESTS) $(HAS_EXTENSION)
-	$(PY) -m pytest tests/python/test_stub.py
+	$(PY) -m pytest tests/project/test_stub.py
 
 test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
 	TOKFOLD_WHEEL_DIR=$(abspath $(DIST)) $(PY) -m pytest -n $(WORKERS) --dist worksteal --timeout 900 --durations 10 -ra \

@@ -21,9 +21,9 @@ from compiler.samples import (
     takes,
     use,
 )
-from python.script_runner import child, output
 from support.forks import exit_code
 from support.processes import DEADLINE_S
+from support.script_runner import child, output
 from tokfold import GrammarCompiler
 from tokfold._cache import CacheWarning
 

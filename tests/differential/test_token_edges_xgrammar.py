@@ -18,10 +18,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from engine.token_edge_samples import NAMED, STOP, TOKENS
 from hypothesis import event, given, note
 from hypothesis import strategies as st
 from oracles.model import Grammar, Ref, to_ebnf
-from python.token_edge_samples import NAMED, STOP, TOKENS
 from strategies.engine import Setting
 from strategies.printed import read_printed
 from strategies.profiles import CASES, examples

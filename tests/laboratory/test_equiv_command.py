@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from cli.cli_runner import as_json, fails, run
 from laboratory.mutants.recorded import path_of
-from python.cli_runner import as_json, fails, run
 
 DIGITS = 'root ::= "a" [0-9]{0,64}\n'
 SAME = 'root ::= "a" digits\ndigits ::= ([0-9]{1,64})?\n'

@@ -62,8 +62,8 @@ def test_samplers(files, sampler):
 
 
 def test_a_tokenizer_and_a_picture(files):
-    from python.cli_runner import TEXTS as TOKENS
-    from python.cli_runner import write_tokenizer
+    from cli.cli_runner import TEXTS as TOKENS
+    from cli.cli_runner import write_tokenizer
 
     tokenizer = write_tokenizer(files / "tokenizer.json", [*TOKENS, b"[", b"]", b"],"])
     (files / "texts").write_bytes(b"[1,[12],1]")

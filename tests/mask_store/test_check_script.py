@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from python.cli_runner import write_tokenizer
+from cli.cli_runner import write_tokenizer
 from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]

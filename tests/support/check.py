@@ -2,7 +2,7 @@
 
 Changed is what differs from the merge base with the main branch, committed or not, and what git
 does not track yet. :data:`AREAS` says which tests belong to which folder, in one place;
-``tests/python/test_check.py`` holds it against the folders that there are.
+``tests/project/test_check.py`` holds it against the folders that there are.
 
     python tests/support/check.py             run what belongs to the changed files
     python tests/support/check.py --list      say what would run, and what would be left
@@ -26,34 +26,42 @@ BASES = ("origin/main", "origin/master", "main", "master")
 """Branches with which the merge base is looked for, the first one that there is."""
 
 ALL = ("tests",)
-PYTHON = ("tests/python", "tests/compiler", "tests/differential", "tests/hostile")
+PYTHON = (
+    "tests/classes",
+    "tests/cli",
+    "tests/compiler",
+    "tests/differential",
+    "tests/engine",
+    "tests/first_use",
+    "tests/grammar",
+    "tests/hostile",
+    "tests/pages",
+    "tests/project",
+    "tests/serving/test_transformers.py",
+    "tests/structural_tags",
+    "tests/vocabulary",
+    "tests/xgrammar_wrapper",
+)
 PAGES = (
-    "tests/python/test_readme.py",
-    "tests/python/test_pages.py",
-    "tests/python/test_links.py",
-    "tests/python/test_contributing.py",
-    "tests/python/test_figures.py",
-    "tests/python/test_site.py",
-    "tests/python/test_release.py",
+    "tests/pages/test_readme.py",
+    "tests/pages/test_pages.py",
+    "tests/pages/test_links.py",
+    "tests/pages/test_contributing.py",
+    "tests/pages/test_figures.py",
+    "tests/pages/test_site.py",
+    "tests/pages/test_release.py",
     "tests/*/test_page.py",
     "tests/differential/test_differences.py",
 )
-SCHEMAS = ("tests/json_schema", "tests/python/test_cli_schemas.py")
-LARK = ("tests/python/test_sources.py", "tests/python/test_grammar_api.py", "tests/mask_store")
-TAGS = (
-    "tests/python/test_structural_tag*.py",
-    "tests/python/test_model_families.py",
-    "tests/python/test_parts.py",
-    "tests/python/test_changing_tags.py",
-    "tests/python/test_handed_over_tags.py",
-    "tests/differential/test_structural_tags.py",
-)
-VOCABULARIES = ("tests/python/test_vocabulary*.py", "tests/python/test_hostile_vocabularies.py")
-PROCESSORS = ("tests/python/test_transformers.py", "tests/serving")
+SCHEMAS = ("tests/json_schema", "tests/cli/test_cli_schemas.py")
+LARK = ("tests/grammar/test_sources.py", "tests/grammar/test_grammar_api.py", "tests/mask_store")
+TAGS = ("tests/structural_tags", "tests/differential/test_structural_tags.py")
+VOCABULARIES = ("tests/vocabulary",)
+PROCESSORS = ("tests/serving",)
 MASK_STORES = ("tests/mask_store",)
 GRAMMARS = (
-    "tests/python/test_grammars.py",
-    "tests/python/test_hard_grammars.py",
+    "tests/grammar/test_grammars.py",
+    "tests/grammar/test_hard_grammars.py",
     "tests/differential/test_real_grammars.py",
 )
 
@@ -71,11 +79,11 @@ class Area:
 AREAS = (
     # The core. What all else rests on has all tests.
     Area("rust/core/src/json_schema/", SCHEMAS),
-    Area("rust/core/src/regular/", ("tests/json_schema", "tests/python/test_macros.py")),
+    Area("rust/core/src/regular/", ("tests/json_schema", "tests/grammar/test_macros.py")),
     Area("rust/core/src/lark/", LARK),
     Area("rust/core/src/mask_store/", MASK_STORES),
-    Area("rust/core/src/ending/", ("tests/python/test_ending.py",)),
-    Area("rust/core/src/chart/", ("tests/python/test_chart*.py", "tests/chart_gpu")),
+    Area("rust/core/src/ending/", ("tests/engine/test_ending*.py",)),
+    Area("rust/core/src/chart/", ("tests/engine/test_chart*.py", "tests/chart_gpu")),
     Area("rust/core/src/laboratory/", ("tests/laboratory",)),
     Area("rust/core/src/", ALL),
     Area("rust/core/", ()),  # its own tests and examples
@@ -85,7 +93,7 @@ AREAS = (
     Area("Cargo.lock", ALL),
     # The package.
     Area("python/tokfold/chart_gpu/", ("tests/chart_gpu",)),
-    Area("python/tokfold/cli/", ("tests/python/test_cli*.py", "tests/laboratory/test_*cli.py")),
+    Area("python/tokfold/cli/", ("tests/cli", "tests/laboratory/test_*cli.py")),
     Area("python/tokfold/laboratory/fidelity/", ("tests/laboratory/test_fidelity*.py",)),
     Area("python/tokfold/laboratory/forest/", ("tests/laboratory/test_forest*.py",)),
     Area("python/tokfold/laboratory/lint/", ("tests/laboratory/test_lint*.py",)),
@@ -95,8 +103,10 @@ AREAS = (
     Area("python/tokfold/mask_store/", MASK_STORES),
     Area("python/tokfold/structural_tags/", TAGS),
     Area("python/tokfold/torch/", ("tests/logits", *PROCESSORS)),
-    Area("python/tokfold/xgrammar/", ("tests/python/test_xgrammar*.py",)),
-    Area("python/tokfold/_converters/", ("tests/python/test_xgrammar_guards.py", *SCHEMAS)),
+    Area("python/tokfold/xgrammar/", ("tests/xgrammar_wrapper",)),
+    Area(
+        "python/tokfold/_converters/", ("tests/xgrammar_wrapper/test_xgrammar_guards.py", *SCHEMAS)
+    ),
     Area("python/tokfold/_loaders/", VOCABULARIES),
     Area("python/tokfold/_serving/", ("tests/serving",)),
     Area("python/tokfold/sglang/", ("tests/serving",)),
@@ -104,33 +114,33 @@ AREAS = (
     Area("python/tokfold/llama_cpp.py", PROCESSORS),
     Area("python/tokfold/mlx.py", PROCESSORS),
     Area("python/tokfold/transformers.py", PROCESSORS),
-    Area("python/tokfold/_core.pyi", ("tests/python/test_stub.py",)),
+    Area("python/tokfold/_core.pyi", ("tests/project/test_stub.py",)),
     Area("python/tokfold/vocabulary.py", VOCABULARIES),
     Area("python/tokfold/", PYTHON),
     # Tests: a file that changed is run itself; what tests share is run by all of its folder.
-    Area("tests/support/", ("tests/python/test_support.py", "tests/python/test_check.py")),
-    Area("tests/oracles/", ("tests/python/test_oracles.py",)),
+    Area("tests/support/", ("tests/project/test_support.py", "tests/project/test_check.py")),
+    Area("tests/oracles/", ("tests/project/test_oracles.py",)),
     Area("tests/strategies/", ()),
-    Area("tests/conftest.py", ("tests/python/test_support.py",)),
+    Area("tests/conftest.py", ("tests/project/test_support.py",)),
     Area("tests/", ()),
     # Pages and what they show.
     Area("docs/", PAGES),
     Area("README.md", PAGES),
-    Area("CONTRIBUTING.md", (*PAGES, "tests/python/test_check.py")),
+    Area("CONTRIBUTING.md", (*PAGES, "tests/project/test_check.py")),
     Area("CHANGELOG.md"),
-    Area("DESIGN.md", ("tests/python/test_links.py", "tests/python/test_contributing.py")),
-    Area("SECURITY.md", ("tests/python/test_links.py",)),
-    Area("CITATION.cff", ("tests/python/test_package.py",)),
+    Area("DESIGN.md", ("tests/pages/test_links.py", "tests/pages/test_contributing.py")),
+    Area("SECURITY.md", ("tests/pages/test_links.py",)),
+    Area("CITATION.cff", ("tests/project/test_package.py",)),
     Area("LICENSE"),
     Area("examples/treebank/", ("tests/chart_gpu/test_treebank.py",)),
     Area("examples/", ("tests/serving/test_examples.py",)),
-    Area("benches/", ("tests/python/test_benches.py", "tests/python/test_figures.py")),
+    Area("benches/", ("tests/project/test_benches.py", "tests/pages/test_figures.py")),
     Area("grammars/", GRAMMARS),
-    Area("Makefile", ("tests/python/test_readme.py",)),
-    Area("pyproject.toml", ("tests/python/test_package.py", "tests/python/test_readme.py")),
+    Area("Makefile", ("tests/pages/test_readme.py",)),
+    Area("pyproject.toml", ("tests/project/test_package.py", "tests/pages/test_readme.py")),
     Area("rustfmt.toml"),
-    Area(".ci/", ("tests/python/test_release.py",)),
-    Area(".github/", ("tests/python/test_release.py",)),
+    Area(".ci/", ("tests/pages/test_release.py",)),
+    Area(".github/", ("tests/pages/test_release.py",)),
     Area(".gitignore"),
 )
 """The first area whose prefix begins the name of a file is that file's."""

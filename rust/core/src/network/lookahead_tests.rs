@@ -1,4 +1,4 @@
-//! Lookahead that is implied, and that is not. Random grammars against all their texts: tests/python.
+//! Lookahead that is implied, and that is not. Random grammars against all their texts: tests/grammar.
 
 use super::Places;
 use crate::budget::{Budget, Interrupt, Ticks};
