@@ -5,20 +5,19 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import hashlib
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
 from tokfold._checks import wrong_type
-from tokfold._core import Grammar as CoreGrammar
-from tokfold._core import Tags as CoreTags
 from tokfold._names import Named, missing, with_our_options
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
-from tokfold._sources.frames import FrameSource, TagsSource
+from tokfold._sources.built import Built
+from tokfold._sources.frames import FrameSource
 from tokfold._sources.operations import Operation, Plan, bounds
-from tokfold._sources.record import Converted, Lookahead, Source
+from tokfold._sources.record import Lookahead
 from tokfold._sources.regular import RegularSource, Step
 from tokfold._sources.schema import SchemaSource
 from tokfold._sources.texts import EbnfSource, LarkSource, TextSource
@@ -39,14 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Grammar"]
 
-MACROS_OF_BYTES = frozenset({"Regex", "Substring", "TagDispatch"})
-MACROS_OF_TOKENS = frozenset({"Token", "ExcludeToken", "TokenTagDispatch"})
-"""Macros that are automata over bytes; the others take tokens whole, which is no matter of text."""
-
 Dialect = Literal["draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12"]
 
 
-class Grammar(metaclass=Named):
+class Grammar(Built, metaclass=Named):
     """A context-free grammar, read from XGrammar's EBNF or llama.cpp's GBNF.
 
     Make one with :meth:`from_ebnf` or another ``from_`` method. Immutable; ``str(grammar)`` is
@@ -67,13 +62,7 @@ class Grammar(metaclass=Named):
         (True, True)
     """
 
-    __slots__ = ("__dict__", "_converted", "_limits", "_source")
-
-    _source: Source
-    """What it is made of."""
-    _converted: Converted
-    """What became of that at once; the rest is made when it is first asked for."""
-    _limits: Limits | None
+    __slots__ = ()
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
@@ -119,22 +108,6 @@ class Grammar(metaclass=Named):
         with written_in(text, "grammar text"):
             source = EbnfSource(text, root, lookahead == "implied", vocabulary)
             return cls._of(source, limits, interrupt)
-
-    @classmethod
-    def _of(
-        cls,
-        source: Source,
-        limits: Limits | None = None,
-        interrupt: Interrupt | None = None,
-        converted: Converted | None = None,
-    ) -> Grammar:
-        """The grammar of a source, converted here or before."""
-        if converted is None:
-            ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
-            converted = source.convert(limits, ends)
-        self = object.__new__(cls)
-        self._source, self._limits, self._converted = source, limits, converted
-        return self
 
     @property
     def lookahead(self) -> Lookahead:
@@ -284,7 +257,7 @@ class Grammar(metaclass=Named):
         if not isinstance(strict, bool):
             raise TypeError("strict must be True or False")
         grammar = cls._of(source, limits, interrupt)
-        warnings = tuple(note for note in grammar.notes if note.level == "warning")
+        warnings = tuple(note for note in grammar._converted.notes if note.level == "warning")
         if strict and warnings:
             counted = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
             lines = [f"the schema has {counted}, and strict=True refuses it:", *map(str, warnings)]
@@ -499,11 +472,6 @@ class Grammar(metaclass=Named):
         return cls._of(Operation(name, operands), next(filter(None, limits), None))
 
     @property
-    def _without_lookahead(self) -> CoreGrammar:
-        """All of it, without lookahead that says nothing."""
-        return self._core.without_lookahead() if self.lookahead == "implied" else self._core
-
-    @property
     def notes(self) -> list[SchemaNote]:
         """What a conversion leaves to say, of a JSON Schema and of grammars made of some.
 
@@ -618,11 +586,11 @@ class Grammar(metaclass=Named):
         >>> recognize(Grammar.from_structural_tag({"format": tag}), '<f>{"a": 1}</f>').accepted
         True
         """
-        from tokfold.structural_tags import assemble
+        from tokfold._tags.assembly import of_tag
 
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
-        return assemble(tag, vocabulary, additional_properties=additional_properties)
+        return cls._of(of_tag(tag, vocabulary, None, additional_properties))
 
     def with_tags(self, added: Iterable[object] = (), removed: Iterable[str | int] = ()) -> Grammar:
         """The grammar with other tools: tags of free text or between separators, added or removed.
@@ -649,8 +617,8 @@ class Grammar(metaclass=Named):
             SchemaError, UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as
                 :meth:`from_structural_tag`.
         """
-        from tokfold.structural_tags.assembly import TagSource, of_format
-        from tokfold.structural_tags.changing import changed
+        from tokfold._tags.assembly import TagSource, of_format
+        from tokfold._tags.changing import changed
 
         source = self._source
         if not isinstance(source, TagSource):
@@ -677,29 +645,10 @@ class Grammar(metaclass=Named):
         """Whether it names tokens and has met no vocabulary."""
         return any(leaf._converted.unread is not None for leaf in (self, *self._leaves))
 
-    @cached_property
-    def _core(self) -> CoreGrammar:
-        """All of it. Two threads may both put it together: what they make is the same."""
-        core, unread = self._converted.core, self._converted.unread
-        if unread is not None:
-            raise UnsupportedGrammarError(str(unread), unread.construct, unread.line, unread.column)
-        return self._source.join(self._converted.frame, self._limits) if core is None else core
-
-    @property
-    def _key(self) -> Hashable:
-        """Equal for grammars of which it is plain that they are equal; not their text."""
-        key = self._source.key
-        return self if key is None else key
-
     @property
     def _schema(self) -> SchemaSource | None:
         """The schema that it is made of."""
         return self._source if isinstance(self._source, SchemaSource) else None
-
-    @property
-    def _tags(self) -> CoreTags | None:
-        """The choice of tags that it is made of."""
-        return self._source.tags if isinstance(self._source, TagsSource) else None
 
     @property
     def root(self) -> str:
@@ -800,54 +749,6 @@ class Grammar(metaclass=Named):
             return repr(said)
 
     @property
-    def _takes_tokens(self) -> bool:
-        """Whether tokens are named by their ids: the grammar then needs their vocabulary."""
-        return not MACROS_OF_TOKENS.isdisjoint(self._core.macro_names())
-
-    @cached_property
-    def _compilable(self) -> CoreGrammar:
-        """The grammar for the core to compile: automata in place of the macros that have them.
-
-        Made when first asked for. Rules keep their names, numbers and places. Two threads may
-        both make it: what they make is the same.
-
-        Raises:
-            LimitExceededError: the automaton of a macro is too large.
-            UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read.
-        """
-        return self._with_automata(self._core)
-
-    @property
-    def _linkable(self) -> tuple[CoreGrammar, list[tuple[str, CoreGrammar | CoreTags]]] | None:
-        """The frame and the parts, each for the core to compile by itself; None without parts.
-
-        Tokens that are taken whole are ranges of ids once the vocabulary is known, so a part that
-        takes some is not compiled by itself.
-
-        Raises:
-            The errors of :attr:`_compilable`.
-        """
-        source, frame = self._source, self._converted.frame
-        if frame is None or not isinstance(source, FrameSource):
-            return None
-        pieces = cast("Mapping[str, Grammar]", source.parts)
-        if not all(part._is_text for part in pieces.values()):
-            return None
-        parts = [(name, part._tags or part._compilable) for name, part in pieces.items()]
-        return self._with_automata(frame), parts
-
-    @cached_property
-    def _is_text(self) -> bool:
-        """Whether no tokens are named by their ids."""
-        known = self._source.is_text
-        return not self._takes_tokens if known is None else known
-
-    def _with_automata(self, expanded: CoreGrammar) -> CoreGrammar:
-        if MACROS_OF_BYTES.isdisjoint(expanded.macro_names()):
-            return expanded
-        return expanded.with_automata(self._limits)
-
-    @property
     def _as_rules(self) -> Grammar:
         """The same grammar as its text says it: rules in place of automata."""
         if not self._core.has_automata():
@@ -855,13 +756,6 @@ class Grammar(metaclass=Named):
         return Grammar.from_ebnf(
             str(self), self.root, lookahead=self.lookahead, limits=self._limits
         )
-
-    def __str__(self) -> str:
-        return self._text
-
-    @cached_property
-    def _text(self) -> str:
-        return self._core.text()
 
     def __repr__(self) -> str:
         if self._is_unread:

@@ -31,15 +31,13 @@ from strategies.structural_tags import OF_TAGS, structural_tags
 xgr = pytest.importorskip("xgrammar")
 
 import tokfold  # noqa: E402
+from tokfold._tags import assembly, known, reading  # noqa: E402
 from tokfold.errors import StructuralTagError  # noqa: E402
 from tokfold.structural_tags import (  # noqa: E402
     assemble,
-    assembly,
     default_cache,
     families,
     for_model,
-    known,
-    reading,
 )
 
 ROOT = Path(__file__).resolve().parents[2]

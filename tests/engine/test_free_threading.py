@@ -25,8 +25,8 @@ from strategies.profiles import CASES, LONG
 from support import processes
 from support.processes import DEADLINE_S
 from tokfold import Grammar, GrammarCompiler, Matcher, MatcherStateError, Vocabulary, _core, _parts
+from tokfold._tags.leaves import default_cache
 from tokfold.pool import shared_pool
-from tokfold.structural_tags.leaves import default_cache
 
 THREADS = 8
 

@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server() -> processes.Child:
     """What runs scripts: they import the same packages, which takes each of them seconds."""
     paths = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests")])
-    command = [sys.executable, ROOT / "tests" / "support" / "script_server.py"]
+    command = [sys.executable, ROOT / "tests" / "project" / "script_server.py"]
     command += ["tokfold", "xgrammar", "transformers.models.llama.modeling_llama", "rich.table"]
     return processes.start(
         command, env={**os.environ, "PYTHONPATH": paths}, stdin=processes.PIPE, stderr=None

@@ -18,8 +18,8 @@ from subprocess import CompletedProcess
 
 import pytest
 from support import processes
+from tokfold._tags.reading import STYLES
 from tokfold.structural_tags import families
-from tokfold.structural_tags.reading import STYLES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("TOKFOLD_WHEEL_DIR", ROOT / "dist"))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tokfold import Grammar
+from tokfold._sources.built import Built
 
 
-def joined(text: str, parts: Mapping[str, Grammar]) -> str:
+def joined(text: str, parts: Mapping[str, Built]) -> str:
     """The text with the rules of the parts, which get their part's name in front."""
     pieces = [text]
     for name, part in parts.items():
-        pieces.append(_renamed(str(part), f"{name}__", set(part.rule_names)))
-        pieces.append(f"{name} ::= {name}__{part.root}\n")
+        pieces.append(_renamed(str(part), f"{name}__", set(part._core.rule_names())))
+        pieces.append(f"{name} ::= {name}__{part._core.root()}\n")
     return "".join(pieces)
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, MatcherStateError, StructuralTagError, Vocabulary
-from tokfold.structural_tags import known
-from tokfold.structural_tags.leaves import default_cache
+from tokfold._tags import known
+from tokfold._tags.leaves import default_cache
 
 TEXTS = [bytes([byte]) for byte in range(32, 127)] + [
     b"<f=",

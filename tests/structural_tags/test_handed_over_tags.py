@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies.engine import compiled_with
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, LimitExceededError, Vocabulary, _core
-from tokfold.structural_tags import known
+from tokfold._tags import known
 
 TEXTS = [bytes([byte]) for byte in b"abcx<>/=f{}'1\xc3\xa9"] + [
     b"<f",

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import tokfold
 from strategies.structural_tags import of, tag, token
+from tokfold._tags.reading import read
 from tokfold.errors import StructuralTagError, TokfoldError, UnsupportedGrammarError
 from tokfold.structural_tags import assemble
-from tokfold.structural_tags.reading import read
 
 A = of("const_string", value="a")
 VOCABULARY = tokfold.Vocabulary([b"a", b"<A>", b"<A>"])

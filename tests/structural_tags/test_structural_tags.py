@@ -19,6 +19,8 @@ from strategies.composition import joined as joined_texts
 from strategies.structural_tags import of, tag, token
 from support.forks import exit_code
 from tokfold import structural_tags
+from tokfold._tags import leaves, reading
+from tokfold._tags.reading import read
 from tokfold.errors import (
     GrammarSyntaxError,
     InvalidSchemaError,
@@ -26,8 +28,7 @@ from tokfold.errors import (
     UnsatisfiableSchemaError,
     UnsupportedGrammarError,
 )
-from tokfold.structural_tags import LeafCache, assemble, leaves, reading
-from tokfold.structural_tags.reading import read
+from tokfold.structural_tags import LeafCache, assemble
 
 ROOT = Path(__file__).resolve().parents[2]
 Json = dict[str, Any]

@@ -102,6 +102,7 @@ AREAS = (
     Area("python/tokfold/laboratory/", ("tests/laboratory",)),
     Area("python/tokfold/mask_store/", MASK_STORES),
     Area("python/tokfold/structural_tags/", TAGS),
+    Area("python/tokfold/_tags/", TAGS),
     Area("python/tokfold/torch/", ("tests/logits", *PROCESSORS)),
     Area("python/tokfold/xgrammar/", ("tests/xgrammar_wrapper",)),
     Area(

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tokfold._serving.settings import Settings
+from tokfold._tags.markers import ignore_markers
 from tokfold.compiler import GrammarCompiler
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokfoldError
-from tokfold.structural_tags.markers import ignore_markers
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammars", "grammars_of", "vocabulary_of"]

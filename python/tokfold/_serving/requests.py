@@ -7,8 +7,8 @@ from typing import Any
 
 from tokfold import _json
 from tokfold._converters import check_nesting, check_text
+from tokfold._tags.literals import literal
 from tokfold.errors import UnsupportedGrammarError
-from tokfold.structural_tags.literals import literal
 
 __all__ = ["any_tag", "checked", "choices"]
 

@@ -7,4 +7,5 @@
 - :mod:`~tokfold._sources.regular`: patterns and choices
 - :mod:`~tokfold._sources.operations`: unions, concatenations and repetitions of grammars
 - :mod:`~tokfold._sources.frames`: text around parts that are grammars, and choices of tags
+- :mod:`~tokfold._sources.built`: a source and what became of it
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Interrupt as CoreInterrupt
 from tokfold._core import Tags as CoreTags
-from tokfold._sources.record import Converted, Lookahead, Operand, Source
+from tokfold._sources.record import Converted, Lookahead, Part, Source
 from tokfold._sources.texts import EbnfSource
 from tokfold.limits import Limits
 
@@ -24,7 +24,7 @@ class FrameSource(Source):
     """
 
     text: str
-    parts: Mapping[str, Operand]
+    parts: Mapping[str, Part]
 
     @property
     def lookahead(self) -> Lookahead:

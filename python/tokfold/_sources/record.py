@@ -16,7 +16,7 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["Converted", "Lookahead", "Operand", "Source"]
+__all__ = ["Converted", "Lookahead", "Operand", "Part", "Source"]
 
 Lookahead = Literal["exact", "implied"]
 
@@ -40,6 +40,22 @@ class Converted(NamedTuple):
     unread: UnsupportedGrammarError | None = None
 
 
+class Part(Protocol):
+    """What a frame needs of its parts."""
+
+    @property
+    def _core(self) -> CoreGrammar: ...
+
+    @property
+    def _compilable(self) -> CoreGrammar: ...
+
+    @property
+    def _is_text(self) -> bool: ...
+
+    @property
+    def _tags(self) -> CoreTags | None: ...
+
+
 class Operand(Protocol):
     """What sources need of the grammars that they are made of."""
 
@@ -50,16 +66,10 @@ class Operand(Protocol):
     def _without_lookahead(self) -> CoreGrammar: ...
 
     @property
-    def _tags(self) -> CoreTags | None: ...
-
-    @property
     def _source(self) -> Source: ...
 
     @property
     def _key(self) -> Hashable: ...
-
-    @property
-    def _limits(self) -> Limits | None: ...
 
     @property
     def fingerprint(self) -> str: ...

@@ -4,8 +4,8 @@
 a model family. See ``docs/structural-tags.md``.
 """
 
-from tokfold.structural_tags.assembly import assemble
-from tokfold.structural_tags.leaves import CacheInfo, LeafCache, default_cache
+from tokfold._tags.leaves import CacheInfo, LeafCache, default_cache
+from tokfold.structural_tags.grammars import assemble
 from tokfold.structural_tags.models import families, for_model
 
 __all__ = ["CacheInfo", "LeafCache", "assemble", "default_cache", "families", "for_model"]

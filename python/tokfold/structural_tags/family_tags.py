@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tokfold._sources.schema import MAX_WHITESPACE
+from tokfold._tags.fields import fail, short
 from tokfold.structural_tags.family import Answer, Call, Family, MessageFamily, Section
-from tokfold.structural_tags.fields import fail, short
 from tokfold.structural_tags.tool_choice import Choice, Tool
 
 __all__ = ["Reasoning", "Request", "format_of"]

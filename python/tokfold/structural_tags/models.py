@@ -12,12 +12,12 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from tokfold._sources.schema import MAX_WHITESPACE
+from tokfold._tags.fields import budget, fail, flag, short
+from tokfold._tags.markers import check_written
+from tokfold._tags.reading import MARKERS
 from tokfold.structural_tags.family import Family, MessageFamily
 from tokfold.structural_tags.family_table import ALIASES, FAMILIES
 from tokfold.structural_tags.family_tags import Reasoning, Request, format_of
-from tokfold.structural_tags.fields import budget, fail, flag, short
-from tokfold.structural_tags.markers import check_written
-from tokfold.structural_tags.reading import MARKERS
 from tokfold.structural_tags.tool_choice import Choice, Tool, chosen, read_tools
 from tokfold.vocabulary import Vocabulary, check_vocabulary
 

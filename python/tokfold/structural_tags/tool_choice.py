@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from tokfold.structural_tags.fields import (
+from tokfold._tags.fields import (
     Object,
     checked_characters,
     fail,

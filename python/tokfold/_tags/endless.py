@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tokfold.structural_tags import formats
-from tokfold.structural_tags.fields import fail
-from tokfold.structural_tags.formats import Format, Tag, Token
-from tokfold.structural_tags.known import CLOSED
+from tokfold._tags import formats
+from tokfold._tags.fields import fail
+from tokfold._tags.formats import Format, Tag, Token
+from tokfold._tags.known import CLOSED
 
 if TYPE_CHECKING:
-    from tokfold.structural_tags.known import Before
+    from tokfold._tags.known import Before
 
 __all__ = ["check_ends"]
 

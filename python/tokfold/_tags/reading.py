@@ -1,4 +1,4 @@
-"""Structural tags as they come, to :mod:`formats <tokfold.structural_tags.formats>`.
+"""Structural tags as they come, to :mod:`formats <tokfold._tags.formats>`.
 
 A tag comes as JSON text, as a dict, or as an object with ``model_dump`` (XGrammar's
 ``StructuralTag``). Everything is checked here, so that what follows need not: a fault is a
@@ -21,11 +21,9 @@ from typing import Any, NamedTuple
 from tokfold import _json
 from tokfold._converters import json_text
 from tokfold._sources.schema import MAX_WHITESPACE
-from tokfold._token_names import NamedTokens
-from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
-from tokfold.structural_tags import fields
-from tokfold.structural_tags.fields import LARGEST, Object, fail, kind, short
-from tokfold.structural_tags.formats import (
+from tokfold._tags import fields
+from tokfold._tags.fields import LARGEST, Object, fail, kind, short
+from tokfold._tags.formats import (
     AnyText,
     AnyTokens,
     ConstString,
@@ -49,7 +47,9 @@ from tokfold.structural_tags.formats import (
     TriggeredTags,
     Triggers,
 )
-from tokfold.structural_tags.old_form import old_form
+from tokfold._tags.old_form import old_form
+from tokfold._token_names import NamedTokens
+from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["MARKERS", "MAX_DEPTH", "STYLES", "Settings", "read", "read_tag"]

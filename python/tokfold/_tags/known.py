@@ -5,7 +5,7 @@ That is what was written of its tags, and the tags that were handed to the core.
 Many tags of which one comes (behind a trigger, between separators, in a choice), and free text with
 many patterns, are no grammar text. They are handed to the core as they are, as ``_core.Tags``; a
 frame that has most of the same tags says which are gone and hands over what is new behind them.
-What cannot be handed over (:mod:`tokfold.structural_tags.pieces`) is written beside the others.
+What cannot be handed over (:mod:`tokfold._tags.pieces`) is written beside the others.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tokfold import _core
-from tokfold.structural_tags import formats
-from tokfold.structural_tags.fields import fail
-from tokfold.structural_tags.formats import Format, Tag, Token
-from tokfold.structural_tags.literals import literal
-from tokfold.structural_tags.pieces import Given, Makers, of_rule, of_tag
+from tokfold._tags import formats
+from tokfold._tags.fields import fail
+from tokfold._tags.formats import Format, Tag, Token
+from tokfold._tags.literals import literal
+from tokfold._tags.pieces import Given, Makers, of_rule, of_tag
 
 if TYPE_CHECKING:
-    from tokfold.grammar import Grammar
+    from tokfold._sources.built import Built
 
 __all__ = [
     "CLOSED",
@@ -59,7 +59,7 @@ class Written(NamedTuple):
     """Held, so that its id stays its own."""
     text: str
     """With ``%s`` for each leaf."""
-    leaves: tuple[tuple[str, Grammar], ...]
+    leaves: tuple[tuple[str, Built], ...]
     """With what their names begin with."""
 
 

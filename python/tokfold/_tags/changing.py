@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tokfold._tags import formats
+from tokfold._tags.fields import fail
+from tokfold._tags.formats import Format, Tag, Token
+from tokfold._tags.reading import Settings, read
 from tokfold.errors import StructuralTagError
-from tokfold.structural_tags import formats
-from tokfold.structural_tags.fields import fail
-from tokfold.structural_tags.formats import Format, Tag, Token
-from tokfold.structural_tags.reading import Settings, read
 
 __all__ = ["changed"]
 

@@ -1,7 +1,7 @@
 """Structural tags to grammars: a frame of our own around leaves that are converted once.
 
 XGrammar converts a tag as a whole, every time. Here the leaves (schemas, patterns, grammar texts)
-are converted each by itself (:mod:`tokfold.structural_tags.leaves`); the frame around them (tags,
+are converted each by itself (:mod:`tokfold._tags.leaves`); the frame around them (tags,
 triggers, separators, free text) is written as grammar text in which a leaf is a rule defined
 elsewhere.
 
@@ -22,7 +22,7 @@ Most tags hold a leaf and texts, and what is written of such a tag is the same i
 for the name of the leaf (:class:`known.Written`). A frame with other tags takes it over.
 
 Many tags at one place are no text at all: they are handed to the core
-(:mod:`tokfold.structural_tags.known`).
+(:mod:`tokfold._tags.known`).
 
 Cost: linear in the tag, beside the leaves that are new; about a microsecond for a tag that was
 written before, and nothing for one that was handed over.
@@ -35,14 +35,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from tokfold._sources.built import Built
 from tokfold._sources.frames import FrameSource, TagsSource
-from tokfold.errors import UnsupportedGrammarError
-from tokfold.grammar import Grammar
-from tokfold.structural_tags import formats, known
-from tokfold.structural_tags.endless import check_ends
-from tokfold.structural_tags.fields import fail
-from tokfold.structural_tags.formats import Format, Tag, Token
-from tokfold.structural_tags.known import (
+from tokfold._tags import formats, known
+from tokfold._tags.endless import check_ends
+from tokfold._tags.fields import fail
+from tokfold._tags.formats import Format, Tag, Token
+from tokfold._tags.known import (
     CLOSED,
     Before,
     Chosen,
@@ -51,57 +50,33 @@ from tokfold.structural_tags.known import (
     Key,
     Written,
 )
-from tokfold.structural_tags.leaves import Leaf, LeafCache, default_cache
-from tokfold.structural_tags.literals import literal
-from tokfold.structural_tags.markers import NO_MARKERS, Markers, markers_of
-from tokfold.structural_tags.pieces import Makers
-from tokfold.structural_tags.reading import Settings, read_tag
+from tokfold._tags.leaves import Leaf, LeafCache, default_cache
+from tokfold._tags.literals import literal
+from tokfold._tags.markers import NO_MARKERS, Markers, markers_of
+from tokfold._tags.pieces import Makers
+from tokfold._tags.reading import Settings, read_tag
+from tokfold.errors import UnsupportedGrammarError
 
 if TYPE_CHECKING:
     from tokfold import _core
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["TagSource", "assemble", "of_format"]
+__all__ = ["TagSource", "of_format", "of_tag"]
 
 _T = TypeVar("_T")
 
 
-def assemble(
+def of_tag(
     tag: object,
-    vocabulary: Vocabulary | None = None,
-    *,
-    cache: LeafCache | None = None,
-    additional_properties: bool = False,
-) -> Grammar:
-    """The grammar of a structural tag.
-
-    Args:
-        tag: JSON text, a dict such as :func:`tokfold.structural_tags.for_model` returns, or an
-            object with ``model_dump`` such as XGrammar's ``StructuralTag``.
-        vocabulary: resolves tokens that the tag gives as text (``<|channel|>``) to their ids; the
-            lowest, where several have the same bytes. A tag without such tokens needs none.
-        cache: where converted schemas, patterns and grammars are kept; one cache serves all where
-            none is given.
-        additional_properties: whether objects of schemas that do not say otherwise have other
-            members than those that the schema names. The tools of today expect that they have
-            none.
-
-    Raises:
-        StructuralTagError: the tag, or a format in it, is wrong; says which, where and why.
-        SchemaError: a schema cannot be turned into a grammar; ``pointer`` says where in the tag.
-        UnsupportedGrammarError: a pattern means what no automaton says, or a format counts tokens.
-        GrammarSyntaxError: a pattern is none, or the text of a ``grammar`` is not in the language.
-        LimitExceededError: a part is too large.
-
-    >>> from tokfold import recognize
-    >>> tag = {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": ">"}
-    >>> recognize(assemble({"format": tag}), "<free text>").accepted
-    True
-    """
+    vocabulary: Vocabulary | None,
+    cache: LeafCache | None,
+    additional_properties: bool,
+) -> TagSource:
+    """The source of a structural tag; see :func:`tokfold.structural_tags.assemble`."""
     if not isinstance(additional_properties, bool):
         raise TypeError("additional_properties must be True or False")
     format, settings = read_tag(tag, Settings(vocabulary, additional_properties))
-    return Grammar._of(of_format(format, settings, cache))
+    return of_format(format, settings, cache)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +121,12 @@ def of_format(
     cache: LeafCache | None = None,
     before: Before | None = None,
 ) -> TagSource:
-    """The source of a format that was read; see :func:`assemble`.
+    """The source of a format that was read; see :func:`of_tag`.
 
     Args:
         format: the format.
         settings: go with the grammar.
-        cache: as for :func:`assemble`.
+        cache: as for :func:`of_tag`.
         before: what was written of formats that are in this one too.
     """
     before = before or Before.nothing()
@@ -185,7 +160,7 @@ class _Frame:
     """
 
     def __init__(self, cache: LeafCache, before: Before, markers: Markers = NO_MARKERS) -> None:
-        self.parts: dict[str, Grammar] = {}
+        self.parts: dict[str, Built] = {}
         self._written: dict[Key, Written] = {}
         self._grouped: dict[tuple[str, ...], Grouped] = {}
         self._chosen: dict[str, Chosen] = {}
@@ -220,7 +195,7 @@ class _Frame:
     def _part(self, leaf: Leaf) -> str:
         return self._part_name(leaf.type, self._cache.grammar(leaf, self._markers))
 
-    def _part_name(self, hint: str, grammar: Grammar) -> str:
+    def _part_name(self, hint: str, grammar: Built) -> str:
         name = self._part_names.get(id(grammar))
         if name is None:
             name = self._part_names[id(grammar)] = self._fresh(hint)
@@ -229,7 +204,7 @@ class _Frame:
 
     def _handed_over(self, hint: str, tags: _core.Tags) -> str:
         name = self._fresh(hint)
-        self.parts[name] = Grammar._of(TagsSource(tags))
+        self.parts[name] = Built._of(TagsSource(tags))
         return name
 
     def _text_of(
@@ -632,11 +607,11 @@ class _Frame:
         return body if format.at_least_one else self._rule(name, f"{body}?")
 
 
-def _alone(cache: LeafCache, markers: Markers, format: Format, ends: tuple[str, ...]) -> Grammar:
+def _alone(cache: LeafCache, markers: Markers, format: Format, ends: tuple[str, ...]) -> Built:
     """The grammar of a format by itself, in a tag that ends in one of some texts."""
     frame = _Frame(cache, Before.nothing(), markers)
     text = frame.text(format, _Ends(texts=tuple(text for text in ends if text)))
-    return cache.kept(Grammar._composed(text, frame.parts))
+    return cache.kept(Built._of(FrameSource(text, frame.parts)))
 
 
 _ANY = "[\\u0000-\\U0010ffff]"

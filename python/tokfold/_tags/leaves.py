@@ -18,20 +18,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tokfold import _core
+from tokfold._sources.built import Built
 from tokfold._sources.frames import FrameSource
+from tokfold._sources.regular import RegularSource
 from tokfold._sources.schema import SchemaSource, converted
-from tokfold.errors import (
-    DeadlineExceededError,
-    GrammarSyntaxError,
-    LimitExceededError,
-    SchemaError,
-    UnsupportedGrammarError,
-)
-from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt, check_governing
-from tokfold.limits import Limits
-from tokfold.structural_tags.budgets import MAX_RULES, bounded_text, num_rules
-from tokfold.structural_tags.formats import (
+from tokfold._sources.texts import EbnfSource
+from tokfold._tags.budgets import MAX_RULES, bounded_text, num_rules
+from tokfold._tags.formats import (
     AnyText,
     EbnfGrammar,
     Format,
@@ -41,8 +34,18 @@ from tokfold.structural_tags.formats import (
     Tag,
     children,
 )
-from tokfold.structural_tags.literals import escaped, unescaped
-from tokfold.structural_tags.markers import NO_MARKERS, Markers
+from tokfold._tags.literals import escaped, unescaped
+from tokfold._tags.markers import NO_MARKERS, Markers
+from tokfold._written import written_in
+from tokfold.errors import (
+    DeadlineExceededError,
+    GrammarSyntaxError,
+    LimitExceededError,
+    SchemaError,
+    UnsupportedGrammarError,
+)
+from tokfold.interrupt import Interrupt, check_governing
+from tokfold.limits import Limits
 
 __all__ = ["CacheInfo", "Leaf", "LeafCache", "default_cache"]
 
@@ -88,11 +91,11 @@ class LeafCache:
             raise ValueError(f"max_bytes must be 0 or more, not {max_bytes}")
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._leaves: OrderedDict[tuple[object, ...], tuple[Grammar, int]] = OrderedDict()
+        self._leaves: OrderedDict[tuple[object, ...], tuple[Built, int]] = OrderedDict()
         self._bytes = self._hits = self._misses = 0
         self._prepared: set[tuple[object, ...]] = set()
 
-    def grammar(self, leaf: Leaf, markers: Markers = NO_MARKERS) -> Grammar:
+    def grammar(self, leaf: Leaf, markers: Markers = NO_MARKERS) -> Built:
         """The grammar of a leaf.
 
         Args:
@@ -147,14 +150,14 @@ class LeafCache:
                 if found is None:
                     continue
                 source = SchemaSource(leaf.schema, [], fields)
-                grammar = Grammar._of(source, converted=converted(found))
+                grammar = Built._of(source, converted=converted(found))
                 key = _key(leaf)
                 with self._lock:
                     self._misses += 1
                     self._prepared.add(key)
                 self._keep(key, grammar, _size(key, grammar))
 
-    def kept(self, grammar: Grammar) -> Grammar:
+    def kept(self, grammar: Built) -> Built:
         """A grammar that was put together, as it is here: the one that says the same, if any."""
         key = ("composed", grammar._key)
         with self._lock:
@@ -167,7 +170,7 @@ class LeafCache:
         self._keep(key, grammar, _BYTES_FOR_A_GRAMMAR + _BYTES_FOR_A_CHARACTER * characters)
         return grammar
 
-    def _keep(self, key: tuple[object, ...], grammar: Grammar, size: int) -> None:
+    def _keep(self, key: tuple[object, ...], grammar: Built, size: int) -> None:
         with self._lock:
             if size > self._max_bytes or key in self._leaves:
                 self._prepared.discard(key)
@@ -213,7 +216,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=default_cache._after_fork)
 
 
-def _size(key: tuple[object, ...], grammar: Grammar) -> int:
+def _size(key: tuple[object, ...], grammar: Built) -> int:
     """About how many bytes a leaf takes."""
     characters = sum(len(part) for part in key if isinstance(part, str))
     size = _BYTES_FOR_A_CHARACTER * characters + _BYTES_FOR_AN_EDGE * grammar._core.size()
@@ -233,8 +236,8 @@ def _key(leaf: Leaf) -> tuple[object, ...]:
 # ---------------------------------------------------------------- conversion
 
 
-def _json_schema(leaf: Any) -> Grammar:  # noqa: ANN401 - a leaf of this type
-    return Grammar._of(SchemaSource(leaf.schema, [], _fields(leaf)))
+def _json_schema(leaf: Any) -> Built:  # noqa: ANN401 - a leaf of this type
+    return Built._of(SchemaSource(leaf.schema, [], _fields(leaf)))
 
 
 _WRITTEN = {
@@ -250,7 +253,7 @@ _WRITTEN = {
 """What styles write around names and values."""
 
 
-def _marked(leaf: Any, markers: Markers) -> Grammar:  # noqa: ANN401
+def _marked(leaf: Any, markers: Markers) -> Built:  # noqa: ANN401
     """A schema in whose texts special tokens are taken whole."""
     grammar = _json_schema(leaf)
     try:
@@ -273,7 +276,7 @@ def _marked(leaf: Any, markers: Markers) -> Grammar:  # noqa: ANN401
 
     text = _STRINGS.sub(replaced, text)
     limits = Limits(max_grammar_bytes=max(len(text), Limits().max_grammar_bytes))
-    return Grammar.from_ebnf(text, lookahead="implied", limits=limits)
+    return Built._of(EbnfSource(text, "root", True), limits)
 
 
 def _fields(leaf: JsonSchema) -> dict[str, Any]:
@@ -296,13 +299,14 @@ def _schemas_among(todo: Iterable[Format]) -> Iterator[JsonSchema]:
             yield from _schemas_among(children(one))
 
 
-def _regex(leaf: Any) -> Grammar:  # noqa: ANN401
-    return Grammar.from_regex(leaf.pattern)
+def _regex(leaf: Any) -> Built:  # noqa: ANN401
+    return Built._of(RegularSource([(leaf.pattern, "ecma", "", False)]))
 
 
-def _grammar(leaf: Any) -> Grammar:  # noqa: ANN401
+def _grammar(leaf: Any) -> Built:  # noqa: ANN401
     """Our own reader: it takes what XGrammar's takes, with the same meaning, and keeps NUL."""
-    grammar = Grammar.from_ebnf(leaf.text, lookahead="implied")
+    with written_in(leaf.text, "grammar text"):
+        grammar = Built._of(EbnfSource(leaf.text, "root", True))
     # A grammar that is put together ignores lookahead, and must not ignore one that says anything.
     rule = grammar._core.narrowing_lookahead()
     if rule is not None:
@@ -316,7 +320,7 @@ def _grammar(leaf: Any) -> Grammar:  # noqa: ANN401
     return grammar
 
 
-def _bounded_text(leaf: Any) -> Grammar:  # noqa: ANN401
+def _bounded_text(leaf: Any) -> Built:  # noqa: ANN401
     rules = num_rules(leaf.max_chars, leaf.excludes)
     if rules > MAX_RULES:
         raise UnsupportedGrammarError(
@@ -327,12 +331,12 @@ def _bounded_text(leaf: Any) -> Grammar:  # noqa: ANN401
             1,
         )
     text = bounded_text(leaf.max_chars, leaf.excludes, escaped)
-    return Grammar.from_ebnf(text, lookahead="implied")
+    return Built._of(EbnfSource(text, "root", True))
 
 
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]')
 
-_MAKERS: dict[type, Callable[[Any], Grammar]] = {
+_MAKERS: dict[type, Callable[[Any], Built]] = {
     JsonSchema: _json_schema,
     Regex: _regex,
     EbnfGrammar: _grammar,

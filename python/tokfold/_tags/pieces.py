@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tokfold.structural_tags import formats
-from tokfold.structural_tags.formats import Format, Tag, Token
+from tokfold._tags import formats
+from tokfold._tags.formats import Format, Tag, Token
 
 if TYPE_CHECKING:
     from tokfold import _core
-    from tokfold.grammar import Grammar
-    from tokfold.structural_tags.leaves import LeafCache
-    from tokfold.structural_tags.markers import Markers
+    from tokfold._sources.built import Built
+    from tokfold._tags.leaves import LeafCache
+    from tokfold._tags.markers import Markers
 
 __all__ = ["Given", "Makers", "of_rule", "of_tag"]
 
@@ -42,7 +42,7 @@ class Makers(NamedTuple):
     """What makes grammars of contents."""
 
     cache: LeafCache
-    alone: Callable[[Format, tuple[str, ...]], Grammar]
+    alone: Callable[[Format, tuple[str, ...]], Built]
     """The grammar of a format by itself, in a tag that ends in one of some texts."""
     markers: Markers
     """Special tokens; the core has no tag in whose texts one stands."""
@@ -70,7 +70,7 @@ def of_rule(pattern: str, content: Format, ends: tuple[str, ...], makers: Makers
 
 
 def _given(
-    begin: str, pieces: list[str | Grammar], ends: tuple[str, ...], makers: Makers
+    begin: str, pieces: list[str | Built], ends: tuple[str, ...], makers: Makers
 ) -> Given | None:
     texts = [begin, *(piece for piece in pieces if isinstance(piece, str)), *ends]
     if makers.markers.are_in(*texts):
@@ -86,14 +86,14 @@ def _given(
     return begin, contents, [text + end for end in ends] if text else list(ends)
 
 
-def _pieces(format: Format, ends: tuple[str, ...], makers: Makers) -> list[str | Grammar] | None:
+def _pieces(format: Format, ends: tuple[str, ...], makers: Makers) -> list[str | Built] | None:
     """A format as texts and contents in turn."""
     if isinstance(format, formats.JsonSchema):  # most are
         schema = makers.cache.grammar(format, makers.markers)
         return None if makers.markers and schema._takes_tokens else [schema]
     match format:
         case formats.Sequence():
-            found: list[str | Grammar] = []
+            found: list[str | Built] = []
             for each in format.elements:
                 if isinstance(each, formats.ConstString):
                     found.append(each.value)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tokfold.structural_tags.fields import fail, short
-from tokfold.structural_tags.literals import literal
+from tokfold._tags.fields import fail, short
+from tokfold._tags.literals import literal
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["NO_MARKERS", "Markers", "check_written", "ignore_markers", "markers_of"]
