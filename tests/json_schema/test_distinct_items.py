@@ -488,6 +488,23 @@ def test_too_few_values_are_unsatisfiable() -> None:
         tokfold.Grammar.from_json_schema(unique(items, minItems=least - 1))
 
 
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"type": ["string", "null"], "minLength": 1, "maxLength": 40},
+        {"type": ["string", "boolean", "integer"], "maxLength": 30},
+        {"type": "array", "items": {"type": ["string", "null"], "maxLength": 40}},
+    ],
+)
+def test_more_values_than_a_number_can_say(items: Schema) -> None:
+    """Strings of 40 letters are more than 2^64, and something beside them makes them no fewer."""
+    grammar = tokfold.Grammar.from_json_schema(unique(items, minItems=2, maxItems=1000))
+    some = ['["a"]', '["b"]'] if items["type"] == "array" else ['"a"', '"b"']
+    assert tokfold.recognize(grammar, f"[{some[0]}, {some[1]}]").accepted
+    assert not tokfold.recognize(grammar, f"[{some[0]}, {some[0]}]").accepted
+    assert not tokfold.recognize(grammar, f"[{some[0]}]").accepted
+
+
 def test_the_repeated_item_is_named() -> None:
     for items, text, place in ((STRING, '["a", "b", "a"]', 0), (NUMBER, "[2, 1, 1.0]", 1)):
         grammar = tokfold.Grammar.from_json_schema({"properties": {"tags": unique(items)}})

@@ -24,13 +24,14 @@ impl Sizes {
         for &id in values.order.iter().filter(|id| values.productive.contains(id)) {
             let value = values.all[&id];
             let mut count = u64::from(value.null);
-            count += value.booleans.into_iter().map(u64::from).sum::<u64>();
+            let booleans: u64 = value.booleans.into_iter().map(u64::from).sum();
+            count = count.saturating_add(booleans);
             if let Some(formula) = value.string {
-                count += converter.strings_of(formula)?.1;
+                count = count.saturating_add(converter.strings_of(formula)?.1);
             }
             if let Some(automaton) = value.number.and_then(|formula| values.numbers.get(&formula)) {
                 converter.spend(automaton.num_states())?;
-                count += numbers_of(automaton);
+                count = count.saturating_add(numbers_of(automaton));
             }
             scalars.insert(id, count.min(ENDLESS));
         }

@@ -314,7 +314,7 @@ impl Converter<'_> {
             is_exact &= counts_all;
             out.endless_strings = is_endless;
             out.strings = u32::try_from(strings).unwrap_or(u32::MAX);
-            count += strings;
+            count = count.saturating_add(strings);
         }
         let numbers = key.of(Type::Number);
         if numbers != FormulaId::FALSE {
@@ -322,13 +322,14 @@ impl Converter<'_> {
             self.spend(automaton.num_states())?;
             out.endless_numbers = has_endless_numbers(&automaton);
             out.whole_numbers &= has_whole_numbers(&automaton);
-            count += numbers_of(&automaton);
+            count = count.saturating_add(numbers_of(&automaton));
         }
         for truth in [true, false] {
             let booleans = key.of(Type::Boolean);
-            count += u64::from(self.formulas.evaluate(booleans, &mut |_, _| truth));
+            let is_one = self.formulas.evaluate(booleans, &mut |_, _| truth);
+            count = count.saturating_add(u64::from(is_one));
         }
-        count += u64::from(key.of(Type::Null) != FormulaId::FALSE);
+        count = count.saturating_add(u64::from(key.of(Type::Null) != FormulaId::FALSE));
         out.least = u32::try_from(count).unwrap_or(u32::MAX);
         Ok((out, is_exact))
     }
