@@ -8,7 +8,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from tokfold import _artifact, _core
 from tokfold._extras import require
+from tokfold._lazy import lazy
 from tokfold.errors import ArtifactError
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
@@ -102,7 +102,7 @@ class TokenClasses:
         order, starts = self._by_class
         return order[starts[index] : starts[index + 1]]
 
-    @cached_property
+    @lazy
     def _by_class(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Token ids by class, and where each class starts."""
         order = np.argsort(self.class_of, kind="stable")

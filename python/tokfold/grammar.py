@@ -6,12 +6,12 @@ import codecs
 import dataclasses
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
 from tokfold._checks import wrong_type
+from tokfold._lazy import lazy
 from tokfold._names import Named, missing, with_our_options
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold._sources.built import Built
@@ -486,12 +486,12 @@ class Grammar(Built, metaclass=Named):
         """Pointers of what ``lossy`` left out, of a JSON Schema and of grammars made of some."""
         return list(self._not_enforced)
 
-    @cached_property
+    @lazy
     def _notes(self) -> tuple[SchemaNote, ...]:
         notes = (note for leaf in self._leaves for note in leaf._notes)
         return self._converted.notes or tuple(dict.fromkeys(notes))
 
-    @cached_property
+    @lazy
     def _not_enforced(self) -> tuple[str, ...]:
         places = (place for leaf in self._leaves for place in leaf._not_enforced)
         return self._converted.not_enforced or tuple(dict.fromkeys(places))
@@ -677,7 +677,7 @@ class Grammar(Built, metaclass=Named):
         """
         return self._origins
 
-    @cached_property
+    @lazy
     def _origins(self) -> Mapping[str, RuleOrigin]:
         if self._schema is None:
             return {}

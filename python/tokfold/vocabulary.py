@@ -15,7 +15,6 @@ What a token *is* for a grammar depends on three disjoint groups of ids:
 from __future__ import annotations
 
 import bisect
-import functools
 import hashlib
 import itertools
 import operator
@@ -29,6 +28,7 @@ import numpy.typing as npt
 
 from tokfold import _core
 from tokfold._checks import wrong_type
+from tokfold._lazy import lazy
 from tokfold._loaders import Kind, LoadedVocabulary, load_path, transformers_tokenizer
 from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
 from tokfold._loaders.companions import Companions, add_tokens, read_companions
@@ -294,9 +294,13 @@ class Vocabulary(metaclass=Named):
         """Bytes of each id, in order."""
         return iter(self.token_bytes)
 
-    @functools.cached_property
+    @property
     def token_bytes(self) -> tuple[bytes, ...]:
         """Bytes of each id, in order; ``b""`` where there is no token."""
+        return self._token_bytes
+
+    @lazy
+    def _token_bytes(self) -> tuple[bytes, ...]:
         bounds = self._offsets.tolist()
         blob = self._blob
         return tuple(blob[start:end] for start, end in itertools.pairwise(bounds))
@@ -325,9 +329,13 @@ class Vocabulary(metaclass=Named):
         """Short name, for messages."""
         return self._name
 
-    @functools.cached_property
+    @property
     def fingerprint(self) -> str:
         """Hex digest of size, bytes, stop and special tokens; the same on every platform."""
+        return self._fingerprint
+
+    @lazy
+    def _fingerprint(self) -> str:
         digest = hashlib.blake2b(b"tokfold vocabulary 1", digest_size=16)
         lengths = np.array(
             [len(self._offsets), len(self._stop), len(self._special)], dtype=np.int64
@@ -392,7 +400,7 @@ class Vocabulary(metaclass=Named):
             at += length
         return result
 
-    @functools.cached_property
+    @lazy
     def _greedy_index(self) -> tuple[dict[bytes, int], list[int]]:
         """Lowest id of each token's bytes, and the token lengths, longest first."""
         excluded = {*self._stop, *self._special}
@@ -402,7 +410,7 @@ class Vocabulary(metaclass=Named):
                 ids.setdefault(token, token_id)
         return ids, sorted({len(token) for token in ids}, reverse=True)
 
-    @functools.cached_property
+    @lazy
     def _sorted_texts(self) -> list[bytes]:
         """The bytes of all tokens that are text, sorted."""
         return sorted(self._greedy_index[0])
@@ -417,7 +425,7 @@ class Vocabulary(metaclass=Named):
                 return count
         return 0
 
-    @functools.cached_property
+    @lazy
     def _spelled_bytes(self) -> tuple[frozenset[int], bytes]:
         """The bytes that are tokens by themselves; unless all are, the bytes that tokens have."""
         excluded = {*self._stop, *self._special}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cached_property
 from typing import Self
 
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Tags as CoreTags
+from tokfold._lazy import lazy
 from tokfold._sources.frames import FrameSource, TagsSource
 from tokfold._sources.record import Converted, Source
 from tokfold.errors import UnsupportedGrammarError
@@ -53,7 +53,7 @@ class Built:
         """Text that reads back as the same grammar."""
         return self._text
 
-    @cached_property
+    @lazy
     def _core(self) -> CoreGrammar:
         """All of it."""
         core, unread = self._converted.core, self._converted.unread
@@ -78,7 +78,7 @@ class Built:
         """The choice of tags that it is made of."""
         return self._source.tags if isinstance(self._source, TagsSource) else None
 
-    @cached_property
+    @lazy
     def _text(self) -> str:
         return self._core.text()
 
@@ -87,13 +87,13 @@ class Built:
         """Whether tokens are named by their ids: the grammar then needs their vocabulary."""
         return not MACROS_OF_TOKENS.isdisjoint(self._core.macro_names())
 
-    @cached_property
+    @lazy
     def _is_text(self) -> bool:
         """Whether no tokens are named by their ids."""
         known = self._source.is_text
         return not self._takes_tokens if known is None else known
 
-    @cached_property
+    @lazy
     def _compilable(self) -> CoreGrammar:
         """The grammar for the core to compile: automata in place of the macros that have them.
 

@@ -11,11 +11,11 @@ import operator
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tokfold import _core
 from tokfold._checks import wrong_type
+from tokfold._lazy import lazy
 from tokfold._sources.record import Converted, Operand, Source
 from tokfold._sources.regular import Step
 from tokfold.errors import LimitExceededError
@@ -44,7 +44,7 @@ class Operation(Source):
     min: int = 1
     max: int | None = 1
 
-    @cached_property
+    @lazy
     def plan(self) -> Plan:
         """All operations that it is made by."""
         return Plan.of(self)

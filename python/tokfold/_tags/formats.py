@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter, abc
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
+
+from tokfold._lazy import lazy
 
 __all__ = [
     "AnyText",
@@ -194,15 +195,15 @@ class Tag(_Format):
 class Triggers(tuple[str, ...]):
     """Texts that begin tags, with an index of them: there may be ten thousand, and as many tags."""
 
-    @cached_property
+    @lazy
     def _hash(self) -> int:
         return super().__hash__()
 
-    @cached_property
+    @lazy
     def _counts(self) -> dict[str, int]:
         return dict(Counter(self))
 
-    @cached_property
+    @lazy
     def _lengths(self) -> list[int]:
         return sorted({len(trigger) for trigger in self})
 

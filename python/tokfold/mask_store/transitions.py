@@ -7,7 +7,6 @@ that Lark's does, stands in docs/design/mask-stores.md.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
+from tokfold._lazy import lazy
 from tokfold.errors import MatcherStateError
 from tokfold.mask_store.byte_automata import ByteAutomaton, terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
@@ -119,17 +119,17 @@ class Transitions:
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
         return bits[:, :count].astype(bool)
 
-    @functools.cached_property
+    @lazy
     def rows(self) -> SavedRows:
         """The rows of all states in numbers."""
         return SavedRows.of(self._core)
 
-    @functools.cached_property
+    @lazy
     def letters(self) -> list[Letter]:
         """What sequences are made of."""
         return [letter_of((t, s, k, v)) for t, s, k, v in self.rows.letters.reshape(-1, 4).tolist()]
 
-    @functools.cached_property
+    @lazy
     def sequences(self) -> list[tuple[int, ...]]:
         """The letters (indices in :attr:`letters`) of each sequence."""
         return _split(self.rows.sequence_letters, self.rows.sequence_offsets)
@@ -147,12 +147,12 @@ class Transitions:
         """
         return self.rows.own.reshape(-1, 5).astype(np.int64)
 
-    @functools.cached_property
+    @lazy
     def token_sets(self) -> list[npt.NDArray[np.uint32]]:
         """The tokens of each set, sorted."""
         return list(np.split(self.rows.tokens, self.rows.token_offsets[1:-1]))
 
-    @functools.cached_property
+    @lazy
     def at_once(self) -> npt.NDArray[np.int64]:
         """Shape ``(n, 4)``: configuration, terminal, scanners, part.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import xgrammar as xgr
 
 from tokfold import _json
+from tokfold._lazy import lazy
 from tokfold.errors import TokfoldError
 from tokfold.xgrammar.forms import GrammarForm
 from tokfold.xgrammar.lengths import alphabet, forced_text_ends
@@ -222,12 +222,12 @@ class CompiledGrammar:
         """Whether the grammar is compressed and records captures."""
         return self._has_captures
 
-    @cached_property
+    @lazy
     def forced_text_ends(self) -> bool:
         """Whether jump-forward may be left to XGrammar: what is forced is known to end soon."""
         return forced_text_ends(GrammarForm(self._grammar), MAX_FORCED)
 
-    @cached_property
+    @lazy
     def alphabet(self) -> bytes:
         """Bytes that may occur in a text of the grammar."""
         return alphabet(GrammarForm(self._grammar))

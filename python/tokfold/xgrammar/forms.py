@@ -28,12 +28,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 from typing import Any
 
 import xgrammar as xgr
 
 from tokfold import _json
+from tokfold._lazy import lazy
 from tokfold.errors import UnsupportedGrammarError
 
 __all__ = [
@@ -175,7 +175,7 @@ class GrammarForm:
             for token in expression.data
         )
 
-    @cached_property
+    @lazy
     def token_edges(self) -> list[Expression]:
         """The distinct ``Token`` and ``ExcludeToken``, which take a token whole."""
         edges = (expression for expression in self.expressions if expression.kind in TOKEN_KINDS)
@@ -186,7 +186,7 @@ class GrammarForm:
         """Whether tokens can be taken that no byte of the grammar matches."""
         return any(expression.kind == Kind.EXCLUDE_TOKEN for expression in self.expressions)
 
-    @cached_property
+    @lazy
     def root_is_recursive(self) -> bool:
         """Whether the root occurs in a body."""
         return any(self.root in self.references(expression) for expression in self.expressions)

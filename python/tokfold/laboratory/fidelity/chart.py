@@ -14,13 +14,13 @@ Sets never change; those after different bytes share what is before.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._lazy import lazy
 from tokfold.laboratory.fidelity.components import strong_components
 from tokfold.laboratory.fidelity.errors import NotConvergedError
 from tokfold.laboratory.fidelity.linear import Matrix, product, star
@@ -290,7 +290,7 @@ class EarleySet:
             1.0,
         )
 
-    @functools.cached_property
+    @lazy
     def vectors(self) -> tuple[list[tuple[Terminal, Vector]], float]:
         """Each terminal that can be read next, with what completing the text takes after it.
 

@@ -8,8 +8,8 @@ empty, which can hide a finding and never makes one up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 
+from tokfold._lazy import lazy
 from tokfold.laboratory.form import (
     Alt,
     Chars,
@@ -54,7 +54,7 @@ class Facts:
         found = [] if expr is None else self.places(rule, expr)
         return found[0] if found else self.form.rules[rule].place
 
-    @cached_property
+    @lazy
     def _places(self) -> dict[tuple[str, Expr], list[Place]]:
         found: dict[tuple[str, Expr], list[Place]] = {}
         for name, pairs in self.form.places.items():
@@ -62,12 +62,12 @@ class Facts:
                 found.setdefault((name, expr), []).append(place)
         return found
 
-    @cached_property
+    @lazy
     def exprs_of(self) -> Mapping[str, list[Expr]]:
         """The expressions of each rule, each once, children before parents."""
         return {name: postorder([body]) for name, body in self.bodies.items()}
 
-    @cached_property
+    @lazy
     def callers(self) -> Mapping[str, list[str]]:
         """For each rule the rules that name it, in the order of the grammar."""
         found: dict[str, list[str]] = {name: [] for name in self.bodies}
@@ -79,12 +79,12 @@ class Facts:
 
     # --- least fixpoints --------------------------------------------------------------------------
 
-    @cached_property
+    @lazy
     def nullable(self) -> frozenset[Expr]:
         """The expressions that have the empty string."""
         return self._least(lambda e: isinstance(e, Empty))
 
-    @cached_property
+    @lazy
     def productive(self) -> frozenset[Expr]:
         """The expressions that have some string."""
         return self._least(lambda e: isinstance(e, Empty | Literal | Macro) or _holds(e))
@@ -117,12 +117,12 @@ class Facts:
 
     # --- what is used -----------------------------------------------------------------------------
 
-    @cached_property
+    @lazy
     def reachable(self) -> frozenset[str]:
         """The rules that the root names, directly or by way of others; the root among them."""
         return self._reached(lambda expr: True)
 
-    @cached_property
+    @lazy
     def useful(self) -> frozenset[str]:
         """The rules that some text needs: named on the way to something complete."""
         if not self.is_productive(self.form.root):
@@ -154,7 +154,7 @@ class Facts:
 
     # --- cycles -----------------------------------------------------------------------------------
 
-    @cached_property
+    @lazy
     def cyclic(self) -> list[list[str]]:
         """Rules that can become themselves, by common cycles; only among productive expressions."""
         edges = {expr: self._alone(expr) for expr in self.exprs if expr in self.productive}
@@ -176,7 +176,7 @@ class Facts:
             below = []
         return [part for part in below if part in self.productive]
 
-    @cached_property
+    @lazy
     def left_edges(self) -> dict[Expr, list[tuple[Expr, bool]]]:
         """What an expression can begin with, and whether something that may be empty is skipped."""
         edges: dict[Expr, list[tuple[Expr, bool]]] = {}
@@ -206,7 +206,7 @@ class Facts:
         """Whether an expression has a string that is not empty."""
         return expr in self._reading
 
-    @cached_property
+    @lazy
     def _reading(self) -> frozenset[Expr]:
         """The expressions that have a string that is not empty."""
         above: dict[Expr, list[Expr]] = {}
@@ -220,7 +220,7 @@ class Facts:
         work = [e for e in self.exprs if isinstance(e, Literal | Macro) or _holds(e)]
         return reached(work, above)
 
-    @cached_property
+    @lazy
     def left_recursive(self) -> list[tuple[list[str], bool]]:
         """Rules that begin with themselves, by common cycles, and whether behind something empty.
 
@@ -239,7 +239,7 @@ class Facts:
             found.append((rules[0], hidden))
         return found
 
-    @cached_property
+    @lazy
     def _order(self) -> Mapping[str, int]:
         """The number of each rule in the grammar."""
         return {name: number for number, name in enumerate(self.bodies)}
@@ -256,7 +256,7 @@ class Facts:
                 found.append(sorted(names, key=order.__getitem__))
         return sorted((f for f in found if f), key=lambda names: order[names[0]])
 
-    @cached_property
+    @lazy
     def followed(self) -> frozenset[Expr]:
         """The expressions after which something may still be read, where a text needs them."""
         work: list[Expr] = []

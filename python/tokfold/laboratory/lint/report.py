@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from tokfold._lazy import lazy
 from tokfold._schema_records import RuleOrigin
 from tokfold.errors import GrammarSyntaxError, TokfoldError
 from tokfold.grammar import Grammar
@@ -58,7 +58,7 @@ class Report:
         """Which schemas the rule of a finding comes from, where the grammar is of a JSON Schema."""
         return self._origins.get(finding.rule)
 
-    @cached_property
+    @lazy
     def _origins(self) -> Mapping[str, RuleOrigin]:
         return {} if self._grammar is None else origins_of(self._grammar)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from functools import cached_property
 
+from tokfold._lazy import lazy
 from tokfold.laboratory.form import Chars
 from tokfold.laboratory.lint.lowering import Lowered
 
@@ -45,7 +45,7 @@ class Words:
         self.lowered = lowered
         self._texts: dict[int, str] = {}
 
-    @cached_property
+    @lazy
     def _best(self) -> dict[int, tuple[int, int]]:
         """Of each nonterminal the length of its shortest word and the production of it."""
         waiting: dict[int, list[tuple[int, int]]] = {}
@@ -102,7 +102,7 @@ class Words:
                 work.extend(reversed(production.symbols))
         return "".join(out)
 
-    @cached_property
+    @lazy
     def _filled(self) -> dict[int, tuple[int, int, int]]:
         """Of what may be empty, the length of its shortest word that is not.
 
@@ -162,7 +162,7 @@ class Words:
                 return None
         return "".join(out)
 
-    @cached_property
+    @lazy
     def _ways(self) -> dict[int, tuple[int, int, int] | None]:
         """How the root leads to each nonterminal by the shortest text around it.
 
