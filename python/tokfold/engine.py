@@ -212,8 +212,8 @@ class CompiledGrammar(metaclass=Named):
 
         Exact: a weighted saturation backwards over the states of the network and the nodes of the
         vocabulary's trie (``docs/design/ending-in-time.md``). The first call makes what all texts
-        with ``max_tokens`` share, within ``max_compile_milliseconds``; a server makes it here and
-        not in a mask.
+        with ``max_tokens`` share, within ``max_compile_milliseconds`` and without regard to
+        ``max_mask_work``; a server makes it here and not in a mask.
 
         Args:
             state: where the text stands, a :attr:`tokfold.Matcher.state`; by default its start.

@@ -325,9 +325,9 @@ def test_without_classes_some_are_made_for_the_end(is_unique: bool) -> None:
     cancelled.cancel()
     with pytest.raises(tokfold.CancelledError):
         compiled.shortest(interrupt=cancelled)
-    shortest = compiled.shortest()
-    assert not compiled.has_classes
     matcher = tokfold.Matcher(compiled)
+    shortest = matcher.shortest()
+    assert not compiled.has_classes
     assert len(matcher.closing_tokens()) == shortest.tokens
     assert matcher.accept_bytes(b'{"a":["b","c"],"b":[1')
     row = tokfold.allocate_bitmask(1, len(vocabulary))
@@ -339,6 +339,18 @@ def test_without_classes_some_are_made_for_the_end(is_unique: bool) -> None:
             for token in range(len(vocabulary) - 1)
         ]
         assert allowed.tolist() == np.flatnonzero(ends).tolist()
+
+
+def test_a_compiled_grammar_prepares_with_more_work_than_a_mask_has() -> None:
+    schema = {"properties": {name: {"type": "string"} for name in "abcdef"}, "required": ["f"]}
+    vocabulary, limits = words_of_json(Random(3)), tokfold.Limits(max_mask_work=3_000)
+    with pytest.raises(tokfold.LimitExceededError, match="max_mask_work = 3000"):
+        tokfold.Matcher(tokfold.compile(schema, vocabulary, limits, classes="never")).shortest()
+    compiled = tokfold.compile(schema, vocabulary, limits, classes="never")
+    shortest = compiled.shortest()
+    matcher = tokfold.Matcher(compiled, max_tokens=shortest.tokens + 1)
+    assert matcher.shortest() == shortest
+    assert len(matcher.closing_tokens()) == shortest.tokens
 
 
 def test_long_automata_and_counted_letters_take_little() -> None:

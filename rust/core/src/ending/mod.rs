@@ -126,6 +126,23 @@ impl Ending {
         self.dawg.bytes() + self.rows.try_lock().map_or(0, |rows| rows.bytes())
     }
 
+    /// Makes the rows for which a text at its start asks; all rows may hold so many bytes.
+    ///
+    /// # Errors
+    /// Those of the meter and of the interrupt; [`Halt::Bytes`]. What was made until then stays.
+    pub(crate) fn prepare(
+        &self,
+        network: &Network,
+        most_bytes: usize,
+        interrupt: &Interrupt,
+        meter: &mut Meter,
+    ) -> Result<(), Halt> {
+        let mut asking = self.ask(most_bytes, interrupt)?;
+        let start = network.unguarded(network.start());
+        asking.rows.exits(start, self.dawg.root(), meter)?;
+        Ok(())
+    }
+
     /// The rows, to ask about texts; they may hold so many bytes.
     ///
     /// # Errors

@@ -63,8 +63,8 @@ impl Engine {
         Ok(place.get_or_init(|| Arc::new(made)))
     }
 
-    /// Makes what questions about the end of a text share, ahead of the first one. Nothing where no such
-    /// question has an answer.
+    /// Makes what questions about the end of a text share, ahead of the first one, with the work of a
+    /// compilation and not of a mask. Nothing where no such question has an answer.
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
@@ -72,7 +72,12 @@ impl Engine {
         let has_stacks = !self.network.is_for_charts() && !self.begins_on_a_chart();
         let counts = !self.network.has_sets() || self.network.only_unique_items().is_some();
         if has_stacks && counts {
-            let made = self.ending(self.has_classes(), interrupt);
+            let mut meter = Meter::default();
+            meter.allow(self.limits.max_mask_work.max(PREPARATION), interrupt);
+            let most_bytes = self.limits.max_memo_bytes;
+            let made = self.ending(self.has_classes(), interrupt).and_then(|ending| {
+                ending.prepare(&self.network, most_bytes, interrupt, &mut meter)
+            });
             made.map_err(|halt| self.ending_halted(halt, interrupt))?;
         }
         Ok(())
