@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support.processes import DEADLINE_S
 from tokfold._lazy import lazy
 
 
@@ -18,12 +19,12 @@ class Thing:
     @lazy
     def slow(self) -> object:
         """What takes its time."""
-        assert self.may_go_on.wait(60)
+        assert self.may_go_on.wait(DEADLINE_S)
         return object()
 
     @lazy
     def twice(self) -> object:
-        self.asked.wait(60)
+        self.asked.wait(DEADLINE_S)
         return object()
 
     @lazy
@@ -41,14 +42,14 @@ def test_one_object_does_not_wait_for_another() -> None:
         making = pool.submit(lambda: slow.slow)
         assert quick.slow is quick.slow  # with one lock for all this never ends
         slow.may_go_on.set()
-        assert making.result(60) is slow.slow
+        assert making.result(DEADLINE_S) is slow.slow
 
 
 def test_two_threads_get_the_same() -> None:
     thing = Thing()
     with ThreadPoolExecutor(2) as pool:
         first, second = [pool.submit(lambda: thing.twice) for _ in range(2)]
-        assert first.result(60) is second.result(60) is thing.twice
+        assert first.result(DEADLINE_S) is second.result(DEADLINE_S) is thing.twice
 
 
 def test_what_fails_is_made_again() -> None:
