@@ -30,7 +30,7 @@
 use super::dawg::{Dawg, NodeId, UNREACHABLE};
 use super::walk::Walk;
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, Network};
+use crate::network::{ClassSet, Network, add_all, meet};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -442,15 +442,6 @@ fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
         true => exit.tokens <= clean,
         false => exit.tokens + 1 < clean.saturating_add(dawg.tokens(exit.node)),
     }
-}
-
-#[inline]
-pub(super) fn meet(a: &ClassSet, b: &ClassSet) -> bool {
-    a.iter().zip(b).any(|(a, b)| a & b != 0)
-}
-
-pub(super) fn add_all(to: &mut ClassSet, classes: &ClassSet) {
-    to.iter_mut().zip(classes).for_each(|(a, b)| *a |= b);
 }
 
 /// For each rule the classes that can be read next where it is complete.

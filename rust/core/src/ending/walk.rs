@@ -1,9 +1,8 @@
 //! What a state leads to by letters alone, within one token.
 
 use super::dawg::{Dawg, NodeId};
-use super::rows::{add_all, meet};
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, Network, contains, insert};
+use crate::network::{ClassSet, Network, add_all, contains, insert, meet};
 use rustc_hash::FxHashMap;
 
 /// A walk goes into rules of at most so many states.
@@ -280,7 +279,8 @@ fn steps(network: &Network, state: u32) -> Steps {
     by_target.map(step).collect()
 }
 
-/// Whether a rule has few states, calls no other, and none of its states leads back to itself.
+/// Whether a rule has few states, calls no other, and none of its states leads back to itself. No rule
+/// that is called is complete at its start: a call takes at least one byte.
 fn is_finite(network: &Network, start: u32) -> bool {
     // Depth first: a state that is met while it is open leads back to itself.
     let mut is_open: FxHashMap<u32, bool> = FxHashMap::default();

@@ -104,6 +104,16 @@ pub(crate) fn insert(set: &mut ClassSet, class: u8) {
     set[class as usize >> 6] |= 1 << (class & 63);
 }
 
+pub(crate) fn add_all(to: &mut ClassSet, classes: &ClassSet) {
+    to.iter_mut().zip(classes).for_each(|(a, b)| *a |= b);
+}
+
+/// Whether two sets have a class in common.
+#[inline]
+pub(crate) fn meet(a: &ClassSet, b: &ClassSet) -> bool {
+    a.iter().zip(b).any(|(a, b)| a & b != 0)
+}
+
 /// In the tables of a part, a call of another part: its place among the children.
 const HOLE: u32 = 1 << 31;
 

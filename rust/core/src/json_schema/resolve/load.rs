@@ -1,7 +1,6 @@
 //! Documents, and the languages that they are written in.
 
 use super::lookup::Missing;
-use super::walk::BYTES_PER_UNIT;
 use super::{NoteLevel, ResourceId, Schemas};
 use crate::budget::Budget;
 use crate::error::{Error, Result, SchemaFault};
@@ -11,6 +10,9 @@ use crate::json_schema::uri;
 use crate::json_schema::value::{JsonNode, JsonNodeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+/// Bytes of a URI that count as one unit of work.
+pub(super) const BYTES_PER_UNIT: usize = 4;
 
 /// Metaschemas of metaschemas that are looked at to find a dialect.
 const MAX_METASCHEMAS: usize = 16;

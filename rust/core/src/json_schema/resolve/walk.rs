@@ -1,14 +1,11 @@
 //! Schemas, URIs and anchors of a document.
 
-use super::load::Loader;
+use super::load::{BYTES_PER_UNIT, Loader};
 use super::{Note, NoteLevel, NoteText, Resource, ResourceId, UriTarget};
 use crate::error::Result;
 use crate::json_schema::dialect::{Dialect, Holds, Language};
 use crate::json_schema::uri;
 use crate::json_schema::value::{JsonNode, JsonNodeId};
-
-/// Bytes of a URI that count as one unit of work.
-pub(super) const BYTES_PER_UNIT: usize = 4;
 
 impl Loader<'_> {
     /// Walks a document as a schema. `uri` is where it was found.
