@@ -1,4 +1,4 @@
-"""Properties that are made when they are first asked for."""
+"""Cached properties without a lock."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class lazy(Generic[T_co]):  # noqa: N801 - a decorator
-    """A property that is made once, when it is first asked for, and kept in the object.
+    """A cached property: the object computes its value on first access and keeps it.
 
-    As :class:`functools.cached_property`, but without its lock: before Python 3.12 that is one for
-    all objects of a class, so that a thread that makes a large one holds up all others, and a child
-    process that was forked meanwhile waits for ever. Two threads may both make it here; both get
-    the one that was kept first.
+    It differs from :class:`functools.cached_property` in that it holds no lock. Before Python 3.12
+    that class holds one lock for all objects: while a thread computes a large value, other threads
+    wait, and a child process that is forked then deadlocks. Here two threads may both compute the
+    value; both get the one that was stored first.
 
     Example:
         >>> class Text:

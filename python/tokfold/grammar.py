@@ -1,4 +1,8 @@
-"""Context-free grammars."""
+"""Context-free grammars: the class that users see.
+
+It is one class, and most of its lines document its public methods. What grammars are made of, and
+how, stands in :mod:`tokfold._sources`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,6 @@ from tokfold._lazy import lazy
 from tokfold._names import Named, missing, with_our_options
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold._sources.built import Built
-from tokfold._sources.frames import FrameSource
 from tokfold._sources.operations import Operation, Plan, bounds
 from tokfold._sources.record import Lookahead
 from tokfold._sources.regular import RegularSource, Step
@@ -634,11 +637,6 @@ class Grammar(Built, metaclass=Named):
             return self
         source = self._source.over(vocabulary)
         return self if source is self._source else Grammar._of(source, self._limits)
-
-    @classmethod
-    def _composed(cls, text: str, parts: Mapping[str, Grammar]) -> Grammar:
-        """The grammar of a text in which the names of ``parts`` are rules defined elsewhere."""
-        return cls._of(FrameSource(text, parts))
 
     @property
     def _is_unread(self) -> bool:

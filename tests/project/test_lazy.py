@@ -1,4 +1,4 @@
-"""Properties that are made when they are first asked for."""
+"""Cached properties without a lock."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from strategies.engine import compiled_with
 from strategies.grammars import build_grammar
 from strategies.profiles import CASES, examples
 from tokfold import Grammar, Limits, Vocabulary, _core, _parts
+from tokfold._sources.frames import FrameSource
 
 LETTERS = [bytes([byte]) for byte in b'abcx01"{},: \n\\']
 WORDS = [b"ab", b"ca", b'"a', b'":', b"abc", b"}}", b"<t", b"<t>", b"aaaa", b"\xc3", b"\xa9a"]
@@ -76,7 +77,7 @@ def test_linked_is_joined(random):
     frame = random.choice(FRAMES)
     parts = {name: part(random) for name in ("p0", "p1") if name in frame}
     whole = Grammar.from_ebnf(joined(frame, parts), lookahead="implied")
-    linked = Grammar._composed(frame, parts)
+    linked = Grammar._of(FrameSource(frame, parts))
     note(f"{frame}\n" + "\n".join(f"{name}:\n{text}" for name, text in parts.items()))
     right = compiled(whole, pool=None)
     ways = [compiled(linked), compiled(linked, pool=None), compiled(linked, engine="chart")]
@@ -103,7 +104,7 @@ def json_leaf(name: str) -> Grammar:
 def engine(
     frame: str, parts: dict[str, Grammar], cache: _core.Parts, **limits: int
 ) -> _core.Engine:
-    grammar = Grammar._composed(frame, parts)
+    grammar = Grammar._of(FrameSource(frame, parts))
     linkable = grammar._linkable
     assert linkable is not None
     return _core.Engine(
@@ -143,7 +144,7 @@ def test_strings_of_schemas_are_made_once():
     assert (first["parts"], made) == (8, 3)
     # In one grammar they stand once, too.
     pieces = dict(zip(("p0", "p1"), schemas, strict=True))
-    whole = Grammar._composed('root ::= p0 "x" p1\n', pieces)
+    whole = Grammar._of(FrameSource('root ::= p0 "x" p1\n', pieces))
     own = {line.split()[0] for line in str(whole).splitlines() if line.startswith("p1__")}
     assert own == {"p1__root", "p1__object_4", "p1__name_8"}
 
@@ -191,7 +192,7 @@ def test_a_deep_chain_of_parts():
     rules = [f'r{i} ::= [^{"ab"[i % 2]}]* "{"ab"[i % 2]}" r{i + 1}\n' for i in range(count)]
     text = "root ::= r0\n" + "".join(rules) + f'r{count} ::= "x"\n'
     leaf = Grammar.from_ebnf(text, lookahead="implied")
-    compiled_ = tokfold.compile(Grammar._composed("root ::= p0\n", {"p0": leaf}), VOCABULARY)
+    compiled_ = tokfold.compile(Grammar._of(FrameSource("root ::= p0\n", {"p0": leaf})), VOCABULARY)
     matcher = tokfold.Matcher(compiled_)
     assert mask_of(matcher)
     _parts.shared.clear()
@@ -201,12 +202,12 @@ def test_parts_without_strings():
     """A part that has no string takes its alternative away; the empty string alone is one."""
     nothing = Grammar.from_ebnf('root ::= "a" root', lookahead="implied")
     empty = Grammar.from_ebnf('root ::= ""', lookahead="implied")
-    found = Grammar._composed('root ::= p0 | p1 "b"\n', {"p0": nothing, "p1": empty})
+    found = Grammar._of(FrameSource('root ::= p0 | p1 "b"\n', {"p0": nothing, "p1": empty}))
     matcher = tokfold.Matcher(tokfold.compile(found, VOCABULARY, classes="never"))
     assert mask_of(matcher) == [TOKENS.index(b"b")]
     with pytest.raises(tokfold.UnsupportedGrammarError, match="the language is empty"):
-        tokfold.compile(Grammar._composed("root ::= p0\n", {"p0": nothing}), VOCABULARY)
-    only = tokfold.compile(Grammar._composed("root ::= p0\n", {"p0": empty}), VOCABULARY)
+        tokfold.compile(Grammar._of(FrameSource("root ::= p0\n", {"p0": nothing})), VOCABULARY)
+    only = tokfold.compile(Grammar._of(FrameSource("root ::= p0\n", {"p0": empty})), VOCABULARY)
     assert tokfold.Matcher(only).is_accepting
 
 
@@ -239,7 +240,7 @@ def test_shared_masks_of_linked_networks(random):
         ]
     )
     parts = {"p0": part(random), "p1": json_leaf(random.choice("abc"))}
-    found = Grammar._composed(frame, parts)
+    found = Grammar._of(FrameSource(frame, parts))
     try:
         shared = tokfold.compile(found, WORDY, classes="never")
     except tokfold.UnsupportedGrammarError:
@@ -272,7 +273,7 @@ def test_large_parts_that_differ_in_little():
         words = [a + b + c for a in "abcx" for b in seconds for c in "ab01"]
         choice = " | ".join(f'"{word}" p0' for word in words)
         frame = f'root ::= TagDispatch(("a", t), loop_after_dispatch=true)\nt ::= {choice}\n'
-        found = Grammar._composed(frame, {"p0": json_leaf("a")})
+        found = Grammar._of(FrameSource(frame, {"p0": json_leaf("a")}))
         return row_of(tokfold.Matcher(compiled_with(found, WORDY, classes="never", **options)))
 
     pool = tokfold.MaskPool(WORDY)
@@ -291,7 +292,7 @@ def test_parts_count(engine):
         "p0": Grammar.from_ebnf('root ::= "a"{17,19} "b"', lookahead="implied"),
         "p1": Grammar.from_ebnf('root ::= ("x" | "0"){20,21}', lookahead="implied"),
     }
-    found = Grammar._composed('root ::= (p0 p1 ":"){18,20} | "{" p1{17,18} "}"\n', leaves)
+    found = Grammar._of(FrameSource('root ::= (p0 p1 ":"){18,20} | "{" p1{17,18} "}"\n', leaves))
     made = compiled_with(found, VOCABULARY, classes="never", engine=engine)
 
     def is_right(text: bytes) -> bool:

@@ -19,6 +19,7 @@ from strategies.composition import joined as joined_texts
 from strategies.structural_tags import of, tag, token
 from support.forks import exit_code
 from tokfold import structural_tags
+from tokfold._sources.frames import FrameSource
 from tokfold._tags import leaves, reading
 from tokfold._tags.reading import read
 from tokfold.errors import (
@@ -459,7 +460,7 @@ def test_rules_that_say_the_same_are_held_once_and_no_others():
     """Against the texts of the parts put together, which share nothing."""
     parts = {f"p{i}": tokfold.Grammar.from_ebnf(text) for i, text in enumerate(ALIKE)}
     text = "root ::= " + " | ".join(f'"{i}" p{i}' for i in range(len(ALIKE))) + "\n"
-    composed = tokfold.Grammar._composed(text, parts)
+    composed = tokfold.Grammar._of(FrameSource(text, parts))
     apart = tokfold.Grammar.from_ebnf(joined_texts(text, parts))
     # Of the second part a and b are those of the first; of the last two, a is that of the fifth.
     assert len(composed.rule_names) == len(apart.rule_names) - 4

@@ -1,4 +1,4 @@
-"""A source and what became of it: a grammar without the face that users see."""
+"""A source with its grammar in the core: what `tokfold.Grammar` has below its public methods."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from tokfold.limits import DEFAULT_LIMITS, Limits
 __all__ = ["Built"]
 
 MACROS_OF_BYTES = frozenset({"Regex", "Substring", "TagDispatch"})
+"""Macros that the core expands to automata over bytes."""
+
 MACROS_OF_TOKENS = frozenset({"Token", "ExcludeToken", "TokenTagDispatch"})
-"""Macros that are automata over bytes; the others take tokens whole, which is no matter of text."""
+"""Macros that match one token by its id, whatever its bytes."""
 
 
 class Built:
-    """A source and what became of it at once; the rest is made when it is first asked for.
+    """A source with what its conversion gave; all else is computed on first access.
 
-    It never changes. Two threads may both make the same: what they make is the same.
+    It is immutable. Two threads may compute the same value twice, with equal results.
     """
 
     __slots__ = ("__dict__", "_converted", "_limits", "_source")

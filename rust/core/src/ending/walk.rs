@@ -24,7 +24,7 @@ pub(super) struct Walk {
     pub(super) left: Vec<(NodeId, u32)>,
     /// States in which a token ends.
     pub(super) ended: Vec<(u32, u32)>,
-    /// The same within a rule that was called, and where it returns to.
+    /// States of called rules in which a token ends, and the states to which those calls return.
     pub(super) ended_within: Vec<(u32, u32, u32)>,
     /// Starts of rules that are called from where the walk begins, and where the calls return to.
     pub(super) calls: Vec<(u32, u32)>,
